@@ -38,6 +38,10 @@ class StdioServer(LineService):
         if problem:
             self.say(write_error(RpcError(PARSE_ERROR, problem)))
 
+    def hold(self, holding: bool) -> None:
+        """Updates wait until the client has read on."""
+        self._conversation.hold(holding)
+
     @property
     def busy(self) -> bool:
         """Whether a call is under way."""

@@ -57,13 +57,17 @@ class OfferedTool:
 
 @frozen(kw_only=True)
 class Resource:
-    """Something to be read by its URI; `read` gives its text, or its bytes. Raises `ToolError`."""
+    """Something to be read by its URI; `read` gives its text, or its bytes. Raises `ToolError`.
+
+    `watch` has a function called with each change, until what it returns is called; None: nobody knows of changes.
+    """
 
     uri: str
     name: str
     description: str
     media_type: str
     read: Callable[[], Flow[str | bytes]]
+    watch: Callable[[Callable[[], None]], Callable[[], None]] | None = None
 
 
 @frozen(kw_only=True)
@@ -170,10 +174,15 @@ class Answers:
 
     # --- resources ---
 
-    def _read(self, params: Members, asking: Asking | None) -> Flow[Result]:
+    def resource(self, params: Members) -> Resource:
+        """The one that is named by its URI. Raises `RpcError`."""
         resource = self._resources.get(params.text("uri"))
         if resource is None:
             raise RpcError(NOT_FOUND, "there is no such resource", data={"uri": str(params.get("uri"))[:300]})
+        return resource
+
+    def _read(self, params: Members, asking: Asking | None) -> Flow[Result]:
+        resource = self.resource(params)
         try:
             found = yield from resource.read()
         except ToolError as failed:

@@ -36,6 +36,7 @@ from svc_proto.mcp.messages import (
     parse,
     request_id,
 )
+from svc_proto.mcp.updates import Subscriptions
 from svc_proto.schema.json_rpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -58,6 +59,7 @@ __all__ = ["HANDSHAKES", "LIFE", "META", "MODERN", "Conversation", "Said", "Stat
 HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN: Final = "2026-07-28"
 ELICITS = HANDSHAKES[2:]  # those in which a server may ask
+SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
 META = "io.modelcontextprotocol/"
 FRESH = {  # ms for which a client may keep an answer (CacheableResult)
     "server/discover": 3_600_000,
@@ -113,7 +115,7 @@ class Said:
     """A message of ours, or that there is none: a `final` one without a text is for a request that was cancelled."""
 
     text: bytes
-    about: RequestId | None  # the request of theirs that it belongs to
+    about: RequestId | None  # the request of theirs that it belongs to; None: of what we say by ourselves
     final: bool = False  # it is its answer
     code: int = 0  # of the error that it tells
 
@@ -141,6 +143,7 @@ class Conversation:
         self._calls: dict[RequestId, Task | None] = {}
         self._questions: dict[RequestId, OperationId] = {}  # that we have asked by a request: who waits for the answer
         self._asked = 0
+        self._subscriptions: Subscriptions | None = None
 
     @property
     def busy(self) -> bool:
@@ -170,8 +173,15 @@ class Conversation:
         else:
             self._answered(message)
 
+    def hold(self, holding: bool) -> None:
+        """The client does not read as fast as it is told, or does again: updates wait for it."""
+        if self._subscriptions is not None:
+            self._subscriptions.hold(holding)
+
     def close(self) -> None:
         """Nobody waits for an answer any more."""
+        if self._subscriptions is not None:
+            self._subscriptions.close()
         calls, self._calls = self._calls, {}
         for task in filter(None, calls.values()):
             task.cancel()
@@ -214,11 +224,13 @@ class Conversation:
         method, params = request.method, request.params
         try:
             if method == "server/discover" and context.modern:
-                result: Result = {"supportedVersions": [MODERN, *HANDSHAKES], **self._about()}
+                result: Result = {"supportedVersions": [MODERN, *HANDSHAKES], **self._about(context)}
             elif method == "initialize" and not context.modern:
                 result = self._initialize(params)
             elif method == "ping" and not context.modern:
                 result = {}
+            elif method in SUBSCRIBING and not context.modern:
+                result = self._subscribe(method, params)
             else:
                 handler = self._answers.handlers.get(method)
                 if handler is None:
@@ -259,12 +271,14 @@ class Conversation:
         elicits = version in ELICITS and "elicitation" in params.inner("capabilities")
         self._agreed = _Context(version, elicits=elicits)
         self._state = follow(LIFE, self._state, Trigger.INITIALIZE)
-        return {"protocolVersion": version, "serverInfo": self._answers.info, **self._about()}
+        return {"protocolVersion": version, "serverInfo": self._answers.info, **self._about(self._agreed)}
 
-    def _about(self) -> Result:
+    def _about(self, context: _Context) -> Result:
         offer = self._answers.offer
         offered = {"tools": offer.tools, "resources": offer.resources, "prompts": offer.prompts}
         capabilities = {name: dict[str, object]() for name, there in offered.items() if there}
+        if not context.modern and any(resource.watch for resource in offer.resources):
+            capabilities["resources"]["subscribe"] = True
         return {"capabilities": capabilities, "instructions": offer.instructions}
 
     def _show_progress(self, request: RpcRequest) -> Task | None:
@@ -303,6 +317,21 @@ class Conversation:
         ticket = self._questions.pop(answer.identity, None)
         if ticket is not None:
             self._engine.resume(ticket, answer.result)
+
+    # --- subscriptions --------------------------------------------------------------------------------------------
+
+    def _subscribe(self, method: str, params: Members) -> Result:
+        resource = self._answers.resource(params)
+        if self._subscriptions is None:
+            self._subscriptions = Subscriptions(self._engine, self._updated)
+        if method == "resources/subscribe":
+            self._subscriptions.add(resource)
+        else:
+            self._subscriptions.remove(resource.uri)
+        return {}
+
+    def _updated(self, uri: str) -> None:
+        self._say(Said(write_note("notifications/resources/updated", {"uri": uri}), None))
 
     # --- questions ------------------------------------------------------------------------------------------------
 

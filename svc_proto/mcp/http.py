@@ -89,7 +89,7 @@ class McpServer:
         with_handshake(headers)
         accept(headers, EVENT_STREAM)
         session = self.sessions.find(request.holder, headers.get(SESSION_ID))
-        last = headers.get(b"last-event-id", b"0-0")
+        last = headers.get(b"last-event-id", b"0-%d" % session.notices.told)
         named = _EVENT_ID.fullmatch(last or b"")
         log = None if named is None else session.logs.get(int(named[1]))
         if named is None or log is None:

@@ -14,7 +14,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.mcp.conversation import Conversation, Said
 from svc_proto.mcp.http_rules import STATUSES
-from svc_proto.mcp.http_stream import ReplayLog
+from svc_proto.mcp.http_stream import Notices, ReplayLog
 from svc_proto.mcp.messages import RequestId, RpcRequest
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Talk:
             log.end()
 
     def _say(self, said: Said) -> None:
-        about = cast("RequestId", said.about)  # all that is said so far is
+        about = cast("RequestId", said.about)  # without a session there is nothing else
         log = self._logs[about]
         if said.final:
             del self._logs[about]
@@ -86,7 +86,7 @@ class Talk:
 class HttpSession(Talk):
     """A conversation with the handshake."""
 
-    __slots__ = ("_count", "_on_told", "caller", "identity", "logs")
+    __slots__ = ("_count", "_on_told", "caller", "identity", "logs", "notices")
 
     def __init__(
         self,
@@ -100,7 +100,8 @@ class HttpSession(Talk):
         super().__init__(engine, answers)
         self.caller = caller
         self.identity = identity
-        self.logs = {OWN: ReplayLog(engine, OWN)}  # which readers may come back to
+        self.notices = Notices(engine, OWN)
+        self.logs: dict[int, ReplayLog] = {OWN: self.notices}  # which readers may come back to
         self._count = OWN
         self._on_told = on_told
 
@@ -129,6 +130,12 @@ class HttpSession(Talk):
         logs, self.logs = self.logs, {}
         for log in logs.values():
             log.end()
+
+    def _say(self, said: Said) -> None:
+        if said.about is None:
+            self.notices.put(said)
+        else:
+            super()._say(said)
 
     def _over(self, log: ReplayLog) -> None:
         if log.number is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.stream import ResponseWriter
     from svc_proto.mcp.conversation import Said
 
-__all__ = ["ReplayLog"]
+__all__ = ["Notices", "ReplayLog"]
 
 MAX_EVENTS = 64  # of one request: a reader who is further behind cannot go on
 KEEPALIVE_EVERY = 15.0  # s of silence
@@ -84,10 +84,9 @@ class ReplayLog:
             writer.write(encode_event("", id=f"{self.number}-{at}"))
         try:
             while self.reader is mine and at >= self._dropped:
-                new = self._said[at - self._dropped :]
+                new = self._after(at)
                 if new:
-                    for text in new:
-                        at += 1
+                    for at, text in new:
                         name = None if self.number is None else f"{self.number}-{at}"
                         writer.write(encode_event(text.decode("utf-8"), id=name))
                     yield from writer.drained()
@@ -99,5 +98,36 @@ class ReplayLog:
             if self.reader is mine:
                 self.reader = None
 
+    def _after(self, at: int) -> list[tuple[int, bytes]]:
+        """What comes after the event of that number, with the numbers."""
+        return list(enumerate(self._said[at - self._dropped :], at + 1))
+
     def _wait(self, within: float) -> Flow[object]:
         return self._bell.wait(self._engine.now.mono + within)
+
+
+class Notices(ReplayLog):
+    """What is said without a request. Each note is kept once, at its last place: a slow reader misses none, and no
+    reader at all costs no more than each of them once.
+    """
+
+    __slots__ = ("_count", "_notes", "told")
+
+    def __init__(self, engine: Engine, number: int) -> None:
+        super().__init__(engine, number)
+        self.told = 0  # the number up to which some reader was told
+        self._count = 0
+        self._notes: dict[bytes, int] = {}  # numbers, oldest first
+
+    def put(self, said: Said) -> None:
+        """Keep a note at the end, and wake who waits for it."""
+        self._count += 1
+        self._notes.pop(said.text, None)
+        self._notes[said.text] = self._count
+        self._bell.ring()
+
+    def _after(self, at: int) -> list[tuple[int, bytes]]:
+        self.told = max(at, self.told)
+        new = [(number, text) for text, number in self._notes.items() if number > at]
+        self.told = new[-1][0] if new else self.told
+        return new

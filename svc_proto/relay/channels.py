@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc_proto.commands import Level
+from svc_proto.relay.changes import NOTIFICATIONS
 from svc_proto.relay.terminals import Terminals
 from svc_proto.relay.tui import Tui
 from svc_proto.wire.envelope import Envelope
@@ -84,6 +85,8 @@ def _notifications(client: ClientSocket, envelope: Envelope) -> None:
     payload = envelope.payload
     if envelope.type != "notification.posted" or not payload or not client.relay.notifications.post(payload):
         client.relay.engine.log(Level.DEBUG, "ignored notification", type=envelope.type[:40])
+    else:
+        client.relay.changes.tell(NOTIFICATIONS)
 
 
 CHANNELS: dict[str, Callable[[ClientSocket, Envelope], None]] = {

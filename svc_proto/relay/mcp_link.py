@@ -6,7 +6,7 @@ recorded with the name of the session that asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.tools.relay import PhoneAnswer, asks_by_itself, query_text
@@ -23,6 +23,7 @@ from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.phone import phone_offer
 from svc_proto.relay.access import need_bridge
+from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.routes.control import drive
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def mcp_server(relay: Relay) -> McpServer:
     """What answers the relay's bearers."""
 
     def offer(session: object) -> Offer:
-        return phone_offer(RelayPhones(relay, cast("Session", session)))
+        phones = RelayPhones(relay, cast("Session", session))
+        return phone_offer(phones, phones.watch)
 
     return McpServer(relay.engine, offer)
 
@@ -56,7 +58,10 @@ class RelayPhones:
         query = {name: query_text(value) for name, value in given.items()} if method == "GET" else {}
         try:
             need_bridge(self._session, relay.engine.now)
-            if path == "/notifications/recent":
+            if path == DEVICES:
+                relay.drop_lapsed_phones()
+                return PhoneAnswer(200, relay.phones.devices_report(relay.engine.now))
+            if path == NOTIFICATIONS:
                 found = relay.notifications.recent(Notifications.parse_limit(None))
                 return PhoneAnswer(200, {"ok": True, "notifications": found, "count": len(found)})
             outcome = yield from drive(relay, self._session, method, path, query, {} if method == "GET" else given)
@@ -64,6 +69,15 @@ class RelayPhones:
             return PhoneAnswer(refused.status, {"code": refused.code, "error": refused.message})
         body = outcome.body
         return PhoneAnswer(outcome.status, body if isinstance(body, dict) else {"value": strict_json.dumps(body)})
+
+    def watch(self, path: str, tell: Callable[[], None]) -> Callable[[], None]:
+        """Have `tell` called when what is read there is another, as long as the session may read it."""
+
+        def changed() -> None:
+            if self._session.holds("bridge", self._relay.engine.now.wall):
+                tell()
+
+        return self._relay.changes.watch(path, changed)
 
     def media(self, token: str) -> Flow[bytes]:
         """From the registry."""

@@ -30,6 +30,7 @@ from svc_proto.machines.phones import Phone, Phones
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
 from svc_proto.relay.access import GRANTS, Access, authorize, session_of
+from svc_proto.relay.changes import DEVICES, Changes
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.relay.media import Media
@@ -76,6 +77,7 @@ class Relay:
         self.bridge = BridgeCommands(hide_text=config.hide_typed_text)
         self.phones = Phones()
         self.notifications = Notifications()
+        self.changes = Changes()
         self.profiles: list[dict[str, object]] = []
         self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
         self.clients: dict[int, ClientSocket] = {}
@@ -280,7 +282,8 @@ class Relay:
 
     def remove_phone(self, number: int) -> None:
         """A phone is no target any more; commands that wait for it fail at once."""
-        self.phones.remove(number)
+        if self.phones.remove(number) is not None:
+            self.changes.tell(DEVICES)
         self.bridge.socket_lost(number)
 
     def phone_for(self, selector: str | None) -> tuple[Phone, ClientSocket]:
@@ -392,6 +395,7 @@ class Relay:
         )
         if replaced is not None:
             self.bridge.socket_lost(replaced)
+        self.changes.tell(DEVICES)
         self.engine.log(Level.INFO, "phone connected", device=session.device_name, session=session.token_prefix)
 
     def _expire_commands(self) -> None:

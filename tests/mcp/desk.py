@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, schema
@@ -36,7 +36,8 @@ class Desk:
     """Each call gives what the server says to it, and to everything before."""
 
     def __init__(self, offer: Offer) -> None:
-        self.engine = Engine(StdioServer(lambda engine: offer), entropy=counting_entropy())
+        self.server = StdioServer(lambda engine: offer)
+        self.engine = Engine(self.server, entropy=counting_entropy())
         self.book = Playbook(self.engine)
         self.commands: list[Command] = []
         self.numbers = 0
@@ -98,6 +99,8 @@ class Shop:
     def __init__(self) -> None:
         self.done: list[object] = []
         self.asks_there = False
+        self.on_echo: Callable[[], None] = lambda: None  # what else happens then
+        self.watching: list[Callable[[], None]] = []  # who is to be told when the sign is another
 
     def offer(self) -> Offer:
         def tool(name: str, run: Any, **more: Any) -> OfferedTool:
@@ -122,7 +125,14 @@ class Shop:
                 tool("pay", self._echo, asks="It costs money.", asks_itself=there),
             ),
             resources=(
-                Resource(uri="shop://sign", name="sign", description="s", media_type="text/plain", read=self._sign),
+                Resource(
+                    uri="shop://sign",
+                    name="sign",
+                    description="s",
+                    media_type="text/plain",
+                    read=self._sign,
+                    watch=self._watch,
+                ),
                 Resource(uri="shop://photo", name="photo", description="p", media_type="image/png", read=self._photo),
                 Resource(uri="shop://shut", name="shut", description="x", media_type="text/plain", read=self._shut),
             ),
@@ -133,6 +143,7 @@ class Shop:
 
     def _echo(self, arguments: Arguments) -> Flow[Sequence[Content]]:
         yield from ()
+        self.on_echo()
         self.done.append(dict(arguments))
         return [{"type": "text", "text": str(arguments.get("word"))}]
 
@@ -156,6 +167,14 @@ class Shop:
     def _sign(self) -> Flow[str | bytes]:
         yield from ()
         return "open"
+
+    def turn_sign(self) -> None:
+        for tell in self.watching:
+            tell()
+
+    def _watch(self, tell: Callable[[], None]) -> Callable[[], None]:
+        self.watching.append(tell)
+        return lambda: self.watching.remove(tell)
 
     def _photo(self) -> Flow[str | bytes]:
         yield from ()

@@ -18,7 +18,7 @@ def test_the_handshake(desk: Desk, version: str) -> None:
     assert about == {
         "protocolVersion": version,
         "serverInfo": {"name": "shop", "title": "Shop", "version": "1"},
-        "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+        "capabilities": {"tools": {}, "resources": {"subscribe": True}, "prompts": {}},
         "instructions": "Buy.",
     }
     assert desk.ask("ping") == {}

@@ -68,7 +68,7 @@ def test_the_phone_is_driven_and_seen() -> None:
             found += [(yield from resource.read())]
         return found
 
-    opened, picture, screen, shot, app, apps, notifications = with_offer(world, plan)
+    opened, picture, screen, shot, app, apps, notifications, devices = with_offer(world, plan)
     assert json.loads(opened[0]["text"])["package"] == "com.example.mail"
     assert (picture[0]["type"], picture[0]["mimeType"]) == ("image", "image/png")
     assert b64decode(picture[0]["data"]).startswith(b"\x89PNG")
@@ -77,6 +77,8 @@ def test_the_phone_is_driven_and_seen() -> None:
     assert json.loads(app) == {"package": "com.example.mail"}
     assert json.loads(apps)
     assert json.loads(notifications)["count"] == 0
+    (device,) = json.loads(devices)["devices"]
+    assert device["active"] is True
     names = [session.device_name for session in world.relay.sessions.active(world.relay.engine.now)]
     assert "MCP on this host" in names
     assert "mcp-relay.json" in str(world.disk.paths())
@@ -137,3 +139,10 @@ def test_what_is_no_picture() -> None:
     with pytest.raises(ToolError, match="could not be had"):
         next(call(phone_offer(cast("RelayLink", link)), "phone_screenshot"))
     assert link.asked == [""]
+
+
+def test_phones_that_are_not_told_of() -> None:
+    link = FakeLink({"error": "local callers only"}, b"")
+    link.answer = PhoneAnswer(403, link.answer.body)
+    with pytest.raises(ToolError, match="403: local callers only"):
+        next(read(phone_offer(cast("RelayLink", link)), "phone://devices"))

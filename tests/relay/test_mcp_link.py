@@ -8,7 +8,8 @@ from base64 import b64decode
 import pytest
 
 from svc_proto.commands import ReadFile, ReleaseFile
-from tests.relay.mcp_agent import Agent, result, text, upload
+from tests.mcp.web import events
+from tests.relay.mcp_agent import TYPES, Agent, result, text, upload
 from tests.relay.routes.media_world import PNG, open_book
 from tests.relay.world import REMOTE, Call, RelayBook
 
@@ -103,3 +104,43 @@ def test_a_picture_that_is_too_large(book: RelayBook, agent: Agent, monkeypatch:
 def test_notifications(agent: Agent) -> None:
     (read,) = result(agent.read("notifications"))["contents"]
     assert json.loads(read["text"]) == {"ok": True, "notifications": [], "count": 0}
+
+
+def test_who_listens_is_told_of_phones_and_their_notifications(book: RelayBook, agent: Agent) -> None:
+    def heard() -> list[str]:
+        book.after(1.0)
+        notes = [json.loads(event.data) for event in events(listening) if event.data]
+        return [note["params"]["uri"].removeprefix("phone://") for note in notes]
+
+    fields = (*TYPES, *agent.session)
+    for name in ("devices", "notifications"):
+        assert result(agent.ask("resources/subscribe", uri=f"phone://{name}")) == {}
+    listening = book.call("GET", "/mcp", token=agent.paired.token, headers=fields, peer=REMOTE)
+    agent.paired.phone.send("notifications", "notification.posted", {"title": "Mail"})
+    agent.paired.phone.send("notifications", "notification.posted", {})
+    assert heard() == ["notifications"]
+    other = book.pair(device_name="Tablet", device_id="t-1").phone
+    assert heard() == ["notifications", "devices"]
+    (read,) = result(agent.read("devices"))["contents"]
+    assert [(row["device_name"], row["active"]) for row in json.loads(read["text"])["devices"]] == [
+        ("Pixel", True),
+        ("Tablet", False),
+    ]
+    assert book.request("POST", "/bridge/select-active", {"device": "t-1"}).status == 200
+    assert heard()[2:] == ["devices"]
+    other.vanish()
+    assert heard()[3:] == ["devices"]
+    path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
+    assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
+    book.after(11.0)
+    agent.paired.phone.send("notifications", "notification.posted", {"title": "Mail"})
+    assert len(heard()) == 4  # the grant has run out
+
+
+def test_phones_that_flap(book: RelayBook, agent: Agent) -> None:
+    agent.ask("resources/subscribe", uri="phone://devices")
+    listening = book.call("GET", "/mcp", token=agent.paired.token, headers=(*TYPES, *agent.session), peer=REMOTE)
+    for _ in range(10):
+        book.pair(device_name="Tablet", device_id="t-1").phone.vanish()
+    book.after(5.0)
+    assert len(events(listening)) == 2  # at once, and a second later

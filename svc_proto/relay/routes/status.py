@@ -11,6 +11,7 @@ from svc_proto.engine.router import Kind, Route
 from svc_proto.machines.bridge import parse_limit
 from svc_proto.machines.phones import take_selector
 from svc_proto.relay.access import Access
+from svc_proto.relay.changes import DEVICES
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.version import PROTOCOL_VERSION, VERSION
 
@@ -109,4 +110,6 @@ class _Status:
         if selector is None:
             raise invalid("device", "the id, name or alias of a connected phone")
         self._relay.drop_lapsed_phones()
-        return json_response(200, self._relay.phones.select_active(selector))
+        selected = self._relay.phones.select_active(selector)
+        self._relay.changes.tell(DEVICES)
+        return json_response(200, selected)
