@@ -33,6 +33,7 @@ from svc_proto.engine.message import Request, Response, Stranger
 from svc_proto.engine.monitor import Monitor
 from svc_proto.engine.router import Match, Route, Router
 from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.mentions import Mentions
@@ -101,6 +102,7 @@ class Api:
         self._settings = SettingsReader(engine)
         self.runs = Runs(self)
         self.responses = Responses(engine)
+        self.forks = OneAtATime(engine)
         self._holder_timer = engine.timers.timer(self._end_holders)
 
     def on_started(self) -> None:

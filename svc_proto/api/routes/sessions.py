@@ -173,22 +173,26 @@ class _Sessions:
         source = yield from self._get(request.params["id"])
         identity = _chosen_id(body) or new_uuid(api.engine.entropy)
         title = clean_title(body.get("title"))
-        if title is None and source.title is not None:
-            taken = yield from api.query(ListTitles(base=stem_of(source.title)))
-            title = title_of_copy(source.title, taken)
-        now = api.engine.now.wall
-        copy = ChatSession(
-            id=identity,
-            started_at=now,
-            updated_at=now,
-            last_active=now,
-            title=title,
-            source=source.source,
-            model=source.model,
-            system_prompt=source.system_prompt,
-            parent_id=source.id,
-        )
-        made = yield from api.query(ForkChat(source=source.id, session=copy, now=now))
+        yield from api.forks.enter()  # between the look for a free number and its use nobody takes it
+        try:
+            if title is None and source.title is not None:
+                taken = yield from api.query(ListTitles(base=stem_of(source.title)))
+                title = title_of_copy(source.title, taken)
+            now = api.engine.now.wall
+            copy = ChatSession(
+                id=identity,
+                started_at=now,
+                updated_at=now,
+                last_active=now,
+                title=title,
+                source=source.source,
+                model=source.model,
+                system_prompt=source.system_prompt,
+                parent_id=source.id,
+            )
+            made = yield from api.query(ForkChat(source=source.id, session=copy, now=now))
+        finally:
+            api.forks.leave()
         if made is True:
             raise no_such_session(source.id)
         if not isinstance(made, ChatSession):

@@ -8,7 +8,16 @@ import pytest
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.rows import ChatSession, Message
-from svc_proto.api.store import AddMessages, CreateChat, DeleteChat, ForkChat, GetChat, ListMessages, UpdateChat
+from svc_proto.api.store import (
+    AddMessages,
+    CreateChat,
+    DeleteChat,
+    ForkChat,
+    GetChat,
+    ListMessages,
+    ListTitles,
+    UpdateChat,
+)
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level, StoreRequest
 from tests.api.world import KEY, START, ApiBook
@@ -342,6 +351,30 @@ def test_a_fork(book: ApiBook) -> None:
 def test_a_fork_of_one_without_a_title(book: ApiBook) -> None:
     answer = book.request("POST", f"/api/sessions/{book.session()}/fork", {})
     assert (answer.status, answer.json["title"]) == (201, None)
+
+
+def forked_at_once(book: ApiBook, *forks: tuple[str, dict[str, str]]) -> list[Any]:
+    """Forks that wait for the store together at each of their questions, as far as they ask at once."""
+    book.hold = (GetChat,)
+    calls = [book.call("POST", f"/api/sessions/{source}/fork", body) for source, body in forks]
+    for held in ((ListTitles,), (ForkChat,), ()):
+        book.hold = held
+        book.release()
+    return [call.result for call in calls]
+
+
+def test_forks_at_once_have_a_number_each(book: ApiBook) -> None:
+    trip = book.session(title="Trip")
+    other = str(book.request("POST", f"/api/sessions/{trip}/fork", {}).json["id"])
+    answers = forked_at_once(book, (trip, {}), (other, {}), (trip, {}))
+    assert [answer.json["title"] for answer in answers] == ["Trip #3", "Trip #4", "Trip #5"]
+
+
+def test_a_fork_that_fails_holds_up_no_other(book: ApiBook) -> None:
+    trip = book.session(title="Trip")
+    taken, made = forked_at_once(book, (trip, {"id": trip}), (trip, {}))
+    assert error(taken) == (409, "session_exists")
+    assert made.json["title"] == "Trip #2"
 
 
 @pytest.mark.parametrize("body", [b"", {"title": 7}, {"id": ".."}, b"[]"])
