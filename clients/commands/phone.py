@@ -56,10 +56,10 @@ def main(*, name: str, off: bool, runtime: str) -> None:
     home = Path(config.home).expanduser().absolute()
     relay, code = local_relay(config), new_code(os.urandom)
     meta = PairingMeta(grants=parse_preset(None, "chat,bridge,tui,voice:realtime"))
-    perform(lambda engine: register(engine, relay, code, meta), runtime, home=home, client_tls=trust_for(config))
 
     def programs() -> list[Program]:
-        claimed = claim_home(home, "phone")
+        claimed = claim_home(home, "phone")  # before a code is registered that nobody would use
+        perform(lambda engine: register(engine, relay, code, meta), runtime, home=home, client_tls=trust_for(config))
         return [_program(config, home, relay=relay.url, code=code, name=name, off=off, claim=claimed)]
 
     launch(programs, runtime)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 
+from runtimes.running import claim
 from svc_proto.device.screen import PHONE_SESSION
 from svc_proto.engine.phone_door import PHONE_DOOR
 from tests.clients.commands.support import Shelf
@@ -20,6 +21,16 @@ def talk(dashboard: int) -> list[dict[str, str]]:
         if lines[-1]["kind"] == "agent" and not screen["awaits"]:
             return lines
         tag = screen["tag"]
+
+
+def test_one_that_runs_is_seen_before_the_relay_is_asked(lonely: Shelf) -> None:
+    """There is no relay: who asked it for a code would say that."""
+    held = claim(lonely.home / "svc", "phone", version="1")
+    try:
+        assert "runs already" in lonely.run("svc", "phone").problem
+    finally:
+        held.release()
+    assert "cannot be reached" in lonely.run("svc", "phone").problem
 
 
 def test_a_phone_of_this_host(lonely: Shelf) -> None:
