@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+import pytest
 from playwright.sync_api import FilePayload, Page, Route, expect
 
 from clients.phone.handset import SimulatedHandset
@@ -203,7 +203,7 @@ def test_a_stop_before_the_beginning(site: Site, visit: Visitor) -> None:
     expect(page.get_by_text("Stopped.")).to_be_visible()
 
 
-def test_a_file_is_asked_for_once(site: Site, visit: Visitor, tmp_path: Path) -> None:
+def test_a_file_is_asked_for_once(site: Site, visit: Visitor, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Words that follow a file are drawn many times; a picture of the host is handed out to whoever asks to see it."""
     site.world.start_relay()
     page = start(site, visit)
@@ -214,7 +214,7 @@ def test_a_file_is_asked_for_once(site: Site, visit: Visitor, tmp_path: Path) ->
     expect(page.locator(".media-card")).to_have_attribute("data-marked", "yes")
     expect(page.locator(".media-card")).to_contain_text("Its time is over")
     assert sum(url.endswith("/media") for url in visit.asked) == 1
-    shot = tmp_path / "a shot.png"
+    shot = tmp_path_factory.mktemp("pictures") / "a shot.png"  # not in the service home, which is no phone's
     shot.write_bytes(draw((), screen_on=False))
     say(page, f"/echo MEDIA:{shot}")
     page.get_by_role("button", name="Show").click()
