@@ -113,7 +113,7 @@ KEPT = (
     Plant(_an_upload_is_finished_twice, 107, (Invariant.NO_BUG,)),
     Plant(_questions_outlive_their_connection, 61, (Invariant.CONFIRMED,)),
     Plant(_nobody_is_told_what_was_before_him, 2, (Invariant.STREAM,)),
-    Plant(_a_row_that_cannot_be_stored_is_forgotten, 26, (Invariant.STORED,)),
+    Plant(_a_row_that_cannot_be_stored_is_forgotten, 119, (Invariant.STORED,)),
     Plant(_a_session_outlives_its_provider, 66, (Invariant.VOICE_OVER,)),
     Plant(_a_drained_socket_wakes_nobody, 148, (Invariant.ONE_END,)),
 )
