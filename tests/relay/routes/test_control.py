@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from svc_proto.commands import Level
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from tests.machines.test_arguments import BAD, GOOD
 from tests.relay.world import REMOTE, Answer, Paired, RelayBook
@@ -370,6 +371,12 @@ def test_a_caller_who_hangs_up_leaves_the_command_alone(book: RelayBook) -> None
     call.vanish()
     paired.phone.reply(command, 200, {"pong": True})
     assert book.activity()[0]["decision"] == "executed"
+    assert not [log for log in book.logs if log.event == "phone driven"]
+
+
+def test_a_log_of_warnings_has_no_line_of_what_was_driven(book: RelayBook) -> None:
+    book.relay.engine.log_level = Level.WARNING
+    assert outcome(book, 200, {"ok": True}).status == 200
     assert not [log for log in book.logs if log.event == "phone driven"]
 
 
