@@ -175,6 +175,8 @@ def _anybody_may_answer(patch: Patch) -> None:
 def _a_settled_command_is_settled_again(patch: Patch) -> None:
     def settle(self: BridgeCommands, command: Any, trigger: bridge.BridgeTrigger) -> None:
         command.decision = bridge.BRIDGE_TABLE[bridge.Decision.PENDING, trigger]
+        if trigger is bridge.BridgeTrigger.THIRTY_SECONDS:  # else it would be due for ever
+            del self._pending[command.request_id]
 
     patch.setattr(BridgeCommands, "_settle", settle)
 
