@@ -103,9 +103,7 @@ class Exchange:
             self._route, self.label = route, route.label
         if request is not None:
             self._request = request
-        if isinstance(principal, Exception):
-            self._turn_away(principal)
-        elif isinstance(principal, GeneratorType):
+        if isinstance(principal, GeneratorType):
             self._await_admission(principal)
         else:
             self._admit(principal)
@@ -113,8 +111,7 @@ class Exchange:
     def go_on(self, route: Route, request: Request, result: object) -> None:
         """The request came whole, and its handler has returned this, or raised it: no answer that is said at once."""
         self._route, self.label, self._request = route, route.label, request
-        if request.holder:
-            self._enter()
+        self._enter()
         self._step(ExchangeTrigger.BODY_END)
         self._act(result)
 
@@ -187,33 +184,28 @@ class Exchange:
         channel = self.channel
         self._step(ExchangeTrigger.ASK)
         channel.admitting = True
-        task = channel.engine.spawn(asking, on_done=self._admitted, on_error=self._not_admitted)
+        task = channel.engine.spawn(asking, on_done=self._admitted, on_error=self._admitted)
         if self.state is ExchangeState.ADMITTING:
             self._task = task
 
     def _admitted(self, principal: object) -> None:
-        self._decided()
-        self._admit(principal)
-        self.channel.pump()
-
-    def _not_admitted(self, error: Exception) -> None:
-        self._decided()
-        self._turn_away(error)
-        self.channel.pump()
-
-    def _decided(self) -> None:
         self._step(ExchangeTrigger.ADMIT)
         self._task = None
         self.channel.admitting = False
         self.begun = self.heard = self.channel.engine.now.mono  # the time that it took is not the peer's
+        self._admit(principal)
+        self.channel.pump()
 
     def _admit(self, principal: object) -> None:
+        """Let the caller in, or turn him away where the policy raised instead."""
+        if isinstance(principal, Exception):
+            self._turn_away(principal)
+            return
         request = self._request
         request.principal = principal
         if principal is not STRANGER:
             self.channel.vouch()
-        if request.holder:
-            self._enter()
+        self._enter()
         try:
             self._check()
         except Exception as error:
@@ -224,7 +216,8 @@ class Exchange:
 
     def _enter(self) -> None:
         self._holder = self._request.holder
-        self.channel.engine.holders.enter(self._holder, self)
+        if self._holder:
+            self.channel.engine.holders.enter(self._holder, self)
 
     def _ask_again(self) -> None:
         """A body that took its time: what let it in may have ended. Who would have to ask others is not asked twice."""
@@ -267,13 +260,13 @@ class Exchange:
         try:
             if isinstance(result, Later):
                 self._task = result
-                result.wait(self._answered)
+                result.wait(self._act)
             elif isinstance(result, Response | Streamed):
                 self._respond(result)
             elif isinstance(result, Exception):
                 self._failed(result)
             elif isinstance(result, GeneratorType):
-                task = self.channel.engine.spawn(result, on_done=self._answered, on_error=self._failed)
+                task = self.channel.engine.spawn(result, on_done=self._act, on_error=self._failed)
                 self._task = self._task or task  # there is one if it is over already, and its answer goes on
             else:
                 self._open_socket(cast("SocketHandler", result))
@@ -337,24 +330,12 @@ class Exchange:
             engine.bug(another)
             self.channel.drop()
 
-    def _answered(self, result: Response | Streamed) -> None:
-        try:
-            self._respond(result)
-        except Exception as error:
-            self._crash(error)
-
     # --- the answer ---
 
     def _respond(self, answer: Response | Streamed) -> None:
         if isinstance(answer, Response) and answer.file is None:
-            channel = self.channel
-            if self.state is ExchangeState.RUNNING and not (channel.eof or channel.engine.stopping):
-                say_whole(self, answer, closing=False)
-                self._step(ExchangeTrigger.ANSWER)  # as `_complete`, with nothing of the request to come
-                channel.finished(self)
-            else:
-                say_whole(self, answer, closing=self._closing())
-                self._complete()
+            say_whole(self, answer, closing=self._closing())
+            self._complete()
             return
         flow = produce(self, answer) if isinstance(answer, Streamed) else deliver_file(self, answer)
         self._task = self.channel.engine.spawn(flow, on_done=self._delivered, on_error=self._crash)
