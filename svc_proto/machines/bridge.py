@@ -29,7 +29,6 @@ __all__ = [
     "BridgeTrigger",
     "Decision",
     "Outcome",
-    "derive_decision",
     "parse_limit",
     "phone_outcome",
     "relay_outcome",
@@ -298,11 +297,6 @@ class BridgeCommands:
     def _shown(self, params: Mapping[str, object]) -> object:
         shown, start = abridge(params, MAX_PARAMS, hide_text=self._hide_text)
         return shown if len(start) < MAX_PARAMS else {"[truncated]": start[:MAX_SUMMARY]}
-
-
-def derive_decision(payload: Mapping[str, object]) -> Decision:
-    """The decision that an answer stands for, by the ordered rows of wire bridge 4.3 and its additions."""
-    return step(BRIDGE_TABLE, Decision.PENDING, _Said(payload).trigger())
 
 
 def phone_outcome(payload: Mapping[str, object]) -> Outcome:
