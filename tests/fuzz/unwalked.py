@@ -11,7 +11,6 @@ _SILENT = "nobody has a microphone in a world"
 _TURN = "machines.voice_turn.TURN_TABLE: "
 
 OUT_OF_REACH: dict[str, str] = {  # by table, or by row
-    "peers.link.LIFE": _DESKTOP,
     "client.talk.LIFE": _DESKTOP,
     "device.attachment.ATTACHMENT_TABLE": "the phone of a world shows no chats, which attachments are parts of",
     "device.consoles.LIFE": "nobody types at the phone of a world",
