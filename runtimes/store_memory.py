@@ -10,20 +10,37 @@ from __future__ import annotations
 import json
 import zlib
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from runtimes.failures import HostError
 from runtimes.store_service import StoreError, outcome_of
 from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
+from svc_proto.machines.grants import CHANNELS
+from svc_proto.machines.session import TEXTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from runtimes.store_service import Store
     from svc_proto.commands import StoreRequest
 
 __all__ = ["MemoryStore"]
+
+# What records have in common, for the packing alone: one that looks different is packed just as well, and takes more.
+_ALIKE = json.dumps(
+    {
+        "token_hash": "0123456789abcdef",
+        "token_prefix": "",
+        **TEXTS,
+        **dict.fromkeys(("created_at", "first_seen", "last_seen", "expires_at"), 1790000000.0),
+        "grants": dict.fromkeys(CHANNELS, 1790000000.0),
+        "preset": [],
+        "knows_key": False,
+        "key_hash": None,
+        "given": {"ttl_seconds": 2592000.0, "grants": {}},
+    }
+).encode()
 
 
 class MemoryStore:
@@ -40,9 +57,9 @@ class MemoryStore:
             match request:
                 case LoadSessions():
                     records = sorted(self._records.items())
-                    return tuple({**json.loads(zlib.decompress(packed)), "token_hash": key} for key, packed in records)
+                    return tuple({**_unpacked(packed), "token_hash": key} for key, packed in records)
                 case SaveSession():
-                    self._records[request.token_hash] = zlib.compress(json.dumps(dict(request.record)).encode(), 1)
+                    self._records[request.token_hash] = _packed(request.record)
                     return None
                 case DeleteSession():
                     self._records.pop(request.token_hash, None)
@@ -70,3 +87,12 @@ class MemoryStore:
             except StoreError as error:
                 raise HostError(FailureKind.INTERNAL, str(error)) from error
         return self._sql
+
+
+def _packed(record: Mapping[str, object]) -> bytes:
+    packer = zlib.compressobj(1, wbits=-zlib.MAX_WBITS, zdict=_ALIKE)
+    return packer.compress(json.dumps(dict(record)).encode()) + packer.flush()
+
+
+def _unpacked(packed: bytes) -> dict[str, object]:
+    return cast("dict[str, object]", json.loads(zlib.decompressobj(-zlib.MAX_WBITS, _ALIKE).decompress(packed)))

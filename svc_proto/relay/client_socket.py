@@ -111,7 +111,7 @@ class ClientSocket:
         self._secure = request.secure or relay.proxies.say_https(request)
         self.terminals: Terminals | None = None
         self.tui: Tui | None = None
-        self._early: list[Envelope] = []
+        self._early: tuple[Envelope, ...] = ()
         self._task: Task | None = None
         self._timer: Timer | None = None  # until the client has said who it is
 
@@ -134,7 +134,7 @@ class ClientSocket:
         elif self.state is ClientState.WAITING:
             self._authenticate(envelope)
         elif self.state is ClientState.SAVING and envelope is not None:
-            self._early.append(envelope)  # said before `auth.ok`: not lost, and not without a limit
+            self._early += (envelope,)  # said before `auth.ok`: not lost, and not without a limit
             if len(self._early) > MAX_EARLY:
                 self._too_early()
 
@@ -288,7 +288,7 @@ class ClientSocket:
                 relay.discard(session)
 
     def _catch_up(self) -> None:
-        early, self._early = self._early, []
+        early, self._early = self._early, ()
         for envelope in early:
             dispatch(self, envelope)
 
