@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from attrs import field
 from attrs.exceptions import FrozenInstanceError
 
 from svc_proto.basics.value import fixed, refuse_changes
@@ -35,11 +36,32 @@ class Place:
     name: str = ""
 
 
+@fixed
+class Answer:
+    status: int
+    reason: str = field(default="", eq=False, repr=False)
+
+
+@fixed
+class Nothing: ...
+
+
 def test_values_are_what_they_hold() -> None:
     assert Place(1) == Place(1, "")
     assert Place(1) != Place(2)
     assert len({Place(1), Place(1), Place(1, "a")}) == 2
     assert repr(Place(1)) == "Place(x=1, name='')"
+    other: object = (1, "")
+    assert Place(1) != other
+
+
+def test_what_does_not_count_is_neither_compared_nor_shown() -> None:
+    assert Answer(200, "a") == Answer(200, "b")
+    assert hash(Answer(200, "a")) == hash(Answer(200, "b"))
+    assert repr(Answer(200, "a")) == "Answer(status=200)"
+    assert Nothing() == Nothing()
+    other: object = Answer(200)
+    assert Nothing() != other
 
 
 def test_a_value_cannot_be_changed() -> None:
