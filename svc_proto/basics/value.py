@@ -45,7 +45,7 @@ def _equal(self: Any, other: object) -> Any:
 
 def _hash(self: Any) -> int:
     cls: Any = type(self)
-    return hash((cls, _held(cls)(self)))
+    return (cls, _held(cls)(self)).__hash__()  # for sets and dicts, which keep the order of insertion
 
 
 def _show(self: Any) -> str:
