@@ -1,6 +1,7 @@
 """Which messages hold the words of a query: for every database by comparing texts.
 
-A database with an index of words has a `ChatSearch` of its own (`runtimes.chat_search_sqlite`).
+A database with an index of words has a `ChatSearch` of its own, in `runtimes.chat_search_sqlite` and
+`runtimes.chat_search_postgresql`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SQLite's index of words, an FTS5 table beside `chat_messages` which triggers keep in step, and who does without.
+"""SQLite's index of words, an FTS5 table beside `chat_messages` which triggers keep in step.
 
 A term finds the words that begin with it. The index holds no text of its own.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, column, inspect, select, table
+from sqlalchemy import Connection, column, select, table
 from sqlalchemy.exc import OperationalError
 
-from runtimes.chat_search import ChatSearch, PortableSearch, holds
+from runtimes.chat_search import PortableSearch, holds
 from runtimes.chat_tables import CHAT_MESSAGES
 from runtimes.chat_words import has_letters
 
-__all__ = ["Fts5Search", "chat_search", "create_fts5"]
+__all__ = ["Fts5Search", "create_fts5"]
 
 _INDEX = table("chat_search", column("rowid"), column("chat_search"), column("rank"))
 _SCHEMA = (
@@ -39,9 +39,7 @@ _SCHEMA = (
 
 
 def create_fts5(connection: Connection) -> None:
-    """A migration: index the messages there are and those to come; nothing where the database has no FTS5."""
-    if connection.dialect.name != "sqlite":
-        return
+    """Index the messages there are and those to come; nothing where this SQLite has no FTS5."""
     try:
         connection.exec_driver_sql("CREATE VIRTUAL TABLE temp.chat_probe USING fts5(words)")
     except OperationalError:
@@ -49,12 +47,6 @@ def create_fts5(connection: Connection) -> None:
     connection.exec_driver_sql("DROP TABLE temp.chat_probe")
     for statement in _SCHEMA:
         connection.exec_driver_sql(statement)
-
-
-def chat_search(connection: Connection) -> ChatSearch:
-    """What finds messages in this database."""
-    indexed = connection.dialect.name == "sqlite" and inspect(connection).has_table("chat_search")
-    return Fts5Search() if indexed else PortableSearch()
 
 
 class Fts5Search:

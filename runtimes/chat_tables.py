@@ -20,6 +20,7 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
 )
+from sqlalchemy.types import TypeEngine
 
 from runtimes.prepared import storable
 
@@ -27,10 +28,13 @@ __all__ = ["CHAT_MESSAGES", "CHAT_SESSIONS", "create_chat_tables"]
 
 
 class _Words(TypeDecorator[str]):
-    """Text of any length; a character that not every database takes becomes U+FFFD."""
+    """Text of any length, ordered by its characters' numbers; one that not every database takes becomes U+FFFD."""
 
     impl = Text
     cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(Text(collation="C") if dialect.name == "postgresql" else Text())
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
         return value if value is None else storable(value)

@@ -52,9 +52,10 @@ class Prepared:
             if engine.dialect.name == "sqlite":  # others hang up while nobody looks
                 raw, self._kept = None, raw
         except errors as error:
-            if raw is not None and engine.dialect.is_disconnect(error, raw, None):
+            cut = raw is not None and engine.dialect.is_disconnect(error, raw, None)
+            if cut and raw is not None:
                 raw.invalidate(error)
-            raise DBAPIError.instance(None, None, error, errors) from error
+            raise DBAPIError.instance(None, None, error, errors, connection_invalidated=cut) from error
         finally:
             if raw is not None:
                 raw.close()  # which rolls back what was not committed

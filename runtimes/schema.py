@@ -28,6 +28,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     insert,
+    inspect,
     literal_column,
     select,
     update,
@@ -37,13 +38,13 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from runtimes.failures import HostError
 from runtimes.prepared import Hand, Prepared
-from runtimes.store_dialects import open_engine, reader_of, wipe_log
+from runtimes.store_dialects import lock_schema, open_engine, reader_of, wipe_log
 from runtimes.store_service import StoreError, outcome_of
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
 
-__all__ = ["MIGRATIONS", "SqlStore", "upgrade"]
+__all__ = ["MIGRATIONS", "PAIRED_SESSIONS", "SqlStore", "first_line", "migrated", "opened", "schema_of", "upgrade"]
 
 _METADATA = MetaData()
 
@@ -61,6 +62,7 @@ PAIRED_SESSIONS = Table(
     Column("updated_at", String(32), nullable=False),  # ISO 8601 UTC, for people who look
 )
 COMPONENT = "svc"
+_MINE = SCHEMA_VERSION.c.component == COMPONENT
 Handler = Callable[[Connection, Any], object]
 Quick = Callable[[Hand, Any], object]  # what is asked often: it runs prepared statements, together with others
 
@@ -76,9 +78,9 @@ def _create_chats(connection: Connection) -> None:
 
 
 def _create_chat_search(connection: Connection) -> None:
-    from runtimes.chat_search_sqlite import create_fts5  # noqa: PLC0415, RUF100 - only a new file needs it
+    from runtimes.chat_index import create_chat_search  # noqa: PLC0415, RUF100 - only a new file needs it
 
-    create_fts5(connection)
+    create_chat_search(connection)
 
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
@@ -98,11 +100,11 @@ class SqlStore:
         self._reads: frozenset[type] = frozenset({LoadSessions, Ping})
         self._erases: frozenset[type] = frozenset()
         self._chats = False  # whether the requests of chats are among them
-        self._engine = _open(where)
+        self._engine = opened(where)
         self._reader = reader_of(self._engine)
         self._prepared = Prepared(self._engine)
         try:
-            _migrate(self._engine, migrations)
+            migrated(self._engine, migrations)
         except StoreError:
             self._engine.dispose()
             raise
@@ -155,8 +157,8 @@ class SqlStore:
 
     def _is_quick(self, request: StoreRequest[Any]) -> bool:
         if type(request) not in self._quick and not self._chats:
-            from runtimes.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - a relay never needs it
-            from runtimes.chat_search_sqlite import chat_search  # noqa: PLC0415, RUF100 - nor this
+            from runtimes.chat_index import chat_search  # noqa: PLC0415, RUF100 - a relay never needs it
+            from runtimes.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - nor this
 
             with self._reader.begin() as connection:
                 quick, self._others = chat_handlers(chat_search(connection))
@@ -172,30 +174,35 @@ def upgrade(where: str | Path, *, keep: bool = True) -> tuple[int, int]:
 
     Which version it had, and which it has or would have. Raises `StoreError`; nothing has changed then.
     """
-    engine = _open(where)
+    engine = opened(where)
     try:
-        return _migrate(engine, MIGRATIONS, keep=keep)
+        return migrated(engine, keep=keep)
     finally:
         engine.dispose()
 
 
-def _open(where: str | Path) -> Engine:
+def opened(where: str | Path) -> Engine:
+    """An engine for a store; nothing has been asked of it. Raises `StoreError`."""
     try:
         return open_engine(URL.create("sqlite", database=str(where)) if isinstance(where, Path) else make_url(where))
     except (SQLAlchemyError, ImportError) as error:
-        raise StoreError(f"cannot open the store: {type(error).__name__}: {_first_line(error)}") from error
+        hint = "; pip install 'svc-relay[postgres]'" if getattr(error, "name", None) == "psycopg" else ""
+        raise StoreError(f"cannot open the store: {type(error).__name__}: {first_line(error)}{hint}") from error
 
 
-def _migrate(
-    engine: Engine, migrations: tuple[Callable[[Connection], None], ...], *, keep: bool = True
+def migrated(
+    engine: Engine, migrations: tuple[Callable[[Connection], None], ...] = MIGRATIONS, *, keep: bool = True
 ) -> tuple[int, int]:
-    """In one transaction, which is taken back unless `keep`."""
+    """Bring its schema up to date in one transaction, which is taken back unless `keep`: from and to which version.
+
+    Raises `StoreError`.
+    """
     newest = len(migrations)
     try:
         with engine.connect() as connection, connection.begin() as transaction:
+            lock_schema(connection)
             SCHEMA_VERSION.create(connection, checkfirst=True)
-            mine = SCHEMA_VERSION.c.component == COMPONENT
-            version = connection.execute(select(SCHEMA_VERSION.c.version).where(mine)).scalar()
+            version = connection.execute(select(SCHEMA_VERSION.c.version).where(_MINE)).scalar()
             if version is None:
                 version = 0
                 connection.execute(insert(SCHEMA_VERSION).values(component=COMPONENT, version=version))
@@ -204,12 +211,21 @@ def _migrate(
             if version < newest:
                 for migration in migrations[version:]:
                     migration(connection)
-                connection.execute(update(SCHEMA_VERSION).where(mine).values(version=newest))
+                connection.execute(update(SCHEMA_VERSION).where(_MINE).values(version=newest))
             if not keep:
                 transaction.rollback()
     except SQLAlchemyError as error:
-        raise StoreError(f"cannot open the store {engine.url.render_as_string()}: {_first_line(error)}") from error
+        raise StoreError(f"cannot open the store {engine.url.render_as_string()}: {first_line(error)}") from error
     return version, newest
+
+
+def schema_of(engine: Engine) -> tuple[int, int]:
+    """The version of its schema, 0 for a database without one, and the newest known."""
+    with reader_of(engine).begin() as connection:
+        if not inspect(connection).has_table(SCHEMA_VERSION.name):
+            return 0, len(MIGRATIONS)
+        version = connection.execute(select(SCHEMA_VERSION.c.version).where(_MINE)).scalar()
+    return version or 0, len(MIGRATIONS)
 
 
 def _load_sessions(hand: Hand, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
@@ -241,11 +257,12 @@ _ALL_SESSIONS = select(_P.token_hash, _P.record).order_by(_P.token_hash)
 _CHANGE_SESSION = update(PAIRED_SESSIONS).where(_P.token_hash == bindparam("wanted")).values(_NEW)
 _ADD_SESSION = insert(PAIRED_SESSIONS).values({"token_hash": bindparam("wanted"), **_NEW})
 _DROP_SESSION = delete(PAIRED_SESSIONS).where(_P.token_hash == bindparam("wanted"))
+_CUT = "CONNECTION_LOST"  # in place of a name or number: the server did not live to say one
 _KINDS = (  # by how the names or numbers begin
     (("SQLITE_FULL", "53100"), FailureKind.NO_SPACE),
     (("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH", "25006", "28"), FailureKind.DENIED),
-    (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"), FailureKind.TIMED_OUT),
-    (("SQLITE_CANTOPEN", "08"), FailureKind.UNREACHABLE),
+    (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03", "57014"), FailureKind.TIMED_OUT),
+    (("SQLITE_CANTOPEN", "08", "57P", "53300", _CUT), FailureKind.UNREACHABLE),
 )
 _QUICK: dict[type, Quick] = {
     LoadSessions: _load_sessions,
@@ -259,10 +276,13 @@ def _failure_of(error: SQLAlchemyError) -> HostError:
     """In words that mean the same for every engine: SQLite names its errors, PostgreSQL numbers them."""
     cause = error.orig if isinstance(error, DBAPIError) else None
     name = str(getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or "")
+    if not name and isinstance(error, DBAPIError) and (error.connection_invalidated or hasattr(cause, "sqlstate")):
+        name = _CUT
     kind = next((kind for names, kind in _KINDS if name.startswith(names)), FailureKind.INTERNAL)
     return HostError(kind, f"the store failed: {type(error).__name__}{f' {name}' if name else ''}")
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What the database says is wrong, without the statement and its values."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     return str(cause).partition("\n")[0]

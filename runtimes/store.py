@@ -2,7 +2,7 @@
 
 In memory means a dict for the relay's sessions and, for everything else, an SQLite database that nobody else sees.
 SQLAlchemy is loaded when a database is opened, not before. SQL lives in `runtimes.schema` and `runtimes.chat_requests`,
-and what only one kind of database understands in `runtimes.store_dialects` and `runtimes.chat_search_sqlite`.
+and what only one kind of database understands in `runtimes.store_dialects` and `runtimes.chat_index`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runtimes.folders import private_folder
 from runtimes.store_memory import MemoryStore
 from runtimes.store_service import Store, StoreError
 
-__all__ = ["named_store", "open_store", "store_files"]
+__all__ = ["made_private", "named_store", "open_store", "store_files"]
 
 
 def open_store(where: str | Path) -> Store:
@@ -29,12 +29,7 @@ def open_store(where: str | Path) -> Store:
     if isinstance(where, str) and "://" in where:
         return _open_sql(where)
     path = Path(where).expanduser().absolute()
-    try:
-        private_folder_for(path)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        path.chmod(0o600)
-    except OSError as error:
-        raise StoreError(f"cannot open the store {path}: {error.strerror}") from error
+    made_private(path)
     return _open_sql(path)
 
 
@@ -63,6 +58,16 @@ def store_files(where: str) -> list[str]:
         return []
     file = Path(path).expanduser().absolute()
     return [f"{file}{end}" for end in ("", "-wal", "-shm", "-journal")]
+
+
+def made_private(path: Path) -> None:
+    """Have a database file be there, for its owner alone. Raises `StoreError`."""
+    try:
+        private_folder_for(path)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        path.chmod(0o600)
+    except OSError as error:
+        raise StoreError(f"cannot open the store {path}: {error.strerror}") from error
 
 
 def private_folder_for(path: Path) -> None:

@@ -1,16 +1,22 @@
-"""`svc db`: the schema of the database of this host, and its upgrade."""
+"""`svc db`: the database of this host, its schema, and its move to another."""
 
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from clients.commands.cli import SETTINGS, Lazy, Single, json_option, print_json
 from runtimes.service_home import find_home
-from svc_proto.client.problem import Problem
+from svc_proto.client.problem import MISUSED, Problem
 
-__all__ = ["main", "upgrade"]
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+__all__ = ["copy", "main", "upgrade"]
 
 UPGRADE = """
 \b
@@ -24,12 +30,28 @@ nothing. A dry run does all of it, and takes it back; servers that run wait mean
 Exit codes: 0; 1 when it cannot be done; 2 for bad options.
 """
 
+COPY = """
+\b
+Examples:
+  svc db copy ~/.svc/svc.db postgresql://svc@db.lan/svc
+  svc db copy postgresql://svc@db.lan/svc backup.db
+
+\b
+FROM and TO are files of SQLite or URLs as of SVC_DATABASE_URL; a password may come from PGPASSFILE. TO is made, or has
+to be empty, and has everything afterwards or nothing. FROM stays as it is. What servers write to FROM meanwhile is not
+in TO: stop them first (svc down), then have SVC_DATABASE_URL name TO, and start them.
+Exit codes: 0; 1 when it cannot be copied; 2 for bad options.
+"""
+
 
 @click.group(
     "db",
     cls=Lazy,
-    modules={"upgrade": ("clients.commands.db:upgrade", "Bring its schema up to date, or only try.")},
-    epilog="\b\nExample:\n  svc db upgrade --dry-run",
+    modules={
+        "copy": ("clients.commands.db:copy", "Copy all that is in it into another one."),
+        "upgrade": ("clients.commands.db:upgrade", "Bring its schema up to date, or only try."),
+    },
+    epilog="\b\nExamples:\n  svc db upgrade --dry-run\n  svc db copy ~/.svc/svc.db postgresql://svc@db.lan/svc",
     context_settings=SETTINGS,
 )
 def main() -> None:
@@ -61,3 +83,42 @@ def upgrade(*, dry_run: bool, as_json: bool) -> None:
         print(f"The schema has version {after}, the newest known.")
     else:
         print(f"The schema {'would go' if dry_run else 'went'} from version {before} to {after}.")
+
+
+@click.command("copy", cls=Single, epilog=COPY, context_settings=SETTINGS)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@json_option
+def copy(*, source: str, target: str, as_json: bool) -> None:
+    """Copy every session, chat and message of one database into another."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from runtimes.store_copy import copy_store
+    from runtimes.store_service import StoreError
+
+    found = _named(source)
+    if isinstance(found, Path) and not found.exists():
+        raise Problem(f"there is no database {found}")
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as progress:
+        bars: dict[str, TaskID] = {}
+
+        def tell(table: str, done: int, count: int) -> None:
+            if table not in bars:
+                bars[table] = progress.add_task(table, total=count)
+            progress.update(bars[table], completed=done)
+
+        try:
+            counts = copy_store(found, _named(target), tell)
+        except StoreError as error:
+            raise Problem(str(error)) from None
+    if as_json:
+        print_json({"copied": dict(counts)})
+    else:
+        print(f"Copied {', '.join(f'{count:,} of {table}' for table, count in counts.items())}.")
+
+
+def _named(where: str) -> str | Path:
+    if where.strip() in ("", "memory:"):
+        raise Problem("a database has to be a file or a URL", code=MISUSED)
+    return where if "://" in where else Path(where).expanduser().absolute()

@@ -5,21 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
 from runtimes.schema import MIGRATIONS, SqlStore
 from runtimes.store import open_store
 from runtimes.store_service import Store
 from svc_proto.api.rows import ChatSession, Message
 from svc_proto.api.store import AddMessages, CreateChat
 from svc_proto.commands import StoreRequest
+from tests.runtimes.postgresql import needs_postgresql, server
 
-__all__ = ["KINDS", "add", "ask", "chat", "create", "message", "new_store"]
+__all__ = ["EMBEDDED", "KINDS", "add", "ask", "chat", "create", "message", "new_store"]
 
-KINDS = ("memory", "file", "portable")
+EMBEDDED = ("memory", "file", "portable")
+KINDS = (*EMBEDDED, pytest.param("postgresql", marks=needs_postgresql))
 T = TypeVar("T")
 
 
 def new_store(kind: str, folder: Path) -> Store:
-    """An empty store; the portable one has no index of words."""
+    """An empty store; the portable one has no index of words. Of PostgreSQL there is one at a time."""
+    if kind == "postgresql":
+        return open_store(server().empty())
     if kind == "portable":
         return SqlStore("sqlite://", MIGRATIONS[:2])
     return open_store("memory:" if kind == "memory" else folder / "chats.db")

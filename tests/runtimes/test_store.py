@@ -21,14 +21,15 @@ from runtimes.store_service import Store, StoreError
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
+from tests.runtimes.postgresql import needs_postgresql, server
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(params=["memory", "file", "url"])
+@pytest.fixture(params=["memory", "file", "url", pytest.param("postgresql", marks=needs_postgresql)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     where = {"memory": "memory:", "file": str(tmp_path / "s.db"), "url": f"sqlite:///{tmp_path / 'u.db'}"}
-    opened = open_store(where[request.param])
+    opened = open_store(where.get(request.param) or server().empty())
     yield opened
     opened.close()
 

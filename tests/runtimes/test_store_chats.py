@@ -26,7 +26,7 @@ from svc_proto.api.store import (
     UpdateChat,
 )
 from svc_proto.facts import FailureKind
-from tests.runtimes.chat_stores import KINDS, add, ask, chat, create, message, new_store
+from tests.runtimes.chat_stores import EMBEDDED, KINDS, add, ask, chat, create, message, new_store
 
 CALL = {"id": "t1", "type": "function", "function": {"name": "screen", "arguments": '{"deep": [1, 2.5, null]}'}}
 PARTS = (
@@ -386,6 +386,7 @@ def test_one_id_in_two_sessions(store: Store) -> None:
     assert there == (message("m", "there", session_id="d"),)
 
 
+@pytest.mark.parametrize("store", EMBEDDED, indirect=True)
 def test_many_messages_at_once(store: Store) -> None:
     create(store, chat())
     names = [f"m{number}" for number in range(1201)]

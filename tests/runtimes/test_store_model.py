@@ -27,7 +27,8 @@ from svc_proto.api.store import (
     SearchMessages,
     UpdateChat,
 )
-from tests.runtimes.chat_stores import KINDS, ask, new_store
+from tests.runtimes.chat_stores import EMBEDDED, ask, new_store
+from tests.runtimes.postgresql import needs_postgresql
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
 MESSAGE_IDS = st.sampled_from([f"m{number}" for number in range(6)] + ["b:1", "c:2"])
@@ -180,10 +181,12 @@ def words(content: Content) -> str:
 class Stores(RuleBasedStateMachine):
     """All kinds of stores get the same requests."""
 
+    kinds: tuple[str, ...] = EMBEDDED
+
     @initialize()
     def open(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
-        self.stores: list[Store] = [new_store(kind, self.folder) for kind in KINDS]
+        self.stores: list[Store] = [new_store(kind, self.folder) for kind in self.kinds]
         self.model = Model()
 
     def teardown(self) -> None:
@@ -192,7 +195,7 @@ class Stores(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def check(self, request: Any, expected: object) -> None:
-        for kind, store in zip(KINDS, self.stores, strict=True):
+        for kind, store in zip(self.kinds, self.stores, strict=True):
             assert ask(store, request) == expected, kind
 
     @rule(
@@ -264,7 +267,7 @@ class Stores(RuleBasedStateMachine):
             for message in rows.values()
             if word in words(message.content).split()
         }
-        for kind, store in zip(KINDS, self.stores, strict=True):
+        for kind, store in zip(self.kinds, self.stores, strict=True):
             hits = ask(store, SearchMessages(query=word, limit=1000))
             found = {(hit.session.id, hit.message.id) for hit in hits}
             assert there <= found, kind
@@ -283,5 +286,13 @@ class Stores(RuleBasedStateMachine):
         self.check(request, self.model.list(request))
 
 
+class WithServer(Stores):
+    """A database server among them."""
+
+    kinds = ("portable", "postgresql")
+
+
 TestStores = Stores.TestCase
 TestStores.settings = settings(max_examples=12, stateful_step_count=30)
+TestServer = needs_postgresql(WithServer.TestCase)
+TestServer.settings = settings(max_examples=4, stateful_step_count=30)

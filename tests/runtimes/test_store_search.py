@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, event, text
 
+from runtimes.chat_index import chat_search
 from runtimes.chat_search import PortableSearch
-from runtimes.chat_search_sqlite import Fts5Search, chat_search, create_fts5
+from runtimes.chat_search_sqlite import Fts5Search, create_fts5
 from runtimes.schema import MIGRATIONS, SqlStore
 from runtimes.store_service import Store
 from svc_proto.api.rows import SearchHit

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from runtimes import chat_requests, chat_search_sqlite
+from runtimes import chat_index, chat_requests
 from runtimes.failures import HostError
 from runtimes.prepared import Hand, Prepared
 from runtimes.store import open_store
@@ -67,7 +67,7 @@ def test_chats_that_cannot_be_had_take_nobody_along(tmp_path: Path, monkeypatch:
 
     store = open_store(tmp_path / "s.db")
     with monkeypatch.context() as broken:
-        broken.setattr(chat_search_sqlite, "chat_search", fail)
+        broken.setattr(chat_index, "chat_search", fail)
         saved, there, again = store.execute_all([SaveSession("a", {}), GetChat(id="none"), SaveSession("b", {})])
     assert isinstance(there, HostError)
     assert (saved, again) == (None, None)

@@ -1,8 +1,9 @@
-"""`svc db upgrade`."""
+"""`svc db upgrade` and `svc db copy`."""
 
 from __future__ import annotations
 
 import sqlite3
+import stat
 from contextlib import closing
 
 from tests.clients.commands.support import Shelf
@@ -23,3 +24,23 @@ def test_upgrade(lonely: Shelf) -> None:
     with closing(sqlite3.connect(home / "svc.db")) as connection, connection:
         connection.execute("UPDATE schema_version SET version = 99")
     assert "newer than" in lonely.run("svc", "db", "upgrade").problem
+
+
+def test_copy(lonely: Shelf) -> None:
+    home = lonely.home / "svc"
+    home.mkdir()
+    old = unpacked(1, home)
+    target = lonely.home / "new" / "there.db"
+    assert "svc db upgrade comes first" in lonely.run("svc", "db", "copy", str(old), str(target)).problem
+    lonely.run("svc", "db", "upgrade")
+    told = "Copied 1 of paired_sessions, 0 of chat_sessions, 0 of chat_messages.\n"
+    assert lonely.run("svc", "db", "copy", str(old), str(target)).out == told
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    again = lonely.run("svc", "db", "copy", str(old), str(target))
+    assert again.problem == "the store to copy to is not empty: there are rows in paired_sessions"
+    third = lonely.run("svc", "db", "copy", str(target), f"sqlite:///{home}/third.db", "--json")
+    assert third.json == {"copied": {"paired_sessions": 1, "chat_sessions": 0, "chat_messages": 0}}
+    assert lonely.run("svc", "db", "copy", str(home / "none.db"), str(target)).problem.startswith(
+        "there is no database"
+    )
+    assert lonely.run("svc", "db", "copy", "memory:", str(target)).problem == "a database has to be a file or a URL"

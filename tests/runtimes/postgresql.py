@@ -1,0 +1,123 @@
+"""A PostgreSQL of the tests' own: one for each process, on a Unix socket in a folder of its own, gone with the process.
+
+It sorts as people do, not by bytes, and does not wait for the disk.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from functools import cache
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+__all__ = ["MISSING", "Server", "needs_postgresql", "server"]
+
+WITHIN = 30.0  # s in which it starts
+OTHERS = "nobody"  # it does not run as root
+_SERVER = Path(shutil.which("postgres") or max(Path("/usr/lib/postgresql").glob("*/bin/postgres"), default="postgres"))
+_INITDB = _SERVER.resolve().parent / "initdb"
+MISSING = not _INITDB.exists() or find_spec("psycopg") is None
+needs_postgresql = pytest.mark.skipif(MISSING, reason="PostgreSQL or psycopg is not installed")
+_NUMBERS = count(1)
+
+
+class Server:
+    """PostgreSQL in a folder, and who may use it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._user = OTHERS if os.geteuid() == 0 else None
+        if self._user is not None:
+            os.chown(folder, pwd.getpwnam(OTHERS).pw_uid, -1)
+        # A socket's path has an end, and is in here, too.
+        self._run(_INITDB, "-D", "data", "-U", "svc", "--auth=trust", "--no-sync", "--no-instructions", "-E", "UTF8",
+                  "--locale-provider=icu", "--icu-locale=en-US")  # fmt: skip
+        self.start()
+
+    def start(self) -> None:
+        """Start it; returns when it answers."""
+        settings = {
+            "listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off",
+            "shared_buffers": "16MB", "max_connections": "30", "autovacuum": "off", "restart_after_crash": "off",
+        }  # fmt: skip
+        told = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [_SERVER, "-D", "data", *told], cwd=self.folder, user=self._user, stderr=log, start_new_session=True
+            )
+        import psycopg
+
+        until = time.monotonic() + WITHIN
+        while True:
+            try:
+                psycopg.connect(f"host={self.folder} user=svc dbname=postgres").close()
+            except psycopg.OperationalError as error:
+                if self._process.poll() is not None or time.monotonic() > until:
+                    raise RuntimeError((self.folder / "log").read_text()[-2000:]) from error
+                time.sleep(0.02)  # it says nothing when it is ready
+            else:
+                return
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Stop it: SIGINT cuts those who are connected, SIGQUIT does not even finish what is being written."""
+        self._process.send_signal(number)
+        self._process.wait(WITHIN)
+
+    def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
+        """Ask it past everybody; what the last of these statements finds."""
+        import psycopg
+
+        with psycopg.connect(f"host={self.folder} user=svc dbname={database}", autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            while cursor.nextset():
+                pass
+            return cursor.fetchall() if cursor.description else []
+
+    def empty(self) -> str:
+        """The URL of a database without any row, whose schema may be up to date already. There is one."""
+        if not self.execute("SELECT 1 FROM pg_database WHERE datname = 'svc'"):
+            self.execute("CREATE DATABASE svc")
+        elif self.execute("SELECT 1 FROM pg_tables WHERE tablename = 'chat_messages'", "svc"):
+            self.execute("TRUNCATE paired_sessions, chat_sessions, chat_messages RESTART IDENTITY", "svc")
+        return self.url("svc")
+
+    def fresh(self) -> str:
+        """The URL of a new database, without a schema."""
+        name = f"fresh_{next(_NUMBERS)}"
+        self.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def url(self, database: str) -> str:
+        """Where it is found."""
+        return f"postgresql://svc@/{database}?host={self.folder}"
+
+    def end(self) -> None:
+        """Stop it, and leave nothing."""
+        if self._process.poll() is None:
+            self.stop(signal.SIGQUIT)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, program: Path, *arguments: str) -> None:
+        done = subprocess.run(
+            [program, *arguments], cwd=self.folder, user=self._user, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+
+
+@cache
+def server() -> Server:
+    """The one of this process."""
+    one = Server(Path(tempfile.mkdtemp(prefix="svc-pg-", dir="/tmp")))
+    atexit.register(one.end)
+    return one
