@@ -103,6 +103,12 @@ def _voice() -> Section:
     return voice_section
 
 
+def _words() -> Section:
+    from bench.words import words_section
+
+    return words_section
+
+
 def _simulation() -> Section:
     from bench.simulation import simulation_section
 
@@ -123,6 +129,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
     "memory": _memory,
     "simulation": _simulation,
     "voice": _voice,
+    "words": _words,
 }
 
 

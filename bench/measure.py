@@ -42,6 +42,7 @@ class Scale:
     chats: int  # sessions in the list
     worlds: int  # that are simulated
     listeners: int  # to speech, at once
+    sentences: int  # that each voice says, of 40
     most_requests: int = 1_000_000  # per contestant and round, whatever the time
 
 
@@ -62,6 +63,7 @@ FULL = Scale(
     chats=10_000,
     worlds=100,
     listeners=50,
+    sentences=40,
 )
 QUICK = Scale(
     cycles=500,
@@ -80,6 +82,7 @@ QUICK = Scale(
     chats=1000,
     worlds=20,
     listeners=50,
+    sentences=4,
 )
 
 

@@ -1,6 +1,9 @@
-"""Listens to one audio file with pocketsphinx; started as a child, since files come from strangers and take seconds.
+"""Listens to one audio file; started as a child, since files come from strangers and take seconds.
 
-    python -I voice_listen.py FILE     ->  {"text": "turn on the light"}  or  {"error": "why not"}
+    python -I voice_listen.py FILE                   ->  {"text": "turn on the light"}  or  {"error": "why not"}
+    python -I voice_listen.py --whisper MODEL FILE   ->  {"text": "Turn on the light."}
+
+pocketsphinx listens, or Whisper with a model, which is a folder of CTranslate2.
 
 What a file is shows in its first bytes, whatever it is called. The decoder is told the format: left to guess, it takes
 playlists too, which name other files. WAV is decoded even without PyAV.
@@ -16,10 +19,11 @@ import resource
 import sys
 import wave
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from io import BytesIO
 
-__all__ = ["RecordingError", "check_wav", "decode", "main", "recognize"]
+__all__ = ["RecordingError", "check_wav", "decode", "main", "recognize", "transcribe"]
 
 RATE = 16_000  # Hz, of the acoustic model
 MAX_SECONDS = 300  # of sound
@@ -29,6 +33,8 @@ QUIET = b"\0" * (RATE // 2)  # a quarter of a second: the model wants to hear th
 QUIETEST = 100  # of 32767: a recording that never gets louder says nothing
 ENDLESS = 0x7FFFF000  # from here on the length in a WAV head says that it was not known when it was written
 HISS = 300  # the loudest sample is so many times as loud as the noise that is added
+THREADS = 4  # of Whisper, at the most
+NO_SPEECH = 0.6  # from here on a stretch is noise, as Whisper thinks itself
 CPU_SECONDS, MEMORY, FILES = 600, 4 << 30, 64
 NICE = 5
 MP3_SYNC = (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xfa")
@@ -41,15 +47,21 @@ class RecordingError(Exception):
 
 def main(arguments: Sequence[str]) -> int:
     """Always 0 with an answer; 2: wrong arguments."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: voice_listen.py FILE\n")
-        return 2
+    engine: Callable[[bytes], str]
+    match list(arguments):
+        case [name]:
+            engine = recognize
+        case ["--whisper", model, name]:
+            engine = partial(transcribe, model=model)
+        case _:
+            sys.stderr.write("usage: voice_listen.py [--whisper MODEL] FILE\n")
+            return 2
     _limit()
     answer: dict[str, str]
     try:
-        with open(arguments[0], "rb") as file:
+        with open(name, "rb") as file:
             data = file.read(MAX_FILE)
-        answer = {"text": recognize(decode(data))}
+        answer = {"text": engine(decode(data))}
     except RecordingError as error:
         answer = {"error": str(error)}
     except OSError as error:
@@ -109,8 +121,30 @@ def check_wav(data: bytes) -> None:
     raise RecordingError("the WAV file is cut short")
 
 
+def transcribe(pcm: bytes, model: str) -> str:
+    """The words in PCM at `RATE`, by Whisper. Raises `RecordingError`, also for a model that is none."""
+    if _loudest(pcm) < QUIETEST:
+        return ""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # it is here, or nowhere
+    try:
+        from faster_whisper import WhisperModel  # noqa: PLC0415, RUF100 - loaded when first wanted
+
+        threads = min(THREADS, os.cpu_count() or 1)
+        whisper = WhisperModel(model, device="cpu", compute_type="int8", cpu_threads=threads, local_files_only=True)
+    except (ImportError, RuntimeError, ValueError) as error:
+        raise RecordingError(f"Whisper does not start: {type(error).__name__}") from None
+    sound = BytesIO()
+    with wave.open(sound, "wb") as file:
+        file.setparams((1, 2, RATE, 0, "NONE", "not compressed"))
+        file.writeframes(pcm)
+    sound.seek(0)
+    language = None if whisper.model.is_multilingual else "en"
+    found, _ = whisper.transcribe(sound, language=language, condition_on_previous_text=False)
+    return " ".join(" ".join(one.text for one in found if one.no_speech_prob < NO_SPEECH).split())
+
+
 def recognize(pcm: bytes) -> str:
-    """The words in PCM at `RATE`."""
+    """The words in PCM at `RATE`, by pocketsphinx."""
     from pocketsphinx import Decoder  # noqa: PLC0415, RUF100 - loaded when first wanted
 
     decoder = Decoder(samprate=float(RATE), loglevel="FATAL")

@@ -12,7 +12,7 @@ from attrs import evolve
 from click.testing import CliRunner
 
 from bench import __main__ as program
-from bench import api, contestants, http2
+from bench import api, contestants, http2, words
 from bench.api import api_section
 from bench.contestants import BRIDGES, NULL, RELAYS, Contestant, running
 from bench.core import core_section
@@ -29,6 +29,8 @@ from bench.starts import starts_section
 from bench.terminal import terminal_section
 from bench.voice import FLOOR, STRAIGHT, voice_section
 from bench.websocket import ECHO_PEERS, ECHOES, websocket_section
+from bench.words import mistakes, words_section
+from tests.voice.sounds import CLEAR_VOICE, needs_engines
 
 TINY = evolve(
     QUICK,
@@ -49,6 +51,7 @@ TINY = evolve(
     chats=120,
     worlds=1,
     listeners=3,
+    sentences=1,
 )
 SILENT = Progress(silent=True)
 ABSENT = Contestant("bare absent", ("bench.peers_absent",), ("no_such_package_at_all",))
@@ -251,3 +254,34 @@ def test_voice() -> None:
     assert [row.name for row in streams.rows] == ["relay, asyncio", STRAIGHT]
     check(streams, 2)
     assert all(row.values["pieces"] == 6 for row in streams.rows)
+
+
+@needs_engines
+def test_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "VOICES", [CLEAR_VOICE])
+    (table,) = words_section(TINY, SILENT)
+    assert {row.name.partition(":")[0] for row in table.rows} <= {"Whisper", "pocketsphinx"}
+    assert all(0 <= row.values["wrong_percent"] <= 200 for row in table.rows)
+    assert all(row.values["cpu_s"] > 0 for row in table.rows)
+    assert table.rows
+
+
+def test_words_without_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "find_engines", lambda: {"listen": []})
+    (table,) = words_section(TINY, SILENT)
+    assert "missing" in table.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "heard", "wrong"),
+    [
+        ("turn it on", "Turn it on.", 0),
+        ("turn it on", "turn on", 1),
+        ("turn it on", "turn it on now", 1),
+        ("turn it on", "burn it on", 1),
+        ("turn it on", "", 3),
+        ("it's ten o'clock", "It's ten: o'clock!", 0),
+    ],
+)
+def test_mistakes(said: str, heard: str, wrong: int) -> None:
+    assert mistakes(said, heard) == (wrong, 3)

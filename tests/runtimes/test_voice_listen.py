@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -234,6 +236,55 @@ def test_why_it_heard_nothing(answer: Answer, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(voice_listen, "decode", exhausted)
     assert answer(WAV) == {"error": "the recording needs too much memory"}
+
+
+class Segment(NamedTuple):
+    text: str
+    no_speech_prob: float
+
+
+class Whisper:
+    """In the place of faster-whisper: says what it was asked."""
+
+    multilingual = False
+
+    def __init__(self, model: str, **options: object) -> None:
+        if model == "none":
+            raise RuntimeError("Unable to open file 'model.bin' in model 'none'")
+        assert options["local_files_only"]
+        self.model = SimpleNamespace(is_multilingual=self.multilingual)
+
+    def transcribe(self, sound: BytesIO, *, language: str | None, **options: object) -> tuple[list[Segment], object]:
+        assert decode(sound.read()) == TONE
+        return [Segment(f" In {language}, ", 0.1), Segment(" hiss", 0.9), Segment("  of course.", 0.0)], None
+
+
+@pytest.mark.usefixtures("alone")
+def test_whisper_listens(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.wav"
+    path.write_bytes(WAV)
+
+    def heard(model: str = "tiny") -> dict[str, str]:
+        assert main(["--whisper", model, str(path)]) == 0
+        found: dict[str, str] = json.loads(capsys.readouterr().out)
+        return found
+
+    monkeypatch.setitem(sys.modules, "faster_whisper", SimpleNamespace(WhisperModel=Whisper))
+    assert heard() == {"text": "In en, of course."}
+    monkeypatch.setattr(Whisper, "multilingual", True)
+    assert heard() == {"text": "In None, of course."}
+    assert heard("none") == {"error": "Whisper does not start: RuntimeError"}
+    path.write_bytes(wav_head(64_000, RATE) + bytes(64_000))
+    assert heard() == {"text": ""}
+
+
+def test_whisper_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.wav").write_bytes(WAV)
+    monkeypatch.setitem(sys.modules, "faster_whisper", None)
+    assert main(["--whisper", "tiny", str(tmp_path / "a.wav")]) == 0
+    assert json.loads(capsys.readouterr().out)["error"].startswith("Whisper does not start: ModuleNotFoundError")
 
 
 def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:

