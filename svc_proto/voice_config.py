@@ -30,6 +30,9 @@ KEY_VARIABLES = (  # wire 3.5, 4.10, 6.11
     "XAI_EPHEMERAL_TOKEN",
     "ELEVENLABS_API_KEY",
     "VOICE_TOOLS_ELEVENLABS_KEY",
+    "GROQ_API_KEY",
+    "MISTRAL_API_KEY",
+    "DEEPINFRA_API_KEY",
 )
 URL_VARIABLES = (  # where the providers are; the operator's to say, never a caller's
     "OPENAI_BASE_URL",
@@ -37,6 +40,9 @@ URL_VARIABLES = (  # where the providers are; the operator's to say, never a cal
     "XAI_BASE_URL",
     "XAI_REALTIME_URL",
     "ELEVENLABS_BASE_URL",
+    "GROQ_BASE_URL",
+    "MISTRAL_BASE_URL",
+    "DEEPINFRA_BASE_URL",
 )
 
 

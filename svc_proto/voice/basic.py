@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BasicVoice", "SpeechEngine", "NoEngineError", "spoken_text"]
 
-AUTO = {  # in the order in which they are tried where none is named, with their keys
-    "tts": (("openai", "OPENAI_API_KEY"), ("xai", "XAI_API_KEY"), ("elevenlabs", "ELEVENLABS_API_KEY")),
-    "stt": (("openai", "OPENAI_API_KEY"), ("xai", "XAI_API_KEY"), ("elevenlabs", "ELEVENLABS_API_KEY")),
+AUTO = {  # in the order in which they are tried where none is named: the key is theirs by name (wire 3.5)
+    "tts": ("openai", "xai", "elevenlabs", "deepinfra"),
+    "stt": ("groq", "openai", "mistral", "xai", "elevenlabs", "deepinfra"),
 }
 HINT = "install espeak-ng and the voice extra, or set a key such as OPENAI_API_KEY, XAI_API_KEY or ELEVENLABS_API_KEY"
 WITH_CONTROLS = ("xai",)  # whose voice and language a request may choose, wire 3.4
@@ -172,7 +172,7 @@ class BasicVoice:
         report = yield from voice.providers.local_report()
         if report["audio_available" if kind == "tts" else "stt_available"]:
             return LOCAL
-        return next((provider for provider, key in AUTO[kind] if voice.keys.get(key)), None)
+        return next((provider for provider in AUTO[kind] if voice.keys.get(f"{provider.upper()}_API_KEY")), None)
 
     def _requirements(self, speaks: SpeechEngine, listens: SpeechEngine) -> Flow[dict[str, object]]:
         report = yield from self._voice.providers.local_report()

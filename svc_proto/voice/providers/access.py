@@ -11,7 +11,10 @@ from svc_proto.engine.client import bearer
 from svc_proto.voice.contract import ProviderError
 
 __all__ = [
+    "DEEPINFRA",
     "ELEVENLABS",
+    "GROQ",
+    "MISTRAL",
     "OPENAI",
     "OPENAI_REALTIME",
     "XAI",
@@ -92,6 +95,27 @@ ELEVENLABS = Vendor(
     asked="ELEVENLABS_API_KEY",
     url_variable="ELEVENLABS_BASE_URL",
     url="https://api.elevenlabs.io",
+)
+GROQ = Vendor(
+    name="Groq",
+    keys=("GROQ_API_KEY",),
+    asked="GROQ_API_KEY",
+    url_variable="GROQ_BASE_URL",
+    url="https://api.groq.com/openai/v1",
+)
+MISTRAL = Vendor(
+    name="Mistral",
+    keys=("MISTRAL_API_KEY",),
+    asked="MISTRAL_API_KEY",
+    url_variable="MISTRAL_BASE_URL",
+    url="https://api.mistral.ai/v1",
+)
+DEEPINFRA = Vendor(
+    name="DeepInfra",
+    keys=("DEEPINFRA_API_KEY",),
+    asked="DEEPINFRA_API_KEY",
+    url_variable="DEEPINFRA_BASE_URL",
+    url="https://api.deepinfra.com/v1/openai",
 )
 
 

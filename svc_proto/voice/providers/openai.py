@@ -1,13 +1,15 @@
-"""OpenAI over HTTP: `/audio/speech` and `/audio/transcriptions`."""
+"""OpenAI over HTTP, and who has an API of its shape: `/audio/speech` and `/audio/transcriptions`."""
 
 from __future__ import annotations
 
+from attrs import frozen
+
 from svc_proto.basics import strict_json
 from svc_proto.voice.contract import SpeechRequest
-from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.providers.access import DEEPINFRA, GROQ, MISTRAL, Vendor, VendorAccess
 from svc_proto.voice.providers.vendor import JSON, Form, VendorCall, number, options_text
 
-__all__ = ["OpenAi"]
+__all__ = ["ALIKE", "OpenAi", "Shape"]
 
 SPEECH_MODEL, VOICE = "gpt-4o-mini-tts", "alloy"
 LISTENING_MODEL = "whisper-1"
@@ -23,13 +25,35 @@ _SPOKEN = (  # of `expression`, wire 4.7, in the order of telling
 )
 
 
+@frozen(kw_only=True)
+class Shape:
+    """What differs from OpenAI: models and voice where none is named. Without a `speech_model` it only listens."""
+
+    vendor: Vendor
+    listening_model: str
+    speech_model: str = ""
+    voice: str = ""
+
+
+ALIKE = {  # by provider
+    "groq": Shape(vendor=GROQ, listening_model="whisper-large-v3-turbo"),
+    "mistral": Shape(vendor=MISTRAL, listening_model="voxtral-mini-latest"),
+    "deepinfra": Shape(
+        vendor=DEEPINFRA,
+        listening_model="openai/whisper-large-v3-turbo",
+        speech_model="hexgrad/Kokoro-82M",
+        voice="af_bella",
+    ),
+}
+
+
 class OpenAi:
-    """A vendor for speech and for transcripts."""
+    """A vendor for speech and for transcripts: OpenAI itself, or the one of `ALIKE` that is named."""
 
-    provider = "openai_tts"
-
-    def __init__(self, access: VendorAccess) -> None:
+    def __init__(self, access: VendorAccess, alike: str = "") -> None:
+        self.provider = alike or "openai_tts"
         self.access = access
+        self._shape = ALIKE.get(alike)
 
     def stream(self, request: SpeechRequest) -> VendorCall:
         """PCM at 24 kHz."""
@@ -41,13 +65,15 @@ class OpenAi:
 
     def form(self, model: str, language: str) -> Form:
         """The form that asks for the transcription of a recording."""
-        fields = [("model", model or LISTENING_MODEL), ("response_format", "json")]
+        usual = LISTENING_MODEL if self._shape is None else self._shape.listening_model
+        fields = [("model", model or usual), ("response_format", "json")]
         if language:
             fields.append(("language", language))
         return Form(url=f"{self.access.url}/audio/transcriptions", headers=self.access.bearer, fields=tuple(fields))
 
     def _speech(self, request: SpeechRequest, response_format: str) -> VendorCall:
-        model, voice = request.model or SPEECH_MODEL, request.voice or VOICE
+        usual = (SPEECH_MODEL, VOICE) if self._shape is None else (self._shape.speech_model, self._shape.voice)
+        model, voice = request.model or usual[0], request.voice or usual[1]
         asked: dict[str, object] = {
             "model": model,
             "voice": voice,
@@ -55,7 +81,7 @@ class OpenAi:
             "response_format": response_format,
         }
         instructions = instructions_of(request)
-        if instructions and model not in WITHOUT_INSTRUCTIONS:
+        if instructions and self._shape is None and model not in WITHOUT_INSTRUCTIONS:
             asked["instructions"] = instructions
         speed = number(request.options, "speed", SLOWEST, FASTEST)
         if speed is not None:

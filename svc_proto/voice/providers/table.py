@@ -27,7 +27,7 @@ from svc_proto.voice.providers.discovery import Discovered, discover_elevenlabs,
 from svc_proto.voice.providers.elevenlabs import ElevenLabs
 from svc_proto.voice.providers.local import Local
 from svc_proto.voice.providers.one_shot import OneShotRenderer
-from svc_proto.voice.providers.openai import OpenAi
+from svc_proto.voice.providers.openai import ALIKE, OpenAi
 from svc_proto.voice.providers.openai_realtime import OpenAiDialect
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.providers.vendor import VendorRenderer, VendorSpeaker, VendorTranscriber
@@ -49,47 +49,30 @@ class Providers:
         self._local = Local(engine)
 
     def renderer(self, provider_id: str) -> Renderer:
-        """Text to PCM, as it comes: every id of the registry."""
-        match _plain(provider_id):
-            case "stub":
-                return StubRenderer()
-            case "local":
-                return self._local
-            case "openai" | "openai_tts":
-                return VendorRenderer(self._engine, OpenAi(admit(OPENAI, self._keys)))
-            case "xai" | "xai_tts":
-                return VendorRenderer(self._engine, Xai(admit(XAI, self._keys)))
-            case "elevenlabs" | "elevenlabs_tts":
-                return VendorRenderer(self._engine, ElevenLabs(admit(ELEVENLABS, self._keys)))
-            case "openai_realtime" | "xai_realtime":
-                return OneShotRenderer(self._engine, provider_id, self._dialect_maker(provider_id))
-        raise ProviderError(f"the text to speech provider {_shown(provider_id)} is not built in")
+        """Text to PCM, as it comes: every id of the registry, and `deepinfra`."""
+        plain = _plain(provider_id)
+        if plain == "stub":
+            return StubRenderer()
+        if plain == "local":
+            return self._local
+        if plain in ("openai_realtime", "xai_realtime"):
+            return OneShotRenderer(self._engine, provider_id, self._dialect_maker(provider_id))
+        return VendorRenderer(self._engine, self._speaking(provider_id))
 
     def speaker(self, provider_id: str) -> Speaker:
-        """Text to one audio file: `local`, `openai`, `xai`, `elevenlabs`."""
-        match _plain(provider_id):
-            case "local":
-                return self._local
-            case "openai" | "openai_tts":
-                return VendorSpeaker(self._engine, OpenAi(admit(OPENAI, self._keys)))
-            case "xai" | "xai_tts":
-                return VendorSpeaker(self._engine, Xai(admit(XAI, self._keys)))
-            case "elevenlabs" | "elevenlabs_tts":
-                return VendorSpeaker(self._engine, ElevenLabs(admit(ELEVENLABS, self._keys)))
-        raise ProviderError(f"the text to speech provider {_shown(provider_id)} is not built in")
+        """Text to one audio file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`."""
+        if _plain(provider_id) == "local":
+            return self._local
+        return VendorSpeaker(self._engine, self._speaking(provider_id))
 
     def transcriber(self, provider_id: str) -> Transcriber:
-        """An audio file to text: `local`, `openai`, `xai`, `elevenlabs`."""
-        match _plain(provider_id):
-            case "local":
-                return self._local
-            case "openai" | "openai_tts":
-                return VendorTranscriber(self._engine, OpenAi(admit(OPENAI, self._keys)))
-            case "xai" | "xai_tts":
-                return VendorTranscriber(self._engine, Xai(admit(XAI, self._keys)))
-            case "elevenlabs" | "elevenlabs_tts":
-                return VendorTranscriber(self._engine, ElevenLabs(admit(ELEVENLABS, self._keys)))
-        raise ProviderError(f"the speech to text provider {_shown(provider_id)} is not built in")
+        """An audio file to text: `local`, `openai`, `xai`, `elevenlabs`, `groq`, `mistral`, `deepinfra`."""
+        if _plain(provider_id) == "local":
+            return self._local
+        vendor = self._vendor(provider_id)
+        if vendor is None:
+            raise ProviderError(f"the speech to text provider {_shown(provider_id)} is not built in")
+        return VendorTranscriber(self._engine, vendor)
 
     def dialect(self, provider_id: str, options: RealtimeOptions) -> Dialect:
         """Speech both ways: `openai_realtime`, `xai_realtime`. One for each socket."""
@@ -114,6 +97,23 @@ class Providers:
     def local_report(self) -> Flow[dict[str, object]]:
         """What of `local` is installed and what is missing, for `requirements` of `/voice/config` (wire 3.1)."""
         return (yield from self._local.report())
+
+    def _speaking(self, provider_id: str) -> OpenAi | Xai | ElevenLabs:
+        alike = ALIKE.get(_plain(provider_id))
+        vendor = self._vendor(provider_id) if alike is None or alike.speech_model else None
+        if vendor is None:
+            raise ProviderError(f"the text to speech provider {_shown(provider_id)} is not built in")
+        return vendor
+
+    def _vendor(self, provider_id: str) -> OpenAi | Xai | ElevenLabs | None:
+        match plain := _plain(provider_id).removesuffix("_tts"):
+            case "openai":
+                return OpenAi(admit(OPENAI, self._keys))
+            case "xai":
+                return Xai(admit(XAI, self._keys))
+            case "elevenlabs":
+                return ElevenLabs(admit(ELEVENLABS, self._keys))
+        return OpenAi(admit(ALIKE[plain].vendor, self._keys), plain) if plain in ALIKE else None
 
     def _dialect_maker(self, provider_id: str) -> Callable[[RealtimeOptions], Dialect]:
         match _plain(provider_id):

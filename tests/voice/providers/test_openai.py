@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from tests.peers.openai_voice import OpenAiPeer
-from tests.peers.vendor import Sound
-from tests.voice.providers.studio import KEY, Studio
+from tests.peers.vendor import Plain, Sound, form
+from tests.voice.providers.studio import KEY, Studio, problem
 
 SOUND = bytes(100)
 BEARER = f"Bearer {KEY}".encode()
@@ -28,3 +32,49 @@ def test_what_openai_is_asked() -> None:
         "speed": 4.0,
     }
     assert second.json == {"model": "tts-1", "voice": "nova", "input": "Hello.", "response_format": "pcm"}
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("groq", "whisper-large-v3-turbo"),
+        ("mistral", "voxtral-mini-latest"),
+        ("DeepInfra", "openai/whisper-large-v3-turbo"),
+    ],
+)
+def test_who_listens_as_openai_does(provider: str, model: str) -> None:
+    name = provider.upper()
+    studio = Studio(peer := OpenAiPeer([Plain({"text": "Turn it on."}), Plain({"text": "Ja."})]), **at(name))
+    assert studio.transcribe(provider).text == "Turn it on."
+    heard = studio.transcribe(provider, model="other", language="de")
+    assert (heard.text, heard.provider) == ("Ja.", provider.lower())
+    first, second = peer.seen
+    assert first.target == second.target == "/v1/audio/transcriptions"
+    assert first.headers.get(b"authorization") == BEARER
+    sent, other = form(first), form(second)
+    assert sent.pop("file") == other.pop("file") == b"RIFFsound"
+    assert sent == {"model": model.encode(), "response_format": b"json"}
+    assert other == {"model": b"other", "response_format": b"json", "language": b"de"}
+    missing = problem(lambda: Studio().transcribe(provider))
+    assert (str(missing), missing.variable) == (f"{name}_API_KEY not set", f"{name}_API_KEY")
+
+
+def test_deepinfra_speaks_too() -> None:
+    studio = Studio(peer := OpenAiPeer([Sound(SOUND), Sound(SOUND)]), **at("DEEPINFRA"))
+    done = studio.render("deepinfra", expression={"emotion": "calm"})
+    assert (done.provider, done.model, done.voice) == ("deepinfra", "hexgrad/Kokoro-82M", "af_bella")
+    assert studio.speak("deepinfra", voice="am_adam").content_type == "audio/mpeg"
+    assert [asked.json["response_format"] for asked in peer.seen] == ["pcm", "mp3"]
+    assert [asked.json["voice"] for asked in peer.seen] == ["af_bella", "am_adam"]
+    assert "instructions" not in peer.seen[0].json
+
+
+@pytest.mark.parametrize("provider", ["groq", "mistral"])
+def test_who_only_listens(provider: str) -> None:
+    words = f"the text to speech provider '{provider}' is not built in"
+    assert str(problem(lambda: Studio(None, **at(provider.upper())).render(provider))) == words
+    assert str(problem(lambda: Studio(None, **at(provider.upper())).speak(provider))) == words
+
+
+def at(name: str) -> dict[str, Any]:
+    return {f"{name}_API_KEY": KEY, f"{name}_BASE_URL": "http://vendor:9000/v1"}
