@@ -35,6 +35,8 @@ def test_a_withheld_shell_is_opened_by_this_host_only(world: World) -> None:
     for channel in WITHHELD:
         declined(ws, channel)
     assert asked_for(world, token, {"ttl_seconds": 0, "grants": {"terminal": 0}}) == (403, "withheld")
+    ws.close()
+    ws.wire.close()  # a stop waits for who does not go
     relay.stop()
     relay.restart()
     ws = world.websocket()

@@ -143,7 +143,9 @@ def test_tls_with_alpn(world: World) -> None:
     phone = Ws2(client)
     message = world.sign_in(phone, pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
     assert message["type"] == "auth.ok"
-    assert world.client(tls=True).ask("GET", "/health").json["clients"] == 1
+    other = world.client(tls=True)
+    assert other.ask("GET", "/health").json["clients"] == 1
+    other.wire.close()
     relay.begin_stop()
     assert phone.wait_closed().code == 1001
     client.wire.close()

@@ -147,6 +147,7 @@ def test_a_hundred_mebibytes_come_in_in_little_memory(live: World, tmp_path: Pat
         assert file.read() == piece
     check_memory()
     ws.close()
+    ws.wire.close()
     wire.close()
     assert live.relay.stop() == 0
     assert uploads(tmp_path) == []

@@ -24,7 +24,7 @@ from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.engine.core import Service
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.wires import PATIENCE, Answer, HttpClient, PairsIn, Wire, Ws
+from tests.loops.wires import PATIENCE, Answer, Declined, HttpClient, PairsIn, Wire, Ws
 
 __all__ = [
     "API_PORT",
@@ -326,7 +326,11 @@ class World(ABC):
     ) -> Ws:
         """Open a WebSocket; `Declined` when the relay answers otherwise."""
         wire = self.connect(peer, tls=tls)
-        return Ws(wire, self.authority(peer), self.entropy, path=path, headers=headers, deflate=deflate)
+        try:
+            return Ws(wire, self.authority(peer), self.entropy, path=path, headers=headers, deflate=deflate)
+        except Declined:
+            wire.close()  # a stop would wait for it
+            raise
 
     def register(self, code: str | None = None, **meta: object) -> str:
         """Register a pairing code."""
