@@ -89,10 +89,16 @@ def circles(arrows: Mapping[str, Collection[str]]) -> list[str]:
     return [name for name in arrows if name in reached(name)]
 
 
-def test_no_module_comes_back_to_itself() -> None:
-    trees = {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
-    packages = {name.rpartition(".")[0] for name in trees}  # whose names are loaded when they are asked for
-    arrows = {name: {each for each in imported(tree) if each in trees} - packages for name, tree in trees.items()}
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    """Of each file: to parse them takes a second."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+
+
+def test_no_module_comes_back_to_itself(trees: dict[Path, ast.Module]) -> None:
+    names = {module_name(path): tree for path, tree in trees.items()}
+    packages = {name.rpartition(".")[0] for name in names}  # whose names are loaded when they are asked for
+    arrows = {name: {each for each in imported(tree) if each in names} - packages for name, tree in names.items()}
     assert sum(map(len, arrows.values())) > 1000
     assert circles(arrows) == []
 
@@ -107,10 +113,10 @@ def test_a_circle_is_seen() -> None:
 # --- each file ----------------------------------------------------------------------------------------------------
 
 
-def shortcomings(source: str) -> list[str]:
+def shortcomings(source: str, tree: ast.Module) -> list[str]:
     """What the text of one file lacks."""
     found = []
-    if not (ast.get_docstring(ast.parse(source)) or "").strip():
+    if not (ast.get_docstring(tree) or "").strip():
         found.append("no docstring that says what the file is for")
     if (lines := len(source.splitlines())) > MAX_LINES:
         found.append(f"{lines} lines, more than {MAX_LINES}: split it")
@@ -132,8 +138,11 @@ def test_every_package_is_found() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in SOURCES} == set(PACKAGES)
 
 
-def test_files_say_what_they_are_for_and_stay_small() -> None:
-    found = {path.relative_to(ROOT).as_posix(): shortcomings(path.read_text(encoding="utf-8")) for path in SOURCES}
+def test_files_say_what_they_are_for_and_stay_small(trees: dict[Path, ast.Module]) -> None:
+    found = {
+        path.relative_to(ROOT).as_posix(): shortcomings(path.read_text(encoding="utf-8"), tree)
+        for path, tree in trees.items()
+    }
     report = [f"{name}: {shortcoming}" for name, each in found.items() for shortcoming in each]
     assert not report, "\n" + "\n".join(report)
 
@@ -159,7 +168,7 @@ def test_public_names_exist() -> None:
     ids=["good", "full", "long", "empty", "comment", "late", "blank", "both"],
 )
 def test_shortcomings_are_seen(source: str, count: int) -> None:
-    assert len(shortcomings(source)) == count
+    assert len(shortcomings(source, ast.parse(source))) == count
 
 
 def test_missing_names_are_seen() -> None:

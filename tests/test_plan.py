@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from pathlib import Path
 
 from tests.plan import PLAN, Where, row_of
 
 LOOPS = Path(__file__).parent / "loops"
 PAGE = Path(__file__).parent.parent / "docs" / "testing.md"
-STORIES = [
-    (path.stem, node.name)
-    for path in sorted(LOOPS.glob("test_*.py"))
-    for node in ast.walk(ast.parse(path.read_text()))
-    if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
-]
+STORY = re.compile(r"^ *def (test_\w+)\(", re.MULTILINE)
+STORIES = [(path.stem, name) for path in sorted(LOOPS.glob("test_*.py")) for name in STORY.findall(path.read_text())]
 ELSEWHERE = {
     "test_session_events",
     "test_api_kill",
