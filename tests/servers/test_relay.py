@@ -52,12 +52,12 @@ def test_the_second_signal_ends_at_once(runtime: str, tmp_path: Path) -> None:
         assert relay.stop(signal.SIGINT) == 128 + signal.SIGINT
 
 
-def test_what_survives_a_restart_and_a_kill(runtime: str, tmp_path: Path) -> None:
-    with running_relay(tmp_path, runtime=runtime) as (relay, port):
+def test_what_survives_a_restart_and_a_kill(tmp_path: Path) -> None:
+    with running_relay(tmp_path) as (relay, port):
         code = call(port, "POST", "/pairing").body["code"]
         spare = call(port, "POST", "/pairing").body["code"]
         options = ("--remote", f"ws://127.0.0.1:{port}", "--print-token")
-        with running(tmp_path, "clients.phone", *options, "--code", code, runtime=runtime) as phone:
+        with running(tmp_path, "clients.phone", *options, "--code", code) as phone:
             token = phone.line(f"^paired: session ({UUID})$")[1]
             assert call(port, "GET", "/ping", token=token).body["pong"] is True
             phone.line("^GET /ping -> 200$")
@@ -66,7 +66,7 @@ def test_what_survives_a_restart_and_a_kill(runtime: str, tmp_path: Path) -> Non
             assert sign_in(port, pairing_code="WRONG0") == {"status": 429}
             relay.process.kill()
             phone.line("^offline: next try in ")
-            with running_relay(tmp_path, runtime=runtime, port=port):
+            with running_relay(tmp_path, port=port):
                 assert phone.line(f"^online: session ({UUID})$")[1] == token
                 assert call(port, "GET", "/current_app", token=token).body["package"]
                 # The limiter and the codes are forgotten, the session is not.
