@@ -99,9 +99,7 @@ PLACES = {"{token_prefix}": "0123abcd", "{token}": "none", "{provider_id}": "stu
 def doors(table: Mapping[str, tuple[str, str]], caller: str, *, most: int | None = None) -> dict[str, str]:
     """What a caller meets on each route, or on `most` routes of each door."""
     column = CALLERS.index(caller)
-    return {
-        route.strip(): met.split()[column] for met, routes in table.values() for route in routes.split(",")[:most]
-    }
+    return {route.strip(): met.split()[column] for met, routes in table.values() for route in routes.split(",")[:most]}
 
 
 def place(route: str) -> tuple[str, str]:

@@ -16,11 +16,15 @@ Patch = pytest.MonkeyPatch
 
 @frozen
 class Plant:
-    """A bug, the seed of a world that shows it, and the invariants of which one must find it."""
+    """A bug, the seed of a world that shows it, and the invariants of which one must find it.
+
+    Those that are `quick` are looked for each time: of each invariant one that is soon found, and what takes no time.
+    """
 
     plant: Callable[[Patch], None]
     seed: int
     found_by: tuple[Invariant, ...]
+    quick: bool = False
 
     @property
     def name(self) -> str:

@@ -16,8 +16,8 @@ from typing import Self
 import pytest
 
 from svc_proto.wire.limits import Limits
-from tests.loops.conftest import open_world
 from tests.conftest import PLAIN
+from tests.loops.conftest import open_world
 from tests.loops.live import LiveWire
 from tests.loops.raw import RawSocket, read_response
 from tests.loops.virtual import VirtualWorld
