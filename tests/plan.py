@@ -192,7 +192,6 @@ PLAN = (
             "test_tui::test_a_chat",
             "test_tui::test_lines_of_five*",
             "test_tui::test_a_gateway_that_exits*",
-            "test_tui::test_a_gateway_that_does_not_mind*",
             "test_tui::test_a_flood*",
         ),
         ALL,

@@ -118,20 +118,16 @@ def test_a_failing_seed_is_named_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_
     assert CliRunner().invoke(main, ["--script", str(saved), "--tries", "0", "--crashes", str(tmp_path)]).exit_code == 1
 
 
-def test_what_holds_is_counted() -> None:
+def test_what_holds_is_counted_and_long_work_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuzz.run.NEWS_EVERY", 0.0)
     result = CliRunner().invoke(main, ["--seeds", "2", "--first", "20", "--jobs", "1"])
     assert result.exit_code == 0
-    lines = dict(line.split(maxsplit=1) for line in result.output.splitlines())
+    lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
     assert lines["worlds"] == "2, and 0 that failed"
     assert lines["events"].replace(",", "").isdigit()
     assert lines["virtual"].startswith("time ")
     assert "events a second" in lines["wall"]
     assert " x 200" in lines["seen"]
-
-
-def test_long_work_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuzz.run.NEWS_EVERY", 0.0)
-    result = CliRunner().invoke(main, ["--seeds", "2", "--first", "20", "--jobs", "1"])
     assert "1 of 2 worlds, 0 failed, about " in result.stderr
     assert "2 of 2" not in result.stderr
 
