@@ -74,7 +74,7 @@ class Door:
             channel.closed("")
             self.complain("too many connections of one address", limit=self.limits.stranger_connections)
             return None
-        channel.visit = visit
+        channel.receive(visit)
         self._crowd = max(self._crowd, self.strangers.guests)
         return channel
 
@@ -151,6 +151,8 @@ class Visit(Guest):
         """Read on of what the guest has sent, whose turn it is; whether it has more."""
         part, self.late = self.late[:PART], self.late[PART:]
         self.channel.parse(part)
+        if self.held:
+            self.channel.settle()  # a request that came whole does not ask what is held
         if self.late:
             return True
         self.hear_end()

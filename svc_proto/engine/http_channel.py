@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.door import Visit
     from svc_proto.engine.message import Request
+    from svc_proto.machines.turns import Turns
     from svc_proto.wire.websocket import WebSocket
 
 __all__ = ["HttpChannel"]
@@ -31,14 +32,27 @@ __all__ = ["HttpChannel"]
 class HttpChannel(Channel):
     """A channel that speaks HTTP or WebSocket through a wire connection."""
 
-    __slots__ = ("_fin_sent", "_frames", "_pumping", "_thrown", "_timer", "closing", "conn", "eof", "sockets", "visit")
+    __slots__ = (
+        "_behind",
+        "_fin_sent",
+        "_frames",
+        "_pumping",
+        "_thrown",
+        "_timer",
+        "_turns",
+        "closing",
+        "conn",
+        "eof",
+        "sockets",
+        "visit",
+    )
 
     def __init__(self, engine: Engine, ch: ChannelId, limits: Limits, conn: Connection) -> None:
         super().__init__(engine, ch, limits)
         self.conn = conn
         self._frames: WebSocket | None = None  # once the connection has become that
         self.sockets: dict[StreamId, Socket] = {}
-        self.visit: Visit | None = None  # while nobody knows the peer
+        self.receive(None)
         self.closing = False  # we will send, or have sent, our FIN: nothing is read any more
         self.eof = False
         self._fin_sent = False
@@ -46,17 +60,27 @@ class HttpChannel(Channel):
         self._thrown = 0  # bytes that came while we were closing
         self._timer = engine.timers.timer(self.timed_out)
 
+    def receive(self, visit: Visit | None) -> None:
+        """From here on nobody knows the peer, who is on this visit; None: somebody does, or it is gone.
+
+        What each read and each request would ask of the visit is asked here, once.
+        """
+        self.visit = visit
+        self._turns: Turns[Visit] | None = None if visit is None else visit.turns
+        self._behind = visit if visit is not None and visit.behind else None  # whoever sits there may be a proxy
+
     # --- facts ---
 
     def received(self, data: bytes) -> None:
         """Read it, or keep it until it is the turn of a peer that nobody knows."""
-        visit = self.visit
-        if visit is not None:
-            turns = visit.turns
+        turns = self._turns
+        if turns is not None:
             left = turns.at_hand - len(data)
             if left >= 0:
                 turns.at_hand = left
             elif not self.closing and not turns.reads_all(len(data), self.engine.now.mono):
+                visit = self.visit
+                assert visit is not None
                 data = visit.takes(data)
                 if visit.late:
                     self.hold(self.crowded)
@@ -108,7 +132,7 @@ class HttpChannel(Channel):
         self._timer.retire()
         if self.visit is not None:
             self.visit.end()
-            self.visit = None
+            self.receive(None)
         sockets, self.sockets = self.sockets, {}
         for socket in sockets.values():
             socket.end(1006, why)
@@ -166,15 +190,15 @@ class HttpChannel(Channel):
 
     def named(self, request: Request) -> None:
         """A request came. `Refused` if there are too many from where it comes."""
-        visit = self.visit
-        if visit is not None and visit.behind:
-            visit.named(request)
+        if self._behind is not None:
+            self._behind.named(request)
 
     def vouch(self) -> None:
         """The peer is known from here on."""
-        visit, self.visit = self.visit, None
+        visit = self.visit
         if visit is None:
             return
+        self.receive(None)
         waited, late = visit.end()
         if late:
             self.parse(late)

@@ -197,7 +197,8 @@ class ServerChannel(HttpChannel):
         idle = self.conn.idle
         if self.engine.stopping or (not idle and self.conn.must_close):
             self.shut()
-        if idle and not (self._holding or self.eof or self._pumping):
+        counted = self.visit is not None and self.visit.held
+        if idle and not (self._holding or self.eof or self._pumping or counted):
             self.turned()
             return
         self.phase = Phase.WORKING  # so that the next phase counts from now, even if it is the one before
@@ -236,7 +237,7 @@ class ServerChannel(HttpChannel):
 
     def turned(self) -> None:
         """A request was answered, and nothing else is under way."""
-        if self.closing or self.credit.blocked or (self.visit is not None and self.visit.held):
+        if self.closing or self.credit.blocked:
             self._timer.cancel()
             self.phase = Phase.WORKING
             self.settle()
@@ -295,9 +296,11 @@ class ServerChannel(HttpChannel):
         """The peer knew beforehand that we speak HTTP/2 (RFC 9113 section 3.3), or by ALPN, whose word is final."""
         assert self._http2 is not None  # else nobody would have looked
         channel = self._http2(self.engine, accepted, self.app, self.limits)
-        visit, self.visit = self.visit, None
+        visit = self.visit
         if visit is not None:
-            channel.visit, visit.channel = visit, channel
+            self.receive(None)
+            channel.receive(visit)
+            visit.channel = channel
         self.hold(False)  # what is to be held is for the other to say
         self.closed("")
         self.engine.attach(channel)

@@ -6,8 +6,9 @@ that it may send, would make that one round of many seconds, and who is known wo
 in line; from its head one goes on at a time, with `PART` bytes, and back to its end. Asked for the `next` once in a
 round, as many go on as `rate` has room for by then, up to `ROUND` bytes.
 
-Nearly every read is small, and a look at the clock costs as much as to read it. So a quarter of `at_once` is taken out
+Nearly every read is small, and a look at the clock costs as much as to read it. So up to half of `at_once` is taken out
 beforehand, and is `at_hand`: who sends less takes it from there, and nobody is asked. While somebody waits it is empty.
+The other half is as much as may have come back unseen meanwhile: together they are no more than `at_once`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ T = TypeVar("T")
 class Turns(Generic[T]):
     """A line of those who wait. Times are monotonic seconds, sizes bytes, `rate` bytes a second."""
 
+    __slots__ = ("_at", "_handful", "_left", "_line", "_most", "_rate", "at_hand")
+
     def __init__(self, *, at_once: int, rate: float) -> None:
-        self.at_hand = self._handful = at_once // 4
+        self.at_hand = self._handful = at_once // 2
         self._rate = rate
         self._most = self._left = float(at_once - self._handful)
         self._at = 0.0
@@ -45,18 +48,17 @@ class Turns(Generic[T]):
         left = self._fill(now) + self.at_hand - size
         if left < 0:
             return False
-        self.at_hand = min(self._handful, int(left))
-        self._left = left - self.at_hand
+        self._keep(left)
         return True
 
     def take(self, guest: T, size: int, now: float) -> int:
         """It sent so much. How much of it to read now; if that is not all, it is in line."""
         taken = 0
         if not self._line:
-            self.charge(0, now)
-            if self._left > 0:
-                taken = min(size, max(PART, int(self._left)))
-                self._left -= taken
+            left = self._fill(now) + self.at_hand
+            if left > 0:
+                taken = min(size, max(PART, int(left)))
+            self._keep(left - taken)
         if taken < size:
             self._line[guest] = None
         return taken
@@ -72,11 +74,11 @@ class Turns(Generic[T]):
 
     def charge(self, size: int, now: float) -> None:
         """What was read costs as much as so many bytes more."""
-        self._left = self._fill(now) + self.at_hand - size
-        self.at_hand = 0
+        self._keep(self._fill(now) + self.at_hand - size)
 
     def wait(self, guest: T) -> None:
         """It has more, and goes to the end of the line."""
+        self._left += self.at_hand
         self.at_hand = 0
         self._line[guest] = None
 
@@ -88,6 +90,11 @@ class Turns(Generic[T]):
     def due(self) -> float | None:
         """When the next one may go on; None when nobody waits."""
         return self._at + max(-self._left, PART) / self._rate if self._line else None
+
+    def _keep(self, left: float) -> None:
+        """So many bytes are left, some of them at hand."""
+        self.at_hand = 0 if self._line else max(0, min(self._handful, int(left)))
+        self._left = left - self.at_hand
 
     def _fill(self, now: float) -> float:
         """How many bytes may be read by now."""

@@ -94,6 +94,16 @@ def test_others_who_come_meanwhile_wait_and_who_is_known_does_not() -> None:
     book.after(1.0) << []
 
 
+def test_a_request_that_had_to_wait_and_is_answered_holds_nothing() -> None:
+    book = busy()
+    book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
+    asked = get(b"/open")
+    book >> Received(FOUR, asked) << []
+    assert held(book) == len(asked)
+    book.after(1.0) << [sends(FOUR, startswith=b"HTTP/1.1 200")]
+    assert held(book) == 0
+
+
 def test_those_who_wait_go_on_once_in_a_round_of_the_loop() -> None:
     book = open_book(TURNS)
     come(book, FOUR)

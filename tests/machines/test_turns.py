@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from svc_proto.machines.turns import PART, ROUND, Turns
 
 AT_ONCE, RATE = 4 * PART, 1_000_000.0
-HANDFUL = AT_ONCE // 4
+HANDFUL = AT_ONCE // 2
 
 
 def new() -> Turns[str]:
@@ -50,8 +50,20 @@ def test_what_is_at_hand_is_taken_without_asking_and_comes_back() -> None:
     assert turns.reads_all(HANDFUL - 10, 0.0)
     assert turns.at_hand == 0
     assert turns.reads_all(1, 100.0)
+    assert turns.at_hand == HANDFUL - 1
+    turns.charge(1, 200.0)
     assert turns.at_hand == HANDFUL
-    assert turns.take("a", 2 * AT_ONCE, 100.0) == AT_ONCE - HANDFUL - 1  # never more in one go than `AT_ONCE`
+    turns.at_hand -= HANDFUL
+    assert turns.take("a", 2 * AT_ONCE, 300.0) == AT_ONCE - HANDFUL  # never more in one go than `AT_ONCE`
+
+
+def test_what_was_at_hand_is_there_for_those_who_wait() -> None:
+    turns = new()
+    assert turns.at_hand == HANDFUL
+    for guest in "abcde":
+        turns.wait(guest)
+    assert turns.at_hand == 0
+    assert [turns.next(0.0) for _ in range(5)] == [*"abcd", None]  # `AT_ONCE` in parts
 
 
 @pytest.mark.parametrize("how", ["take", "charge", "wait"])
@@ -144,7 +156,7 @@ def test_everybody_is_heard_out_and_never_too_fast(arrivals: list[tuple[int, flo
 def test_what_costs_more_than_its_bytes_is_waited_for() -> None:
     turns = Turns[str](at_once=4096, rate=16_384.0)
     assert turns.take("a", 100, 0.0) == 100
-    turns.charge(3072 + 8192, 0.0)
+    turns.charge(3996 + 8192, 0.0)
     turns.wait("a")
     assert turns.due == 0.5
     assert turns.next(0.5) is None
