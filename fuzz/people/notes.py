@@ -1,8 +1,8 @@
 """People whose agent asks before it keeps a note, two questions at a time: what they say is for what they mean.
 
 The agent has looked at the phone, so each note for later chats needs somebody's word (`asks_having_read`). An answer
-that names its call is for that one, a denial without a name for the oldest question, and one for all is for all. What
-was allowed once is asked again the next time.
+that names its call is for that one, a denial without a name for the oldest question, and one for all is for all. A yes to all
+is none. What was allowed once is asked again the next time.
 """
 
 from __future__ import annotations
@@ -104,8 +104,10 @@ class Notes:
             case 3 | 4:  # no, and then yes
                 self._answer(run, {"choice": "deny"}, [first])
                 self.world.sim.after(1.0, lambda: self._answer(run, {"choice": "once", "call_id": last}, [last]))
-            case 5 | 6:
-                self._answer(run, {"choice": "once", "all": True}, [first, last])
+            case 5:
+                self._answer(run, {"choice": "deny", "all": True}, [first, last])
+            case 6:  # which is for neither
+                self._answer(run, {"choice": "once", "all": True}, [])
             case _:
                 pass  # nothing at all
 

@@ -2,7 +2,8 @@
 
 An answer is for one call, and names it by `call_id`. One that does not, as clients in use do not, allows something only
 if nothing else can have been meant: one question is open, and it was there before anybody could have answered another.
-A denial needs no name, since it does no harm: it is for the oldest question.
+"All" names none: whoever says it cannot tell which those were. A denial needs no name, since it does no harm: it is for
+the oldest question, or for all.
 
 | state   | trigger | next      |
 |---------|---------|-----------|
@@ -81,7 +82,7 @@ class Approval:
 
 @frozen(kw_only=True)
 class Answer:
-    """What somebody said, for which call; None: it does not say. `everything`: for all open questions."""
+    """What somebody said, for which call; None: it does not say. `everything`: all open questions are denied."""
 
     choice: str
     call_id: str | None = None
@@ -138,7 +139,7 @@ class Approvals:
         if answer.choice != DENY:
             if now < pending[-1].asked + SETTLING:
                 raise _not_pending("the question is new, and the answer does not say that it is meant: send call_id")
-            if len(pending) > 1 and not answer.everything:
+            if len(pending) > 1:
                 raise _not_pending("several approvals are pending: send the call_id of one")
         return pending[:] if answer.everything else pending[:1]
 

@@ -78,8 +78,9 @@ def test_a_late_answer_does_not_allow_the_next_question() -> None:
 def test_among_several_one_has_to_be_named() -> None:
     approvals = Approvals()
     ask(approvals, "a", "b")
-    assert refused(approvals, Answer(choice="once")) == NOT_PENDING
-    assert len(approvals.answer(Answer(choice="once", everything=True), LATER)) == 2
+    for everything in (False, True):  # who says "all" cannot tell which those were
+        assert refused(approvals, Answer(choice="once", everything=everything)) == NOT_PENDING
+        assert refused(approvals, Answer(choice="session", everything=everything)) == NOT_PENDING
 
 
 def test_a_denial_needs_no_name() -> None:
@@ -89,10 +90,16 @@ def test_a_denial_needs_no_name() -> None:
     assert approvals.answer(Answer(choice="deny", everything=True), 1.0) == [second]
 
 
-def test_all_at_once() -> None:
+def test_all_of_one_is_that_one() -> None:
+    approvals = Approvals()
+    (only,) = ask(approvals, "a")
+    assert approvals.answer(Answer(choice="session", everything=True), 2.0) == [only]
+
+
+def test_all_are_denied_at_once() -> None:
     approvals = Approvals()
     both = ask(approvals, "a", "b")
-    assert approvals.answer(Answer(choice="session", everything=True), 3.0) == both  # 2 s after the newest
+    assert approvals.answer(Answer(choice="deny", everything=True), 1.0) == both
     assert len(approvals) == 0
     assert refused(approvals, Answer(choice="once")) == NOT_PENDING
     assert refused(approvals, Answer(choice="deny")) == NOT_PENDING

@@ -383,9 +383,12 @@ def test_two_questions_at_once() -> None:
     assert answers == ["deny"]
     book.hand.do(ask_both)
     book.after(2.0)
-    assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_pending")
-    assert book.request("POST", path, {"choice": "session", "all": True}).json["resolved"] == 3
-    assert answers == ["deny", "session", "session", "session"]
+    for every in ({}, {"all": True}, {"resolve_all": True}):
+        said = {"choice": "session", **every}
+        assert error_of(book.request("POST", path, said)) == (409, "approval_not_pending")
+    assert answers == ["deny"]
+    assert book.request("POST", path, {"choice": "deny", "all": True}).json["resolved"] == 3
+    assert answers == ["deny"] * 4
     assert status(book, run_id)["status"] == "running"
 
 
