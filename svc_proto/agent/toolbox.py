@@ -126,7 +126,7 @@ class Toolbox:
         told = False  # there is something that may fail
         try:
             able, given = _checked(wanted, tool)
-            question = yield from self._question(turn, host, call, able, given, has_read)
+            question, given = yield from self._question(turn, host, call, able, given, has_read)
             if question is not None:
                 told = True
                 host.tell(ToolPending(call))
@@ -159,19 +159,20 @@ class Toolbox:
 
     def _question(
         self, turn: Turn, host: TurnHost, call: ToolCall, tool: Tool, given: Arguments, has_read: bool
-    ) -> Flow[ApprovalAsked | None]:
-        """What somebody has to be asked first, if anything. Raises `ToolError` if that cannot be."""
+    ) -> Flow[tuple[ApprovalAsked | None, Arguments]]:
+        """What somebody has to be asked first, if anything, and what the tool is given. Raises `ToolError` if not."""
         why = tool.asks_having_read if tool.asks is None and has_read else tool.asks
         if why is None or (yield from self._approvals.remembers(turn.session_id, pattern_of(tool, given))):
-            return None
-        if tool.asks_itself is not None and (yield from tool.asks_itself(given)):
-            return None
+            return None, given
+        bound = None if tool.asks_itself is None else (yield from tool.asks_itself(given))
+        if bound is not None:
+            return None, bound
         if not host.may_ask:
             raise ToolError(NOBODY)
-        return question_about(tool, call, given, why)
+        return question_about(tool, call, given, why), given
 
 
-def _checked(wanted: WantedCall, tool: Tool | None) -> tuple[Tool, dict[str, object]]:
+def _checked(wanted: WantedCall, tool: Tool | None) -> tuple[Tool, Arguments]:
     if tool is None:
         raise ToolError(f"there is no tool {wanted.call.name[:MAX_PREVIEW]!r}")
     if wanted.problem is not None:

@@ -17,9 +17,10 @@ from svc_proto.basics.redact import redact, summary
 from svc_proto.basics.validate import text
 from svc_proto.schema.members import Members
 
-__all__ = ["MAX_STATUS", "SELECTOR_KEYS", "Phone", "Phones", "take_selector"]
+__all__ = ["ASKS_ITS_USER", "MAX_STATUS", "SELECTOR_KEYS", "Phone", "Phones", "take_selector"]
 
 SELECTOR_KEYS = ("device", "device_id", "deviceId")  # wire bridge 2.4
+ASKS_ITS_USER = "asks_its_user"  # true in a call: only for a phone that asks by itself; of ours alone, never sent on
 _SELECTORS = frozenset(SELECTOR_KEYS)
 MAX_STATUS = 65_536  # characters of a status as JSON; a longer one is ignored
 _GROUPS = ("device", "bridge", "safety")  # spec "Bridge status": the three members
@@ -45,6 +46,11 @@ class Phone:
     aliases: tuple[str, ...]
     status: dict[str, object] | None = field(default=None)
     reported_at: float | None = field(default=None)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it has gates of its own, and so asks its user about calls and messages (wire bridge 1.3, 5.5)."""
+        return bool(Members.of((self.status or {}).get("safety")))
 
     def is_called(self, selector: str) -> bool:
         """Whether a selector means this phone: one of its aliases, literally or without case and punctuation."""

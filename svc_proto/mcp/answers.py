@@ -145,8 +145,7 @@ class Answers:
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
         tool = offered.tool
         try:
-            arguments = check(tool.parameters, given)
-            yield from self._allow(offered, arguments, asking)
+            arguments = yield from self._allow(offered, check(tool.parameters, given), asking)
             if tool.in_order:
                 yield from self._line.enter()
             try:
@@ -158,19 +157,21 @@ class Answers:
             return {"content": [{"type": "text", "text": str(failed)}], "isError": True}
         return {"content": list(content), "isError": False}
 
-    def _allow(self, offered: OfferedTool, arguments: Arguments, asking: Asking | None) -> Flow[None]:
-        """Raises `ToolError` unless it may be done: a phone that asks by itself is left to do so."""
+    def _allow(self, offered: OfferedTool, arguments: Arguments, asking: Asking | None) -> Flow[Arguments]:
+        """What it is given. Raises `ToolError` unless it may be done: a phone that asks by itself is left to do so."""
         tool = offered.tool
         if tool.asks is None:
-            return
-        if tool.asks_itself is not None and (yield from tool.asks_itself(arguments)):
-            return
+            return arguments
+        bound = None if tool.asks_itself is None else (yield from tool.asks_itself(arguments))
+        if bound is not None:
+            return bound
         if asking is None:
             raise ToolError(NOBODY)
         if not (
             yield from asking(tool.name, arguments, f"{offered.title}? {shown_call(tool, arguments)}\n{tool.asks}")
         ):
             raise ToolError(DENIED)
+        return arguments
 
     # --- resources ---
 

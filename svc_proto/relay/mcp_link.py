@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.tools.relay import PhoneAnswer, asks_by_itself, query_text
+from svc_proto.agent.tools.relay import PhoneAnswer, query_text
 from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
@@ -17,7 +17,7 @@ from svc_proto.commands import ReadFile, ReleaseFile
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 from svc_proto.machines.inbox import Notifications
-from svc_proto.machines.phones import take_selector
+from svc_proto.machines.phones import ASKS_ITS_USER, take_selector
 from svc_proto.machines.session import Session
 from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.http import McpServer
@@ -96,14 +96,12 @@ class RelayPhones:
             raise ToolError(f"the phone's picture cannot be read: {data.kind.value}")
         return data
 
-    def has_gates(self, arguments: Mapping[str, object]) -> Flow[bool]:
-        """What the phone has said of itself."""
+    def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
+        """By what the phone has said of itself."""
         yield from ()
-        relay = self._relay
-        relay.drop_lapsed_phones()
         try:
             selector, _, _ = take_selector(arguments, {})
-            status = relay.phones.status_report(selector, relay.engine.now)
+            phone, _ = self._relay.phone_for(selector)
         except Refused:
-            return False
-        return asks_by_itself(status)
+            return None
+        return {**arguments, ASKS_ITS_USER: True} if phone.asks else None

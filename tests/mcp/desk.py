@@ -107,9 +107,9 @@ class Shop:
             made = Tool(name=name, description=name, parameters=schema((), word=WORD), run=run, **more)
             return OfferedTool(tool=made, title=name.title(), reads_only=False, destructive=False, run=run)
 
-        def there(arguments: Arguments) -> Flow[bool]:
+        def there(arguments: Arguments) -> Flow[Arguments | None]:
             yield from ()
-            return self.asks_there
+            return {**arguments, "there": True} if self.asks_there else None
 
         return Offer(
             name="shop",

@@ -192,7 +192,7 @@ def test_where_nobody_can_be_asked(desk: Desk, shop: Shop, version: str, capabil
     assert told["content"][0]["text"].startswith("This needs the user's word")
     shop.asks_there = True
     assert desk.ask("tools/call", **PAY)["isError"] is False
-    assert shop.done == [{"word": "bread"}]
+    assert shop.done == [{"word": "bread", "there": True}]
 
 
 def test_the_stateless_question(desk: Desk, shop: Shop) -> None:

@@ -98,7 +98,7 @@ class FakeLink:
         self.answer = PhoneAnswer(200, answer)
         self.data = data
         self.configured = True
-        self.phone_is_there = self.has_gates = None
+        self.phone_is_there = self.bound_to_gates = None
         self.asked: list[str] = []
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:

@@ -58,7 +58,8 @@ def test_a_phone_that_asks_by_itself(agent: Agent) -> None:
     assert b"elicitation/create" in bytes(call.inbox)
     agent.paired.phone.send("bridge", "bridge.status", {"safety": {"blocklist_count": 1}})
     agent.tool("call", number="1")
-    assert agent.paired.phone.command()["path"] == "/call"
+    command = agent.paired.phone.command()
+    assert (command["path"], command["body"]) == ("/call", {"number": "1"})
     elsewhere = agent.tool("call", number="1", device="nobody")
     assert b"elicitation/create" in bytes(elsewhere.inbox)
 

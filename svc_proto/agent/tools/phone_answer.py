@@ -31,6 +31,7 @@ MEANINGS = {
     "send_failed": "The phone could not be reached: try once more.",
     "phone_timeout": "The phone did not answer in time and may still act: look at the screen before you try again.",
     "unknown_device": "No phone of that name is connected.",
+    "phone_asks_nobody": "The phone that would have asked its user is gone: try once more, and the user is asked.",
     "ambiguous_device": "Several phones match: name one of them with the argument device.",
     "grant_required": "The agent's session at the relay holds no bridge grant: tell the user.",
 }

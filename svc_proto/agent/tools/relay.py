@@ -21,6 +21,7 @@ from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.phones import ASKS_ITS_USER
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
@@ -29,7 +30,7 @@ from svc_proto.wire.urls import parse_url
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["FILE", "PhoneAnswer", "PhoneLink", "RelayLink", "asks_by_itself", "query_text"]
+__all__ = ["FILE", "PhoneAnswer", "PhoneLink", "RelayLink", "query_text"]
 
 FILE = "agent-relay.json"  # `{"url": ..., "token": ...}` in the state folder, mode 0600
 WITHIN = 35.0  # s for one call: above the relay's 30, so that its 504 arrives (wire bridge 6)
@@ -62,8 +63,11 @@ class PhoneLink(Protocol):
         """A file that a phone has uploaded, by the token that its answer had. Raises `ToolError`."""
         ...
 
-    def has_gates(self, arguments: Mapping[str, object]) -> Flow[bool]:
-        """Whether the phone that a call would go to asks its user by itself (wire bridge 1.3, 5.5)."""
+    def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
+        """What a call is given whose phone asks its user by itself (wire bridge 1.3, 5.5), and none other may get it.
+
+        None: the phone that it would go to does not.
+        """
         ...
 
 
@@ -93,13 +97,14 @@ class RelayLink:
         able = status.inner("bridge").get("device_control_supported") is not False
         return status.get("phone_connected") is True and able
 
-    def has_gates(self, arguments: Mapping[str, object]) -> Flow[bool]:
-        """Whether the phone that a call would go to asks its user about calls and messages by itself."""
+    def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
+        """By the `safety` of the phone's status: one that has said nothing may have no gates."""
         if not self._is_here():
-            return False
+            return None
         device = arguments.get("device")
         status = yield from self._status("" if device is None else f"?{urlencode({'device': device})}")
-        return asks_by_itself(status)
+        asks = status.get("phone_connected") is True and bool(status.get("safety"))
+        return {**arguments, ASKS_ITS_USER: True} if asks else None
 
     def _status(self, query: str = "") -> Flow[Members]:
         try:
@@ -220,11 +225,6 @@ def _members(answer: Fetched) -> Members:
     if not members and text.strip() not in ("", "{}"):
         return Members({"error" if answer.status >= 400 else "value": text.strip()})
     return members
-
-
-def asks_by_itself(status: Mapping[str, object]) -> bool:
-    """By the `safety` of a phone's status (wire bridge 1.3, 5.5): one that has said nothing may have no gates."""
-    return status.get("phone_connected") is True and bool(status.get("safety"))
 
 
 def query_text(value: object) -> str:

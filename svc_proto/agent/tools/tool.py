@@ -41,7 +41,8 @@ class Tool:
     parameters: Mapping[str, object]
     asks: str | None = None  # why somebody has to allow it first; None: nobody has to
     asks_having_read: str | None = None  # the same, once the model has read what others wrote
-    asks_itself: Callable[[Arguments], Flow[bool]] | None = None  # whoever carries it out asks, and we need not
+    # Whoever carries it out asks, and we need not: what it is given then, so that nobody else does it.
+    asks_itself: Callable[[Arguments], Flow[Arguments | None]] | None = None
     asks_by: tuple[str, ...] = ()  # the arguments that a remembered answer is for: the target (the number called, say)
     reads: bool = True  # the model reads what others wrote: a screen, a web page, an answer of a server
     group: str = ""  # which a model with a small context is told of on demand; empty: always

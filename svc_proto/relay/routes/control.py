@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, cast
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Later, wait
 from svc_proto.engine.message import Request, Response, json_response, parse_json
 from svc_proto.engine.router import Route
 from svc_proto.machines.arguments import check_arguments
 from svc_proto.machines.bridge import Outcome
-from svc_proto.machines.phones import take_selector
+from svc_proto.machines.phones import ASKS_ITS_USER, take_selector
 from svc_proto.machines.session import Session
 from svc_proto.relay.access import Access
 
@@ -121,8 +122,11 @@ def ask_phone(
     """
     engine = relay.engine
     selector, params, body = take_selector(query, given)
+    left_to_it = body.pop(ASKS_ITS_USER, False) is not False  # nobody has been asked yet
     check_arguments(method, path, params if method == "GET" else body)
     phone, client = relay.phone_for(selector)
+    if left_to_it and not phone.asks:
+        raise Refused(409, "phone_asks_nobody", "the phone that would get this does not ask its user by itself")
     sent = SENT_AS.get(path, path)
     request_id = new_uuid(engine.entropy)
 

@@ -11,10 +11,12 @@ from clients.phone.handset import SimulatedHandset
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.tools.phone import ROWS
 from svc_proto.agent.tools.relay import RelayLink
+from svc_proto.agent.tools.tool import Arguments
 from svc_proto.basics.brand import HERMES
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.arguments import ARGUMENTS
+from svc_proto.machines.phones import ASKS_ITS_USER
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from tests.agent.world import AgentWorld
 
@@ -36,9 +38,8 @@ def call(world: AgentWorld, tool: str, /, **arguments: Any) -> str:
     return finished.output
 
 
-def iter_false() -> Flow[bool]:
+def no_gates(self: RelayLink, arguments: Arguments) -> Flow[None]:
     yield from ()
-    return False
 
 
 def test_there_is_one_for_each_route() -> None:
@@ -222,6 +223,25 @@ def test_a_phone_with_gates_is_asked_there_and_not_here(
     assert call(world, tool, **arguments, device="nobody").startswith("error: somebody has to allow this call")
 
 
+def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody was asked here, so the call is not for the next phone, which may ask nobody."""
+    judge = RelayLink.bound_to_gates
+
+    def judge_and_lose(self: RelayLink, arguments: Arguments) -> Flow[Arguments | None]:
+        bound = yield from judge(self, arguments)
+        (phone,) = world.relay.phones._phones.values()
+        phone.status = {}  # as of another one
+        return bound
+
+    monkeypatch.setattr(RelayLink, "bound_to_gates", judge_and_lose)
+    refused = call(world, "phone_send_sms", **SMS)
+    assert refused.startswith("error: 409 phone_asks_nobody")
+    assert "try once more" in refused
+    monkeypatch.undo()
+    world.host.choices = ["deny"]
+    assert "the user did not allow this call" in call(world, "phone_send_sms", **SMS)  # it is asked about here now
+
+
 @pytest.mark.parametrize("tool", ["phone_send_intent", "phone_broadcast"])
 def test_what_no_phone_asks_about_is_asked_here(world: AgentWorld, tool: str) -> None:
     """Wire bridge 5.2: raw intents have no "always confirm"."""
@@ -251,17 +271,17 @@ def test_a_phone_that_has_not_said_that_it_has_gates(
 
     monkeypatch.setattr(RelayLink, "_status", told)
 
-    def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[bool, bool]]:
+    def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[Arguments | None, Arguments | None]]:
         here, there = (RelayLink(engine, f"http://{host}:8767", "") for host in ("127.0.0.1", "relay.example"))
-        return (yield from here.has_gates({})), (yield from there.has_gates({}))
+        return (yield from here.bound_to_gates(SMS)), (yield from there.bound_to_gates(SMS))
 
-    assert AgentWorld().run(plan) == (False, False)
+    assert AgentWorld().run(plan) == (None, None)
     status |= {"phone_connected": True, "safety": {"blocklist_count": 0}}
-    assert AgentWorld().run(plan) == (True, False)
+    assert AgentWorld().run(plan) == ({**SMS, ASKS_ITS_USER: True}, None)
 
 
 def test_a_text_message_asks_first(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RelayLink, "has_gates", lambda self, arguments: iter_false())
+    monkeypatch.setattr(RelayLink, "bound_to_gates", no_gates)
     assert "the user did not allow this call" in call(world, "phone_send_sms", **SMS)
     (asked,) = world.host.asked
     assert (asked.pattern, asked.description[:14]) == ("phone_send_sms +15550100", "A text message")

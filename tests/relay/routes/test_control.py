@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from svc_proto.commands import Level
+from svc_proto.machines.phones import ASKS_ITS_USER
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from tests.machines.test_arguments import BAD, GOOD
 from tests.relay.world import REMOTE, Answer, Paired, RelayBook
@@ -35,6 +36,25 @@ def outcome(book: RelayBook, status: object, result: object, **more: object) -> 
 
 
 # --- what reaches the phone -----------------------------------------------------------------------------------------
+
+
+def test_what_was_left_to_one_phone_is_not_for_another(book: RelayBook) -> None:
+    """Who asked nobody says that the phone has to, and it is the phone that gets the call which is judged."""
+    first, second = book.pair(device_id="p-1"), book.pair(device_id="t-1")
+    message = {"to": "+15550100", "body": "Hello", ASKS_ITS_USER: True}
+    for phone in (first, second):
+        phone.phone.send("bridge", "bridge.status", {"device": {}, "bridge": {}})
+    refused = book.request("POST", "/send_sms", message, token=second.token, peer=REMOTE)
+    assert (refused.status, refused.json["code"]) == (409, "phone_asks_nobody")
+    first.phone.send("bridge", "bridge.status", {"safety": {"blocklist_count": 0}, "device_id": "t-1"})
+    book.call("POST", "/send_sms", message, token=second.token, peer=REMOTE)
+    command = first.phone.command()
+    assert (command["path"], command["body"]) == ("/send_sms", {"to": "+15550100", "body": "Hello"})
+    first.phone.vanish()
+    refused = book.request("POST", "/send_sms", message, token=second.token, peer=REMOTE)
+    assert (refused.status, refused.json["code"], second.phone.envelopes()) == (409, "phone_asks_nobody", [])
+    del message[ASKS_ITS_USER]
+    assert drive(book, second, "POST", "/send_sms", message)["path"] == "/send_sms"
 
 
 @pytest.mark.parametrize(("method", "path"), DEVICE_CONTROL)
