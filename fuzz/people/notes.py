@@ -1,8 +1,8 @@
 """People whose agent asks before it keeps a note, two questions at a time: what they say is for what they mean.
 
 The agent has looked at the phone, so each note for later chats needs somebody's word (`asks_having_read`). An answer
-that names its call is for that one, a denial without a name for the oldest question, and one for all is for all. A yes to all
-is none. What was allowed once is asked again the next time.
+that names its call is for that one, a denial without a name for the oldest question, and one for all is for all. A yes
+to all is none. What was allowed once is asked again the next time.
 """
 
 from __future__ import annotations

@@ -192,6 +192,7 @@ class Api:
         if key == self.config.key:
             return False
         self.config = evolve(self.config, key=key)
+        self._keys.replaced += 1
         self.engine.log(Level.INFO, "API key replaced")
         self.engine.holders.end(MAIN, Refused(401, "invalid_api_key", "this API key was replaced"))
         return True

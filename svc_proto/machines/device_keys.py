@@ -7,7 +7,7 @@ the session's record, with the device's name.
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from attrs import define, field
 
 from svc_proto.basics.entropy import Entropy, new_api_key, sha256_hex
 from svc_proto.basics.moment import Moment
@@ -17,12 +17,16 @@ from svc_proto.machines.sessions import Sessions
 __all__ = ["DeviceKeys"]
 
 
-@frozen(kw_only=True)
+@define(kw_only=True)
 class DeviceKeys:
-    """What a relay has given out. The SHA-256 of a key is the holder of the requests that it lets in."""
+    """What a relay has given out. The SHA-256 of a key is the holder of the requests that it lets in.
+
+    `replaced` is how often the API has been given another main key, which ends what the relay has let in by the last.
+    """
 
     codes: PairingCodes = field(factory=PairingCodes)
     sessions: Sessions = field(factory=Sessions)
+    replaced: int = 0
 
     def make(self, entropy: Entropy) -> tuple[str, str]:
         """A new key, which exists nowhere else, and its hash, which goes into the `PairingMeta` of a code."""

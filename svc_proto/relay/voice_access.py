@@ -19,6 +19,7 @@ The API server beside the relay is not asked about the key of a pairing (`Device
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
@@ -33,6 +34,7 @@ from svc_proto.voice.principal import Principal
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
+    from svc_proto.machines.device_keys import DeviceKeys
     from svc_proto.relay.service import Relay
 
 __all__ = ["SOCKETS", "VoiceGate"]
@@ -93,7 +95,9 @@ class VoiceGate:
         if holder is not None:
             request.holder = holder
             return Principal(kind="api", bearer_hash=holder, bearer=token, until=partial(self._key_until, holder))
-        config = relay.config
+        config, until = relay.config, None
+        if relay.keys is not None:
+            until = partial(self._main_until, relay.keys, relay.keys.replaced)
         named = config.key_in_environment
         key = yield from host_api_key(relay.engine, config.config_path, config.home, config.api_key, named=named)
         # Any other than this home's may be the one before it, about which the API is asked as of now.
@@ -101,7 +105,11 @@ class VoiceGate:
             raise _unauthorized("the bearer is neither a live session token nor one that the API server takes")
         if not relay.local_door.admits(request) and not (yield from probe.keyed()):
             raise _unauthorized("the API server has no key, so its bearer proves nothing here: set API_SERVER_KEY")
-        return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token)
+        return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token, until=until)
+
+    def _main_until(self, keys: DeviceKeys, replaced: int) -> float:
+        """The API beside this relay replaces its main key in another core, which cannot say so here: look."""
+        return inf if keys.replaced == replaced else 0.0
 
     def _key_until(self, holder: str) -> float | None:
         """When the key of a pairing ends: with the chat of its session, and before there is one with its code."""

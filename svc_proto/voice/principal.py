@@ -16,15 +16,15 @@ __all__ = ["Principal"]
 class Principal:
     """Somebody who may use a voice route. `bearer` is kept for an API caller alone: runs are made in its name.
 
-    `until` says when (wall) the grant ends that has let a paired device in, or the key of its own, asked anew since it
-    may be changed; None for never.
+    `until` says when (wall) the grant ends that has let a paired device in, or the key that has, asked anew since it
+    may be changed; None for never, infinity for nobody knows.
     """
 
     kind: Literal["session", "api"]
     device_id: str | None = None  # of a paired device that said one
     bearer_hash: str  # SHA-256 of the token, lower-case hex
     bearer: str = field(default="", repr=False)
-    until: Callable[[], float | None] | None = field(default=None, eq=False, repr=False)  # None: the main key
+    until: Callable[[], float | None] | None = field(default=None, eq=False, repr=False)
 
     def matches(self, other: Principal) -> bool:
         """Whether the two are the same: the same device, whatever its token, or the very same API bearer."""

@@ -88,6 +88,7 @@ def test_the_key_of_a_pairing_goes_on_and_opens_no_such_door() -> None:
     there.after(1.5)
     assert reload(there)[0] == 200
     assert (streamed.gone, mine.gone) == (False, True)
+    assert keys.replaced == 1  # which the relay beside it looks at
     there.after(200.0)
     assert [event for event, _ in streamed.told()][-1] == "done"
     assert there.engine.next_deadline() is None  # and nobody looks while there is nothing to end

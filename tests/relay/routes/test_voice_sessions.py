@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from svc_proto.machines.device_keys import DeviceKeys
+from svc_proto.voice.socket import RECHECK
 from svc_proto.wire.events import TextMessage
 from tests.relay.routes.voice_world import RELAY_FILE, put_yaml, text_of, voice_book
 from tests.relay.world import FIRST, PEER, REMOTE, Paired, Phone, RelayBook
@@ -112,6 +114,28 @@ def test_an_api_caller_keeps_its_sessions_to_itself() -> None:
     for token in ("second", book.pair().token):
         text_of(book.knock(answer["websocket_path"], peer=PEER, headers=fields(token)).result, 403)
     assert meet(book, answer, "first", peer=PEER).is_open
+
+
+@pytest.mark.parametrize("speaks", [False, True])
+def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) -> None:
+    keys = DeviceKeys()
+    book, _ = voice_book(keys=keys)
+    book.upstream = lambda head: (200, b"{}")
+    answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="main").json
+    phone = meet(book, answer, "main", peer=PEER)
+    book.after(59.0)
+    assert phone.is_open
+    keys.replaced += 1  # by the API beside it
+    if speaks:
+        phone.text("{}")
+    else:
+        book.after(RECHECK)
+    assert phone.closed is not None
+    assert phone.closed.code == 1008
+    answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="new").json
+    phone = meet(book, answer, "new", peer=PEER)
+    book.after(3 * RECHECK)
+    assert phone.is_open
 
 
 def unknown_devices(book: RelayBook) -> tuple[Paired, Paired]:

@@ -9,6 +9,7 @@ import yaml
 
 from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
 from svc_proto.voice.providers.discovery import Discovered
 from svc_proto.voice.providers.table import Providers
@@ -125,14 +126,18 @@ class Puppets:
 
 
 def voice_book(
-    files: Mapping[str, str] | None = None, *, variables: Mapping[str, str] | None = None, **config: Any
+    files: Mapping[str, str] | None = None,
+    *,
+    variables: Mapping[str, str] | None = None,
+    keys: DeviceKeys | None = None,
+    **config: Any,
 ) -> tuple[RelayBook, Puppets]:
     """A relay with these files. Its agent's configuration is `AGENT_FILE`, its own voice settings `RELAY_FILE`."""
     voice = VoiceConfig(
         home="/home/svc-relay", service_home="/home/svc", config_path=AGENT_FILE, variables=dict(variables or {})
     )
     settings = RelayConfig(home="/home/svc", config_path=AGENT_FILE, **{"voice": voice, **config})
-    book = RelayBook(settings, files={path: text.encode() for path, text in (files or {}).items()})
+    book = RelayBook(settings, keys=keys, files={path: text.encode() for path, text in (files or {}).items()})
     book.disk.folder("/home/svc/spool")
     puppets = Puppets(book)
     book.relay.voice_side.voice.providers = cast("Providers", puppets)
