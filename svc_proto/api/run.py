@@ -66,6 +66,7 @@ class Run:
         self._may_ask = may_ask
         self.message_id = new_uuid(api.engine.entropy)
         self.model = ""  # what it is called towards clients
+        self.holder = ""  # whose it is, see `engine.holders`; empty: nobody's
         self.reader: Subscriber | None = None
         self.ended: TurnEnded | None = None
         self.attachment: object = None  # of the route that began it
@@ -174,6 +175,10 @@ class Run:
                 record.step(RunTrigger.RESUME, engine.now)
         self._publish(ApprovalGiven(call=asked.call, choice=approval.choice))
         return approval.choice
+
+    def withdraw(self, refused: Refused) -> None:
+        """Whose it is may do nothing any more: interrupt it. What was said is stored."""
+        self._api.runs.stop(self.record.id)
 
     # --- for readers and routes ---
 

@@ -51,14 +51,20 @@ class Runs:
         self._api.refuse_while_stopping()
         self._registry.check_room()
 
-    def start(self, order: TurnOrder) -> Run:
-        """Begin a run. Whoever subscribes to it right away is told everything. `Refused` 429 or 503."""
+    def start(self, order: TurnOrder, *, holder: str = "") -> Run:
+        """Begin a run. Whoever subscribes to it right away is told everything. `Refused` 429 or 503.
+
+        One that outlives the request that began it ends with the `holder` of that.
+        """
         api, engine = self._api, self._api.engine
         api.refuse_while_stopping()
         record = self._registry.enter(order.run_id, order.session_id, may_wait=order.may_wait, now=engine.now)
         run = Run(api, record, stops_alone=order.stops_alone, may_ask=order.may_ask, on_changed=self._ended)
         run.model = order.model
         self._runs[order.run_id] = run
+        if holder:
+            run.holder = holder
+            engine.holders.enter(holder, run)
         self._look()
         engine.spawn(perform(api, run, order), on_error=lambda error: self._failed(run, error))
         return run
@@ -110,6 +116,7 @@ class Runs:
             trigger = RunTrigger.CANCEL
         for run_id in self._registry.leave(run.record, trigger, engine.now):
             del self._runs[run_id]
+        engine.holders.leave(run.holder, run)
         self.outcomes[run.record.state.value] += 1
         self.took.add(engine.now.mono - run.begun_at)
         self.usage += ended.usage

@@ -114,6 +114,24 @@ def test_a_stream_ends_with_the_session_and_the_others_go_on(beside: Beside) -> 
     assert [event for event, _ in others.told()][-1] == "done"
 
 
+@pytest.mark.parametrize("path", ["/v1/runs", "/api/sessions/{}/chat/stream"])
+def test_so_does_the_run_behind_it_though_nobody_reads_it(beside: Beside, path: str) -> None:
+    session, book = beside.pair(), beside.book
+    chats = [book.session() for _ in range(2)]
+    for chat, key in zip(chats, (beside.key, KEY), strict=True):
+        body = {"input": STREAM["message"], "session_id": chat} if path == "/v1/runs" else STREAM
+        book.call("POST", path.format(chat), body, key=key).vanish()
+    book.after(1.5)
+    assert book.api.runs.states()["running"] == 2
+    beside.keys.sessions.revoke(session, book.now)
+    book.after(2.0)
+    assert book.api.runs.states()["running"] == 1
+    assert book.api.runs.outcomes["cancelled"] == 1
+    book.after(120.0)
+    assert (book.api.runs.outcomes["cancelled"], book.api.runs.outcomes["completed"]) == (1, 1)
+    assert len(book.engine.holders) == 0
+
+
 def test_a_stream_ends_when_the_session_has_expired(beside: Beside) -> None:
     beside.pair(ttl=5.0)
     call = beside.stream()

@@ -63,6 +63,8 @@ def test_what_the_old_key_let_in_ends() -> None:
     assert streamed.gone
     assert [event for event, _ in streamed.told()][-1] != "done"
     assert waiting.result.status == 401
+    there.after(2.0)
+    assert there.api.runs.outcomes["cancelled"] == 2  # nor does the agent go on
     after = stream(there, NEW)
     there.after(120.0)
     assert [event for event, _ in after.told()][-1] == "done"

@@ -47,7 +47,7 @@ class _Chat:
     def stream(self, request: Request) -> Flow[Response | Streamed]:
         api = self._api
         order = yield from self._order(request, streams=True)
-        run = api.runs.start(order)
+        run = api.runs.start(order, holder=request.holder)
         reader = run.subscribe(
             SessionProjection(session_id=order.session_id, run_id=order.run_id, message_id=run.message_id)
         )
@@ -56,7 +56,7 @@ class _Chat:
     def blocking(self, request: Request) -> Flow[Response]:
         api = self._api
         order = yield from self._order(request, streams=False)
-        run = api.runs.start(order)
+        run = api.runs.start(order, holder=request.holder)
         ended = yield from run.end_of()
         refused = failure(ended)
         if refused is not None:

@@ -62,7 +62,7 @@ class _Runs:
         talk = _talk(body)
         stream = read_flag(body, "stream") or _wants_events(request)
         order = yield from self._order(body, talk)
-        run = api.runs.start(order)
+        run = api.runs.start(order, holder=request.holder)
         reader = run.subscribe(RunProjection(session_id=order.session_id, run_id=order.run_id))
         fields = session_fields(api.config.brand, order.session_id, order.run_id)
         if stream:
