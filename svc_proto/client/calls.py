@@ -53,6 +53,10 @@ def problem_of(error: PeerFailed) -> Problem:
 
 
 def error_text(answer: Fetched) -> str:
-    """What a server says is wrong, JSON or not, fit for a terminal."""
-    text = plain(said_in(answer.body, other=True))
+    """What a server says is wrong, JSON or not, fit for a terminal; of a page for browsers its status alone."""
+    where = plain((answer.headers.get(b"location") or b"").decode("latin-1"))
+    if 300 <= answer.status < 400 and where:
+        return f"it sends callers on to {where} (status {answer.status})"
+    page = (answer.headers.get(b"content-type") or b"").startswith(b"text/html")
+    text = "" if page else plain(said_in(answer.body, other=True))
     return f"{text} (status {answer.status})" if text else f"status {answer.status}"

@@ -16,6 +16,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers import link
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
+from svc_proto.peers.remote import Remote
 
 __all__ = ["Identity", "Refusal", "Unreachable", "open_link"]
 
@@ -55,7 +56,7 @@ def open_link(
         "device_form_factor": "desktop",
         "supports": {},
     }
-    relay = Peer("the relay", remote, str(credentials.get("session_token", "")))
+    relay = Peer("the relay", Remote(remote).socket_url, str(credentials.get("session_token", "")))
     try:
         return (yield from link.open_link(engine, relay, payload))
     except PeerFailed as error:

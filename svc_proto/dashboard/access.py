@@ -20,9 +20,10 @@ from svc_proto.engine.message import Request
 from svc_proto.machines.limiter import Limiter
 from svc_proto.wire.events import Headers
 
-__all__ = ["FIELDS", "Access", "Gate"]
+__all__ = ["FIELDS", "OTHER_SITE", "Access", "Gate"]
 
 CHALLENGE = ((b"www-authenticate", b'Basic realm="svc-relay dashboard", charset="UTF-8"'),)  # RFC 7617
+OTHER_SITE = "another web site may not call the dashboard; a proxy in front of it has to pass Host with its port on"
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     b"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -62,7 +63,7 @@ class Gate:
         if not names_this_network(request.headers.get(b"host") or b"", self._names):
             raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")
         if is_foreign_page(request) and not (request.path in self._page and _is_link(request)):
-            raise Refused(403, "origin_not_allowed", "another web site may not call the dashboard")
+            raise Refused(403, "origin_not_allowed", OTHER_SITE)
         if self._password:
             self._check_password(request, now)
         elif not is_from_this_host(request):

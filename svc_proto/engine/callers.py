@@ -93,11 +93,16 @@ def is_forwarded(request: Request) -> bool:
 
 
 def is_foreign_page(request: Request) -> bool:
-    """Whether a page makes the request that did not come from the server itself: other port, other site."""
+    """Whether a page makes the request that did not come from the server itself: other port, other site.
+
+    A browser's own word counts, which no page can write (decision 144); else `Origin` has to be what `Host` says.
+    """
     headers = request.headers
-    origin = headers.get(b"origin")
+    origin, said = headers.get(b"origin"), headers.get(b"sec-fetch-site")
+    if said == b"same-origin":
+        return False
     if origin is None:
-        return headers.get(b"sec-fetch-site") not in (None, b"same-origin", b"none")
+        return said not in (None, b"none")
     scheme, _, authority = origin.lower().partition(b"://")
     # Where TLS does not end here it may have ended at a proxy.
     schemes = (b"https",) if request.secure else (b"https", b"http")

@@ -113,13 +113,18 @@ class Router:
         prefix = self._prefix
         if not prefix or not path.startswith(prefix) or path[len(prefix) :][:1] not in ("", "/"):
             return path
-        return path if path in self._exact or self._find(path) is not None else path[len(prefix) :] or "/"
+        return path if path in self._exact or self._find(path) is not None else "/" + path[len(prefix) :].lstrip("/")
 
     def split(self, target: str) -> tuple[str, str]:
-        """The path that a route may have, and the query, both raw. Raises as `split_target` does."""
+        """The path that a route may have, and the query, both raw. Raises as `split_target` does.
+
+        Of several slashes at the start one counts: a proxy that takes `/relay` off for `/` makes `//health`.
+        """
         if target in self._exact:
             return target, ""
         path, query = split_target(target)
+        if path.startswith("//"):
+            path = "/" + path.lstrip("/")
         return self.inner(path), query
 
     def match(self, method: str, path: str) -> Match:

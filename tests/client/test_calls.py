@@ -76,3 +76,18 @@ def test_sentences_of_ones_own(answer: Answer, text: str) -> None:
 )
 def test_what_servers_say(body: bytes, text: str) -> None:
     assert error_text(Fetched(400, Headers(()), body)) == text
+
+
+@pytest.mark.parametrize(
+    ("status", "fields", "text"),
+    [
+        (301, [(b"location", b"https://h/relay/")], "it sends callers on to https://h/relay/ (status 301)"),
+        (302, [(b"location", b"/\x1b[2J")], "it sends callers on to / [2J (status 302)"),
+        (300, [], "said (status 300)"),
+        (404, [(b"location", b"/elsewhere")], "said (status 404)"),
+        (502, [(b"content-type", b"text/html; charset=utf-8")], "status 502"),
+        (502, [(b"content-type", b"text/plain")], "said (status 502)"),
+    ],
+)
+def test_no_page_for_browsers_is_shown(status: int, fields: list[tuple[bytes, bytes]], text: str) -> None:
+    assert error_text(Fetched(status, Headers(fields), b"said")) == text

@@ -90,9 +90,11 @@ def test_not_reached(failure: Failure, kind: type[Problem], says: str) -> None:
     ],
 )
 def test_no_websocket(status: int, kind: type[Problem], says: str) -> None:
-    problem = signing_in(http=lambda asked: as_json({"error": "busy"}, status), socket=None).go().problem
+    there = signing_in(http=lambda asked: as_json({"error": "busy"}, status), socket=None)
+    problem = there.go().problem
     assert type(problem) is kind
     assert str(problem).endswith(says)
+    assert [asked.path for asked in there.asked] == ["/ws"]
 
 
 @pytest.mark.parametrize(

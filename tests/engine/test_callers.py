@@ -105,6 +105,10 @@ def test_a_rebound_name_shows_in_host(host: bytes, expected: bool) -> None:
         (((b"sec-fetch-site", b"same-origin"),), False),
         (((b"sec-fetch-site", b"same-site"),), True),
         (((b"sec-fetch-site", b"cross-site"),), True),
+        # What a browser says settles it: a proxy cut the port off `Host`, or put another name there.
+        (((b"origin", b"https://home.example:8443"), (b"sec-fetch-site", b"same-origin")), False),
+        (((b"origin", b"https://home.example:8443"), (b"sec-fetch-site", b"none")), True),
+        (((b"origin", b"https://home.example:8443"), (b"sec-fetch-site", b"same-site")), True),
     ],
 )
 def test_a_page_shows_in_origin_and_in_sec_fetch_site(headers: tuple[tuple[bytes, bytes], ...], foreign: bool) -> None:

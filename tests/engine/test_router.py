@@ -91,6 +91,11 @@ def test_a_prefix(path: str, inner: str) -> None:
     assert TABLE.inner(path) == path
 
 
+@pytest.mark.parametrize("target", ["/q//a?x=1", "//a?x=1", "///a?x=1", "/a?x=1"])
+def test_slashes_that_a_proxy_left_at_the_start(target: str) -> None:
+    assert BEHIND.split(target) == ("/a", "x=1")
+
+
 def test_a_head_route_of_its_own() -> None:
     assert TABLE.match("HEAD", "/h").route.method == "HEAD"
 

@@ -17,6 +17,7 @@ import pytest
 
 from svc_proto.client.outside import LOCAL_ROUTES
 from svc_proto.config import RelayConfig
+from svc_proto.dashboard.access import OTHER_SITE
 from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
@@ -185,6 +186,54 @@ def test_one_name_for_all(kind: str, block: str, tmp_path: Path) -> None:
             assert found["WebSocket"][1] == "a phone can pair"
             other = {**known, "origin": "http://127.0.0.1:1"}
             assert call(port, "POST", "/board/api/agent/sessions", {}, headers=other).status == 403
+
+
+USUAL = """
+proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "upgrade";
+proxy_set_header Host $host; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+proxy_set_header X-Forwarded-Proto $scheme;
+location / { proxy_pass http://127.0.0.1:9119; }
+location /relay/ { proxy_pass http://127.0.0.1:8767; }
+location /r2 { proxy_pass http://127.0.0.1:8767/; }
+location /r3 { proxy_pass http://127.0.0.1:8767/relay/; }
+location /old { return 301 https://$host:8443/relay/; }
+"""
+
+
+def test_blocks_as_people_write_them(tmp_path: Path) -> None:
+    """A folder for a location, a slash that stays, `Host` without its port: what the usual examples have."""
+    needs("nginx")
+    env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD, "RELAY_ROOT_PATH": "/relay"}
+    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
+        ports = ports_of(servers, 3)
+        secret = {HEADER.decode(): (tmp_path / "svc" / LOCAL_SECRET).read_text()}
+        with proxy(tmp_path / "proxy", "nginx", USUAL, **ports) as port:
+            assert call(port, "GET", "/r2/health").status == 200  # the relay is asked for //health
+            door_is_shut(port, "/r2")
+
+            def paired(path: str, code: str = "Q7M2ZK") -> tuple[int, str]:
+                command = python("clients.commands.svc_relay", "pair", code, "--remote", f"ws://127.0.0.1:{port}{path}")
+                done = run(command, cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True)
+                return done.returncode, done.stderr
+
+            for path in ("/relay", "/relay/", "/r2", "/r2/", "/r3"):
+                code = call(ports["relay"], "POST", "/pairing", headers=secret).body["code"]
+                assert paired(path, code) == (0, ""), path
+            there = "it sends callers on to https://127.0.0.1:8443/relay/ (status 301)"
+            assert paired("/old") == (
+                1, f"error: ws://127.0.0.1:{port}/old does not open a WebSocket: {there}; is it really a relay?\n",
+            )  # fmt: skip
+
+            known = {"authorization": "Basic " + base64.b64encode(f":{PASSWORD}".encode()).decode()}
+            page = {**known, "origin": f"https://127.0.0.1:{port}"}
+
+            def written(**said: str) -> tuple[int, object]:
+                answer = call(port, "POST", "/api/agent/sessions", {}, headers=page | {"sec-fetch-site": "", **said})
+                return answer.status, answer.body.get("detail")
+
+            assert written(**{"sec-fetch-site": "same-origin"}) == (201, None)
+            assert written(**{"sec-fetch-site": "cross-site"}) == (403, OTHER_SITE)
+            assert written() == (403, OTHER_SITE)
 
 
 def test_no_proxy_at_all(tmp_path: Path) -> None:
