@@ -63,8 +63,9 @@ class View:
         return registry.all()
 
     def described(self, registry: Registry) -> list[ProviderInfo]:
-        """The providers that have options of their own here."""
-        return [info for info in self.allowed(registry) if self is not LAB or info.supports_realtime]
+        """The providers that have options of their own here: in the lab (wire 5) the realtime ones, and this host."""
+        allowed = self.allowed(registry)
+        return [info for info in allowed if self is not LAB or info.supports_realtime or info.id == LOCAL]
 
     def object(self, info: ProviderInfo, offer: Offer | None = None) -> dict[str, object]:
         """The option object."""

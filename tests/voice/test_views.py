@@ -15,7 +15,7 @@ RENDERERS = ["elevenlabs_tts", "local", "openai_tts", "stub", "xai_tts"]
     ("view", "allowed", "described"),
     [
         (OUTPUT, RENDERERS, RENDERERS),
-        (LAB, sorted(REALTIME + RENDERERS), REALTIME),
+        (LAB, sorted(REALTIME + RENDERERS), ["local", *REALTIME]),
         (
             AGENT,
             ["local", "openai_realtime", "stub", "xai_realtime"],

@@ -166,6 +166,7 @@ def test_old_models_of_openai_have_fewer_voices() -> None:
         (LAB, "stub", False),
         (LAB, "xai_tts", False),
         (LAB, "xai", True),
+        (LAB, "local", True),
         (AGENT, "stub", True),
         (AGENT, "local", True),
         (AGENT, "elevenlabs", False),
@@ -184,6 +185,20 @@ def test_whose_options_there_are(base: str, provider: str, there: bool) -> None:
         assert ("tool_surface" in options.json) == (base == AGENT)
     else:
         assert text_of(options, 400) == text_of(checked, 400)
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("installed", [True, False])
+def test_what_is_the_default_has_options(base: str, installed: bool) -> None:
+    """Where a session is made with it, a client can ask what there is to choose."""
+    book, puppets = voice_book()
+    puppets.local = installed
+    token = book.pair().token
+    default = book.request("GET", f"{base}/config", token=token).json["default_provider"]
+    assert default == ("local" if installed else "xai_tts" if base == OUTPUT else "xai_realtime")
+    assert book.request("GET", f"{base}/providers/{default}/options", token=token).json["provider"]["id"] == default
+    assert book.request("POST", f"{base}/providers/{default}/validate", {}, token=token).json["valid"] is True
+    assert book.request("POST", f"{base}/session", {}, token=token).json["provider"] == default
 
 
 # --- validate -------------------------------------------------------------------------------------------------------
