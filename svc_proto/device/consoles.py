@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from svc_proto.schema.members import Members
     from svc_proto.wire.envelope import Envelope
 
-__all__ = ["LIFE", "Consoles", "LineState", "LineTrigger"]
+__all__ = ["LIFE", "PAIR_ANEW", "Consoles", "LineState", "LineTrigger"]
 
 COMES_WITHIN = 60.0  # s: what a desktop waits for an agent's gateway (wire terminal 2.4)
 MOST_WAITING = 20  # lines that wait until it is there
 SIZE = {"cols": 80, "rows": 24}
+PAIR_ANEW = "to have it, revoke this phone and pair it again (svc phone does so when it starts)"
 
 Payload = Mapping[str, object]
 Send = Callable[[str, str, Payload], None]
@@ -89,10 +90,14 @@ class Consoles:
         (self.terminal if envelope.channel == "terminal" else self.agent).hear(envelope.type, envelope.payload)
 
     def refused(self, payload: Members) -> None:
-        """`system/error`: of a line that was asked for, most likely that the session has no grant for it."""
+        """`system/error`: of a line that was asked for, most likely that the session has no grant for it.
+
+        A session of an earlier pairing may lack what this phone can do: it is told what to do about it.
+        """
+        why = payload.text("message")
         for line in (self.terminal, self.agent):
             if line.state is LineState.COMING:
-                line.leave(payload.text("message"))
+                line.leave(f"{why}; {PAIR_ANEW}" if "grant" in why else why)
 
     def drop(self) -> None:
         """The connection is lost."""

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.commands import Compute
+from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.engine.flow import Flow, Task, ask, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure
-from svc_proto.peers.peer import PeerFailed
+from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
 from svc_proto.voice.pcm import wav_head
@@ -106,7 +107,8 @@ class Voice:
             does = "opens"
             opened = yield from source.socket(engine, path, hearing, within=READY_WITHIN)
         except PeerFailed as error:
-            return f"the relay {does} no voice session: {error.brief}"
+            remedy = f"; {PAIR_ANEW}" if error.fault is PeerFault.FORBIDDEN else ""
+            return f"the relay {does} no voice session: {error.brief}{remedy}"
         try:
             while hearing.over is None:
                 within = SILENT_WITHIN if hearing.asked else READY_WITHIN

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.commands import Tell
-from svc_proto.device.consoles import COMES_WITHIN, LIFE, MOST_WAITING, LineState, LineTrigger
+from svc_proto.device.consoles import COMES_WITHIN, LIFE, MOST_WAITING, PAIR_ANEW, LineState, LineTrigger
 from svc_proto.facts import Received
 from tests.device.rig import ASKING, KEYS, TOKEN, Rig, Said
 
@@ -130,7 +130,11 @@ def test_a_refusal_is_of_what_was_asked_for() -> None:
     typed(rig, "chat hello")
     rig.told()
     heard(rig, "system", "error", {"message": "tui grant expired or missing"})
-    assert told(rig) == [("note", "chat: tui grant expired or missing; not sent: 1")]
+    assert told(rig) == [("note", f"chat: tui grant expired or missing; {PAIR_ANEW}; not sent: 1")]
+    typed(rig, "chat hello")
+    rig.told()
+    heard(rig, "system", "error", {"message": "unknown channel"})
+    assert told(rig) == [("note", "chat: unknown channel; not sent: 1")]
     assert [said.type for said in typed(rig, "shell on")] == ["terminal.input"]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Ready, Tell, WriteConfig
+from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.device.handset import HandsetCommand, Later, Reply
 from svc_proto.device.person import KEYBOARD
 from svc_proto.device.phone import PhoneConfig
@@ -157,6 +158,18 @@ def test_what_is_said_to_the_agent(virtual: VirtualWorld) -> None:
         )  # a page has no files of the phone's read
         assert note["text"].startswith(f"{channel}: ")
     assert seen.screen()["awaits"] is False
+
+
+def test_a_session_that_lacks_what_is_said_to_the_agent(virtual: VirtualWorld) -> None:
+    """One that an earlier version paired, for chat and the bridge alone: the person reads what to do."""
+    seen = Seen(virtual, grants=dict.fromkeys(("terminal", "tui", "voice:realtime"), False))
+    for aloud, why in (
+        (False, "chat: tui grant expired or missing; {}; not sent: 1"),
+        (True, "voice: the relay makes no voice session: status 403; {}"),
+    ):
+        assert seen.ask("POST", "/say", {"text": "Which app?", "aloud": aloud}).json == {"ok": True}
+        virtual.wait_until(lambda: seen.screen()["talk"][-1]["kind"] == "note")
+        assert seen.screen()["talk"][-1]["text"] == why.format(PAIR_ANEW)
 
 
 def test_the_toggle(virtual: VirtualWorld) -> None:

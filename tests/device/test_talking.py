@@ -11,6 +11,7 @@ import pytest
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.commands import Command, Compute, Connect, Connected, Tell
 from svc_proto.device import talking
+from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.device.talking import HEARING_RATE, LONGEST, PIECE, READ_WITHIN, READY_WITHIN, SILENT_WITHIN
 from svc_proto.facts import Closed, Failed, Failure, FailureKind
 from svc_proto.voice.pcm import wav_head
@@ -267,7 +268,10 @@ def test_a_session_that_is_never_ready() -> None:
 
 def test_refusals() -> None:
     talk = Talk()
-    for status, body, why in ((403, {"error": "no grant"}, "status 403"), (200, {"websocket_path": 7}, "status 200")):
+    for status, body, why in (
+        (403, {"error": "no grant"}, f"status 403; {PAIR_ANEW}"),
+        (200, {"websocket_path": 7}, "status 200"),
+    ):
         talk.say("Hi")
         assert notes(talk.answered(status, body)) == [f"voice: the relay makes no voice session: {why}"]
     talk.say("Hi")

@@ -20,14 +20,16 @@ ARMED = SafetySettings(armed=True)  # and it asks
 
 
 class Seen:
-    """`name` is the device's; the relay of the world runs already, or `remote` names nothing."""
+    """`name` is the device's; the relay of the world runs already. `meta` is attached to the code that it pairs by."""
 
-    def __init__(self, world: World, *, name: str = "Reference phone", safety: SafetySettings = ARMED) -> None:
+    def __init__(
+        self, world: World, *, name: str = "Reference phone", safety: SafetySettings = ARMED, **meta: Any
+    ) -> None:
         self._world = world
         self.handset = SimulatedHandset(name=name)
         self.service: SeenPhone
         relay = f"ws://127.0.0.1:{world.relay.port}"
-        config = PhoneConfig(remote=relay, code=world.register(), device_name=name)
+        config = PhoneConfig(remote=relay, code=world.register(**meta), device_name=name)
 
         def make(port: int, home: str) -> SeenPhone:
             self.service = SeenPhone(config, self.handset, safety, url=f"http://127.0.0.1:{port}")
