@@ -33,8 +33,9 @@ from servers.launch import (
 from servers.supervised import given_place
 from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.api.service import Api
-from svc_proto.api.settings import agent_settings
+from svc_proto.api.settings import agent_settings, misspelt
 from svc_proto.basics.dotenv import file_settings
+from svc_proto.basics.visible import plain
 from svc_proto.engine.core import Engine
 from svc_proto.engine.host_api import yaml_variables
 from svc_proto.machines.device_keys import DeviceKeys
@@ -118,6 +119,9 @@ def api_program(
             logger.warning("serving other hosts without a key: whoever reaches this port can use the agent")
         if public and place.listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
+        for name, meant in misspelt(_settings(bound)).items():
+            problem = f"{plain(name)} is no setting that is known here: is {meant} meant?"
+            logger.warning(LogMessage("configuration not used", {"path": str(path), "problem": problem}))
         model = model_of(bound)
         key = _key_place(bound)
         tell_where(place.claim, config, place.listener, place.inner, key=key, model=model)
@@ -178,13 +182,17 @@ def _key_place(config: ApiConfig) -> str:
 
 def model_of(config: ApiConfig) -> str:
     """What answers, as far as the start knows: the file is read anew at each turn."""
+    route = agent_settings(config, _settings(config)).route
+    return "built-in" if route is None else route.model
+
+
+def _settings(config: ApiConfig) -> Mapping[str, object]:
+    """The configuration file; one that cannot be understood is empty, and told of at each turn."""
     text = _file(config.config_path)
     try:
-        found = {} if text is None else load_yaml(text)
+        return {} if text is None else load_yaml(text)
     except HostError:
-        found = {}
-    route = agent_settings(config, found).route
-    return "built-in" if route is None else route.model
+        return {}
 
 
 def _file(path: str) -> str | None:

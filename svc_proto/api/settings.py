@@ -31,6 +31,7 @@ __all__ = [
     "SettingsReader",
     "agent_settings",
     "file_base_url",
+    "misspelt",
     "origin_of",
     "product",
     "sends_key_to_main_host",
@@ -43,6 +44,21 @@ MODEL_MEMBERS = ("default", "provider", "base_url", "api_mode", "max_tokens", "c
 DISPLAY_MEMBERS = ("personality", "agent_name", "assistant_name", "display_name", "name", "skin")
 PROMPT_MEMBERS = ("system_prompt", "tone", "style")
 MAX_TOKENS = 10_000_000
+FILE_MEMBERS = (  # of the configuration file, by whoever of this system reads them (wire api 9, terminal-voice 3.2)
+    "agent",
+    "display",
+    "fallback_providers",
+    "gateway",
+    "mcp_servers",
+    "model",
+    "platforms",
+    "realtime_voice",
+    "stt",
+    "tts",
+    "voice_output",
+)
+LIKENESS = 0.8  # of two names, from 0 to 1: one letter of five may differ, or two of five be swapped
+LONGEST_MEMBER = 40  # characters of a name that is compared
 
 
 @frozen(kw_only=True)
@@ -123,6 +139,21 @@ def agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSetti
             "model": _shown_model(model),
         },
     )
+
+
+def misspelt(found: Mapping[str, object]) -> dict[str, str]:
+    """Members of the file that hardly differ from one that is read and is not there: by their name, that one.
+
+    Other programs keep theirs in the same file, so what is like none of ours is nobody's mistake.
+    """
+    missing = [name for name in FILE_MEMBERS if name not in found]
+    strange = [name for name in found if name not in FILE_MEMBERS and len(name) <= LONGEST_MEMBER]
+    if not strange:
+        return {}
+    from difflib import get_close_matches
+
+    near = {name: get_close_matches(name.lower(), missing, 1, LIKENESS) for name in strange}
+    return {name: match[0] for name, match in near.items() if match}
 
 
 def product(brand: Brand) -> str:

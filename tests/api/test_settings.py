@@ -8,7 +8,15 @@ import pytest
 
 from svc_proto.agent.contract import ModelRoute
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.settings import AgentSettings, agent_settings, product, sends_key_to_main_host, usable_base_url
+from svc_proto.api.settings import (
+    FILE_MEMBERS,
+    AgentSettings,
+    agent_settings,
+    misspelt,
+    product,
+    sends_key_to_main_host,
+    usable_base_url,
+)
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
 from tests.api.world import CONFIG, ApiBook
@@ -245,3 +253,25 @@ def test_a_model_that_is_not_understood_is_told_of(text: str, problem: str | Non
     assert book.run(book.api.settings())[0].model in ("", "a")
     told = [record.fields for record in book.logs if record.event == "configuration not used"]
     assert told == ([] if problem is None else [{"path": CONFIG, "problem": problem}])
+
+
+@pytest.mark.parametrize(
+    ("names", "meant"),
+    [
+        ("modle", {"modle": "model"}),
+        ("Model", {"Model": "model"}),
+        ("models", {"models": "model"}),
+        ("models model", {}),  # the one is there: the other is somebody else's
+        ("gatway voice-output", {"gatway": "gateway", "voice-output": "voice_output"}),
+        ("mcp_server", {"mcp_server": "mcp_servers"}),
+        (" ".join(FILE_MEMBERS), {}),
+        # What agents of today keep in the same file.
+        ("approvals auxiliary browser checkpoints command_allowlist compression cron custom_providers dashboard", {}),
+        ("delegation discord file_read_max_chars group_sessions_per_user honcho human_delay kanban logging", {}),
+        ("memory network onboarding personalities prefill_messages_file privacy provider_routing providers", {}),
+        ("quick_commands security session_reset sessions skills slack smart_model_routing streaming telegram", {}),
+        ("terminal timezone tool_output toolsets updates voice web whatsapp x" + 40 * "model", {}),
+    ],
+)
+def test_what_is_nearly_a_setting(names: str, meant: dict[str, str]) -> None:
+    assert misspelt(dict.fromkeys(names.split(), 1)) == meant

@@ -76,15 +76,21 @@ def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
 
 
 def test_beyond_loopback_there_are_warnings(tmp_path: Path) -> None:
+    """So there are of a setting that is nearly one, and not of those that other programs keep in the file."""
+    (tmp_path / "svc").mkdir()
+    (tmp_path / "svc" / "config.yaml").write_text("modle: {default: llama3.2}\nterminal: {backend: local}\n")
     with running(tmp_path, "servers.api", "--host", "0.0.0.0", *LOCAL) as api:
         api.line("WARNING .*without a key")
         api.line("WARNING .*without TLS")
+        api.line(
+            r"WARNING .*configuration not used path=\S+/config\.yaml problem=.*modle is no setting .*: is model meant\?"
+        )
         api.line(r"^api: http://0\.0\.0\.0:\d+ \(no key\)$")
         assert api.stop() == 0
     with running(tmp_path, "servers.api", "--host", "0.0.0.0", *LOCAL, env=KEYED) as api:
         api.line(r"^api: http://0\.0\.0\.0:\d+ \(with a key\)$")
         assert api.stop() == 0
-        assert [line for line in api.seen if "without a key" in line] == []
+        assert [line for line in api.seen if "without a key" in line or "terminal" in line] == []
 
 
 def test_tls_and_its_renewal(runtime: str, tmp_path: Path) -> None:
