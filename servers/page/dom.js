@@ -63,7 +63,7 @@ export class Keyed {
 }
 
 function keepFocus(before, after) {
-  const choices = (node) => [node].flat().flatMap((each) => [...each.querySelectorAll("button, a, input, summary, [tabindex]")]);
+  const choices = (node) => [node].flat().flatMap((each) => [each, ...each.querySelectorAll("button, a, input, summary, [tabindex]")]);
   const place = choices(before).indexOf(document.activeElement);
   if (place >= 0) queueMicrotask(() => choices(after)[place]?.focus());
 }

@@ -43,7 +43,7 @@ export function openPhone(room) {
   const nothing = empty("phone", "No reference phone is here", "Run svc phone on this host: it pairs by itself, and its screen appears here. The agent moves it, and so can you.");
   const waiting = h("p", { class: "waiting", role: "status" }, "Looking for a phone…");
   const hint = h("p", { class: "note" });
-  const windows = new Keyed();
+  const windows = new Map(); // by their number: the element, and its parts
   const spoken = new Keyed("text");
   const answers = new WeakMap();
   const questions = new Keyed();
@@ -107,25 +107,31 @@ export function openPhone(room) {
     }
     const layers = Object.entries(Object.groupBy(nodes, windowOf)).sort(([a], [b]) => b - a);
     const top = layers.at(-1)[0];
-    reconcile(glass, windows.nodes(layers, ([index]) => index, ({ item: [index, parts] }) => layer(parts, index === top)));
+    reconcile(glass, layers.map(([index, parts]) => layer(index, parts, index === top)));
   }
 
-  /** One window, the topmost drawn last; what lies below it cannot be reached. */
-  function layer(parts, isTop) {
+  /** One window, the topmost drawn last; what lies below it cannot be reached. What has not changed in it stays. */
+  function layer(index, parts, isTop) {
+    if (!windows.has(index)) windows.set(index, { element: h("div", { class: "layer" }), kept: new Keyed("nodeId") });
+    const { element, kept } = windows.get(index);
+    element.inert = !isTop;
     const spots = parts.filter((each) => each.clickable || each.editable);
-    return h("div", { class: "layer", inert: !isTop }, parts.map((each) => {
-      if (each.clickable || each.editable) return spot(each, parts);
-      if (!each.text) return null;
-      const covered = spots.some((other) => holds(other.bounds, each.bounds));
-      const kind = `words${each.bounds.top < 100 && !covered ? " head" : ""}${each.bounds.left === 0 && !covered ? " edge" : ""}`;
-      return placed(h("span", { class: kind, "aria-hidden": covered }, each.text), each.bounds);
-    }));
+    const shown = parts.filter((each) => each.clickable || each.editable || each.text).map((node) => spots.includes(node)
+      ? { node, size, inside: parts.filter((each) => each.text && holds(node.bounds, each.bounds)).map((each) => each.text) }
+      : { node, size, covered: spots.some((other) => holds(other.bounds, node.bounds)) });
+    const place = ({ node: { className, bounds } }) => [className, ...Object.values(bounds)].join(" ");
+    reconcile(element, kept.nodes(shown, place, ({ item }) => placed(item.inside ? spot(item) : text(item), item.node.bounds)));
+    return element;
   }
 
-  function spot(node, parts) {
+  function text({ node, covered }) {
+    const kind = `words${node.bounds.top < 100 && !covered ? " head" : ""}${node.bounds.left === 0 && !covered ? " edge" : ""}`;
+    return h("span", { class: kind, "aria-hidden": covered }, node.text);
+  }
+
+  function spot({ node, inside }) {
     const kind = node.className.split(".").at(-1);
     const said = node.text ?? node.contentDescription;
-    const inside = parts.filter((each) => each.text && holds(node.bounds, each.bounds)).map((each) => each.text);
     const button = h("button", {
       type: "button",
       class: `spot ${kind}${node.focused ? " focused" : ""}${node.selected ? " selected" : ""}`,
@@ -136,7 +142,7 @@ export function openPhone(room) {
     button.addEventListener("click", (event) => {
       if (event.detail === 0) touch({ kind: "tap", ...middle(node.bounds) }); // by the keyboard
     });
-    return placed(button, node.bounds);
+    return button;
   }
 
   function placed(element, { left, top, right, bottom }) {

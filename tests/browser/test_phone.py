@@ -30,10 +30,12 @@ def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: Visitor
     glass.get_by_role("button", name="Compose").click()
     expect(glass.get_by_role("button", name="To", exact=True)).to_be_visible()
     assert seen.handset.gestures[-1].kind == "tap"
+    subject = glass.get_by_role("button", name="Subject").element_handle()
     glass.get_by_role("button", name="To", exact=True).press("Enter")  # the keyboard is a finger as well
     page.get_by_label("Text for the phone").fill("ada@example.com")
     page.get_by_role("button", name="Type").click()
     expect(glass).to_contain_text("ada@example.com")
+    assert subject.evaluate("button => button.isConnected")  # who is about to press it has it in hand
     page.get_by_role("button", name="Home").click()
     expect(glass.get_by_role("button", name="Mail")).to_be_visible()
     page.evaluate("scrollTo(0, 0)")
