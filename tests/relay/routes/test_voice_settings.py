@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Compute, WriteConfig
+from svc_proto.engine.router import BODY_LIMIT
 from tests.relay.routes.voice_world import (
     AGENT,
     AGENT_FILE,
@@ -348,3 +349,20 @@ def test_an_api_bearer_changes_the_relays_settings_and_no_profile() -> None:
     assert "session" in text_of(book.request("PATCH", f"{path}?profile=work", {"voice": "rex"}, token="key"), 403)
     assert "session" in text_of(book.request("PATCH", path, {"voice": "x", "profile": "work"}, token="key"), 403)
     assert book.files[WORK] == b"model: y\n"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/voice/nothing", b"", 404),
+        ("GET", "/voice/output/session", b"", 405),
+        ("DELETE", "/voice/realtime/config", b"", 405),
+        ("PATCH", "/voice/output/config", b"x" * (BODY_LIMIT + 1), 413),
+        ("POST", "/voice/realtime-agent/session", b"x" * (BODY_LIMIT + 1), 413),
+    ],
+)
+def test_what_no_handler_sees_is_refused_in_text_as_well(method: str, path: str, body: bytes, status: int) -> None:
+    """Wire terminal-voice 3: JSON is the way of `/voice/config`, `/transcribe` and `/synthesize` alone."""
+    book, _ = voice_book()
+    answer = book.request(method, path, body, token=book.pair().token)
+    assert "{" not in text_of(answer, status)
