@@ -13,6 +13,7 @@ from svc_proto.machines.grants import CHANNELS
 __all__ = ["NEVER", "parse_preset", "parse_span", "short_expiry", "span_label"]
 
 NEVER = 0  # s: on the wire a span of no time means that it never ends (wire core 0.1)
+MOMENT = 60.0  # s in which a span of hours or days has only just begun
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}  # s, wire core 10.1
 _SPAN = re.compile(r"([0-9]{1,12})([smhdwy]?)", re.ASCII | re.IGNORECASE)
 _NAMES = ((31_536_000, "year"), (86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
@@ -70,10 +71,14 @@ def span_label(seconds: float) -> str:
 
 
 def short_expiry(expires_at: float | None, now: float) -> str:
-    """`never`, `expired` or `in …`; times in epoch seconds (wire core 10.7)."""
+    """`never`, `expired` or `in …`; times in epoch seconds (wire core 10.7).
+
+    What was given for a day a moment ago is a day, not 23 hours.
+    """
     if expires_at is None:
         return "never"
-    return "expired" if expires_at <= now else f"in {short_span(expires_at - now)}"
+    left = expires_at - now
+    return "expired" if left <= 0 else f"in {short_span(left + MOMENT if left > 3_600 - MOMENT else left)}"
 
 
 def _channel(word: str, field: str) -> str:

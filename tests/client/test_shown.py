@@ -64,7 +64,7 @@ def test_after_pairing() -> None:
 
 def test_status() -> None:
     assert status_lines({}, NOW, reveal=False)[0].startswith("Sessions: none stored")
-    lines = status_lines({"wss://h": SESSION, "ws://h:1": BARE}, NOW + 60, reveal=False)
+    lines = status_lines({"wss://h": SESSION, "ws://h:1": BARE}, NOW + 61, reveal=False)
     assert lines[:9] == [
         "wss://h",
         "  Server    1.0.0",

@@ -104,3 +104,9 @@ def test_expiries() -> None:
     assert short_expiry(None, 5.0) == "never"
     assert short_expiry(5.0, 5.0) == "expired"
     assert short_expiry(65.0, 5.0) == "in 1m"
+    day = 86_400.0
+    for left, said in (
+        (30 * day, "30d"), (30 * day - 1, "30d"), (30 * day - 60, "30d"), (30 * day - 61, "29d"), (day - 1, "1d"),
+        (3_599.0, "1h"), (3_541.0, "1h"), (3_540.0, "59m"), (119.0, "1m"),
+    ):  # fmt: skip
+        assert short_expiry(1000.0 + left, 1000.0) == f"in {said}"

@@ -363,7 +363,7 @@ def test_devices(desk: Shelf) -> None:
     assert max(map(len, narrow.splitlines())) <= 60
     assert narrow.splitlines()[0] == token[:8]
     done = desk.run("svc-relay", "devices", "extend", token[:8], "--ttl", "90d")
-    assert done.out == f"Extended {token[:8]}: expires in 89d.\n"
+    assert done.out == f"Extended {token[:8]}: expires in 90d.\n"
     status = desk.run("svc-relay", "status", "--json").json[desk.url]
     assert status["ttlExpiresAt"] - status["pairedAt"] == pytest.approx(90 * 86_400, abs=30)
     assert desk.run("svc-relay", "devices", "--json", "extend", token[:8]).json["token_prefix"] == token[:8]
