@@ -31,6 +31,8 @@ __all__ = ["PRIVATE", "Upstream"]
 T = TypeVar("T")
 MOST_SHOWN = 200  # characters of a body that is no JSON, wire core 9
 PRIVATE = (b"cache-control", b"no-store")
+WRONG_KEY = "it does not know the key that the dashboard was given"
+NO_KEY = "it asks for a key, and the dashboard was given none: set API_SERVER_KEY"
 PICTURES = (b"image/png", b"image/jpeg", b"image/gif", b"image/webp")  # what can hold no script, as SVG can
 
 
@@ -69,8 +71,8 @@ class Upstream:
         value, is_json = _json(answer.body)
         if answer.status >= 500:
             raise self.unreachable(f"it answered {answer.status}: {_text(answer.body)}".rstrip(": "))
-        if answer.status == 401 and self.peer.token:
-            raise self.unreachable("it does not know the key that the dashboard was given")
+        if answer.status == 401 and self.peer.find_token is not None:
+            raise self.unreachable(WRONG_KEY if self.peer.token else NO_KEY)
         if answer.status >= 400:
             detail = value if is_json else _text(answer.body) or f"{self.peer.name} answered {answer.status}"
             raise Refused(answer.status, "refused", f"{self.peer.name} refuses", extra={"detail": detail})

@@ -20,7 +20,7 @@ KEY = "sk-board-4e1"
 
 
 def board_before(world: VirtualWorld, peer: Any, **config: Any) -> Board:
-    return Board(world, api_url=world.peer(peer), api_key=KEY, **config)
+    return Board(world, **{"api_url": world.peer(peer), "api_key": KEY, **config})
 
 
 def events_of(answer: Answer) -> list[ServerSentEvent]:
@@ -142,6 +142,13 @@ def test_a_key_that_the_server_does_not_know_is_our_fault(virtual: VirtualWorld)
         assert answer.status == 502
         assert "does not know the key" in board.detail(answer)
         assert KEY not in answer.body.decode()
+
+
+def test_a_server_that_asks_for_a_key_of_which_nothing_is_known(virtual: VirtualWorld) -> None:
+    board = board_before(virtual, ScriptedApi("another"), api_key="")
+    answer = board.ask("GET", f"{PREFIX}/sessions")
+    assert answer.status == 502
+    assert board.detail(answer).endswith("it asks for a key, and the dashboard was given none: set API_SERVER_KEY")
 
 
 def test_a_key_that_was_replaced_is_read_anew_and_kept(virtual: VirtualWorld) -> None:
