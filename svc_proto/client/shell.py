@@ -23,7 +23,7 @@ from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Compute, Tell, TerminalSize
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask, sleep
+from svc_proto.engine.flow import Flow, Task, ask, sleep
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
 from svc_proto.peers.link import Link
@@ -39,6 +39,7 @@ A_DAY = 86_400.0  # s: nothing here waits longer without looking around
 CTRL_C = 3
 INSISTS_WITHIN = 2.0  # s from one Ctrl-C to the next which ends a command that has its own mind about the first
 END_OF_INPUT = "\x04"
+SAID_EVERY = 1.0  # s: a terminal that is only being made ready has no ear for it
 QUIET = ("eof", "client detach", "client kill")  # reasons that are no failure (wire terminal 1.5)
 PATIENT = evolve(DEFAULT_LIMITS, write_timeout=A_DAY)  # a pager may well not read for an hour
 WIDE = TerminalSize(250, 200)  # where there is no screen: nothing is to be wrapped
@@ -78,7 +79,8 @@ class ShellChore(Chore[ShellEnd]):
         self._attach_id = ""
         self._attached = False
         self._ever = False
-        self._input_over = False
+        self._input_over = self._typed = False
+        self._ending: Task | None = None  # says that there is no more input
         self._exec: ExecOutput | None = None
         self._last_ctrl_c = -A_DAY
         self._reattached = False  # these two as the relay said of the last attach
@@ -115,14 +117,18 @@ class ShellChore(Chore[ShellEnd]):
         try:
             return (yield from self._serve(routes))
         finally:
-            if watcher is not None:
-                watcher.cancel()
+            for task in (watcher, self._ending):
+                if task is not None:
+                    task.cancel()
 
     def _serve(self, routes: Routes) -> Flow[ShellEnd]:
         while True:
             kind, text = yield from self._event()
             if kind == "ended":
                 return (yield from self._ended(text))
+            if kind == "nothing":
+                yield from self._leave("detach" if self._reattached else "kill")
+                return ShellEnd(0, "[nothing to type: standard input is empty]")
             if kind == "interrupt":
                 yield from self._leave()
                 status = None if self._exec is None else self._exec.status
@@ -180,10 +186,10 @@ class ShellChore(Chore[ShellEnd]):
         engine.emit(Tell("raw", {}))
         self._govern()
         if self._input_over:
-            self._type(END_OF_INPUT)
+            self._end_input()
 
     def _ended(self, reason: str) -> Flow[ShellEnd]:
-        yield from self._leave(detach=False)
+        yield from self._leave("")
         if self._exec is not None:
             self._show(self._lines(self._exec.rest()))
         yield from self._flushed()
@@ -271,6 +277,7 @@ class ShellChore(Chore[ShellEnd]):
             self._type(self._keys.decode(data[: data.index(escape)]))
             self._tell("detach")
         elif not self._is_over:
+            self._typed = True
             self._type(self._keys.decode(data))
 
     def _ends_command(self, data: bytes, escape: int | None) -> bool:
@@ -295,7 +302,20 @@ class ShellChore(Chore[ShellEnd]):
         """There is no more standard input."""
         self._input_over = True
         if self._attached and not self._is_over:
-            self._type(self._keys.decode(b"", True) + END_OF_INPUT)
+            self._type(self._keys.decode(b"", True))
+            self._end_input()
+
+    def _end_input(self) -> None:
+        if self._exec is None and not self._typed:
+            self._tell("nothing")
+        elif self._ending is None:
+            self._ending = self.engine.spawn(self._say_end())
+
+    def _say_end(self) -> Flow[None]:
+        while True:
+            if self._attached and not self._is_over:
+                self._type(END_OF_INPUT)
+            yield from sleep(self.engine, SAID_EVERY)
 
     def screen_gone(self) -> None:
         """Nobody can see anything any more. When we stop, nobody has to."""
@@ -333,12 +353,14 @@ class ShellChore(Chore[ShellEnd]):
         wanted = self._order.keyboard and (ready or (self._ever and not self._attached and self._order.person))
         screen.hold(not wanted)
 
-    def _leave(self, *, detach: bool = True) -> Flow[None]:
+    def _leave(self, how: str | None = None) -> Flow[None]:
+        """Say so, unless the terminal is over, and close. A command is ended, since nobody comes back to it."""
         link, self._link = self._link, None
         assert link is not None  # a terminal ends, and keys detach, only while there is a connection
-        if detach:
-            kind = "terminal.detach" if self._order.command is None else "terminal.kill"  # nobody comes back to it
-            link.send("terminal", kind, {"session_name": self._order.name})
+        if how is None:
+            how = "detach" if self._order.command is None else "kill"
+        if how:
+            link.send("terminal", f"terminal.{how}", {"session_name": self._order.name})
         yield from link.finish()
 
     def _flushed(self) -> Flow[None]:

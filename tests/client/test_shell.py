@@ -121,12 +121,37 @@ def test_standard_input_is_typed_to_its_end() -> None:
         script=[
             (1, lambda w: w.keys(b"\x1dls\n\xc3")),
             (2, lambda w: w.keys(None)),
-            (3, lambda w: w.push(terminal("detached", reason="eof"))),
+            (2.9, lambda w: w.push(terminal("detached", reason="eof"))),
         ],
     )
     assert there.run().status == 0
     assert "".join(each["data"] for each in said(there, "input")) == "\x1dls\n\ufffd\x04"
     assert said(there, "attach") == [{"session_name": "default", "cols": 250, "rows": 200}]
+
+
+def test_the_end_of_standard_input_is_said_until_it_is_heard() -> None:
+    """A tmux that was only being made ready took the first one for a character, and one went on for ever."""
+    there = shell(
+        evolve(ORDER, person=False),
+        script=[
+            (1, lambda w: w.keys(b"ls\n")),
+            (2, lambda w: w.keys(None)),
+            (3.5, lambda w: w.drop()),
+            (7.2, lambda w: w.push(terminal("detached", reason="eof"))),
+        ],
+    )
+    assert there.run().status == 0
+    assert [each["data"] for each in said(there, "input")] == ["ls\n", *("\x04" * 5)]  # at 2, 3, 5, 6 and 7
+
+
+@pytest.mark.parametrize(("again", "kind"), [(False, "kill"), (True, "detach")])
+def test_nothing_to_type(again: bool, kind: str) -> None:
+    """What was made for it ends; what was there goes on."""
+    relay = Relay([terminal("attached", session_name="default", reattach=again)])
+    there = shell(evolve(ORDER, person=False), relay, script=[(1, lambda w: w.keys(None))])
+    assert there.run() == ShellEnd(0, "[nothing to type: standard input is empty]")
+    assert said(there, "input") == []
+    assert said(there, kind) == [{"session_name": "default"}]
 
 
 def test_a_window_that_changes() -> None:
@@ -160,11 +185,10 @@ def test_standard_input_that_is_over_before_there_is_a_shell() -> None:
         script=[
             (1, lambda w: w.keys(None)),
             (2, lambda w: w.push(terminal("attached"))),
-            (3, lambda w: w.push(terminal("detached", reason="eof"))),
         ],
     )
     assert there.run().status == 0
-    assert [each["data"] for each in said(there, "input")] == ["\x04"]
+    assert said(there, "kill") == [{"session_name": "default"}]
 
 
 def test_a_screen_that_comes_late() -> None:

@@ -188,6 +188,16 @@ def test_what_standard_input_holds_is_typed(home: Shelf) -> None:
     assert "typed-4" in done.out
 
 
+@HAS_TMUX
+def test_what_standard_input_holds_is_typed_under_tmux_too(tmux: Shelf) -> None:
+    """Where nobody sits at it, it has an end: it painted its screen into the pipe for ever."""
+    done = tmux.run("svc-relay", "shell", text="echo typed-$((2 + 2))\n")
+    assert done.code == 0
+    assert "typed-4" in done.out
+    assert tmux.run("svc-relay", "shell", text="").code == 0
+    assert tmux.run("svc-relay", "sessions", "--json").json == []
+
+
 def test_the_relay_goes_away_and_comes_back(tmp_path: Path) -> None:
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
     desk = Shelf(tmp_path)
