@@ -18,9 +18,19 @@ from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, Settings, http_address
 from svc_proto.voice_config import VoiceConfig, voice_config
 
-__all__ = ["PUBLIC_ROUTE", "ApiAddress", "ConfigError", "LocalTrust", "RelayConfig", "SessionPolicy", "relay_config"]
+__all__ = [
+    "PUBLIC_ROUTE",
+    "WEBAPI_URL",
+    "ApiAddress",
+    "ConfigError",
+    "LocalTrust",
+    "RelayConfig",
+    "SessionPolicy",
+    "relay_config",
+]
 
 PUBLIC_ROUTE = "public-route"  # file of the service home that is there once an invite has led here from outside
+WEBAPI_URL = "http://localhost:8642"  # unless it is said otherwise (spec "Relay environment variables")
 THIS_HOST = "127.0.0.0/8, ::1"  # where the proxies are that are believed, unless others are named
 
 
@@ -57,7 +67,7 @@ class RelayConfig:
     ssl_cert: str | None = None
     ssl_key: str | None = None
     root_path: str = ""  # the path under which a proxy serves it, such as /relay
-    webapi_url: str = "http://localhost:8642"
+    webapi_url: str = WEBAPI_URL
     home: str = "~/.svc"  # the service home, absolute when it comes from `servers`
     config_path: str = "~/.svc/config.yaml"
     workspace: str = "~/.svc/workspace"  # files under it may be fetched, as under the next
@@ -155,7 +165,7 @@ def relay_config(
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
     cert, key = source.certificate("RELAY_SSL_CERT", "RELAY_SSL_KEY")
     home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home
-    webapi_url = source.url("RELAY_WEBAPI_URL", "webapi_url", "http://localhost:8642")
+    webapi_url = source.url("RELAY_WEBAPI_URL", "webapi_url", WEBAPI_URL)
     config_path = source.text("RELAY_HERMES_CONFIG", "config") or f"{home}/config.yaml"
     api_key = source.text("API_SERVER_KEY", None) or ""
     brand = source.brand("SVC_BRAND", "brand")

@@ -79,7 +79,8 @@ class _AgentCalls:
         config = dashboard.config
         self._server = None
         if config.api_url is not None:
-            key, find = config.api_key, self._find_key
+            key = config.api_key
+            find = self._find_key if key else None  # what this host has is not shown to whoever asks for a key
             self._server = Upstream(ApiClient("API server", config.api_url, key, config.patience, find_token=find))
 
     def passing(self, method: str, path: str) -> Handler:

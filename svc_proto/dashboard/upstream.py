@@ -22,6 +22,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Response
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import JSON, Peer, PeerFailed
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import parse_url
@@ -71,7 +72,7 @@ class Upstream:
         value, is_json = _json(answer.body)
         if answer.status >= 500:
             raise self.unreachable(f"it answered {answer.status}: {_text(answer.body)}".rstrip(": "))
-        if answer.status == 401 and self.peer.find_token is not None:
+        if answer.status == 401 and isinstance(self.peer, ApiClient):
             raise self.unreachable(WRONG_KEY if self.peer.token else NO_KEY)
         if answer.status >= 400:
             detail = value if is_json else _text(answer.body) or f"{self.peer.name} answered {answer.status}"

@@ -104,7 +104,7 @@ class PeerFailed(Exception):  # noqa: N818 - what is wrong is not ours
 class Peer:
     """What people call it, its http(s) address without a slash at the end, and what lets us in.
 
-    A token that is refused is asked for anew where it can be found (`find_token`, given the one that was shown).
+    A token that is refused or missing is asked for where it can be found (`find_token`, given the one that was shown).
     """
 
     name: str
@@ -146,7 +146,7 @@ class Peer:
             )
             if isinstance(answer, Failure):
                 raise PeerFailed(self, PeerFault.UNREACHABLE, answer)
-            if anew or self.find_token is None or not shown or not isinstance(answer, Fetched) or answer.status != 401:
+            if anew or self.find_token is None or not isinstance(answer, Fetched) or answer.status != 401:
                 return answer
             self.token, anew = (yield from self.find_token(shown)), True
             if self.token == shown:

@@ -15,6 +15,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Level, SignalName
+from svc_proto.config import WEBAPI_URL
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.flow import Flow, Task, TaskState
 from svc_proto.facts import Failure
@@ -129,7 +130,8 @@ class Tui:
         config = self.client.relay.config
         brand = config.brand.name.upper()
         wanted = {
-            "RELAY_WEBAPI_URL": config.api_url,
+            # It finds the API of this host by itself, with its key, wherever that is.
+            "RELAY_WEBAPI_URL": None if config.api_url == WEBAPI_URL else config.api_url,
             "RELAY_WEBAPI_PIN": config.webapi_pin,
             "API_SERVER_KEY": config.api_key,
             f"{brand}_PROFILE": payload.get("profile"),

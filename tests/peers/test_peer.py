@@ -94,7 +94,13 @@ def test_the_local_secret(local: bool, shown: bytes | None) -> None:
 
 @pytest.mark.parametrize(
     ("shown", "found", "statuses"),
-    [("old", "new", (200, 200)), ("old", "old", (401, 401)), ("", "new", (401, 401)), ("old", "odd", (401, 401))],
+    [
+        ("old", "new", (200, 200)),
+        ("old", "old", (401, 401)),
+        ("", "new", (200, 200)),
+        ("", "", (401, 401)),
+        ("old", "odd", (401, 401)),
+    ],
 )
 def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str, statuses: tuple[int, int]) -> None:
     def find(known: str) -> Flow[str]:
@@ -112,7 +118,7 @@ def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str
     world = World(plan, http=lambda asked: (200 if asked.headers.get(b"authorization") == good else 401, b""))
     assert world.run() == statuses
     tries = [asked.headers.get(b"authorization") for asked in world.asked]
-    assert tries.count(b"Bearer old") == {"new": 1, "old": 2, "odd": 1}[found] if shown else tries == [None, None]
+    assert tries.count(b"Bearer old" if shown else None) == {"new": 1, "old": 2, "odd": 1, "": 2}[found]
 
 
 def test_a_file() -> None:

@@ -160,6 +160,16 @@ def test_a_key_that_was_replaced_is_read_anew_and_kept() -> None:
     assert "sessions" in book.result("session.list")
 
 
+def test_a_key_that_only_the_files_have_is_found() -> None:
+    """The relay knows none then: `~/.svc/.env` is the API's."""
+    book = greeted(key="new", settings=ApiSettings(files=("/h/config.yaml", "/h")))
+    book.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
+    assert "sessions" in book.result("session.list")
+    elsewhere = greeted(key="new", settings=ApiSettings())
+    elsewhere.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
+    assert elsewhere.error("session.list")[0] == 5001
+
+
 def test_one_turn_at_a_time() -> None:
     book = opened()
     book.api.held = True
