@@ -30,9 +30,11 @@ from svc_proto.engine.reach import HERE, for_phones, lan_address, relay_address,
 from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.qr import build_payload, relay_block
 from svc_proto.peers.peer import PeerFailed
+from svc_proto.wire.urls import parse_url
 
 __all__ = ["Invite", "PairOrder", "pair"]
 
+HERE_ALONE = "the relay listens on this host alone, so no other device finds it: see RELAY_HOST"
 KEY_ELSEWHERE = (
     "the API server on this host asks for a key that stands in no file of its home: "
     "set API_SERVER_KEY for this command, as it was set for the server"
@@ -114,6 +116,8 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
     routes, warning = prefer(_routes(order, lan_route(api, relay_url), mesh, public), order.prefer)
     if warning is not None:
         warnings.append(warning)
+    if code is not None and not unreachable and all(parse_url(route.relay_url).host in HERE for route in routes):
+        notes.append(HERE_ALONE)
     top = routes[0].api if code is None else api  # without a relay there are no candidates: the best is all there is
     payload = build_payload(
         brand=config.brand,

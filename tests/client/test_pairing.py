@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.brand import HERMES
-from svc_proto.client.pairing import Invite, PairOrder, pair
+from svc_proto.client.pairing import HERE_ALONE, Invite, PairOrder, pair
 from svc_proto.client.routes import Mode
 from svc_proto.commands import Exit
 from svc_proto.config import RelayConfig
@@ -160,6 +160,15 @@ def test_a_host_without_a_network() -> None:
     invite = world(ORDER, compute=compute).run()
     assert invite.api.host == "127.0.0.1"
     assert invite.notes == ("this host has no address on a network, so only programs on this host can use the invite",)
+
+
+def test_a_relay_for_this_host_alone() -> None:
+    """Bound to loopback, behind a proxy or for programs here: only a way from outside leads a phone to it."""
+    order = evolve(ORDER, config=evolve(CONFIG, host="127.0.0.1"))
+    invite = world(order).run()
+    assert (invite.relay_url, invite.notes) == ("ws://127.0.0.1:8767", (HERE_ALONE,))
+    assert world(evolve(order, public_url="https://home.example/relay")).run().notes == ()
+    assert world(evolve(order, with_relay=False)).run().notes == ()
 
 
 def test_an_unsigned_invite() -> None:
