@@ -96,10 +96,10 @@ CHANNEL_DOORS: dict[str, tuple[str, str]] = {
 PLACES = {"{token_prefix}": "0123abcd", "{token}": "none", "{provider_id}": "stub", "{session_id}": "none"}
 
 
-def doors(table: Mapping[str, tuple[str, str]], caller: str, *, most: int | None = None) -> dict[str, str]:
-    """What a caller meets on each route, or on `most` routes of each door."""
+def doors(table: Mapping[str, tuple[str, str]], caller: str) -> dict[str, str]:
+    """What a caller meets on each route."""
     column = CALLERS.index(caller)
-    return {route.strip(): met.split()[column] for met, routes in table.values() for route in routes.split(",")[:most]}
+    return {route.strip(): met.split()[column] for met, routes in table.values() for route in routes.split(",")}
 
 
 def place(route: str) -> tuple[str, str]:

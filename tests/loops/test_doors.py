@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-import pytest
 from attrs import frozen
 
 from fuzz.doors import AUTH, CHANNEL_DOORS, GRANT, IN, RELAY_DOORS, doors, place
@@ -14,7 +13,6 @@ from svc_proto.engine.router import Kind
 from svc_proto.relay.channels import CHANNELS
 from svc_proto.relay.service import Relay
 from svc_proto.wire.events import TextMessage
-from tests.conftest import PLAIN, SIMULATOR
 from tests.loops.wires import Declined, Ws
 from tests.loops.world import LOOPBACK, REMOTE, World, bearer
 
@@ -112,25 +110,19 @@ def test_every_channel_is_here() -> None:
     assert {message.partition(" ")[0] for message in doors(CHANNEL_DOORS, "program")} == set(CHANNELS)
 
 
-@pytest.fixture
-def most(world: World, full: bool) -> int | None:
-    """How many routes of each door are tried: which door a route has is the core's, who comes to it the loop tells."""
-    return None if full or world.name in (PLAIN, SIMULATOR) else 1
-
-
-def test_the_doors_of_the_relay(world: World, most: int | None) -> None:
+def test_the_doors_of_the_relay(world: World) -> None:
     world.start_relay()
     known = callers(world)
     for name, caller in known.items():
-        expected = doors(RELAY_DOORS, name, most=most)
+        expected = doors(RELAY_DOORS, name)
         assert {route: met(world, caller, route) for route in expected} == expected, name
-        expected = doors(CHANNEL_DOORS, name, most=most)
+        expected = doors(CHANNEL_DOORS, name)
         assert heard(world, caller, expected) == expected, name
 
 
-def test_another_user_of_this_host(world: World, most: int | None) -> None:
+def test_another_user_of_this_host(world: World) -> None:
     world.start_relay(local_trust=LocalTrust.SECRET)
-    expected = doors(RELAY_DOORS, "other_user", most=most)
+    expected = doors(RELAY_DOORS, "other_user")
     assert {route: met(world, Caller(), route) for route in expected} == expected
-    expected = doors(CHANNEL_DOORS, "other_user", most=most)
+    expected = doors(CHANNEL_DOORS, "other_user")
     assert heard(world, Caller(), expected) == expected
