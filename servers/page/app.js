@@ -3,6 +3,7 @@
 import { h, icon } from "./dom.js";
 import { openActivity } from "./activity.js";
 import { openChat } from "./chat.js";
+import { openLoad } from "./load.js";
 import { openManagement } from "./management.js";
 import { openMedia } from "./media.js";
 import { openPhone } from "./phone.js";
@@ -11,6 +12,7 @@ const TABS = [
   ["management", "Management", openManagement],
   ["activity", "Activity", openActivity],
   ["media", "Media", openMedia],
+  ["load", "Load", openLoad],
   ["phone", "Phone", openPhone],
   ["chat", "Chat", openChat],
 ];

@@ -27,6 +27,9 @@ export const agent = (method, path, body, signal) => call(method, AGENT + path, 
 /** A call to the reference phone. */
 export const phone = (method, path, body, signal) => call(method, PHONE + path, body, signal);
 
+/** How the servers fare, and fared in the last hour. */
+export const vitals = (signal) => call("GET", "api/vitals", undefined, signal);
+
 /** The rows of a QR code. */
 export async function qr(text) {
   return (await call("POST", "api/qr", text)).rows;

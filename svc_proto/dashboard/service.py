@@ -14,6 +14,7 @@ from svc_proto.dashboard.access import FIELDS, Access, Gate
 from svc_proto.dashboard.checks import unprocessable
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.upstream import PRIVATE
+from svc_proto.dashboard.vitals_calls import Watch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
@@ -42,12 +43,14 @@ class Dashboard:
         self.limits = limits
         self._gate = Gate(config)
         self._monitor = Monitor(config.metrics_token, self._gate.limiter, address=self._gate.address, store=False)
+        self._watch = Watch(config)
         drawing = Route(method="POST", pattern="/api/qr", access=Access.OWNER, handler=self._draw, body_limit=MAX_QR)
         calls = (relay_calls, agent_calls, phone_calls)
         rows = [
             *page.routes(files, config.root_path),
             *self._monitor.routes(Access.MONITOR, Access.PUBLIC),
             drawing,
+            *self._watch.routes(),
             *(row for each in calls for row in each.routes(self)),
         ]
         self.router = Router(rows, config.root_path)
@@ -59,10 +62,12 @@ class Dashboard:
         self.engine = engine
         self._door = Door(engine, self, self.limits)
         self._monitor.bind(engine, self._door)
+        self._watch.bind(engine)
 
     def on_started(self) -> None:
         """Open the doors."""
         config = self.config
+        self._watch.start()
         self.engine.log(
             Level.INFO,
             "ready",
@@ -79,6 +84,7 @@ class Dashboard:
 
     def on_stopping(self) -> None:
         """Nothing to leave in order: what is under way are calls to servers that go on."""
+        self._watch.stop()
 
     # --- HttpApp ---
 

@@ -13,6 +13,8 @@ from tests.limits import value_of
         ("link.SIGN_IN_WITHIN", 15.0),  # wire core 1.6
         ("link.CLOSE_WITHIN", 1.0),
         ("peer.PATIENCE", 10.0),  # wire terminal-voice 6.7
+        ("vitals.EVERY", 15.0),  # decision 149
+        ("vitals.SPAN", 3600.0),
     ],
 )
 def test_a_limit_is_what_it_is_said_to_be(name: str, value: float) -> None:

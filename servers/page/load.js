@@ -1,0 +1,112 @@
+// Load: how the servers of this host fare, and how they fared in the last hour.
+
+import { h, reconcile, s } from "./dom.js";
+import { DASH, clock, size, span } from "./format.js";
+import { vitals } from "./net.js";
+import { dataView, empty } from "./view.js";
+
+const EVERY = 5; // s
+const [WIDE, HIGH] = [240, 56]; // units of a picture, which is as wide as there is room
+const BREAK = 2.5; // looks that are missing make a gap
+
+// What is shown: the title, the number that is drawn, how it is said; a second number that is drawn with it, and the hint.
+const CHARTS = [
+  ["Phones", "phones", count, null, (now) => `${count(now.sessions)} paired`],
+  ["Sockets", "sockets", count, null, (now) => `${count(now.descriptors)} descriptors open`],
+  ["Requests", "requests", rate, "errors", (now) => (now.errors ? `${rate(now.errors)} fail` : "none fails")],
+  ["Commands to phones", "commands", perMinute, "failed", (now) => `${count(now.waiting)} under way${now.failed ? `, ${perMinute(now.failed)} fail` : ""}`],
+  ["Turns under way", "turns", count, null, (now) => `${perMinute(now.ended)} end`],
+  ["Tokens", "tokens", rate, null, (now) => `${rate(now.deltas, "pieces of text")}`],
+  ["Memory", "memory", size, null, (now) => `${size(now.strangers)} for strangers`],
+  ["Processor", "processor", share, null, () => "of one core"],
+  ["Loop lag", "lag", time, null, (now) => (now.latest === null ? "" : `none above ${time(now.latest)}`)],
+  ["Store", "store", time, null, () => "for an answer"],
+];
+
+export function openLoad(room, auto) {
+  const content = h("div");
+  const charts = h("div", { class: "charts" });
+  const note = h("p", { class: "sub bare" });
+  const nothing = empty("pulse", "No numbers yet", "Neither the relay nor the API server has told how it fares. Their numbers appear here as soon as one does.");
+  return dataView(room, {
+    every: EVERY,
+    auto,
+    content,
+    load: vitals,
+    render: (data) => {
+      const looks = [...data.rows, data.now].map((row) => Object.fromEntries(data.names.map((name, place) => [name, row[place]])));
+      const now = looks.at(-1);
+      const silent = Object.entries(data.answers).filter(([, there]) => !there).map(([role]) => (role === "api" ? "API server" : role));
+      if (!looks.some((look) => CHARTS.some(([, name]) => look[name] !== null))) {
+        reconcile(content, [nothing]);
+        return;
+      }
+      charts.replaceChildren(...CHARTS.map((chart) => figure(chart, looks, data, now)));
+      note.textContent = [
+        silent.length ? `No numbers from the ${silent.join(" and the ")} at the moment.` : "",
+        looks.length < 3 ? `The pictures fill with time: there is a look every ${data.every} seconds.` : "",
+      ].join(" ").trim();
+      reconcile(content, note.textContent ? [charts, note] : [charts]);
+    },
+  });
+}
+
+function figure([title, name, said, second, hint], looks, data, now) {
+  const known = looks.map((look) => look[name]).filter((value) => value !== null);
+  const most = Math.max(0, ...known);
+  const told = known.length ? `now ${said(now[name])}, least ${said(Math.min(...known))}, most ${said(most)}` : "no number yet";
+  return h("figure", { class: "card" },
+    h("figcaption", { class: "title" }, title),
+    h("div", { class: "value" }, said(now[name])),
+    h("div", { class: second && now[second] ? "hint bad" : "hint" }, hint(now)),
+    picture(`${title} since ${clock(looks[0].at)}: ${told}.`, looks, [name, second], most, now.at - data.span, data),
+    h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, `${span(data.span, true)} ago`), h("span", {}, known.length ? `most ${said(most)}` : ""), h("span", {}, "now")));
+}
+
+function picture(label, looks, [first, second], most, start, { every, span: width }) {
+  const x = (look) => (((look.at - start) / width) * WIDE).toFixed(1);
+  const y = (value) => (HIGH - 1 - (most ? value / most : 0) * (HIGH - 4)).toFixed(1);
+  const shown = looks.filter((look) => look.at >= start);
+  const drawn = (name) => pieces(shown, name, every).map((piece) => piece.map((look) => `${x(look)} ${y(look[name])}`));
+  const lines = drawn(first);
+  return s("svg", { class: "chart", viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", role: "img", "aria-label": label },
+    s("path", { class: "rail", d: `M0 ${HIGH - 1}H${WIDE}` }),
+    lines.map((line) => s("path", { class: "under", d: `M${line.join("L")}L${line.at(-1).split(" ")[0]} ${HIGH - 1}L${line[0].split(" ")[0]} ${HIGH - 1}Z` })),
+    lines.map((line) => s("path", { d: `M${line.join("L")}` })),
+    second && shown.some((look) => look[second]) ? drawn(second).map((line) => s("path", { class: "second", d: `M${line.join("L")}` })) : null);
+}
+
+/** Runs of looks that have a number and follow each other. */
+function pieces(looks, name, every) {
+  const found = [[]];
+  for (const look of looks) {
+    const last = found.at(-1).at(-1);
+    if (look[name] === null || (last && look.at - last.at > BREAK * every)) found.push([]);
+    if (look[name] !== null) found.at(-1).push(look);
+  }
+  return found.filter((piece) => piece.length > 1);
+}
+
+// --- numbers as people read them; null is a dash
+
+function count(value) {
+  if (typeof value !== "number") return DASH;
+  return value >= 100 || Number.isInteger(value) ? `${Math.round(value).toLocaleString("en")}` : value.toPrecision(2);
+}
+
+function rate(value, what = "") {
+  return typeof value === "number" ? `${count(value)}${what ? ` ${what}` : ""} a second` : DASH;
+}
+
+function perMinute(value) {
+  return typeof value === "number" ? `${count(Number((value * 60).toPrecision(3)))} a minute` : DASH;
+}
+
+function share(value) {
+  return typeof value === "number" ? `${count(Number((value * 100).toPrecision(2)))} %` : DASH;
+}
+
+function time(value) {
+  if (typeof value !== "number") return DASH;
+  return value < 1 ? `${count(Number((value * 1000).toPrecision(2)))} ms` : `${count(value)} s`;
+}

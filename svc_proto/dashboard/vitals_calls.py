@@ -1,0 +1,93 @@
+"""The last hour of this host's servers: looked at by a timer, whoever looks on, and shown to the page.
+
+The relay and the API are asked for `/metrics`, each 15 seconds and when the page asks; what they say is judged, and
+kept for an hour, by `peers.vitals`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.dashboard.access import Access
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.upstream import PRIVATE
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route
+from svc_proto.peers.peer import Peer, PeerFailed
+from svc_proto.peers.vitals import EVERY, NAMES, SPAN, History, Reading, Vitals
+from svc_proto.schema.metrics import Numbers
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Watch"]
+
+
+class Watch:
+    """The looks, and the route that shows them."""
+
+    def __init__(self, config: DashboardConfig) -> None:
+        self._history = History()
+        token, patience = config.metrics_token, config.patience
+        # The relay is shown the secret of this host under the same condition as on behalf of the owner: a dashboard
+        # without a password has no secret to show.
+        self._peers = {"relay": Peer("relay", config.relay_url, token, patience, local=bool(config.password))}
+        if config.api_url is not None:
+            self._peers["api"] = Peer("API server", config.api_url, token, patience)
+        self._task: Task | None = None
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine."""
+        self._engine = engine
+        self._timer = engine.timers.timer(self._due)
+
+    def routes(self) -> list[Route]:
+        """`GET /api/vitals`: `{"every", "span", "names", "rows", "now", "answers"}`.
+
+        Times in seconds; `rows` are what was kept, the oldest first, and `now` is the look that was made for this
+        answer, each with a number or null for every name of `names` (`peers.vitals.Vitals`). `answers` says of each
+        server whether it is there, and tells its numbers.
+        """
+        return [Route(method="GET", pattern="/api/vitals", access=Access.OWNER, handler=self._show, body_limit=0)]
+
+    def start(self) -> None:
+        """Look from now on."""
+        self._timer.set(self._engine.now.mono + EVERY)
+
+    def stop(self) -> None:
+        """No more."""
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _due(self) -> None:
+        self.start()
+        if self._task is None:
+            self._task = self._engine.spawn(self._look(), on_done=self._looked)
+
+    def _looked(self, found: object) -> None:
+        self._task = None
+
+    def _show(self, request: Request) -> Flow[Response]:
+        now, servers = yield from self._look()
+        body = {
+            "every": EVERY,
+            "span": SPAN,
+            "names": NAMES,
+            "rows": self._history.rows(),
+            "now": now.numbers(),
+            "answers": {role: role in servers for role in self._peers},
+        }
+        return json_response(200, body, (PRIVATE,))
+
+    def _look(self) -> Flow[tuple[Vitals, dict[str, Numbers]]]:
+        engine, servers = self._engine, dict[str, Numbers]()
+        begun = engine.now
+        for role, peer in self._peers.items():
+            try:
+                answer = yield from peer.success(peer.request(engine, "GET", "/metrics", fields=()))
+            except PeerFailed:
+                continue  # a gap in what is shown, and the other tabs say what is wrong
+            servers[role] = Numbers(answer.body.decode("utf-8", "replace"))
+        return self._history.take(Reading(begun, servers)), servers

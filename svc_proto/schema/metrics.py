@@ -1,0 +1,71 @@
+"""What a server says at `/metrics`, read back: its samples, by name. prometheus-client writes it (`runtimes.metrics`).
+
+Of OpenMetrics that is what this system's servers make use of: samples without time stamps, exemplars and comments of
+their own. A line that is none is passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from math import isfinite
+
+__all__ = ["Numbers"]
+
+_LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
+_ESCAPED = re.compile(r"\\(.)")
+
+
+class Numbers:
+    """The samples of one server at one moment."""
+
+    __slots__ = ("_samples",)
+
+    def __init__(self, text: str) -> None:
+        samples: dict[str, list[tuple[str, float]]] = {}
+        for line in text.splitlines():
+            what, _, value = line.rpartition(" ")
+            name, _, labels = what.partition("{")
+            if name[:1] not in ("", "#"):
+                number = _number(value)
+                if number is not None:
+                    samples.setdefault(name, []).append((labels, number))
+        self._samples = samples
+
+    def total(self, name: str, **only: Collection[str]) -> float | None:
+        """The sum of all samples of a name, with `label=` of those whose label has one of these values; None if the
+        name is unknown."""
+        found = self._samples.get(name)
+        if found is None:
+            return None
+        return sum((value for labels, value in found if not only or _has(labels, only)), 0.0)
+
+    def by(self, name: str, label: str) -> dict[str, float]:
+        """The same, for each value of a label; without those that have none."""
+        sums: dict[str, float] = {}
+        for labels, value in self._samples.get(name, ()):
+            of = _labels(labels).get(label)
+            if of is not None:
+                sums[of] = sums.get(of, 0.0) + value
+        return sums
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _has(labels: str, only: dict[str, Collection[str]]) -> bool:
+    found = _labels(labels)
+    return all(found.get(name) in values for name, values in only.items())
+
+
+def _labels(text: str) -> dict[str, str]:
+    return {name: _ESCAPED.sub(_unescaped, value) for name, value in _LABEL.findall(text)}
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return "\n" if match[1] == "n" else match[1]

@@ -1,0 +1,98 @@
+"""The looks at the servers beside the dashboard, and what its page is shown of them."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from svc_proto.config import LocalTrust
+from svc_proto.peers.vitals import NAMES
+from tests.loops.boards import Board
+from tests.loops.virtual import VirtualWorld
+from tests.peers.canned import Canned, http
+
+TEXT = b'svc_phones 2\nsvc_deltas_total 5\nsvc_runs{state="running"} 1\n# EOF\n'
+
+
+def seen(board: Board) -> dict[str, Any]:
+    answer = board.ask("GET", "/api/vitals")
+    assert answer.status == 200
+    assert answer.headers.get(b"cache-control") == b"no-store"
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def now(found: Mapping[str, Any]) -> dict[str, float | None]:
+    return dict(zip(found["names"], found["now"], strict=True))
+
+
+def test_the_first_who_asks_has_a_look(virtual: VirtualWorld) -> None:
+    virtual.start_relay()
+    virtual.pair("Workbench")
+    found = seen(Board(virtual))
+    assert (found["every"], found["span"], found["names"]) == (15.0, 3600.0, list(NAMES))
+    assert (now(found)["sessions"], now(found)["phones"], now(found)["requests"]) == (1, 0, None)
+    assert [row[0] for row in found["rows"]] == [now(found)["at"]]
+    assert found["answers"] == {"relay": True}
+
+
+def test_looks_are_made_while_nobody_asks(virtual: VirtualWorld) -> None:
+    virtual.start_relay()
+    board = Board(virtual, api=virtual.api())
+    virtual.pass_time(46)
+    found = seen(board)
+    times = [row[0] for row in found["rows"]]
+    assert [round(b - a) for a, b in pairwise(times)] == [15, 15]
+    assert found["answers"] == {"relay": True, "api": True}
+    assert now(found)["turns"] == 0
+    assert now(found)["requests"] == 0  # its own are nobody's
+    assert now(found)["at"] > times[-1]
+
+
+def test_who_does_not_answer_leaves_a_gap(virtual: VirtualWorld) -> None:
+    silent, well = Canned(), Canned(http(200, TEXT))
+    board = Board(virtual, relay_url=virtual.peer(silent), api_url=virtual.peer(well, port=9001))
+    found = seen(board)
+    assert found["answers"] == {"relay": False, "api": True}
+    assert now(found)["turns"] == 1
+    virtual.pass_time(30)
+    turns = [row[NAMES.index("turns")] for row in seen(board)["rows"]]
+    assert turns == [1] * len(turns)
+
+
+def test_a_look_goes_on_for_as_long_as_it_takes(virtual: VirtualWorld) -> None:
+    """None is begun beside it by the timer."""
+    silent = Canned()
+    board = Board(virtual, relay_url=virtual.peer(silent), patience=40.0)
+    virtual.pass_time(50)
+    assert b"".join(silent.heard).count(b"GET ") == 1
+    board.server.stop()  # it takes the look with it
+
+
+def test_it_shows_the_monitors_token(virtual: VirtualWorld) -> None:
+    peer = Canned(http(403, b"{}"))
+    token = "monitor-0123456789"
+    board = Board(virtual, relay_url=virtual.peer(peer), metrics_token=token)
+    assert seen(board)["answers"] == {"relay": False}
+    assert token.encode() in peer.heard[0]
+    assert token not in repr(board.server.logs)
+
+
+def test_a_dashboard_with_a_password_shows_the_secret_of_this_host(virtual: VirtualWorld) -> None:
+    virtual.start_relay(local_trust=LocalTrust.SECRET)
+    for password, answers in (("", False), ("correct horse", True)):
+        board = Board(virtual, password=password)
+        sign_in = {"authorization": "Basic " + b64encode(f"me:{password}".encode()).decode()}
+        found = board.ask("GET", "/api/vitals", headers=sign_in if password else {})
+        assert found.json["answers"] == {"relay": answers}
+        board.server.stop()
+
+
+def test_nothing_is_looked_at_once_it_stops(virtual: VirtualWorld) -> None:
+    peer = Canned(http(200, TEXT))
+    board = Board(virtual, relay_url=virtual.peer(peer))
+    board.server.stop()
+    virtual.pass_time(60)
+    assert peer.heard == []
