@@ -1,6 +1,6 @@
-"""One quick look at a server of this host, for `svc status`: a request by hand, since an engine takes longer to load.
+"""One quick look at a server of this host (`svc status`, `svc top`): by hand, since an engine takes longer to load.
 
-It speaks to our own servers only, over their plain door on loopback, and believes no more than that they answer JSON.
+It speaks to our own servers only, over their plain door on loopback, and believes no more than that they answer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     import socket
 
-__all__ = ["glance"]
+__all__ = ["asked", "glance"]
 
 WITHIN = 1.0  # s for each step
 MOST = 4 * 1024 * 1024  # bytes of an answer
@@ -24,20 +24,27 @@ SECRET_FIELD = "x-svc-local-secret"
 
 
 def glance(url: str, path: str, home: Path) -> Members | None:
-    """What `GET` answers with 200; None for anything else. Shows the local secret of the home, if there is one."""
+    """The object that `GET` answers with 200; None for anything else."""
+    status, body = asked(url, path, home)
+    return Members.parse(body) if status == 200 else None
+
+
+def asked(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
+    """Status and body of a `GET` with these fields; status 0 where nobody answers. Shows the local secret of the home,
+    if there is one."""
     import socket  # not for `--help`
 
     where = urlsplit(url)
-    lines = [f"GET {path} HTTP/1.1", f"Host: {where.netloc}", "Connection: close", *_secret(home), "", ""]
+    lines = [f"GET {path} HTTP/1.1", f"Host: {where.netloc}", "Connection: close", *_secret(home), *fields, "", ""]
     address = (where.hostname or "").encode("ascii")  # a text would be taken for a name of any alphabet: 2 ms to load
     try:
         to: Any = (address, where.port or 80)  # typeshed knows no bytes here
         with socket.create_connection(to, WITHIN) as sock:
             sock.sendall("\r\n".join(lines).encode("ascii"))
             head, _, body = _all(sock).partition(b"\r\n\r\n")
+        return (int(head[9:12]) if head.startswith(b"HTTP/1.1 ") else 0), body
     except (OSError, ValueError):
-        return None
-    return Members.parse(body) if head.startswith(b"HTTP/1.1 200 ") else None
+        return 0, b""
 
 
 def _all(sock: socket.socket) -> bytes:

@@ -13,6 +13,7 @@ EXAMPLES = """
 Examples:
   svc up                                run the servers, with a QR for a phone
   svc status                            what runs, which model answers, who is online
+  svc top                               the same as it changes, with rates, memory and lag
   svc logs -f
   svc pair                              show a QR for another phone
   svc pair --ttl 90d --grants bridge=1d
@@ -36,6 +37,7 @@ Shell completion (bash; zsh and fish likewise):
     modules={
         "up": ("servers.__main__:main", "Run the servers, and show how to pair a phone."),
         "status": ("clients.commands.service:status", "What runs on this host, and which phones are there."),
+        "top": ("clients.commands.top:main", "Phones, turns, rates, memory and lag, as they change."),
         "logs": ("clients.commands.logs:main", "What the servers have logged; -f follows."),
         "down": ("clients.commands.service:down", "Stop the servers."),
         "doctor": ("clients.commands.doctor_host:main", "Is all well here, and seen from outside?"),

@@ -1,4 +1,4 @@
-"""`svc status`, `svc logs` and `svc down`, for servers of this home, wherever they listen."""
+"""`svc status`, `svc top`, `svc logs` and `svc down`, for servers of this home, wherever they listen."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from clients.commands.glance import SECRET_FIELD, SECRET_FILE, glance
 from clients.commands.service import down, status
 from runtimes.running import claim
 from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
-from tests.clients.commands.support import Shelf
+from tests.clients.commands.support import Shelf, finish
 from tests.servers.support import Client, call, running
 
 
 def test_status_logs_and_down(lonely: Shelf) -> None:
     idle = lonely.run("svc", "status")
     assert (idle.code, idle.out) == (1, f"Nothing runs on {lonely.home}/svc: svc up\n")
+    assert lonely.run("svc", "top").problem == f"nothing runs on {lonely.home}/svc: svc up"
     assert lonely.run("svc", "down").out == f"Nothing runs on {lonely.home}/svc.\n"
     assert lonely.run("svc", "logs").problem.startswith(f"there are no logs in {lonely.home}/svc/log: ")
     options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
@@ -43,6 +44,7 @@ def test_status_logs_and_down(lonely: Shelf) -> None:
         assert shown["servers"]["api"]["answers"] is True
         assert shown["servers"]["relay"]["pid"] == servers.process.pid
         assert shown["devices"][0]["online"] is False
+        top_of(lonely)
         logged = lonely.run("svc", "logs", "-n", "2").out.splitlines()
         assert len(logged) == 2
         assert "INFO svc" in logged[-1]
@@ -50,6 +52,26 @@ def test_status_logs_and_down(lonely: Shelf) -> None:
         assert (stopped.code, stopped.out) == (0, "Stopped: relay, api, dashboard.\n")
         assert servers.wait() == 0
     assert (lonely.home / "svc" / "log" / "relay.log").stat().st_mode & 0o777 == 0o600
+
+
+def top_of(shelf: Shelf) -> None:
+    """`svc top` of servers that run, one phone is paired."""
+    shown = shelf.run("svc", "top", "--json", "--every", "0.1").json
+    assert (shown["servers"], shown["sessions"], shown["requests"]) == (["relay", "api", "dashboard"], 1, 0)
+    assert shown["memory"] > 1e6
+    lines = shelf.run("svc", "top", "--every", "0.1").out.splitlines()  # without a terminal: once
+    assert [line.split()[:2] for line in lines[:2]] == [["WHAT", "NOW"], ["Phones", "0"]]
+    terminal = shelf.spawn("svc", "top", "--every", "0.1")
+    terminal.setwinsize(24, 80)
+    terminal.expect_exact("relay up ")
+    terminal.expect_exact("1 paired")
+    terminal.expect_exact("q leaves")
+    terminal.send("q")
+    assert finish(terminal)[0] == 0
+    terminal = shelf.spawn("svc", "top")
+    terminal.expect_exact("q leaves")
+    terminal.sendintr()
+    assert finish(terminal)[0] == 130
 
 
 def test_logs_follow(lonely: Shelf) -> None:

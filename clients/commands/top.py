@@ -1,0 +1,184 @@
+"""`svc top`: how the servers of this host fare, as it changes. What counts is decided in `svc_proto.peers.vitals`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_table
+from runtimes.service_home import find_home, with_env_file
+from svc_proto.client.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+    from runtimes.running import Running
+    from svc_proto.peers.vitals import History, Reading, Vitals
+
+    Wait = Callable[[float], bool]
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc top                      until q, or Ctrl-C
+  svc top --every 1
+  svc top --once               one look, for a mail or a ticket
+  svc top --json | jq .memory  in bytes; rates are a second's
+  SVC_HOME=/srv/svc svc top    of another service home
+
+\b
+Rates are those between two looks, --every seconds apart. Numbers are those of /metrics, which docs/operating.md lists;
+SVC_METRICS_TOKEN is shown where the settings have it. The dashboard's tab Load has the last hour.
+Exit codes: 0; 1 when nothing runs, or it shows no numbers; 2 for bad options; 130 after Ctrl-C.
+"""
+LOOKS = 120  # that are kept for the bars
+ROLES = ("relay", "api", "dashboard")
+BESIDE_BARS = 56  # columns of what stands left of them
+LEAST_BARS = 8
+
+
+@click.command("top", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.option("--every", type=click.FloatRange(0.1, 60), default=2.0, show_default=True, help="Seconds between looks.")
+@click.option("--once", is_flag=True, help="Print one table. Without a terminal this is what happens anyway.")
+@json_option
+def main(*, every: float, once: bool, as_json: bool) -> None:
+    """Show phones, turns, commands, rates, memory and loop lag of the servers on this host, as they change."""
+    from svc_proto.peers.vitals import History
+
+    eyes = _Eyes(find_home(os.environ))
+    history = History(every=every, span=every * LOOKS)
+    history.take(eyes.look(needed=True))
+    if once or as_json or not sys.stdout.isatty():
+        time.sleep(every)
+        _print(history.take(eyes.look(needed=True)), eyes.found, as_json=as_json)
+    else:
+        _follow(eyes, history, every)
+
+
+class _Eyes:
+    """Looks at the servers of a home."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        try:
+            token = with_env_file(os.environ).get("SVC_METRICS_TOKEN", "").strip()
+        except (OSError, UnicodeDecodeError):  # somebody else's: then there is the environment
+            token = os.environ.get("SVC_METRICS_TOKEN", "").strip()
+        self._fields = [f"Authorization: Bearer {token}"] if token else []
+        self.found: list[Running] = []
+
+    def look(self, *, needed: bool = False) -> Reading:
+        """What they say now. With `needed` raises `Problem` where that is nothing."""
+        from clients.commands.glance import asked
+        from runtimes.running import find_all
+        from svc_proto.basics.moment import Moment
+        from svc_proto.client.top import silence
+        from svc_proto.peers.vitals import Reading
+        from svc_proto.schema.metrics import Numbers
+
+        now = Moment(time.monotonic(), time.time())
+        self.found = [one for one in find_all(self._home) if one.role in ROLES]
+        answers = {one.role: asked(one.inside, "/metrics", self._home, *self._fields) for one in self.found}
+        servers = {
+            role: Numbers(body.decode("utf-8", "replace"))
+            for role, (status, body) in answers.items()
+            if status == 200 and body.endswith(b"# EOF\n")  # all of it: half of a counter would look like a new start
+        }
+        if needed and not servers:
+            if not answers:
+                raise Problem(f"nothing runs on {self._home}: svc up")
+            raise Problem(silence((role, status) for role, (status, _) in answers.items()))
+        return Reading(now, servers)
+
+
+def _print(now: Vitals, found: list[Running], *, as_json: bool) -> None:
+    from svc_proto.client.top import COLUMNS, once_rows
+    from svc_proto.peers.vitals import NAMES
+
+    if as_json:
+        numbers = dict(zip(NAMES, now.numbers(), strict=True))
+        print_json({"servers": [one.role for one in found], **numbers})
+    else:
+        print_table(COLUMNS, once_rows(now))
+
+
+def _follow(eyes: _Eyes, history: History, every: float) -> None:
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(highlight=False)
+    with _keys() as leaves, Live(console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            now = history.take(eyes.look())
+            live.update(_page(eyes.found, history, now, console.width, every), refresh=True)
+            if leaves(every):
+                return
+
+
+def _page(found: list[Running], history: History, now: Vitals, width: int, every: float) -> RenderableType:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from svc_proto.basics.spans import short_span
+    from svc_proto.client.top import HEADS, shown
+
+    up = [f"{HEADS[one.role]} up {short_span(now.at - one.since)}" for one in found]
+    table = Table.grid(padding=(0, 2))
+    for style in ("bold", "bold cyan", "", "cyan"):
+        table.add_column(style=style, no_wrap=True, overflow="ellipsis")
+    room = width - BESIDE_BARS
+    for row in shown(history, now, max(room, LEAST_BARS)):
+        table.add_row(row.title, row.value, row.beside, *([row.bars] if room >= LEAST_BARS else []))
+    head = Text(", ".join(up) or "nothing runs", style="" if up else "bold red", no_wrap=True, overflow="ellipsis")
+    return Group(head, "", table, "", Text(f"every {every:g} s; q leaves", style="dim"))
+
+
+@contextmanager
+def _keys() -> Iterator[Wait]:
+    """What waits so many seconds, or until q is pressed; it says which."""
+    import select
+
+    if not sys.stdin.isatty():
+        yield _sleeps
+        return
+    import termios
+    import tty
+
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+
+    def leaves(seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if select.select([fd], [], [], left)[0]:
+                pressed = os.read(fd, 1024)
+                if not pressed or b"q" in pressed.lower():
+                    return True
+        return False
+
+    try:
+        tty.setcbreak(fd)
+        yield leaves
+    finally:
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+def _sleeps(seconds: float) -> bool:
+    """Nobody has keys to press."""
+    time.sleep(seconds)
+    return False
+
+
+if __name__ == "__main__":
+    main(prog_name="svc top")

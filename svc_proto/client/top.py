@@ -1,0 +1,116 @@
+"""What `svc top` shows of the servers of this host: each number as people read it, and how it went, in small bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from attrs import frozen
+
+from svc_proto.peers.vitals import History, Vitals
+
+__all__ = ["COLUMNS", "HEADS", "Shown", "bars", "once_rows", "shown", "silence"]
+
+COLUMNS = ("WHAT", "NOW", "BESIDE IT")  # of `once_rows`
+DASH = "-"
+BARS = "▁▂▃▄▅▆▇█"
+HEADS = {"relay": "relay", "api": "API", "dashboard": "dashboard"}
+_Said = Callable[[float | None], str]
+
+
+@frozen
+class Shown:
+    """One line of the table."""
+
+    title: str
+    value: str
+    beside: str
+    bars: str
+
+
+def shown(history: History, now: Vitals, width: int) -> list[Shown]:
+    """The table, with bars for the last `width` looks."""
+    return [
+        Shown(title, said(getattr(now, name)), beside(now), bars(history.of(name), width))
+        for title, name, said, beside in _ROWS
+    ]
+
+
+def once_rows(now: Vitals) -> list[tuple[str, str, str]]:
+    """The same without bars, in the order of `COLUMNS`."""
+    return [(title, said(getattr(now, name)), beside(now)) for title, name, said, beside in _ROWS]
+
+
+def bars(values: Sequence[float | None], width: int) -> str:
+    """The last of them as bars, the highest of which is the most there was; a gap where there is no number."""
+    last = values[-width:]
+    most = max((value for value in last if value is not None), default=0.0)
+    return "".join(_bar(value, most) for value in last)
+
+
+def silence(statuses: Iterable[tuple[str, int]]) -> str:
+    """Why there are no numbers of servers that run, by role and status of their answers (0: there was none)."""
+    found = dict(statuses)
+    role, status = next(iter(found.items()))
+    name = HEADS.get(role, role)
+    if status in (401, 403):
+        return f"the {name} does not show its metrics ({status}): set SVC_METRICS_TOKEN as its settings have it"
+    if status == 503:
+        return f"the {name} has no metrics: its host needs the package prometheus-client"
+    return f"the {name} does not answer" if status == 0 else f"the {name} answers {status} at /metrics"
+
+
+def _bar(value: float | None, most: float) -> str:
+    if value is None:
+        return " "
+    return BARS[min(int(value / most * len(BARS)), len(BARS) - 1)] if most > 0 else BARS[0]
+
+
+# --- numbers
+
+
+def _count(value: float | None) -> str:
+    if value is None:
+        return DASH
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.2g}"
+
+
+def _a_second(value: float | None) -> str:
+    return DASH if value is None else f"{_count(value)}/s"
+
+
+def _a_minute(value: float | None) -> str:
+    return DASH if value is None else f"{_count(float(f'{value * 60:.3g}'))}/min"
+
+
+def _bytes(value: float | None) -> str:
+    if value is None:
+        return DASH
+    for unit in ("B", "KB", "MB"):
+        if value < 1024:
+            return f"{value:.1f} {unit}".replace(".0 ", " ")
+        value /= 1024
+    return f"{value:.1f} GB"
+
+
+def _share(value: float | None) -> str:
+    return DASH if value is None else f"{_count(float(f'{value * 100:.2g}'))} %"
+
+
+def _time(value: float | None) -> str:
+    if value is None:
+        return DASH
+    return f"{_count(float(f'{value * 1000:.2g}'))} ms" if value < 1 else f"{_count(float(f'{value:.2g}'))} s"
+
+
+_ROWS: tuple[tuple[str, str, _Said, Callable[[Vitals], str]], ...] = (
+    ("Phones", "phones", _count, lambda now: f"{_count(now.sessions)} paired"),
+    ("Sockets", "sockets", _count, lambda now: f"{_count(now.descriptors)} descriptors open"),
+    ("Requests", "requests", _a_second, lambda now: f"{_a_second(now.errors)} fail"),
+    ("Commands", "commands", _a_minute, lambda now: f"{_count(now.waiting)} under way, {_a_minute(now.failed)} fail"),
+    ("Turns", "turns", _count, lambda now: f"{_a_minute(now.ended)} end"),
+    ("Tokens", "tokens", _a_second, lambda now: f"{_a_second(now.deltas)} pieces of text"),
+    ("Memory", "memory", _bytes, lambda now: f"{_bytes(now.strangers)} for strangers"),
+    ("Processor", "processor", _share, lambda now: "of one core"),
+    ("Loop lag", "lag", _time, lambda now: "" if now.latest is None else f"none above {_time(now.latest)}"),
+    ("Store", "store", _time, lambda now: "for an answer"),
+)
