@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import logging
 import logging.handlers
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
 
@@ -53,3 +55,31 @@ def test_it_has_a_limit_and_no_disk_is_no_end(tmp_path: Path, capsys: pytest.Cap
     kept.close()
     (tmp_path / "a file").write_text("")
     assert keep_log(logger, tmp_path / "a file", "relay") is None
+
+
+def test_a_file_that_somebody_put_aside(tmp_path: Path) -> None:
+    logger = setup("INFO", name="svc.kept")
+    before = signal.getsignal(signal.SIGUSR1)
+    kept = keep_log(logger, tmp_path, "relay")
+    assert kept is not None
+    path = tmp_path / "log" / "relay.log"
+    logger.info("one")
+    path.rename(aside := tmp_path / "relay.log.old")
+    logger.info("two")  # whoever moves the file says so afterwards
+    signal.raise_signal(signal.SIGUSR1)
+    logger.info("three")
+    logger.info("four")
+    said = [[line.split()[-1] for line in file.read_text().splitlines()] for file in (aside, path)]
+    assert said == [["one", "two"], ["three", "four"]]
+    assert path.stat().st_mode & 0o777 == 0o600
+    kept.close()
+    kept.close()
+    assert signal.getsignal(signal.SIGUSR1) == before
+
+
+def test_a_thread_has_no_signals(tmp_path: Path) -> None:
+    logger = setup("INFO", name="svc.kept")
+    with ThreadPoolExecutor() as pool:
+        kept = pool.submit(keep_log, logger, tmp_path, "relay").result()
+    assert kept is not None
+    kept.close()

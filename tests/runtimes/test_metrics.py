@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -26,6 +28,7 @@ FOLDER = Path(__file__).parent.parent.parent / "docs" / "operating"
 BOARD = json.loads((FOLDER / "grafana.json").read_text())
 RULES = yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"][0]["rules"]
 NAME = re.compile(r"\b(?:svc|process)_[a-z_]+\b")
+PROMTOOL = which("promtool")
 UNKNOWN_ELSEWHERE = ("process_",)  # of Linux, see `metrics_text`
 
 
@@ -113,6 +116,18 @@ def test_the_rules_are_those_of_prometheus() -> None:
         assert rule["labels"]["severity"] in ("info", "warning", "critical")
         assert re.fullmatch(r"\d+[smhd]", rule.get("for", "1m"))
     assert len({rule["alert"] for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+def test_prometheus_itself_takes_the_rules_and_the_numbers() -> None:
+    assert PROMTOOL is not None
+    checked = subprocess.run([PROMTOOL, "check", "rules", FOLDER / "alerts.yaml"], capture_output=True, text=True)
+    assert (checked.returncode, f"SUCCESS: {len(RULES)} rules found" in checked.stdout) == (0, True), checked.stderr
+    for service in (Relay(RelayConfig()), Api(ApiConfig()), Dashboard(DashboardConfig(), {})):
+        text = exposition(service)
+        told = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True)
+        # It reads the older form of the text, in which the help of a counter stands under another name.
+        assert {line.partition(" ")[2] for line in (told.stdout + told.stderr).splitlines()} == {"no help text"}
 
 
 def test_the_board_is_one_of_grafana() -> None:
