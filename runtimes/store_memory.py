@@ -8,6 +8,7 @@ there is one for each idle phone, and nobody reads it but a relay that starts.
 from __future__ import annotations
 
 import json
+import weakref
 import zlib
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
@@ -86,6 +87,7 @@ class MemoryStore:
                 self._sql = SqlStore("sqlite://")
             except StoreError as error:
                 raise HostError(FailureKind.INTERNAL, str(error)) from error
+            weakref.finalize(self, self._sql.close)  # Python 3.13 warns of one that nobody closes
         return self._sql
 
 

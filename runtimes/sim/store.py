@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
@@ -48,7 +47,6 @@ class Store:
             return answer(request)
         if self._sql is None:
             self._sql = open_store("memory:")
-            weakref.finalize(self, self._sql.close)
         return self._sql.execute(request)
 
     def _load(self, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
