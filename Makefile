@@ -49,7 +49,7 @@ CORE_TESTS = $(filter-out $(OTHER_TESTS) $(addprefix tests/,runtimes __pycache__
 	$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
 
 # --- for people ---------------------------------------------------------------------------------------------------
-.PHONY: help venv up demo test coverage coverage-core coverage-runtimes uncovered test-full check fuzz simulate mutants bench conformance lock clean
+.PHONY: help venv up demo test coverage coverage-core coverage-runtimes uncovered test-full check fuzz simulate mutants bench conformance release lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-11s %s\n' "$$name" "$$text"; done
@@ -105,6 +105,9 @@ bench: $(STAMP)-bench ## run the benchmarks
 conformance: $(STAMP)-dev ## run the suites of others: Autobahn, Chromium, nghttp, ... (docs/conformance.md)
 	$(BIN)/python -m tests.conformance $(ARGS)
 
+release: $(STAMP)-release ## build what would be published, and try it on every Python that is here; nothing is uploaded
+	$(BIN)/python scripts/release.py $(ARGS)
+
 lock: ## resolve the lock files anew (needs uv; UPGRADE=--upgrade takes newer versions)
 	scripts/lock $(UV) $(UPGRADE)
 
@@ -148,6 +151,11 @@ $(STAMP)-fuzz: $(STAMP)-dev requirements/fuzz.lock
 $(STAMP)-bench: $(STAMP)-dev requirements/bench.lock
 	@echo "installing the benchmarks' rivals into $(VENV)"
 	@$(PIP) install --require-hashes -r requirements/bench.lock
+	@touch $@
+
+$(STAMP)-release: $(STAMP)-dev requirements/release.lock
+	@echo "installing what judges a release into $(VENV)"
+	@$(PIP) install --require-hashes -r requirements/release.lock
 	@touch $@
 
 # A venv made by an older default Python is made anew; one of the same version is kept.

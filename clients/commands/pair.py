@@ -73,6 +73,7 @@ CREDENTIALS = "Warning: the QR holds credentials. Whoever sees it can use this h
 @click.option("--no-relay", is_flag=True, help="Leave the relay out: a QR for the API server only.")
 @json_option
 @runtime_option
+@click.version_option(package_name="svc-relay", message="%(prog)s %(version)s")
 def main(
     *,
     ttl: str | None,

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from clients.commands import svc, svc_relay
+from clients.commands import pair, svc, svc_relay
 from clients.demo import main as demo
 from clients.gateway.__main__ import main as gateway
 from clients.phone.__main__ import main as phone
+from svc_proto.version import VERSION
 from tests.clients.commands.support import Shelf
 from tests.clients.commands.test_desktop import paired
 
@@ -61,6 +62,16 @@ def test_each_help_has_an_example() -> None:
     found = dict(pair for name, command in programs.items() for pair in every(command, name))
     assert set(found) >= set(COMMANDS) - {"svc-pair"}  # which is `svc pair`
     assert [name for name, command in found.items() if "\nExample" not in (command.epilog or "")] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "program"), [("svc", svc.main), ("svc-relay", svc_relay.main), ("svc-pair", pair.main)]
+)
+def test_each_program_says_its_version(name: str, program: click.Command, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        program.main(["--version"], prog_name=name)
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"{name} {VERSION}\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,0 +1,1 @@
+"""Programs for those who maintain this project: `make lock`, `make release`."""

@@ -1,0 +1,164 @@
+"""Make what would be published, and try it: sdist and wheel, their metadata, and the wheel in an empty environment of
+every Python that is found here. Nothing is uploaded, by any of it.
+
+usage: python scripts/release.py [--check] [PYTHON ...]
+  --check     only whether the version, the metadata and the changelog say the same
+  PYTHON      interpreters to try beside those that are found: python3.11 to python3.14 on the path, or of pyenv
+Exit codes: 0; 1 when something is wrong with the release, and when no Python was found to try it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["ReleaseError", "check_versions", "find_pythons", "main", "top_version"]
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+HEADING = re.compile(r"^## \[(?P<version>[^]]+)\](?: - (?P<date>\S+))?$", re.MULTILINE)
+ASK = ("-c", "import sys; print('%d.%d' % sys.version_info[:2])")
+WITHIN = 300.0  # s for each step
+OURS = ("PYTHON", "SVC_", "RELAY_", "API_")  # variables that steps do not see
+ANSWER_WITHIN = 20.0  # s for an interpreter to say what it is
+
+
+class ReleaseError(Exception):
+    """Something is wrong with what would be published; the text says what."""
+
+
+def main(words: Sequence[str]) -> int:
+    """See the module."""
+    try:
+        version, date = check_versions(ROOT)
+        print(f"version    {version}, as in CHANGELOG.md" + ("" if date else ", which has no date for it yet"))
+        if "--check" in words:
+            return 0
+        pythons = find_pythons([word for word in words if not word.startswith("-")])
+        with tempfile.TemporaryDirectory(prefix="svc-release-") as scratch:
+            wheel = _build(ROOT / "dist", Path(scratch))
+            tried = [_try(python, wheel, version, Path(scratch) / name) for name, python in pythons.items()]
+    except ReleaseError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for name in VERSIONS:
+        if name not in pythons:
+            print(f"{name:<10} not tried: there is no python{name} here")
+    print(f"in dist    {', '.join(sorted(path.name for path in (ROOT / 'dist').iterdir()))}; nothing was uploaded")
+    return 0 if tried and all(tried) else 1
+
+
+def check_versions(root: Path) -> tuple[str, str | None]:
+    """The one version of pyproject.toml, svc_proto/version.py and the top of CHANGELOG.md, and the date that has there.
+
+    Raises `ReleaseError` where they differ.
+    """
+    version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
+    code = re.search(r'^VERSION = "(.*)"$', (root / "svc_proto/version.py").read_text(), re.MULTILINE)
+    if code is None or code[1] != version:
+        raise ReleaseError(f"pyproject.toml says {version}, svc_proto/version.py {code[1] if code else 'nothing'}")
+    top, date = top_version((root / "CHANGELOG.md").read_text())
+    if top != version:
+        raise ReleaseError(f"pyproject.toml says {version}, and CHANGELOG.md begins with {top}")
+    return version, date
+
+
+def top_version(changelog: str) -> tuple[str, str | None]:
+    """The version that a changelog begins with, and its date: None while it is not released. Raises `ReleaseError`."""
+    found = HEADING.search(changelog)
+    if found is None:
+        raise ReleaseError("CHANGELOG.md has no heading '## [VERSION] - DATE'")
+    date = found["date"]
+    return found["version"], date if date and re.fullmatch(r"\d{4}-\d\d-\d\d", date) else None
+
+
+def find_pythons(named: Sequence[str] = (), *, path: str | None = None, pyenv: Path | None = None) -> dict[str, str]:
+    """An interpreter for each of `VERSIONS` that has one here. A candidate is run: a version manager leaves commands
+    on the path that do not start."""
+    pyenv = pyenv or Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    candidates = [
+        *named,
+        *filter(None, (shutil.which(f"python{version}", path=path) for version in VERSIONS)),
+        *(str(each) for version in VERSIONS for each in sorted(pyenv.glob(f"versions/{version}*/bin/python{version}"))),
+    ]
+    found: dict[str, str] = {}
+    for candidate in candidates:
+        version = _version_of(candidate)
+        if version in VERSIONS:
+            found.setdefault(version, candidate)
+    return {version: found[version] for version in VERSIONS if version in found}
+
+
+def _version_of(python: str) -> str:
+    try:
+        said = subprocess.run([python, *ASK], capture_output=True, text=True, timeout=ANSWER_WITHIN, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return said.stdout.strip() if said.returncode == 0 else ""
+
+
+def _build(folder: Path, scratch: Path) -> Path:
+    """Sdist and wheel. The wheel of an unpacked sdist has to hold the same, for those who build it themselves."""
+    shutil.rmtree(folder, ignore_errors=True)
+    _run("the build", sys.executable, "-m", "hatchling", "build", "--directory", str(folder))
+    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    _run("twine check", sys.executable, "-m", "twine", "check", "--strict", str(sdist), str(wheel))
+    with tarfile.open(sdist) as packed:
+        packed.extractall(scratch, filter="data")
+    (source,) = (each for each in scratch.iterdir() if each.is_dir())
+    _run("the sdist", sys.executable, "-m", "hatchling", "build", "--target", "wheel", where=source)
+    (again,) = (source / "dist").glob("*.whl")
+    if _content(again) != _content(wheel):
+        raise ReleaseError("the wheel that the sdist makes holds something else than the wheel")
+    print(f"built      {sdist.name} ({_size(sdist)}), {wheel.name} ({_size(wheel)}); twine finds no fault")
+    return wheel
+
+
+def _content(wheel: Path) -> dict[str, int]:
+    with zipfile.ZipFile(wheel) as packed:
+        return {each.filename: each.CRC for each in packed.infolist() if not each.filename.endswith("/RECORD")}
+
+
+def _size(path: Path) -> str:
+    return f"{path.stat().st_size / 1024:.0f} KiB"
+
+
+def _try(python: str, wheel: Path, version: str, home: Path) -> bool:
+    began = time.monotonic()
+    try:
+        _run("venv", python, "-m", "venv", str(home))
+        pip = [str(home / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+        _run("pip install", *pip, f"{wheel}[serve]")
+        said = _run("the smoke", str(home / "bin/python"), "-I", str(ROOT / "scripts/smoke.py"), version, where=home)
+    except ReleaseError as error:
+        print(f"{home.name:<10} FAILED: {error}")
+        return False
+    print(f"{home.name:<10} {said.strip()} ({time.monotonic() - began:.0f} s)")
+    return True
+
+
+def _run(what: str, *words: str, where: Path = ROOT) -> str:
+    env = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SVC_", "RELAY_", "API_"))
+    }
+    try:
+        done = subprocess.run(words, cwd=where, env=env, capture_output=True, text=True, timeout=WITHIN, check=False)
+    except subprocess.TimeoutExpired:
+        raise ReleaseError(f"{what} took more than {WITHIN:.0f} s") from None
+    if done.returncode:
+        raise ReleaseError(f"{what}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,88 @@
+"""What has to agree before anything is published, and which Pythons it is tried with. `make release` does the rest."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.release import ROOT, VERSIONS, ReleaseError, check_versions, find_pythons, main, top_version
+from svc_proto.version import VERSION
+
+
+def test_the_project_says_one_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check"]) == 0
+    assert capsys.readouterr().out.startswith(f"version    {VERSION}, as in CHANGELOG.md")
+
+
+def test_every_version_of_the_changelog_is_a_heading_of_its_own_newest_first() -> None:
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    versions = [top_version(f"## {heading}\n") for heading in headings]
+    numbers = [tuple(map(int, version.split("."))) for version, _ in versions]
+    assert numbers == sorted({*numbers}, reverse=True)
+    assert all(date for _, date in versions[1:])  # only the first may have none
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("# Changelog\n\n## [1.2.0] - 2026-11-22\n\n## [1.1.0] - 2026-01-01\n", ("1.2.0", "2026-11-22")),
+        ("## [1.2.0] - unreleased\n", ("1.2.0", None)),
+        ("## [1.2.0]\n", ("1.2.0", None)),
+    ],
+)
+def test_what_a_changelog_begins_with(text: str, found: tuple[str, str | None]) -> None:
+    assert top_version(text) == found
+
+
+def project(root: Path, *, project: str = "2.0.0", code: str = 'VERSION = "2.0.0"', changelog: str = "2.0.0") -> Path:
+    (root / "svc_proto").mkdir()
+    (root / "pyproject.toml").write_text(f'[project]\nversion = "{project}"\n')
+    (root / "svc_proto" / "version.py").write_text(f"{code}\n")
+    (root / "CHANGELOG.md").write_text(f"## [{changelog}] - 2026-11-22\n" if changelog else "# Changelog\n")
+    return root
+
+
+def test_what_agrees(tmp_path: Path) -> None:
+    assert check_versions(project(tmp_path)) == ("2.0.0", "2026-11-22")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"project": "2.0.1"}, "pyproject.toml says 2.0.1, svc_proto/version.py 2.0.0"),
+        ({"code": ""}, "pyproject.toml says 2.0.0, svc_proto/version.py nothing"),
+        ({"changelog": "1.9.0"}, "pyproject.toml says 2.0.0, and CHANGELOG.md begins with 1.9.0"),
+        ({"changelog": ""}, "CHANGELOG.md has no heading"),
+    ],
+)
+def test_what_does_not_agree(tmp_path: Path, wrong: dict[str, str], said: str) -> None:
+    with pytest.raises(ReleaseError, match=re.escape(said)):
+        check_versions(project(tmp_path, **wrong))
+
+
+def command(path: Path, says: str, code: int = 0) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho {says}\nexit {code}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_python_that_does_not_start_is_none(tmp_path: Path) -> None:
+    shims, pyenv = tmp_path / "shims", tmp_path / "pyenv"
+    command(shims / "python3.12", "3.12", 127)  # what a version manager leaves on the path
+    command(shims / "python3.14", "3.14")
+    kept = command(pyenv / "versions" / "3.12.1" / "bin" / "python3.12", "3.12")
+    named = command(tmp_path / "mine", "3.14")
+    old = command(tmp_path / "old", "3.10")
+    found = find_pythons([str(named), str(old), str(tmp_path / "gone")], path=str(shims), pyenv=pyenv)
+    assert found == {"3.12": str(kept), "3.14": str(named)}
+
+
+def test_this_one_is_found() -> None:
+    this = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert find_pythons([sys.executable], path="", pyenv=Path("/nowhere")) == (
+        {this: sys.executable} if this in VERSIONS else {}
+    )
