@@ -48,8 +48,12 @@ OTHER_TESTS = $(addprefix tests/,bench browser clients conformance fuzz loops se
 CORE_TESTS = $(filter-out $(OTHER_TESTS) $(addprefix tests/,runtimes __pycache__), \
 	$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
 
+# What is about the core alone, and quick: values, tables, what is read and written.
+QUICK = .venv-quick-$(VERSION)
+QUICK_TESTS = $(addprefix tests/,basics machines schema test_purity.py)
+
 # --- for people ---------------------------------------------------------------------------------------------------
-.PHONY: help venv up demo test coverage coverage-core coverage-runtimes uncovered test-full check fuzz simulate mutants bench conformance release lock clean
+.PHONY: help venv up demo test coverage coverage-core coverage-runtimes uncovered test-full quick check fuzz simulate mutants bench conformance release lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-11s %s\n' "$$name" "$$text"; done
@@ -83,6 +87,9 @@ uncovered: $(STAMP)-dev ## the tests that no gate is about: what `make coverage`
 test-full: $(STAMP)-dev ## every story on every loop, long storms and long hunts
 	FORKSERVER=0 $(BIN)/python -m pytest -q $(PARALLEL) --full $(ARGS)
 	$(BIN)/python -m fuzz.run --seeds $(SEEDS) --first 1000
+
+quick: $(QUICK)/.installed ## part of the core's tests, in an environment of their own: for another Python (PYTHON=python3.13)
+	$(QUICK)/bin/python -m pytest -q $(PARALLEL) $(QUICK_TESTS)
 
 check: $(STAMP)-dev ## lint, formatting, types, layers
 	$(BIN)/python -m ruff check .
@@ -156,6 +163,12 @@ $(STAMP)-bench: $(STAMP)-dev requirements/bench.lock
 $(STAMP)-release: $(STAMP)-dev requirements/release.lock
 	@echo "installing what judges a release into $(VENV)"
 	@$(PIP) install --require-hashes -r requirements/release.lock
+	@touch $@
+
+$(QUICK)/.installed: requirements/quick.lock
+	@echo "installing what the core's tests need into $(QUICK)"
+	@$(PYTHON) -m venv --clear $(QUICK)
+	@$(QUICK)/bin/python -m pip --quiet --quiet --disable-pip-version-check --no-input install --no-compile --require-hashes -r requirements/quick.lock
 	@touch $@
 
 # A venv made by an older default Python is made anew; one of the same version is kept.
