@@ -229,7 +229,16 @@ def schema_of(engine: Engine) -> tuple[int, int]:
 
 
 def _load_sessions(hand: Hand, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
-    return tuple({**json.loads(record), "token_hash": token_hash} for token_hash, record in hand.rows(_ALL_SESSIONS))
+    return tuple({**_members(record), "token_hash": token_hash} for token_hash, record in hand.rows(_ALL_SESSIONS))
+
+
+def _members(record: str | bytes) -> dict[str, object]:
+    """None, if it cannot be read: one row that does not fit keeps no other phone out, and stays where it is."""
+    try:
+        value = json.loads(record)
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {}
 
 
 def _save_session(hand: Hand, request: SaveSession) -> None:

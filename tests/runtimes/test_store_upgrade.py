@@ -58,6 +58,22 @@ def test_what_does_not_fit_changes_nothing(tmp_path: Path, version: int, change:
     assert _dump(path) == before
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("record", ["x'ff'", "'{'", "'[1]'", "'{}'"])
+def test_a_row_that_does_not_fit_is_shown_without_members_and_stays(tmp_path: Path, version: int, record: str) -> None:
+    """The relay leaves such a session out, and says so; the others are there."""
+    path = unpacked(version, tmp_path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"INSERT INTO paired_sessions VALUES ('odd', {record}, '2026')")
+    with closing(open_store(path)) as store:
+        assert ask(store, LoadSessions()) == ({**RECORD, "token_hash": "a"}, {"token_hash": "odd"})
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(f"SELECT record IS {record} FROM paired_sessions ORDER BY 1").fetchall() == [
+            (0,),
+            (1,),
+        ]
+
+
 def test_what_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match=r"cannot open the store .*not a database"):
