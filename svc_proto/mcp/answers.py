@@ -19,8 +19,8 @@ from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
-from svc_proto.mcp.messages import NOT_FOUND
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
+from svc_proto.schema.mcp_messages import NOT_FOUND
 from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:

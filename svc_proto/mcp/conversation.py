@@ -24,18 +24,6 @@ from svc_proto.facts import OperationId
 from svc_proto.machines.table import Table
 from svc_proto.machines.table import step as follow
 from svc_proto.mcp.answers import Asking, InputRequired, Result
-from svc_proto.mcp.messages import (
-    INTERNAL,
-    TOO_MANY,
-    UNSUPPORTED_VERSION,
-    Message,
-    RequestId,
-    RpcNotification,
-    RpcRequest,
-    RpcResponse,
-    parse,
-    request_id,
-)
 from svc_proto.mcp.updates import Subscriptions
 from svc_proto.schema.json_rpc import (
     INVALID_PARAMS,
@@ -47,6 +35,19 @@ from svc_proto.schema.json_rpc import (
     write_request,
     write_result,
 )
+from svc_proto.schema.mcp_messages import (
+    HANDSHAKES,
+    INTERNAL,
+    TOO_MANY,
+    UNSUPPORTED_VERSION,
+    Message,
+    RequestId,
+    RpcNotification,
+    RpcRequest,
+    RpcResponse,
+    parse,
+    request_id,
+)
 from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HANDSHAKES", "LIFE", "META", "MODERN", "Conversation", "Said", "State", "Trigger", "unsupported"]
 
-HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN: Final = "2026-07-28"
 ELICITS = HANDSHAKES[2:]  # those in which a server may ask
 SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, empty_response
-from svc_proto.mcp import messages
 from svc_proto.mcp.answers import Answers, Offer
 from svc_proto.mcp.http_rules import EVENT_STREAM, JSON, SESSION_ID, STATUSES, accept, is_stateless, with_handshake
 from svc_proto.mcp.http_sessions import HttpSessions, Talk
-from svc_proto.mcp.messages import parse
+from svc_proto.schema import mcp_messages
 from svc_proto.schema.json_rpc import INVALID_REQUEST, RpcError, write_error
+from svc_proto.schema.mcp_messages import parse
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class McpServer:
         asked = None  # what has to be answered
         try:
             message = parse(request.body)
-            asked = message if isinstance(message, messages.RpcRequest) else None
+            asked = message if isinstance(message, mcp_messages.RpcRequest) else None
             stateless = is_stateless(headers, message)
         except RpcError as error:
             return _failed(error, None if asked is None else asked.identity)
@@ -124,7 +124,7 @@ class McpServer:
             del self._answers[next(iter(self._answers))]
         return answers
 
-    def _open(self, request: Request, message: messages.RpcRequest) -> Response:
+    def _open(self, request: Request, message: mcp_messages.RpcRequest) -> Response:
         session = self.sessions.open(request.holder, self._answers_for(request))
         log = session.ask(message)
         if log.code:
@@ -165,7 +165,7 @@ def _whole(talk: Talk, log: ReplayLog) -> Response | None:
     return _json(talk.status(log), text)
 
 
-def _failed(error: RpcError, identity: messages.RequestId | None = None) -> Response:
+def _failed(error: RpcError, identity: mcp_messages.RequestId | None = None) -> Response:
     return _json(STATUSES[error.code], write_error(error, identity))
 
 

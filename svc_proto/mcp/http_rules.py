@@ -11,8 +11,8 @@ from typing import Final
 
 from svc_proto.basics.errors import Refused
 from svc_proto.mcp.conversation import HANDSHAKES, META, MODERN, unsupported
-from svc_proto.mcp.messages import HEADER_MISMATCH, UNSUPPORTED_VERSION, Message, RpcRequest, RpcResponse
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError
+from svc_proto.schema.mcp_messages import HEADER_MISMATCH, UNSUPPORTED_VERSION, Message, RpcRequest, RpcResponse
 from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
 

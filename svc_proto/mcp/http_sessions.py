@@ -15,7 +15,7 @@ from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.mcp.conversation import Conversation, Said
 from svc_proto.mcp.http_rules import STATUSES
 from svc_proto.mcp.http_stream import Notices, ReplayLog
-from svc_proto.mcp.messages import RequestId, RpcRequest
+from svc_proto.schema.mcp_messages import RequestId, RpcRequest
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

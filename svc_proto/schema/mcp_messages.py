@@ -1,11 +1,11 @@
-"""JSON-RPC 2.0 as the Model Context Protocol speaks it: one message, read strictly.
+"""JSON-RPC 2.0 as the Model Context Protocol speaks it: one message, read strictly, by a server or by a client.
 
 Batches are refused: they were in one version of the protocol only (2025-03-26), and no client sent them.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import frozen
 
@@ -13,6 +13,7 @@ from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError,
 from svc_proto.schema.members import Members
 
 __all__ = [
+    "HANDSHAKES",
     "HEADER_MISMATCH",
     "INTERNAL",
     "NOT_FOUND",
@@ -27,6 +28,7 @@ __all__ = [
     "request_id",
 ]
 
+HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # versions that begin with one
 INTERNAL = -32603
 TOO_MANY = -32000  # ours
 NOT_FOUND = -32002  # of a resource, until 2025-11-25; INVALID_PARAMS since
@@ -55,10 +57,11 @@ class RpcNotification:
 
 @frozen
 class RpcResponse:
-    """What a request of ours has led to; an error has no members."""
+    """What a request of ours has led to; where that is an `error`, there are no members."""
 
     identity: RequestId
     result: Members
+    error: str | None = None  # what is said of it
 
 
 Message: TypeAlias = RpcRequest | RpcNotification | RpcResponse
@@ -74,7 +77,8 @@ def parse(data: bytes) -> Message:
     if "id" in members and identity is None:
         raise RpcError(INVALID_REQUEST, "id must be a string or a whole number")
     if "method" not in members and identity is not None and ("result" in members or "error" in members):
-        return RpcResponse(identity, members.inner("result"))
+        error = members.inner("error").text("message") if "error" in members else None
+        return RpcResponse(identity, Members() if error is not None else members.inner("result"), error)
     if not isinstance(method, str):
         raise RpcError(INVALID_REQUEST, "method must be a string", identity=identity)
     if not isinstance(params, dict):

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc_proto.schema.mcp_messages import RpcResponse, parse
+from svc_proto.schema.members import Members
 from tests.mcp.desk import Desk, Shop
 
 
@@ -28,7 +30,8 @@ from tests.mcp.desk import Desk, Shop
         (b'{"jsonrpc":"2.0","result":{}}', -32600, None),
     ],
 )
-def test_what_is_no_message(desk: Desk, line: bytes, code: int, identity: object) -> None:
+def test_what_is_no_message(line: bytes, code: int, identity: object) -> None:
+    desk = Desk(Shop().offer())
     (answer,) = desk.bytes(line + b"\n")
     assert (answer["error"]["code"], answer["id"]) == (code, identity)
     assert desk.ask("ping") == {}
@@ -56,3 +59,17 @@ def test_no_message_is_a_bug(value: Any) -> None:
             with_method = {"method": method, "id": 1, **members} if isinstance(members, dict) else members
             for answer in desk.bytes(json.dumps(with_method).encode() + b"\n"):
                 assert answer.get("error", {}).get("code") != -32603
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result", "error"),
+    [
+        (b'"result":{"a":1}', {"a": 1}, None),
+        (b'"result":7', {}, None),
+        (b'"error":{"code":-32000,"message":"no"}', {}, "no"),
+        (b'"result":{"a":1},"error":{"code":-32000}', {}, ""),
+        (b'"error":"no"', {}, ""),
+    ],
+)
+def test_an_answer(outcome: bytes, result: dict[str, object], error: str | None) -> None:
+    assert parse(b'{"jsonrpc":"2.0","id":7,%s}' % outcome) == RpcResponse(7, Members(result), error)
