@@ -61,13 +61,14 @@ class Child(Channel):
     `credit.unsent`, and no timer watches.
     """
 
-    __slots__ = ("_handler", "_kill", "pid")
+    __slots__ = ("_handler", "_kill", "errors", "pid")
 
     def __init__(self, engine: Engine, ch: ChannelId, handler: ChildHandler | None, limits: Limits) -> None:
         super().__init__(engine, ch, limits)
         self._handler = handler
         self._kill = engine.timers.timer(self.kill)
         self.pid = 0
+        self.errors: Channel | None = None  # its error output, where somebody listens to that
 
     # --- for its owner ---
 
@@ -165,7 +166,8 @@ def spawn_child(
     child.pid = spawned.pid
     engine.attach(child)
     if error_channel is not None:
-        engine.attach(_ErrorOutput(engine, error_channel, errors, limits))
+        child.errors = _ErrorOutput(engine, error_channel, errors, limits)
+        engine.attach(child.errors)
     return child
 
 

@@ -21,13 +21,14 @@ from svc_proto.engine.client_channel import ClientChannel, Into
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import ResponseHead
-from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
+from svc_proto.wire.sse import MAX_LINE, EventStreamDecoder, ServerSentEvent
 
 __all__ = ["MAX_UNREAD", "SILENCE", "BodyReader", "EventReader", "PacedReader", "events", "pieces"]
 
 SILENCE = 300.0  # s without a byte, comments included, after which an event stream counts as dead
 MAX_UNREAD = 64 * 1024  # bytes or characters from which on the connection is not read
 OVERHEAD = 64  # characters that an event counts for besides its data, so that empty ones are bounded too
+EVENT_STREAM = b"text/event-stream"
 PieceT = TypeVar("PieceT")
 
 
@@ -36,9 +37,11 @@ def pieces() -> Into[BodyReader]:
     return _Read(BodyReader, ())
 
 
-def events() -> Into[EventReader]:
-    """Want the events of an event stream, which only a success (200) can be."""
-    return _Read(EventReader, ((b"accept", b"text/event-stream"),))
+def events(*, accept: bytes = EVENT_STREAM, longest: int = MAX_LINE) -> Into[EventReader]:
+    """Want the events of an event stream, which only a success (200) can be; none has more than `longest` characters
+    in a line. With other types in `accept` an answer may be of those, and comes whole.
+    """
+    return _Read(EventReader, ((b"accept", accept),), longest=longest)
 
 
 class PacedReader(ABC, Generic[PieceT]):
@@ -151,9 +154,9 @@ class EventReader(PacedReader[ServerSentEvent]):
 
     __slots__ = ("_decoder",)
 
-    def __init__(self, channel: ClientChannel, head: ResponseHead) -> None:
+    def __init__(self, channel: ClientChannel, head: ResponseHead, *, longest: int = MAX_LINE) -> None:
         super().__init__(channel, head)
-        self._decoder = EventStreamDecoder()
+        self._decoder = EventStreamDecoder(max_line=longest)
 
     @staticmethod
     def wants(head: ResponseHead) -> bool:
@@ -179,11 +182,12 @@ ReaderT_co = TypeVar("ReaderT_co", bound="PacedReader[Any]", covariant=True)
 class _Read(Into[ReaderT_co]):
     """An answer that a kind of reader wants."""
 
-    def __init__(self, kind: type[ReaderT_co], accept: tuple[tuple[bytes, bytes], ...]) -> None:
+    def __init__(self, kind: type[ReaderT_co], accept: tuple[tuple[bytes, bytes], ...], **options: int) -> None:
         super().__init__()
         self._kind = kind
+        self._options = options
         self.accept = accept
 
     def reader(self, channel: ClientChannel, head: ResponseHead) -> ReaderT_co | None:
         """See `Into`."""
-        return self._kind(channel, head) if self._kind.wants(head) else None
+        return self._kind(channel, head, **self._options) if self._kind.wants(head) else None

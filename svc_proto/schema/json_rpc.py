@@ -36,7 +36,7 @@ class RpcError(Exception):
         self.identity = identity
 
 
-def read_object(text: bytes) -> Members:
+def read_object(text: bytes | str) -> Members:
     """The members of one message. Raises `RpcError`; batches are refused."""
     try:
         return Members.load(text)

@@ -67,7 +67,7 @@ class RpcResponse:
 Message: TypeAlias = RpcRequest | RpcNotification | RpcResponse
 
 
-def parse(data: bytes) -> Message:
+def parse(data: bytes | str) -> Message:
     """Read one message. Raises `RpcError`."""
     members = read_object(data)
     identity = request_id(members.get("id"))

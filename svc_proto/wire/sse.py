@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 
-__all__ = ["EventStreamDecoder", "ServerSentEvent", "encode_comment", "encode_event"]
+__all__ = ["MAX_LINE", "EventStreamDecoder", "ServerSentEvent", "encode_comment", "encode_event"]
 
 MAX_LINE = 1024 * 1024  # characters of one line: RemoteProtocolError
 MAX_EVENT = 8 * 1024 * 1024  # characters of the data of one event: RemoteProtocolError

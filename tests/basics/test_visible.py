@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.visible import is_visible, plain
+from svc_proto.basics.visible import is_visible, plain, readable
 
 
 def test_the_letters_of_a_token() -> None:
@@ -23,8 +23,13 @@ def test_each_letter_counts(text: str, visible: bool) -> None:
         ("a\u202eb\u200bc\x9bd", "a b c d"),
         ("a\u061cb\u2069c\u2060d\u206ae", "a b c d e"),
         ("x" * 300, "x" * 200),
+        ("a\U000e0041b\U000e007fc", "a b c"),
         ("h\u00e9 \U0001f600", "h\u00e9 \U0001f600"),
     ],
 )
 def test_plain(text: str, shown: str) -> None:
     assert plain(text) == shown
+
+
+def test_readable_keeps_lines() -> None:
+    assert readable(" a\r\nb\tc\x1b[2J\u202e \U000e0041\n\nd" + "x" * 300) == " a\nb    c [2J   \n\nd" + "x" * 300

@@ -1,0 +1,271 @@
+"""A server of the Model Context Protocol, as those have it who use its tools: the lifecycle, and what it was asked.
+
+| state   | trigger | next    |                                                               |
+|---------|---------|---------|---------------------------------------------------------------|
+| NEW     | OPEN    | OPENING | `initialize` is said, once there is something to say it over   |
+| OPENING | AGREE   | OPEN    | it has named a version that we speak, and knows that we agree |
+| OPENING | END     | OVER    |                                                               |
+| OPEN    | END     | OVER    | it was lost, or is not wanted any more                        |
+
+Nothing that a server says is believed: an answer is that of the request whose number it has, and any other is left out.
+A server may ask for nothing but `ping`: we offer no roots, no sampling and no elicitation. What a request costs is
+bounded in time, in size by what carries it, and lists in pages and rows. A server that tells of progress has its time
+anew with each word, and ten times its time in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum, auto
+from typing import TYPE_CHECKING, Protocol
+
+from attrs import define
+
+from svc_proto.basics.quoting import quoted
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.facts import OperationId
+from svc_proto.machines.table import Table, step
+from svc_proto.schema.json_rpc import METHOD_NOT_FOUND, RpcError, write_error, write_note, write_request, write_result
+from svc_proto.schema.mcp_messages import HANDSHAKES, RequestId, RpcNotification, RpcRequest, RpcResponse, parse
+from svc_proto.schema.members import Members
+from svc_proto.version import VERSION
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["LIFE", "MAX_MESSAGE", "Carrier", "McpClient", "McpFailed", "State", "Trigger"]
+
+MAX_MESSAGE = 8 * 1024 * 1024  # bytes of one message of a server: more ends the connection
+MAX_ASKED = 64  # requests of ours that wait for an answer
+MAX_PAGES = 32  # of a list
+MAX_ROWS = 1_024  # of a list
+LONGEST = 10  # times the time of a request, for a server that tells of progress
+CLIENT = {"name": "svc-agent", "version": VERSION}
+
+
+class McpFailed(Exception):  # noqa: N818 - what is wrong is not ours
+    """Nothing came of it. The text is for people and models, in one line, and holds no secret.
+
+    `unheard`: the server has not taken the request, so it may be made again.
+    """
+
+    def __init__(self, text: str, *, unheard: bool = False) -> None:
+        super().__init__(text)
+        self.unheard = unheard
+
+
+class Carrier(Protocol):
+    """What messages go over. It tells a client what was `heard`, which request has `failed`, and that all is `over`."""
+
+    def open(self) -> Flow[None]:
+        """Get ready to carry. Raises `McpFailed`."""
+        ...
+
+    def agree(self, version: str, text: bytes) -> Flow[None]:
+        """Have the server know that we speak this version: `text` is heard before anything else. Raises `McpFailed`."""
+        ...
+
+    def send(self, text: bytes, identity: RequestId | None) -> None:
+        """Carry a message; `identity` is that of a request of ours."""
+        ...
+
+    def forget(self, identity: RequestId) -> None:
+        """Nobody waits for the answer to this request any more: it came, or it need not come."""
+        ...
+
+    def close(self) -> None:
+        """Say goodbye, and carry nothing more."""
+        ...
+
+
+class State(IntEnum):
+    """Of one connection."""
+
+    NEW = auto()
+    OPENING = auto()
+    OPEN = auto()
+    OVER = auto()
+
+
+class Trigger(IntEnum):
+    """What moves it."""
+
+    OPEN = auto()
+    AGREE = auto()
+    END = auto()
+
+
+LIFE: Table[State, Trigger] = {
+    (State.NEW, Trigger.OPEN): State.OPENING,
+    (State.OPENING, Trigger.AGREE): State.OPEN,
+    (State.OPENING, Trigger.END): State.OVER,
+    (State.OPEN, Trigger.END): State.OVER,
+}
+
+
+@define(eq=False)
+class _Asked:
+    """A request that waits for its answer."""
+
+    ticket: OperationId
+    within: float  # s, anew with each word of progress
+    until: float  # monotonic seconds
+    latest: float  # the same, whatever is told
+    answer: RpcResponse | McpFailed | None = None
+
+
+class McpClient:
+    """One connection to one server: `open` it, `ask`, and `close` it. `on_over` hears why it ended by itself."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        carry: Callable[[McpClient], Carrier],
+        *,
+        on_over: Callable[[McpFailed], None] = lambda why: None,
+        on_changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._engine = engine
+        self._carrier = carry(self)
+        self._on_over = on_over
+        self._on_changed = on_changed
+        self._asked: dict[RequestId, _Asked] = {}
+        self._count = 0
+        self._why = McpFailed("it is not connected", unheard=True)
+        self.state = State.NEW
+        self.offers = Members()  # its capabilities
+        self.title = ""  # what it calls itself
+        self.ignored = 0  # messages that answer nothing, or are none
+
+    # --- for whoever uses its tools -------------------------------------------------------------------------------
+
+    def open(self, within: float) -> Flow[None]:
+        """Connect, and agree on a version. Raises `McpFailed`."""
+        self._step(Trigger.OPEN)
+        try:
+            yield from self._carrier.open()
+            about = {"protocolVersion": HANDSHAKES[-1], "capabilities": {}, "clientInfo": CLIENT}
+            answer = yield from self.ask("initialize", about, within=within)
+            version = answer.text("protocolVersion")
+            if version not in HANDSHAKES:
+                raise McpFailed(f"it speaks version {quoted(version)!r} of the protocol, which is not spoken here")
+            yield from self._carrier.agree(version, write_note("notifications/initialized", {}))
+        except McpFailed:
+            self.close()
+            raise
+        self.offers, self.title = answer.inner("capabilities"), quoted(answer.inner("serverInfo").text("title", "name"))
+        if self.state is State.OVER:
+            raise self._why
+        self._step(Trigger.AGREE)
+
+    def ask(self, method: str, params: Mapping[str, object], *, within: float) -> Flow[Members]:
+        """Make a request; its result. Raises `McpFailed`: what it refuses, no answer in time, or a lost connection."""
+        engine = self._engine
+        if self.state not in (State.OPENING, State.OPEN):
+            raise self._why
+        if len(self._asked) >= MAX_ASKED:
+            raise McpFailed(f"{MAX_ASKED} requests wait for its answer already", unheard=True)
+        self._count += 1
+        identity, now = self._count, engine.now.mono
+        asked = self._asked[identity] = _Asked(engine.new_op(), within, now + within, now + within * LONGEST)
+        patient = method != "initialize"  # which tells of no progress, and may not be cancelled
+        told = {**params, "_meta": {"progressToken": identity}} if patient else params
+        self._carrier.send(write_request(identity, method, told), identity)
+        try:
+            while asked.answer is None and engine.now.mono < asked.until:
+                yield from wait(asked.ticket, asked.until)
+        finally:
+            del self._asked[identity]
+            self._carrier.forget(identity)
+            if asked.answer is None and patient and self.state is State.OPEN:
+                note = {"requestId": identity, "reason": "nobody waits for it any more"}
+                self._carrier.send(write_note("notifications/cancelled", note), None)
+        answer = asked.answer
+        if answer is None:
+            raise McpFailed(f"there was no answer in {engine.now.mono - now:g} s")
+        if isinstance(answer, McpFailed):
+            raise answer
+        if answer.error is not None:
+            raise McpFailed(f"it refuses: {quoted(answer.error) or 'no reason given'}")
+        return answer.result
+
+    def rows(self, method: str, name: str, *, within: float) -> Flow[list[Members]]:
+        """A list with all of its pages, `MAX_ROWS` at the most. Raises `McpFailed`."""
+        found: list[Members] = []
+        cursor: object = None
+        for _ in range(MAX_PAGES):
+            page = yield from self.ask(method, {} if cursor is None else {"cursor": cursor}, within=within)
+            found += page.rows(name)
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or len(found) >= MAX_ROWS:
+                break
+        return found[:MAX_ROWS]
+
+    def close(self) -> None:
+        """It is not wanted any more. Harmless when it is over."""
+        self._end(McpFailed("it is not connected", unheard=True))
+
+    # --- for the carrier ------------------------------------------------------------------------------------------
+
+    def heard(self, data: bytes | str) -> None:
+        """The server has said something."""
+        if self.state is State.OVER:
+            return
+        try:
+            message = parse(data)
+        except RpcError:
+            self.ignored += 1
+            return
+        match message:
+            case RpcResponse(identity=identity):
+                asked = self._asked.get(identity)
+                if asked is None:
+                    self.ignored += 1
+                    return
+                self._answer(asked, message)
+            case RpcRequest(identity=identity, method="ping"):
+                self._carrier.send(write_result(identity, {}), None)
+            case RpcRequest(identity=identity):
+                refused = RpcError(METHOD_NOT_FOUND, "nothing can be asked of this client")
+                self._carrier.send(write_error(refused, identity), None)
+            case RpcNotification(method="notifications/tools/list_changed"):
+                self._on_changed()
+            case RpcNotification(method="notifications/progress", params=params):
+                self._progress(params.get("progressToken"))
+            case _:
+                self.ignored += 1
+
+    def failed(self, identity: RequestId, why: McpFailed) -> None:
+        """There will be no answer to this request."""
+        asked = self._asked.get(identity)
+        if asked is not None:
+            self._answer(asked, why)
+
+    def over(self, why: McpFailed) -> None:
+        """The connection has ended by itself. Harmless when it was over."""
+        if self.state in (State.OPENING, State.OPEN):
+            self._end(why)
+            self._on_over(why)
+
+    # --- helpers --------------------------------------------------------------------------------------------------
+
+    def _progress(self, token: object) -> None:
+        asked = self._asked.get(token) if isinstance(token, int) else None
+        if asked is not None:
+            asked.until = min(self._engine.now.mono + asked.within, asked.latest)
+
+    def _answer(self, asked: _Asked, answer: RpcResponse | McpFailed) -> None:
+        if asked.answer is None:
+            asked.answer = answer
+            self._engine.resume(asked.ticket, None)
+
+    def _end(self, why: McpFailed) -> None:
+        if self.state in (State.OPENING, State.OPEN):
+            self._step(Trigger.END)
+            self._why = why
+            for asked in list(self._asked.values()):
+                self._answer(asked, why)
+            self._carrier.close()
+
+    def _step(self, trigger: Trigger) -> None:
+        self.state = step(LIFE, self.state, trigger)

@@ -1,0 +1,43 @@
+"""How much a server of MCP may say in a second: whoever says more is read again when the second is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Quota"]
+
+MAX_MESSAGES = 500  # of a server in one second
+MAX_BYTES = 16 * 1024 * 1024  # the same
+SECOND = 1.0  # s
+
+
+class Quota:
+    """Counts, and calls `hold` with whether to stop reading. `close` when nothing is read any more."""
+
+    __slots__ = ("_bytes", "_ends", "_engine", "_hold", "_messages", "_timer")
+
+    def __init__(self, engine: Engine, hold: Callable[[bool], None]) -> None:
+        self._engine = engine
+        self._hold = hold
+        self._ends = 0.0  # monotonic seconds
+        self._messages = self._bytes = 0
+        self._timer = engine.timers.timer(lambda: self._hold(False))
+
+    def count(self, messages: int, size: int) -> None:
+        """So much was said."""
+        now = self._engine.now.mono
+        if now >= self._ends:
+            self._ends, self._messages, self._bytes = now + SECOND, 0, 0
+        self._messages += messages
+        self._bytes += size
+        if self._timer.when is None and (self._messages > MAX_MESSAGES or self._bytes > MAX_BYTES):
+            self._hold(True)
+            self._timer.set(self._ends)
+
+    def close(self) -> None:
+        """Nothing is read any more."""
+        self._timer.retire()
