@@ -40,7 +40,7 @@ def pattern_of(tool: Tool, given: Arguments) -> str:
     """What "session" and "always" would allow from now on."""
     about = {name: given[name] for name in tool.asks_by if name in given}
     if not about:
-        return tool.name
+        return f"{tool.name} #{tool.edition}" if tool.edition else tool.name
     words = strict_json.dumps(about) if len(tool.asks_by) > 1 else str(next(iter(about.values())))
     pattern = f"{tool.name} {words}"
     if len(pattern) > MAX_PATTERN:

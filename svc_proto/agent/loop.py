@@ -13,7 +13,7 @@ from svc_proto.agent.contract import ModelAnswered, ModelAsked, ModelRoute, Outc
 from svc_proto.agent.deltas import Assembly, Fragment
 from svc_proto.agent.memory import TARGETS, Memory
 from svc_proto.agent.offer import Offer
-from svc_proto.agent.prompt import NO_PHONE, PHONE, TOOLS, notes_part, skills_part, system_prompt
+from svc_proto.agent.prompt import MCP, NO_PHONE, PHONE, TOOLS, notes_part, skills_part, system_prompt
 from svc_proto.agent.skills import Skills
 from svc_proto.agent.toolbox import Toolbox, WantedCall, call_preview
 from svc_proto.agent.upstream import Problem, UpstreamLimits, ask_model
@@ -55,7 +55,8 @@ class ModelAgent:
         choice = self._toolbox.choice
         offer = Offer(tools, few=choice.wants_few(route.context))
         missing = NO_PHONE if choice.wants("phone") else ""
-        system = yield from self._system(turn, PHONE if "phone" in tools else missing)
+        others = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
+        system = yield from self._system(turn, PHONE if "phone" in tools else missing, others)
         request, rows = _request(turn, system, offer.rows)
         ids = _ids_in(turn)
         spoken, carried = False, 0
@@ -103,7 +104,7 @@ class ModelAgent:
         yield from host.keep_calls(answer.text, answer.reasoning, calls)
         return Outcome(finish="tool_calls", calls=calls)
 
-    def _system(self, turn: Turn, phone: str) -> Flow[str]:
+    def _system(self, turn: Turn, *about: str) -> Flow[str]:
         notes: dict[str, tuple[str, ...]] = {}
         for target in TARGETS:
             entries = yield from self._memory.entries(target)
@@ -111,7 +112,7 @@ class ModelAgent:
                 notes[target] = entries
         skills = yield from self._skills.list()
         rows = [(skill.name, skill.description) for skill in skills]
-        return system_prompt(turn.system, phone, TOOLS, notes_part(notes), skills_part(rows))
+        return system_prompt(turn.system, *about, TOOLS, notes_part(notes), skills_part(rows))
 
     def _calls(self, fragments: list[Fragment], ids: dict[str, None]) -> tuple[WantedCall, ...]:
         """The calls of an answer, each with an id that no other of the conversation has: clients match by it."""

@@ -19,7 +19,7 @@ from svc_proto.engine.flow import Flow
 __all__ = ["MORE", "SMALL_CONTEXT", "TOOLSETS", "Offer", "ToolChoice", "more_tools"]
 
 SMALL_CONTEXT = 16_384  # tokens; below it a model is told of a few tools
-TOOLSETS = ("phone", "memory", "skills")
+TOOLSETS = ("phone", "memory", "skills", "mcp")
 MORE = "more_tools"
 GROUPS = {  # by name: what its tools are for
     "look": "search the screen, one node in detail, what changed, the app in front, events",
@@ -27,6 +27,7 @@ GROUPS = {  # by name: what its tools are for
     "send": "clipboard, playback, sharing, intents, broadcasts",
     "people": "contacts, calls, text messages, location",
     "skills": "instructions for special tasks",
+    "mcp": "servers that the user has connected",
 }
 
 
@@ -38,8 +39,8 @@ class ToolChoice:
     only: tuple[str, ...] | None = None
 
     def wants(self, toolset: str) -> bool:
-        """Whether the operator wants a toolset."""
-        return self.only is None or toolset in self.only
+        """Whether the operator wants a toolset; `mcp-…` is that of one MCP server."""
+        return self.only is None or toolset.partition("-")[0] in self.only
 
     def wants_few(self, context: int | None) -> bool:
         """Whether a model with a context of so many tokens, if it is known, is told of a few tools."""
@@ -75,9 +76,10 @@ def more_tools(toolsets: tuple[Toolset, ...]) -> Toolset:
 
     def run(arguments: Arguments) -> Flow[str]:
         yield from ()
-        return f"until this answer is done you have: {', '.join(names[str(arguments['group'])])}"
+        group = str(arguments["group"])
+        return f"until this answer is done you have: {', '.join(names.get(group, (GROUPS[group],)))}"
 
-    name, description, parameters = _more(names)
+    name, description, parameters = _more(GROUPS)
     tool = Tool(name=name, description=description, parameters=parameters, run=run, reads=False)
     return Toolset(name="more", label="More", description="Brings groups of tools", tools=(tool,), offered=False)
 

@@ -9,10 +9,12 @@ see them come; tests set 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
+from svc_proto.agent import mcp_command
 from svc_proto.agent.approvals import Approvals
 from svc_proto.agent.builtin import BuiltinAgent
 from svc_proto.agent.contract import Agent, Outcome, Turn, TurnHost
@@ -31,6 +33,7 @@ from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow
 
 if TYPE_CHECKING:
+    from svc_proto.agent.mcp_servers import McpServers
     from svc_proto.engine.core import Engine
 
 __all__ = ["AgentConfig", "AgentParts", "build_agent"]
@@ -49,14 +52,30 @@ class AgentConfig:
     limits: UpstreamLimits = PATIENT
 
 
-@frozen
+@define(eq=False)
 class AgentParts:
-    """The agent, and what the management routes show of it."""
+    """The agent, and what the management routes show of it. MCP servers are loaded once there are some."""
 
-    agent: Agent
+    agent: Agent = field(init=False)
     toolbox: Toolbox
     memory: Memory
     skills: Skills
+    _engine: Engine
+    servers: McpServers | None = field(default=None, init=False)
+
+    def use_servers(self, found: Mapping[str, object]) -> None:
+        """These are the MCP servers from now on (`mcp_servers` of the configuration)."""
+        if self.servers is None and found:
+            from svc_proto.agent.mcp_servers import McpServers  # noqa: PLC0415, RUF100 - most have none
+
+            self.servers = self.toolbox.more = McpServers(self._engine)
+        if self.servers is not None:
+            self.servers.configure(found)
+
+    def stop(self) -> None:
+        """The process ends."""
+        if self.servers is not None:
+            self.servers.stop()
 
 
 def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
@@ -69,13 +88,16 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     builtin = BuiltinAgent(engine, toolbox, memory, pace=config.pace)
     model = ModelAgent(engine, toolbox, memory, skills, config.limits)
     pairing = PairCommand(engine, config.relay_url, config.brand)
-    return AgentParts(_Either(model, builtin, pairing), toolbox, memory, skills)
+    parts = AgentParts(toolbox, memory, skills, engine)
+    parts.agent = _Either(model, builtin, pairing, parts)
+    return parts
 
 
 class _Either:
-    """The model's agent where there is a model, else the built-in one; one command goes past both."""
+    """The model's agent where there is a model, else the built-in one; two commands go past both."""
 
-    def __init__(self, model: ModelAgent, builtin: BuiltinAgent, pairing: PairCommand) -> None:
+    def __init__(self, model: ModelAgent, builtin: BuiltinAgent, pairing: PairCommand, parts: AgentParts) -> None:
+        self._parts = parts
         self._pairing = pairing
         self._model = model
         self._builtin = builtin
@@ -84,4 +106,6 @@ class _Either:
         """Answer one turn."""
         if self._pairing.is_meant(turn):
             return self._pairing.run(turn, host)
+        if mcp_command.is_meant(turn):
+            return mcp_command.run(self._parts.servers, turn, host)
         return self._builtin.run(turn, host) if turn.model is None else self._model.run(turn, host)

@@ -9,7 +9,7 @@ what is done to a phone is done in the order in which the model said it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import frozen
 
@@ -35,7 +35,7 @@ from svc_proto.engine.waits import OneAtATime, gather
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["DENIED", "MAX_OUTPUT", "NOBODY", "Toolbox", "WantedCall", "call_preview", "preview_of"]
+__all__ = ["DENIED", "MAX_OUTPUT", "NOBODY", "MoreTools", "Toolbox", "WantedCall", "call_preview", "preview_of"]
 
 ALL = ToolChoice()
 MAX_OUTPUT = 64 * 1024  # characters that the model gets of one result
@@ -56,8 +56,26 @@ class WantedCall:
     problem: str | None = None
 
 
+class MoreTools(Protocol):
+    """Tools that come and go: those of MCP servers."""
+
+    def ready(self) -> Flow[None]:
+        """Wait until it is known which there are, for a while."""
+        ...
+
+    def tool(self, name: str) -> Tool | None:
+        """One by its name."""
+        ...
+
+    def toolsets(self) -> tuple[Toolset, ...]:
+        """Those that are there."""
+        ...
+
+
 class Toolbox:
-    """The tools of an agent."""
+    """The tools of an agent. `more` come besides."""
+
+    more: MoreTools | None = None
 
     def __init__(
         self, engine: Engine, toolsets: tuple[Toolset, ...], approvals: Approvals, choice: ToolChoice = ALL
@@ -70,6 +88,7 @@ class Toolbox:
 
     def toolsets(self) -> list[dict[str, object]]:
         """The rows of `GET /v1/toolsets` (wire api 8.2)."""
+        more = () if self.more is None else self.more.toolsets()
         return [
             {
                 "name": toolset.name,
@@ -80,7 +99,7 @@ class Toolbox:
                 "tools": [tool.name for tool in toolset.tools],
                 "descriptions": {tool.name: tool.description for tool in toolset.tools},
             }
-            for toolset in self._toolsets
+            for toolset in (*self._toolsets, *more)
             if toolset.offered
         ]
 
@@ -91,6 +110,9 @@ class Toolbox:
             wanted = toolset.offered and self.choice.wants(toolset.name)
             if wanted and (toolset.there is None or (yield from toolset.there())):
                 found[toolset.name] = toolset.tools
+        if self.more is not None and self.choice.wants("mcp"):
+            yield from self.more.ready()
+            found |= {toolset.name: toolset.tools for toolset in self.more.toolsets() if toolset.tools}
         return found
 
     def reads(self, names: Iterable[str]) -> bool:
@@ -110,6 +132,8 @@ class Toolbox:
 
     def _run(self, turn: Turn, host: TurnHost, wanted: WantedCall, queue: OneAtATime, has_read: bool) -> Flow[str]:
         tool = self.tools.get(wanted.call.name)
+        if tool is None and self.more is not None:
+            tool = self.more.tool(wanted.call.name)
         if tool is None or not tool.in_order:
             return (yield from self._attempt(turn, host, wanted, tool, has_read))
         yield from queue.enter()
@@ -177,7 +201,7 @@ def _checked(wanted: WantedCall, tool: Tool | None) -> tuple[Tool, Arguments]:
         raise ToolError(f"there is no tool {wanted.call.name[:MAX_PREVIEW]!r}")
     if wanted.problem is not None:
         raise ToolError(wanted.problem)
-    return tool, arguments.check(tool.parameters, wanted.call.args)
+    return tool, dict(wanted.call.args) if tool.passes else arguments.check(tool.parameters, wanted.call.args)
 
 
 def preview_of(output: str) -> str:

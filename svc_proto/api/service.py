@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import TypeVar
 
@@ -100,6 +100,7 @@ class Api:
         self.config_file = ConfigFile(engine, config)
         self.model_list = ModelList(engine)
         self._settings = SettingsReader(engine)
+        self._servers: Mapping[str, object] | None = None
         self.runs = Runs(self)
         self.responses = Responses(engine)
         self.forks = OneAtATime(engine)
@@ -119,6 +120,7 @@ class Api:
     def on_stopping(self) -> None:
         """No new turns from here on; those that run are interrupted, and what they said is stored."""
         self.runs.stop_all()
+        self.parts.stop()
 
     # --- HttpApp ---
 
@@ -180,8 +182,12 @@ class Api:
         return answer
 
     def settings(self) -> Flow[AgentSettings]:
-        """What the agent is configured to be right now."""
-        return self._settings.read(self.config)
+        """What the agent is configured to be right now; the agent is told which MCP servers it may use."""
+        settings = yield from self._settings.read(self.config)
+        if settings.servers is not self._servers:
+            self._servers = settings.servers
+            self.parts.use_servers(settings.servers)
+        return settings
 
     def reload_key(self) -> Flow[bool]:
         """Take the key that the files hold now; whether it is another. What the old one has let in ends.

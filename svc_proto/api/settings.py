@@ -77,6 +77,7 @@ class AgentSettings:
     base_url: str = ""
     api_mode: str = ""
     shown: Mapping[str, object] = field(factory=dict)
+    servers: Mapping[str, object] = field(factory=dict, repr=False)  # `mcp_servers`, as they stand there
 
     def prompt_for(self, personality: object) -> str:
         """The prompt of a personality by its name; one that is unknown, or none, is the server's (wire api 4.1)."""
@@ -133,6 +134,7 @@ def agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSetti
         provider=model.word("provider"),
         base_url=config.model_base_url or file_base_url(found),
         api_mode=model.word("api_mode"),
+        servers=found.inner("mcp_servers"),
         shown={
             "agent": {"personalities": personalities},
             "display": {name: display[name] for name in DISPLAY_MEMBERS if isinstance(display.get(name), str)},

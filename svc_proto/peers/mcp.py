@@ -203,7 +203,7 @@ class McpClient:
 
     def close(self) -> None:
         """It is not wanted any more. Harmless when it is over."""
-        self._end(McpFailed("it is not connected", unheard=True))
+        self._end(McpFailed("it is not connected", unheard=True), lambda why: None)
 
     # --- for the carrier ------------------------------------------------------------------------------------------
 
@@ -243,9 +243,7 @@ class McpClient:
 
     def over(self, why: McpFailed) -> None:
         """The connection has ended by itself. Harmless when it was over."""
-        if self.state in (State.OPENING, State.OPEN):
-            self._end(why)
-            self._on_over(why)
+        self._end(why, self._on_over)
 
     # --- helpers --------------------------------------------------------------------------------------------------
 
@@ -259,10 +257,11 @@ class McpClient:
             asked.answer = answer
             self._engine.resume(asked.ticket, None)
 
-    def _end(self, why: McpFailed) -> None:
+    def _end(self, why: McpFailed, tell: Callable[[McpFailed], None]) -> None:
         if self.state in (State.OPENING, State.OPEN):
             self._step(Trigger.END)
             self._why = why
+            tell(why)  # before those who wait, who may ask again
             for asked in list(self._asked.values()):
                 self._answer(asked, why)
             self._carrier.close()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Program", "StdioCarrier"]
 
 MAX_UNREAD = 16 * 1024 * 1024  # bytes that a server leaves unread: it does not read at all
+MIN_SECRET = 6  # characters of a variable's value that is not repeated
 MAX_COMPLAINT = 1_000  # bytes of its error output that are kept
 LEAVES_WITHIN = 2.0  # s from the end of its input to SIGTERM, and as long again to SIGKILL
 PROBLEMS = {FailureKind.NOT_FOUND: "there is no such program, or folder", FailureKind.DENIED: "it may not be run"}
@@ -120,6 +121,8 @@ class StdioCarrier:
         """See `ChildHandler`."""
         self._rest()
         said = self._complaint.text
+        for _, value in self._program.env:
+            said = said.replace(value, "[redacted]") if len(value) >= MIN_SECRET else said
         how = "it has ended"
         if status is not None:
             how = f"it was ended by signal {-status}" if status < 0 else f"it has exited with status {status}"

@@ -65,7 +65,7 @@ def test_a_small_context_has_a_few_in_short_words() -> None:
     assert size < 3_500  # characters: some 900 tokens
     assert size * 4 < len(strict_json.dumps(whole.rows))
     more = cast("dict[str, Any]", offer.rows[-1]["function"])
-    assert more["parameters"]["properties"]["group"]["enum"] == list(GROUPS)
+    assert more["parameters"]["properties"]["group"]["enum"] == [group for group in GROUPS if group != "mcp"]
 
 
 def test_more_are_brought_by_group() -> None:

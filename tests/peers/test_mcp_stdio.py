@@ -18,7 +18,7 @@ from svc_proto.peers.mcp_stdio import Program, StdioCarrier
 from tests.agent.world import AgentWorld
 from tests.peers.mcp_program import McpProgram
 
-SHOP = Program(argv=("/bin/shop", "--all"), env=(("TOKEN", "t-1"),), cwd="/srv")
+SHOP = Program(argv=("/bin/shop", "--all"), env=(("TOKEN", "tok-123"), ("N", "1")), cwd="/srv")
 Talk = Callable[[McpClient, Engine], Flow[Any]]
 
 
@@ -61,10 +61,10 @@ def test_a_call() -> None:
     result, ended, _ = run(Shop, call)
     assert result["content"] == [{"type": "text", "text": 'read {"a": 1}'}]
     (shop,) = Shop.running
-    assert (shop.child.argv, shop.child.env, shop.child.cwd) == (SHOP.argv, {"TOKEN": "t-1"}, "/srv")
+    assert (shop.child.argv, shop.child.env, shop.child.cwd) == (SHOP.argv, {"TOKEN": "tok-123", "N": "1"}, "/srv")
     assert [message["method"] for message in Shop.seen] == ["initialize", "notifications/initialized", "tools/call"]
     assert ended == []
-    assert "t-1" not in repr(SHOP)
+    assert "tok-123" not in repr(SHOP)
 
 
 def test_no_such_program() -> None:
@@ -117,14 +117,14 @@ def test_at_the_end_of_the_process_nobody_waits() -> None:
 @pytest.mark.parametrize(
     ("end", "why"),
     [
-        (lambda child: child.exit(1), "it has exited with status 1: Error: no token"),
-        (lambda child: child.die(SignalName.KILL), "it was ended by signal 9: Error: no token"),
+        (lambda child: child.exit(1), "it has exited with status 1: Error: no token [redacted]"),
+        (lambda child: child.die(SignalName.KILL), "it was ended by signal 9: Error: no token [redacted]"),
     ],
 )
 def test_why_it_ended_is_the_last_that_it_complained_of(end: Callable[[Any], None], why: str) -> None:
     class Shop(McpProgram):
         def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> None:
-            self.child.emit_error(b"x" * 5_000 + b"\nTraceback\nError: no token\n")
+            self.child.emit_error(b"x" * 5_000 + b"\nTraceback\nError: no token tok-123\n")
             self.child.after(0.01, lambda: end(self.child))
 
     result, ended, _ = run(Shop, call)

@@ -47,6 +47,8 @@ class Tool:
     reads: bool = True  # the model reads what others wrote: a screen, a web page, an answer of a server
     group: str = ""  # which a model with a small context is told of on demand; empty: always
     seldom: tuple[str, ...] = ()  # arguments that such a model is not told of
+    edition: str = ""  # which definition of it: a remembered answer is for this one alone; empty: there is one
+    passes: bool = False  # whoever carries it out checks the arguments
     in_order: bool = False  # waits for the calls of its kind that came before it in the same answer
 
 

@@ -42,6 +42,8 @@ def routes(api: Api) -> list[Route]:
         ("PUT", "/api/skills/toggle", view.toggle_skill),
         ("GET", "/v1/skills", view.skill_rows),
         ("GET", "/v1/toolsets", view.toolsets),
+        ("GET", "/api/mcp-servers", view.servers),
+        ("POST", "/api/mcp-servers/reload", view.reload_servers),
         ("GET", "/api/available-models", view.models),
     ]
     return [
@@ -168,6 +170,20 @@ class _Management:
     def toolsets(self, request: Request) -> Response:
         rows = self._api.parts.toolbox.toolsets()
         return json_response(200, {"object": "list", "platform": "api_server", "data": rows})
+
+    def servers(self, request: Request) -> Flow[Response]:
+        """The MCP servers as they are; those that nobody has needed yet are not started."""
+        yield from self._api.settings()
+        found = self._api.parts.servers
+        return json_response(200, {"servers": [] if found is None else found.report()})
+
+    def reload_servers(self, request: Request) -> Flow[Response]:
+        """Begin anew with all of them."""
+        yield from self._api.settings()
+        found = self._api.parts.servers
+        if found is not None:
+            yield from found.reload()
+        return json_response(200, {"servers": [] if found is None else found.report()})
 
 
 def _changed(change: MemoryChange) -> Response:

@@ -1,0 +1,55 @@
+"""The chat command `/mcp`: which MCP servers there are, how they are, and their tools; `/mcp reload` begins anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.agent.contract import Outcome, TextDelta, Turn, TurnHost
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.members import content_text
+
+if TYPE_CHECKING:
+    from svc_proto.agent.mcp_servers import McpServers
+
+__all__ = ["is_meant", "run"]
+
+NAME = "/mcp"
+RELOAD = "reload"
+NONE = "No MCP server is configured: name some under `mcp_servers` in config.yaml (docs/mcp-servers.md)."
+HOW = "`/mcp` lists the MCP servers, `/mcp reload` starts them anew."
+
+
+def is_meant(turn: Turn) -> bool:
+    """Whether a turn is this command."""
+    prompt = turn.prompt
+    if isinstance(prompt, str) and not prompt.lstrip().startswith("/"):
+        return False
+    return content_text(prompt).lower().split()[:1] == [NAME]
+
+
+def run(servers: McpServers | None, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+    """Answer it."""
+    words = content_text(turn.prompt).lower().split()[1:]
+    if servers is None:
+        text = NONE
+    elif words not in ([], [RELOAD]):
+        text = HOW
+    else:
+        yield from servers.reload() if words else servers.ready()
+        text = "\n".join(map(_line, servers.report())) or NONE
+    host.tell(TextDelta(text))
+    return Outcome()
+
+
+def _line(row: Mapping[str, object]) -> str:
+    tools = cast("Sequence[Mapping[str, object]]", row["tools"])
+    pieces = [f"- **{row['name']}**: {row['state']}"]
+    if row["problem"]:
+        pieces.append(f" ({row['problem']})")
+    if tools:
+        names = ", ".join(f"`{tool['name']}`{'' if tool['asks'] else ' (asks nobody)'}" for tool in tools)
+        pieces.append(f", {len(tools)} tools: {names}")
+    if row["left_out"]:
+        pieces.append(f"; {row['left_out']} more are left out, being too many or too long")
+    return "".join(pieces)

@@ -1,0 +1,147 @@
+"""`mcp_servers` of the configuration file: which servers of MCP the agent may use, and what of them.
+
+    mcp_servers:
+      files: {command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", /home/me], env: {TOKEN: …}}
+      tickets: {url: "https://tickets.example/mcp", headers: {Authorization: Bearer …}, timeout: 120}
+
+What cannot be used is said by name, and the others work. No value of `env` or `headers` is ever shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from svc_proto.basics.validate import FALSE_WORDS
+from svc_proto.basics.visible import plain
+from svc_proto.peers.mcp_http import Place
+from svc_proto.peers.mcp_stdio import Program
+from svc_proto.schema.members import Members
+from svc_proto.settings import http_address
+
+__all__ = ["MAX_SERVERS", "OFF", "ServerConfig", "read_servers"]
+
+MAX_SERVERS = 32
+MAX_TIMEOUT = 3_600.0  # s
+MAX_SLUG = 24  # characters of a server's part of the names of its tools
+MAX_VALUE = 8_192  # characters of one header field
+OFF = "it is switched off (enabled: false)"
+_FIELD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+
+
+@frozen(kw_only=True)
+class ServerConfig:
+    """One server. `slug` has no underscore, so that no tool of one server is called like one of another."""
+
+    name: str
+    slug: str
+    way: Program | Place
+    timeout: float = 60.0  # s for a call
+    connect_timeout: float = 60.0  # s for its start
+    trust: bool = False  # what it says of its tools is believed: those that only read ask nobody
+    auto: tuple[str, ...] = ()  # tools that ask nobody
+    only: tuple[str, ...] | None = None  # tools that are wanted; None: all
+    never: tuple[str, ...] = ()  # tools that are not
+
+    def wants(self, tool: str) -> bool:
+        """Whether a tool of this name is to be used."""
+        return tool not in self.never and (self.only is None or tool in self.only)
+
+
+def read_servers(found: Mapping[str, object]) -> tuple[list[ServerConfig], dict[str, str]]:
+    """The servers that can be used, and by name why the others cannot."""
+    servers: list[ServerConfig] = []
+    problems: dict[str, str] = {}
+    slugs: dict[str, None] = {}
+    for given, value in found.items():
+        name = plain(str(given), 60)
+        try:
+            if len(servers) >= MAX_SERVERS:
+                raise ValueError(f"there are more than {MAX_SERVERS}")
+            servers.append(_server(name, Members.of(value), slugs))
+        except ValueError as error:
+            problems[name] = str(error)
+    return servers, problems
+
+
+def _server(name: str, given: Members, slugs: dict[str, None]) -> ServerConfig:
+    enabled = given.get("enabled", True)
+    if enabled is False or str(enabled).lower() in FALSE_WORDS:
+        raise ValueError(OFF)
+    way = _way(given)
+    tools = given.get("tools")
+    only = _names({"include": tools} if isinstance(tools, list) else tools, "include")
+    return ServerConfig(
+        name=name,
+        slug=_slug(name, slugs),
+        way=way,
+        timeout=_seconds(given, "timeout"),
+        connect_timeout=_seconds(given, "connect_timeout"),
+        trust=given.get("trust") is True,
+        auto=_names(given, "auto") or (),
+        only=_names(given, "include") if only is None else only,
+        never=(*(_names(tools, "exclude") or ()), *(_names(given, "exclude") or ())),
+    )
+
+
+def _way(given: Members) -> Program | Place:
+    command, url = given.word("command"), given.word("url")
+    if bool(command) == bool(url):
+        raise ValueError("it needs a command or a url, and not both")
+    if url:
+        if given.word("transport", "type").lower() == "sse":
+            raise ValueError("the old transport sse is not spoken: name the address of Streamable HTTP")
+        if http_address(url) is None or "#" in url:
+            raise ValueError("url must be an http:// or https:// URL with a host, without a password")
+        return Place(url=url, headers=tuple(_field(name, value) for name, value in _texts(given, "headers")))
+    args = given.get("args", [])
+    if not isinstance(args, list):
+        raise ValueError("args must be a list")
+    argv = (command, *(_text(each, "args") for each in args))
+    return Program(argv=argv, env=tuple(_texts(given, "env")), cwd=given.word("cwd") or None)
+
+
+def _field(name: str, value: str) -> tuple[bytes, bytes]:
+    if not _FIELD.fullmatch(name) or not _VALUE.fullmatch(value) or len(value) > MAX_VALUE:
+        raise ValueError("headers must hold names and values of printable ASCII")
+    return name.lower().encode("ascii"), value.encode("ascii")
+
+
+def _texts(given: Members, name: str) -> list[tuple[str, str]]:
+    value = given.get(name)
+    if not isinstance(value, Mapping | None):
+        raise ValueError(f"{name} must be an object")
+    return [(str(key), _text(member, name)) for key, member in (value or {}).items()]
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str | int | float) or "\x00" in str(value):
+        raise ValueError(f"{name} must hold texts")
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _seconds(given: Members, name: str) -> float:
+    if name not in given:
+        return 60.0
+    value = given.number(name, 0.001, MAX_TIMEOUT)
+    if value is None:
+        raise ValueError(f"{name} must be a number of seconds up to {MAX_TIMEOUT:g}")
+    return float(value)
+
+
+def _names(given: object, name: str) -> tuple[str, ...] | None:
+    found = Members.of(given).get(name)
+    return tuple(map(str, found)) if isinstance(found, list) else None
+
+
+def _slug(name: str, taken: dict[str, None]) -> str:
+    slug = re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")[:MAX_SLUG] or "server"
+    found, count = slug, 1
+    while found in taken:
+        count += 1
+        found = f"{slug}-{count}"
+    taken[found] = None
+    return found

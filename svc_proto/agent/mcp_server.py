@@ -1,0 +1,207 @@
+"""One MCP server of the configuration: started when it is first needed, and again when it fails.
+
+| state    | trigger | next     |                                                              |
+|----------|---------|----------|--------------------------------------------------------------|
+| DOWN     | START   | STARTING | the first turn that is told of tools                         |
+| STARTING | UP      | READY    | it has named its tools                                       |
+| STARTING | FAIL    | WAITING  | for a pause that doubles from 1 s to 5 minutes               |
+| READY    | FAIL    | WAITING  | the same; the pause is short again after a minute of service |
+| WAITING  | START   | STARTING | the pause is over, or somebody asks for it                   |
+| any      | STOP    | STOPPED  | it is not configured any more, or the process ends           |
+
+A call of a server that is not there fails at once, in words that the model can use; the turn goes on.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.agent.mcp_config import ServerConfig
+from svc_proto.agent.tools.mcp import result_text, tools_of
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.waits import Bell
+from svc_proto.machines.table import Table, step
+from svc_proto.peers.mcp import Carrier, McpClient, McpFailed
+from svc_proto.peers.mcp_http import HttpCarrier, Place
+from svc_proto.peers.mcp_stdio import StdioCarrier
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["LIFE", "McpServer", "ServerState", "ServerTrigger"]
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0  # s between two attempts
+STEADY = 60.0  # s of service after which it counts as sound
+LISTS_AGAIN = 5.0  # s at least between two lists of tools, however often a server says that they have changed
+
+
+class ServerState(Enum):
+    """Whether it can be used."""
+
+    DOWN = "not started"
+    STARTING = "starting"
+    READY = "ready"
+    WAITING = "failed"
+    STOPPED = "stopped"
+
+
+class ServerTrigger(Enum):
+    """What moves it."""
+
+    START = "start"
+    UP = "up"
+    FAIL = "fail"
+    STOP = "stop"
+
+
+LIFE: Table[ServerState, ServerTrigger] = {
+    (ServerState.DOWN, ServerTrigger.START): ServerState.STARTING,
+    (ServerState.STARTING, ServerTrigger.UP): ServerState.READY,
+    (ServerState.STARTING, ServerTrigger.FAIL): ServerState.WAITING,
+    (ServerState.READY, ServerTrigger.FAIL): ServerState.WAITING,
+    (ServerState.WAITING, ServerTrigger.START): ServerState.STARTING,
+    **{(state, ServerTrigger.STOP): ServerState.STOPPED for state in ServerState},
+}
+
+
+class McpServer:
+    """See the module. `tools` are those of its last list."""
+
+    def __init__(self, engine: Engine, config: ServerConfig) -> None:
+        self.config = config
+        self.state = ServerState.DOWN
+        self.tools: tuple[Tool, ...] = ()
+        self.left_out = 0  # tools that are too many, or too long
+        self.problem = ""  # why it is not there
+        self.attempts = 0
+        self._engine = engine
+        self._client: McpClient | None = None
+        self._task: Task | None = None
+        self._bell = Bell(engine)
+        self._again = engine.timers.timer(self.start)
+        self._lists = engine.timers.timer(self._list_again)
+        self._pause = FIRST_PAUSE
+        self._since = 0.0  # monotonic seconds at which it got ready
+        self._listed = 0.0  # the same of its last list
+
+    @property
+    def ready(self) -> bool:
+        """Whether its tools can be called."""
+        return self.state is ServerState.READY
+
+    def start(self) -> None:
+        """Start it, unless that is under way or done."""
+        if (self.state, ServerTrigger.START) in LIFE:
+            self._step(ServerTrigger.START)
+            self._again.cancel()
+            self.attempts += 1
+            self._task = self._engine.spawn(self._open())
+
+    def stop(self) -> None:
+        """It is not wanted any more."""
+        self._step(ServerTrigger.STOP)
+        self._again.retire()
+        self._lists.retire()
+        if self._task is not None:
+            self._task.cancel()
+        if self._client is not None:
+            self._client.close()
+
+    def settled(self, until: float) -> Flow[None]:
+        """Wait until it is not starting any more, or it is so late."""
+        while self.state is ServerState.STARTING and self._engine.now.mono < until:
+            yield from self._bell.wait(until)
+
+    def call(self, name: str, arguments: Arguments) -> Flow[str]:
+        """Call a tool by the name that the server has for it. Raises `ToolError`.
+
+        A call that the server has not heard, since it had forgotten us, is made again.
+        """
+        try:
+            return (yield from self._ask(name, arguments))
+        except McpFailed as failed:
+            if not failed.unheard or self.ready:
+                raise self._failure(failed) from None
+        self.start()
+        try:
+            return (yield from self._ask(name, arguments))
+        except McpFailed as failed:
+            raise self._failure(failed) from None
+
+    # --- helpers --------------------------------------------------------------------------------------------------
+
+    def _ask(self, name: str, arguments: Arguments) -> Flow[str]:
+        within = self.config.timeout
+        yield from self.settled(self._engine.now.mono + within)
+        if self._client is None or not self.ready:
+            raise ToolError(f"the MCP server {self.config.name} is not there: {self.problem or self.state.value}")
+        asked = self._client.ask("tools/call", {"name": name, "arguments": arguments}, within=within)
+        return result_text((yield from asked))
+
+    def _failure(self, failed: McpFailed) -> ToolError:
+        return ToolError(f"the MCP server {self.config.name} did not do it: {failed}")
+
+    def _open(self) -> Flow[None]:
+        config = self.config
+        client = self._client = McpClient(self._engine, self._carry, on_over=self._ended, on_changed=self._changed)
+        try:
+            yield from client.open(config.connect_timeout)
+            yield from self._list(client)
+        except McpFailed as failed:
+            client.close()
+            self._failed(failed)
+            return
+        self.problem = ""
+        self._since = self._engine.now.mono
+        self._step(ServerTrigger.UP)
+        self._engine.log(Level.INFO, "MCP server ready", server=config.name, tools=len(self.tools))
+        self._bell.ring()
+
+    def _carry(self, client: McpClient) -> Carrier:
+        way = self.config.way
+        if isinstance(way, Place):
+            return HttpCarrier(self._engine, way, client)
+        return StdioCarrier(self._engine, way, client)
+
+    def _list(self, client: McpClient) -> Flow[None]:
+        self._listed = self._engine.now.mono
+        rows = []
+        if "tools" in client.offers:
+            rows = yield from client.rows("tools/list", "tools", within=self.config.connect_timeout)
+        self.tools, self.left_out = tools_of(self.config, rows, self.call)
+
+    def _ended(self, why: McpFailed) -> None:
+        if self.state is ServerState.READY:
+            self._failed(why)
+
+    def _failed(self, why: McpFailed) -> None:
+        now = self._engine.now.mono
+        if self.state is ServerState.READY and now - self._since >= STEADY:
+            self._pause = FIRST_PAUSE
+        self.problem = str(why)
+        self._step(ServerTrigger.FAIL)
+        self._lists.cancel()
+        self._again.set(now + self._pause)
+        name, seconds = self.config.name, self._pause
+        self._engine.log(Level.WARNING, "MCP server failed", server=name, problem=self.problem, again=seconds)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._bell.ring()
+
+    def _changed(self) -> None:
+        if self.state is ServerState.READY and self._lists.when is None:
+            self._lists.set(max(self._engine.now.mono, self._listed + LISTS_AGAIN))
+
+    def _list_again(self) -> None:
+        self._task = self._engine.spawn(self._listed_again(cast("McpClient", self._client)))
+
+    def _listed_again(self, client: McpClient) -> Flow[None]:
+        try:
+            yield from self._list(client)
+        except McpFailed as failed:
+            self._engine.log(Level.WARNING, "MCP tools not listed", server=self.config.name, problem=str(failed))
+
+    def _step(self, trigger: ServerTrigger) -> None:
+        self.state = step(LIFE, self.state, trigger)

@@ -1,0 +1,122 @@
+"""All MCP servers of the configuration, as the toolbox has them; loaded when there are some, for the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from svc_proto.agent.mcp_config import OFF, read_servers
+from svc_proto.agent.mcp_server import McpServer, ServerState
+from svc_proto.agent.tools.mcp import GROUP
+from svc_proto.agent.tools.tool import Tool, Toolset
+from svc_proto.engine.flow import Flow
+from svc_proto.peers.mcp_http import Place
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["McpServers"]
+
+MAX_TOOLS = 128  # that a model is told of, of all servers
+MAX_BYTES = 128 * 1024  # of what it is told of them
+READY_WITHIN = 20.0  # s that a turn waits for servers that were never there before
+
+
+class McpServers:
+    """See the module; it is the toolbox's `more`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._servers: dict[str, McpServer] = {}
+        self._problems: dict[str, str] = {}
+
+    def configure(self, found: Mapping[str, object]) -> None:
+        """The configuration says this now: servers that are said as before go on."""
+        configs, self._problems = read_servers(found)
+        before, self._servers = self._servers, {}
+        for config in configs:
+            known = before.get(config.name)
+            if known is not None and known.config == config:
+                self._servers[config.name] = before.pop(config.name)
+            else:
+                self._servers[config.name] = McpServer(self._engine, config)
+        for server in before.values():
+            server.stop()
+
+    def reload(self) -> Flow[None]:
+        """Begin anew with all of them, and wait until it is known what has come of it."""
+        old, self._servers = self._servers, {}
+        for name, server in old.items():
+            server.stop()
+            self._servers[name] = McpServer(self._engine, server.config)
+        yield from self.ready()
+
+    def stop(self) -> None:
+        """The process ends."""
+        for server in self._servers.values():
+            server.stop()
+        self._servers = {}
+
+    # --- for the toolbox ------------------------------------------------------------------------------------------
+
+    def ready(self) -> Flow[None]:
+        """Start those that were not started, and wait for them; one that has failed once is not waited for."""
+        until = self._engine.now.mono + READY_WITHIN
+        for server in self._servers.values():
+            if server.state is ServerState.DOWN:
+                server.start()
+        for server in list(self._servers.values()):
+            if server.attempts == 1:
+                yield from server.settled(until)
+
+    def tool(self, name: str) -> Tool | None:
+        """A tool by its name, whether its server is there or not."""
+        every = chain.from_iterable(server.tools for server in self._servers.values())
+        return next((tool for tool in every if tool.name == name), None)
+
+    def toolsets(self) -> tuple[Toolset, ...]:
+        """What is there now, a toolset for each server, within the bounds of all of them."""
+        found: list[Toolset] = []
+        left, room = MAX_TOOLS, MAX_BYTES
+        for name, server in self._servers.items():
+            tools: list[Tool] = []
+            for tool in server.tools if server.state is ServerState.READY else ():
+                left, room = left - 1, room - len(tool.description) - len(repr(tool.parameters))
+                if left >= 0 and room >= 0:
+                    tools.append(tool)
+            found.append(
+                Toolset(
+                    name=f"{GROUP}-{server.config.slug}",
+                    label=name,
+                    description=f"Tools of the MCP server {name}",
+                    configured=server.state is ServerState.READY,
+                    tools=tuple(tools),
+                )
+            )
+        return tuple(found)
+
+    # --- for people -----------------------------------------------------------------------------------------------
+
+    def report(self) -> list[dict[str, object]]:
+        """A row for each server. No command, address, variable or header: they may hold secrets."""
+        rows: list[dict[str, object]] = []
+        offered = {toolset.label: toolset.tools for toolset in self.toolsets()}
+        for name, server in self._servers.items():
+            tools = offered[name]
+            rows.append(
+                {
+                    "name": name,
+                    "transport": "http" if isinstance(server.config.way, Place) else "stdio",
+                    "state": server.state.value,
+                    "problem": server.problem or None,
+                    "tools": [{"name": tool.name, "asks": tool.asks is not None} for tool in tools],
+                    "left_out": server.left_out + len(server.tools) - len(tools) if server.ready else 0,
+                }
+            )
+        for name, problem in self._problems.items():
+            state = "off" if problem == OFF else "not usable"
+            rows.append(
+                {"name": name, "transport": None, "state": state, "problem": problem, "tools": [], "left_out": 0}
+            )
+        return rows

@@ -1,0 +1,145 @@
+"""Tools of MCP servers as tools of the agent, and what they return as text.
+
+A server's words are others' words: what it says of a tool is shortened, freed of what hides or directs, and said to be
+its own; what it returns taints the turn like a screen or a web page. Somebody is asked before each call, but for
+tools that the configuration names (`auto`), and those that a trusted server says only read. An answer that was meant
+"always" is for that definition of the tool at that server: another one asks again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import cast
+
+from svc_proto.agent.mcp_config import ServerConfig
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
+from svc_proto.basics import strict_json
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.visible import plain, readable
+from svc_proto.engine.flow import Flow
+from svc_proto.peers.mcp_http import Place
+from svc_proto.schema.members import Members
+
+__all__ = ["GROUP", "PREFIX", "Run", "result_text", "tools_of"]
+
+PREFIX = "mcp_"
+GROUP = "mcp"
+MAX_TOOLS = 64  # of one server
+MAX_BYTES = 48 * 1024  # of what a model is told of one server's tools
+MAX_SCHEMA = 8 * 1024  # the same of one tool's parameters
+MAX_NAME = 64  # characters, as model servers have it
+MAX_SAID = 800  # characters of what a server says of a tool
+MAX_WORDS = 300  # characters of a text in its schema
+MAX_DEPTH = 10  # of its schema
+MAX_MEMBERS = 128  # of one object or array in it
+MAX_BLOCKS = 200  # of one result
+MAX_FAILURE = 4_000  # characters of a failed call's text
+_UNFIT = re.compile("[^A-Za-z0-9_-]")
+_MARKER = re.compile(r"^(\s*)MEDIA:", re.MULTILINE | re.IGNORECASE)
+Run = Callable[[str, Arguments], Flow[str]]
+
+
+def tools_of(config: ServerConfig, rows: Iterable[Members], run: Run) -> tuple[tuple[Tool, ...], int]:
+    """The tools that are wanted of a server's list, and how many of those are left out, being too many or too long.
+
+    `run` calls one by the name that the server has for it.
+    """
+    tools: dict[str, Tool] = {}
+    left_out = size = 0
+    for row in rows:
+        raw = row.text("name")
+        if not raw or not config.wants(raw):
+            continue
+        tool = _tool(config, raw, row, run)
+        told = 0 if tool is None else len(tool.description) + len(strict_json.dumps(tool.parameters))
+        if tool is None or tool.name in tools or len(tools) >= MAX_TOOLS or size + told > MAX_BYTES:
+            left_out += 1
+            continue
+        size += told
+        tools[tool.name] = tool
+    return tuple(tools.values()), left_out
+
+
+def result_text(result: Members) -> str:
+    """What a call has led to. Raises `ToolError` for what the server calls an error."""
+    pieces = [_block(block) for block in result.rows("content")[:MAX_BLOCKS]]
+    if not pieces and isinstance(result.get("structuredContent"), dict):
+        pieces = [strict_json.dumps(result["structuredContent"])]
+    text = _MARKER.sub(r"\1MEDIA :", readable("\n".join(pieces)))  # only our own phone shows pictures by a line
+    if result.get("isError") is True:
+        text = text or "the tool failed, and does not say why"
+        raise ToolError(text if len(text) <= MAX_FAILURE else f"{text[:MAX_FAILURE]}… [cut]")
+    return text or "(the result is empty)"
+
+
+def _tool(config: ServerConfig, raw: str, row: Members, run: Run) -> Tool | None:
+    parameters = _parameters(row.inner("inputSchema"))
+    if len(strict_json.dumps(parameters)) > MAX_SCHEMA:
+        return None
+    reads_only = config.trust and row.inner("annotations").get("readOnlyHint") is True
+
+    def call(arguments: Arguments) -> Flow[str]:
+        return run(raw, arguments)
+
+    return Tool(
+        name=_name(config.slug, raw),
+        description=f"[MCP server {config.name}] {plain(row.text('description', 'title'), MAX_SAID)}".strip(),
+        parameters=parameters,
+        run=call,
+        asks=None if reads_only or raw in config.auto else f"It is a tool of the MCP server {config.name}.",
+        edition=_edition(config, row),
+        passes=True,
+        group=GROUP,
+    )
+
+
+def _name(slug: str, raw: str) -> str:
+    """`mcp_<server>_<tool>`; of a name that cannot stand as it is a part, and its hash."""
+    start = f"{PREFIX}{slug}_"
+    if not _UNFIT.search(raw) and len(start) + len(raw) <= MAX_NAME:
+        return start + raw
+    digest = sha256_hex(raw)[:8]
+    return f"{(start + _UNFIT.sub('_', raw))[: MAX_NAME - 1 - len(digest)]}_{digest}"
+
+
+def _edition(config: ServerConfig, row: Members) -> str:
+    way = config.way
+    where = way.url if isinstance(way, Place) else strict_json.dumps(way.argv)
+    said = [where, row.get("name"), row.get("description"), row.get("inputSchema"), row.get("annotations")]
+    return sha256_hex(strict_json.dumps(said))[:12]
+
+
+def _parameters(given: Members) -> Mapping[str, object]:
+    """A schema of an object, in clean words."""
+    found = cast("dict[str, object]", _clean(given, MAX_DEPTH))
+    properties = Members.of(found.get("properties"))
+    found |= {"type": "object", "properties": {name: Members.of(value) for name, value in properties.items()}}
+    if "required" in found:
+        found["required"] = [name for name in Members.of(found).texts("required") if name in properties]
+    return found
+
+
+def _clean(value: object, depth: int) -> object:
+    if isinstance(value, str):
+        return plain(value, MAX_WORDS)
+    if isinstance(value, dict):
+        members = list(value.items())[:MAX_MEMBERS] if depth else ()
+        return {name: _clean(member, depth - 1) for name, member in members if plain(name) == name}
+    if isinstance(value, list):
+        return [_clean(member, depth - 1) for member in (value[:MAX_MEMBERS] if depth else ())]
+    return value
+
+
+def _block(block: Members) -> str:
+    match block.get("type"):
+        case "text":
+            return block.text("text")
+        case "resource":
+            inner = block.inner("resource")
+            return inner.text("text") or f"[a file, {plain(inner.text('uri'))}: not shown]"
+        case "resource_link":
+            return f"[a link: {plain(block.text('title', 'name'))} {plain(block.text('uri'))}]"
+        case kind:
+            what = {"image": "a picture", "audio": "a sound"}.get(str(kind), "something")
+            return f"[{what}, {plain(block.text('mimeType'), 60)}, {3 * len(block.text('data')) // 4} bytes: not shown]"

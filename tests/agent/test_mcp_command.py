@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.agent.contract import Turn
+from svc_proto.agent.mcp_command import HOW, NONE
+from svc_proto.agent.setup import AgentParts
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from tests.agent.world import ROUTE, AgentWorld
+from tests.peers.mcp_program import McpProgram, tool
+
+
+def said(world: AgentWorld, *lines: str, found: dict[str, object] | None = None) -> list[str]:
+    """What is answered to each line, with a model as without one."""
+    answers: list[str] = []
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        parts.use_servers(found or {})
+        for place, line in enumerate(lines):
+            world.host.events.clear()
+            route = ROUTE if place % 2 else None
+            yield from parts.agent.run(Turn(session_id="s", run_id="r", prompt=line, model=route), world.host)
+            answers.append(world.host.text)
+        parts.stop()
+
+    world.run(plan)
+    return answers
+
+
+def test_without_servers() -> None:
+    assert said(AgentWorld(), "/mcp", " /MCP\n", "/mcp reload") == [NONE] * 3
+
+
+def test_the_list() -> None:
+    class Shop(McpProgram):
+        tools = [*McpProgram.tools, *[tool(f"t{number}", "x" * 800) for number in range(70)]]  # noqa: RUF012 - a ClassVar above
+
+    world = AgentWorld()
+    world.agent_host.programs["/bin/shop"] = Shop
+    found = {"shop": {"command": "/bin/shop", "auto": ["read"]}, "lost": {"command": "/bin/lost"}, "bad": {}}
+    first, second, third = said(world, "/mcp", "/mcp reload", "/mcp what", found=found)
+    lines = first.split("\n")
+    assert lines[0].startswith("- **shop**: ready, 59 tools: `mcp_shop_read` (asks nobody), `mcp_shop_write`, ")
+    assert lines[0].endswith("; 13 more are left out, being too many or too long")
+    assert lines[1:] == [
+        "- **lost**: failed ('/bin/lost' cannot be started: there is no such program, or folder)",
+        "- **bad**: not usable (it needs a command or a url, and not both)",
+    ]
+    assert (second, third) == (first, HOW)
+    assert len(Shop.running) == 2
+
+
+@pytest.mark.parametrize("line", ["mcp", "/mcpx", "/svc mcp", "tell me of /mcp"])
+def test_other_lines_are_none(line: str) -> None:
+    assert NONE not in said(AgentWorld(), line)
+
+
+def test_nothing_is_configured_any_more() -> None:
+    world = AgentWorld()
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        parts.use_servers({"a": {}})
+        parts.use_servers({})
+        parts_ = [{"type": "text", "text": "/mcp"}]
+        yield from parts.agent.run(Turn(session_id="s", run_id="r", prompt=tuple(parts_)), world.host)
+
+    world.run(plan)
+    assert world.host.text == NONE

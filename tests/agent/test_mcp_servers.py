@@ -1,0 +1,178 @@
+"""All servers: what a change of the configuration leaves alone, bounds over all, toolsets, and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from svc_proto.agent import mcp_servers
+from svc_proto.agent.mcp_servers import McpServers
+from svc_proto.agent.offer import ToolChoice
+from svc_proto.agent.setup import AgentParts
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request, empty_response, json_response
+from tests.agent.world import AgentWorld
+from tests.peers.mcp_program import McpProgram, tool
+from tests.peers.test_mcp_http import PORT, Server
+
+A: dict[str, Any] = {"command": "/bin/a"}
+
+
+def run(plan: Callable[[McpServers, Engine], Flow[Any]], *kinds: type[McpProgram]) -> Any:
+    world = AgentWorld()
+    for name, kind in zip("ab", kinds, strict=False):
+        world.agent_host.programs[f"/bin/{name}"] = kind
+
+    def both(parts: AgentParts, engine: Engine) -> Flow[Any]:
+        parts.use_servers({"nothing": {}})
+        assert parts.servers is not None
+        result = yield from plan(parts.servers, engine)
+        parts.stop()
+        return result
+
+    return world.run(both)
+
+
+def test_a_change_restarts_what_it_is_about() -> None:
+    class One(McpProgram):
+        pass
+
+    class Two(McpProgram):
+        pass
+
+    def plan(servers: McpServers, engine: Engine) -> Flow[None]:
+        servers.configure({"a": A, "b": {"command": "/bin/b"}})
+        yield from servers.ready()
+        servers.configure({"a": {**A, "timeout": 5}, "b": {"command": "/bin/b"}})
+        yield from servers.ready()
+        assert [len(One.running), len(Two.running)] == [2, 1]
+        servers.configure({"b": {"command": "/bin/b"}})
+        yield from sleep(engine, 5.0)
+        assert [shop.child.alive for shop in One.running] == [False, False]
+        assert Two.running[0].child.alive
+        yield from servers.reload()
+        assert [len(One.running), len(Two.running)] == [2, 2]
+        servers.configure({})
+        yield from servers.ready()
+        assert servers.toolsets() == ()
+        assert servers.report() == []
+
+    run(plan, One, Two)
+
+
+def test_bounds_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    class One(McpProgram):
+        tools = [tool("x"), tool("y")]  # noqa: RUF012 - a ClassVar above
+
+    monkeypatch.setattr(mcp_servers, "MAX_TOOLS", 3)
+
+    def plan(servers: McpServers, engine: Engine) -> Flow[Any]:
+        servers.configure({"a": A, "b": A})
+        yield from servers.ready()
+        return [[each.name for each in one.tools] for one in servers.toolsets()], servers.report()[1]["left_out"]
+
+    assert run(plan, One) == ([["mcp_a_x", "mcp_a_y"], ["mcp_b_x"]], 1)
+    monkeypatch.setattr(mcp_servers, "MAX_BYTES", 150)
+    assert run(plan, One) == ([["mcp_a_x", "mcp_a_y"], []], 2)
+
+
+def test_the_report() -> None:
+    class One(McpProgram):
+        pass
+
+    def plan(servers: McpServers, engine: Engine) -> Flow[Any]:
+        found = {"a": {**A, "auto": ["read"]}, "b": {"command": "/bin/b"}, "c": {**A, "enabled": False}, "d": {}}
+        servers.configure({**found, "e": {"url": "http://127.0.0.1:9/"}})
+        begun = servers.report()
+        yield from servers.ready()
+        return begun[0], servers.report()
+
+    begun, rows = run(plan, One)
+    assert begun["state"] == "not started"
+    tools = [{"name": "mcp_a_read", "asks": False}, {"name": "mcp_a_write", "asks": True}]
+    assert rows[0] == {
+        "name": "a",
+        "transport": "stdio",
+        "state": "ready",
+        "problem": None,
+        "tools": tools,
+        "left_out": 0,
+    }
+    assert [(row["name"], row["transport"], row["state"]) for row in rows] == [
+        ("a", "stdio", "ready"),
+        ("b", "stdio", "failed"),
+        ("e", "http", "failed"),
+        ("c", None, "off"),
+        ("d", None, "not usable"),
+    ]
+
+
+def test_toolsets_of_the_api_and_the_operators_choice() -> None:
+    class One(McpProgram):
+        pass
+
+    world = AgentWorld(tools=ToolChoice(only=("memory",)))
+    world.agent_host.programs["/bin/a"] = One
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
+        parts.use_servers({"a": A})
+        offered = yield from parts.toolbox.offered()
+        row = parts.toolbox.toolsets()[-1]
+        parts.stop()
+        return list(offered), (row["name"], row["label"], row["enabled"], row["configured"]), len(One.running)
+
+    assert world.run(plan) == (["memory"], ("mcp-a", "a", False, False), 0)
+    assert ToolChoice(only=("mcp",)).wants("mcp-a")
+
+
+def test_without_servers_there_is_nothing() -> None:
+    def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
+        parts.use_servers({})
+        parts.stop()
+        yield from ()
+        return parts.servers, parts.toolbox.more
+
+    assert AgentWorld().run(plan) == (None, None)
+
+
+def test_a_session_that_was_forgotten_is_begun_anew_and_the_call_made() -> None:
+    class Forgetful(Server):
+        calls = 0
+        forgets: tuple[int, ...] = ()
+
+        def post(self, message: dict[str, Any], request: Request) -> Any:
+            if message.get("method") == "tools/list":
+                rows = [{"name": "read"}]
+                return json_response(200, {"jsonrpc": "2.0", "id": message["id"], "result": {"tools": rows}})
+            return super().post(message, request)
+
+        def call(self, message: dict[str, Any]) -> Any:
+            self.calls += 1
+            return empty_response(404) if self.calls in self.forgets else super().call(message)
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
+        parts.use_servers({"a": {"url": f"http://127.0.0.1:{PORT}/mcp", "auto": ["read"]}})
+        assert parts.servers is not None
+        yield from parts.servers.ready()
+        read = parts.servers.tool("mcp_a_read")
+        assert read is not None
+        try:
+            return (yield from read.run({}))
+        except Exception as failed:  # for the second case
+            return str(failed)
+        finally:
+            parts.stop()
+
+    for forgets, result in (
+        ((1,), "(the result is empty)"),
+        ((1, 2), "the MCP server a did not do it: it does not know the session any more"),
+    ):
+        server = Forgetful()
+        server.forgets = forgets
+        world = AgentWorld()
+        world._start(world.agent_host, lambda entropy, server=server: Engine(server, entropy=entropy), PORT)  # type: ignore[misc]
+        assert world.run(plan) == result
+        assert server.methods.count("initialize") == 2

@@ -1,0 +1,60 @@
+"""`mcp_servers` of the configuration file, through the API: what is read, shown, begun anew, and ended."""
+
+from __future__ import annotations
+
+from svc_proto.commands import Signal, SignalName, Spawn
+from svc_proto.engine.child import INHERITED
+from tests.api.world import CONFIG, ApiBook
+
+SERVERS = """\
+mcp_servers:
+  shop:
+    command: /bin/shop
+    args: [--all]
+    env: {TOKEN: s3cr3t}
+  spare: {command: x, enabled: false}
+"""
+
+
+def spawned(book: ApiBook) -> list[Spawn]:
+    return [command for command in book.commands if isinstance(command, Spawn)]
+
+
+def test_without_servers_nothing_is_loaded() -> None:
+    book = ApiBook()
+    assert book.request("GET", "/api/mcp-servers").json == {"servers": []}
+    assert book.request("POST", "/api/mcp-servers/reload").json == {"servers": []}
+    assert book.api.parts.servers is None
+
+
+def test_the_file_says_which_there_are() -> None:
+    book = ApiBook(files={CONFIG: SERVERS})
+    rows = book.request("GET", "/api/mcp-servers").json["servers"]
+    assert [(row["name"], row["state"]) for row in rows] == [("shop", "not started"), ("spare", "off")]
+    assert spawned(book) == []
+    names = [row["name"] for row in book.request("GET", "/v1/toolsets").json["data"]]
+    assert names[-1] == "mcp-shop"
+    reloading = book.call("POST", "/api/mcp-servers/reload")
+    book.after(1.0)
+    (row, _) = reloading.result.json["servers"]
+    assert row["state"] == "failed"
+    (order,) = spawned(book)[:1]
+    assert (order.argv, order.env, order.inherit) == (("/bin/shop", "--all"), (("TOKEN", "s3cr3t"),), INHERITED)
+    book.disk.put(CONFIG, b"mcp_servers: {}\n")
+    assert book.request("GET", "/api/mcp-servers").json == {"servers": []}
+    book.disk.put(CONFIG, b"mcp_servers: [7]\n")
+    assert book.request("GET", "/api/mcp-servers").json == {"servers": []}
+    assert "s3cr3t" not in repr(book.logs) + repr(book.answers)
+
+
+def test_they_end_with_the_api() -> None:
+    book = ApiBook(files={CONFIG: SERVERS})
+    book.request("GET", "/api/mcp-servers")
+    reloading = book.call("POST", "/api/mcp-servers/reload")
+    book.stop()
+    book.after(10.0)
+    assert reloading.answer is None or reloading.result.status in (200, 503)
+    assert not [
+        command for command in book.commands if isinstance(command, Signal) and command.signal is SignalName.KILL
+    ]
+    assert not book.node.alive
