@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from attrs import evolve
 
@@ -19,7 +19,7 @@ from svc_proto.api.key_files import read_key
 from svc_proto.api.metrics import families
 from svc_proto.api.model_list import ModelList
 from svc_proto.api.responses import Responses
-from svc_proto.api.routes import chat, completions, management, responses, runs, sessions, status
+from svc_proto.api.routes import chat, completions, management, mcp, responses, runs, sessions, status
 from svc_proto.api.runs import Runs
 from svc_proto.api.settings import AgentSettings, SettingsReader
 from svc_proto.api.store import ListMessages
@@ -39,6 +39,9 @@ from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.mentions import Mentions
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from svc_proto.mcp.http import McpServer
 
 __all__ = ["BODY_LIMIT", "Api"]
 
@@ -74,7 +77,8 @@ class Api:
         self._mentions = Mentions()
         self._keys = keys or DeviceKeys()
         self._agent = agent
-        themes = (status, sessions, management, chat, completions, runs, responses)
+        self._mcp: McpServer | None = None
+        themes = (status, sessions, management, chat, completions, runs, responses, mcp)
         rows = [row for theme in themes for row in theme.routes(self)]
         rows += self._monitor.routes(Access.MONITOR, Access.PUBLIC)
         self.router = ApiRouter(rows, config.root_path)
@@ -121,6 +125,8 @@ class Api:
         """No new turns from here on; those that run are interrupted, and what they said is stored."""
         self.runs.stop_all()
         self.parts.stop()
+        if self._mcp is not None:
+            self._mcp.stop()
 
     # --- HttpApp ---
 
@@ -200,7 +206,7 @@ class Api:
         self.config = evolve(self.config, key=key)
         self._keys.replaced += 1
         self.engine.log(Level.INFO, "API key replaced")
-        self.engine.holders.end(MAIN, Refused(401, "invalid_api_key", "this API key was replaced"))
+        self._end_holder(MAIN, "this API key was replaced")
         return True
 
     def history(self, session_id: str, *, limit: int = MAX_ROWS) -> Flow[tuple[Row, ...]]:
@@ -213,7 +219,21 @@ class Api:
         if self.engine.stopping:
             raise draining()
 
+    @property
+    def mcp(self) -> McpServer:
+        """What answers at `/mcp`."""
+        if self._mcp is None:
+            from svc_proto.api.mcp_agent import agent_server  # noqa: PLC0415, RUF100 - few ask for it
+
+            self._mcp = agent_server(self)
+        return self._mcp
+
     # --- helpers ---
+
+    def _end_holder(self, holder: str, why: str) -> None:
+        self.engine.holders.end(holder, Refused(401, "invalid_api_key", why))
+        if self._mcp is not None:
+            self._mcp.end_of(holder)
 
     def _end_holders(self) -> None:
         """Cut what a key let in that is good no more. It ended in another core, which cannot say so here: look."""
@@ -221,7 +241,7 @@ class Api:
         devices = [holder for holder in holders if holder != MAIN]
         for holder in devices:
             if not self._keys.is_good(holder, self.engine.now):
-                holders.end(holder, Refused(401, "invalid_api_key", "the session of this API key is over"))
+                self._end_holder(holder, "the session of this API key is over")
         if any(holder != MAIN for holder in holders):
             self._holder_timer.set(self.engine.now.mono + LOOK_EVERY)
 

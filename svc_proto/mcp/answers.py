@@ -26,15 +26,28 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Answers", "Asking", "Content", "InputRequired", "Offer", "OfferedTool", "Prompt", "Resource", "Result"]
+__all__ = [
+    "Answers",
+    "Asking",
+    "Content",
+    "InputRequired",
+    "Offer",
+    "OfferedTool",
+    "Prompt",
+    "Resource",
+    "Result",
+    "Telling",
+    "Template",
+]
 
 Content: TypeAlias = Mapping[str, object]  # a content block: `{"type": "text", ...}`, `{"type": "image", ...}`
 Result: TypeAlias = Mapping[str, object]
 Asking: TypeAlias = (
     "Callable[[str, Arguments, str], Flow[bool]]"  # tool, arguments, question: whether the user says yes
 )
+Telling: TypeAlias = "Callable[[str], None]"  # says how a call is getting on
 Row = TypeVar("Row")
-Handler: TypeAlias = "Callable[[Members, Asking | None], Flow[Result] | Result]"
+Handler: TypeAlias = "Callable[[Members, Asking | None, Telling | None], Flow[Result] | Result]"
 
 NOBODY = (
     "This needs the user's word, and nobody can be asked: the phone asks no questions of its own, and this client "
@@ -53,6 +66,9 @@ class OfferedTool:
     reads_only: bool
     destructive: bool
     run: Callable[[Arguments], Flow[Sequence[Content]]]
+    follow: Callable[[Arguments, Telling], Flow[Sequence[Content]]] | None = (
+        None  # the same, for who wants to hear of it
+    )
 
 
 @frozen(kw_only=True)
@@ -68,6 +84,17 @@ class Resource:
     media_type: str
     read: Callable[[], Flow[str | bytes]]
     watch: Callable[[Callable[[], None]], Callable[[], None]] | None = None
+
+
+@frozen(kw_only=True)
+class Template:
+    """Resources of one kind: `find` gives that of a URI, if it can be one."""
+
+    uri: str  # with `{blanks}`, RFC 6570
+    name: str
+    description: str
+    media_type: str
+    find: Callable[[str], Resource | None]
 
 
 @frozen(kw_only=True)
@@ -90,6 +117,7 @@ class Offer:
     instructions: str
     tools: Sequence[OfferedTool] = ()
     resources: Sequence[Resource] = ()
+    templates: Sequence[Template] = ()
     prompts: Sequence[Prompt] = ()
 
 
@@ -117,7 +145,7 @@ class Answers:
             "tools/list": partial(_list, "tools", _shown_tool, offer.tools),
             "tools/call": self._call,
             "resources/list": partial(_list, "resources", _shown_resource, offer.resources),
-            "resources/templates/list": partial(_list, "resourceTemplates", _shown_resource, ()),
+            "resources/templates/list": partial(_list, "resourceTemplates", _shown_template, offer.templates),
             "resources/read": self._read,
             "prompts/list": partial(_list, "prompts", _shown_prompt, offer.prompts),
             "prompts/get": self._prompt,
@@ -137,7 +165,7 @@ class Answers:
 
     # --- tools ---
 
-    def _call(self, params: Members, asking: Asking | None) -> Flow[Result]:
+    def _call(self, params: Members, asking: Asking | None, telling: Telling | None) -> Flow[Result]:
         offered, given = self._tools.get(params.text("name")), params.get("arguments", {})
         if offered is None:
             raise RpcError(INVALID_PARAMS, f"no tool {str(params.get('name'))[:100]!r}")
@@ -149,7 +177,8 @@ class Answers:
             if tool.in_order:
                 yield from self._line.enter()
             try:
-                content = yield from offered.run(arguments)
+                follow = None if telling is None else offered.follow
+                content = yield from follow(arguments, telling) if follow and telling else offered.run(arguments)
             finally:
                 if tool.in_order:
                     self._line.leave()
@@ -177,12 +206,14 @@ class Answers:
 
     def resource(self, params: Members) -> Resource:
         """The one that is named by its URI. Raises `RpcError`."""
-        resource = self._resources.get(params.text("uri"))
+        uri = params.text("uri")
+        found = (each.find(uri) for each in self.offer.templates)
+        resource = self._resources.get(uri) or next(filter(None, found), None)
         if resource is None:
             raise RpcError(NOT_FOUND, "there is no such resource", data={"uri": str(params.get("uri"))[:300]})
         return resource
 
-    def _read(self, params: Members, asking: Asking | None) -> Flow[Result]:
+    def _read(self, params: Members, asking: Asking | None, telling: Telling | None) -> Flow[Result]:
         resource = self.resource(params)
         try:
             found = yield from resource.read()
@@ -193,7 +224,7 @@ class Answers:
 
     # --- prompts ---
 
-    def _prompt(self, params: Members, asking: Asking | None) -> Result:
+    def _prompt(self, params: Members, asking: Asking | None, telling: Telling | None) -> Result:
         prompt, given = self._prompts.get(params.text("name")), params.inner("arguments")
         if prompt is None:
             raise RpcError(INVALID_PARAMS, f"no prompt {str(params.get('name'))[:100]!r}")
@@ -209,7 +240,12 @@ class Answers:
 
 
 def _list(
-    name: str, show: Callable[[Row], Result], rows: Sequence[Row], params: Members, asking: Asking | None
+    name: str,
+    show: Callable[[Row], Result],
+    rows: Sequence[Row],
+    params: Members,
+    asking: Asking | None,
+    telling: Telling | None,
 ) -> Result:
     """Lists are whole: there is no second page, and no cursor to one."""
     if params.get("cursor") is not None:
@@ -233,6 +269,11 @@ def _shown_tool(offered: OfferedTool) -> Result:
 def _shown_resource(resource: Resource) -> Result:
     about = {"uri": resource.uri, "name": resource.name, "description": resource.description}
     return {**about, "mimeType": resource.media_type}
+
+
+def _shown_template(template: Template) -> Result:
+    about = {"uriTemplate": template.uri, "name": template.name, "description": template.description}
+    return {**about, "mimeType": template.media_type}
 
 
 def _shown_prompt(prompt: Prompt) -> Result:

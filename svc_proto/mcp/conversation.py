@@ -202,10 +202,10 @@ class Conversation:
             self._calls[identity] = task
 
     def _carry_out(self, request: RpcRequest) -> Flow[None]:
-        progress = self._show_progress(request)
+        progress = _Progress.wanted(self._engine, request, self._say)
         identity = request.identity
         try:
-            said = Said(write_result(identity, (yield from self._result(request))), identity, final=True)
+            said = Said(write_result(identity, (yield from self._result(request, progress))), identity, final=True)
         except RpcError as error:
             said = _failed(error, identity)
         except Exception as error:  # noqa: BLE001, RUF100 - the client waits for an answer, whatever happens
@@ -213,13 +213,13 @@ class Conversation:
             said = _failed(RpcError(INTERNAL, f"internal error, reference {reference}"), identity)
         finally:
             if progress is not None:
-                progress.cancel()
+                progress.task.cancel()
         self._calls.pop(identity, None)
         self._say(said)
         if not self._calls:
             self._on_idle()
 
-    def _result(self, request: RpcRequest) -> Flow[Result]:
+    def _result(self, request: RpcRequest, progress: _Progress | None) -> Flow[Result]:
         context = self._context(request)
         method, params = request.method, request.params
         try:
@@ -235,7 +235,8 @@ class Conversation:
                 handler = self._answers.handlers.get(method)
                 if handler is None:
                     raise RpcError(METHOD_NOT_FOUND, f"no method {method[:100]!r}")
-                found = handler(params, self._asking(request, context))
+                telling = None if progress is None else progress.tell
+                found = handler(params, self._asking(request, context), telling)
                 result = (yield from found) if isinstance(found, Generator) else found
         except InputRequired as needed:
             result = needed.result
@@ -280,21 +281,6 @@ class Conversation:
         if not context.modern and any(resource.watch for resource in offer.resources):
             capabilities["resources"]["subscribe"] = True
         return {"capabilities": capabilities, "instructions": offer.instructions}
-
-    def _show_progress(self, request: RpcRequest) -> Task | None:
-        token = request_id(request.params.inner("_meta").get("progressToken"))
-        if token is None:
-            return None
-
-        def tell() -> Flow[None]:
-            since = self._engine.now.mono
-            while True:
-                yield from sleep(self._engine, EVERY)
-                done = {"progress": round(self._engine.now.mono - since), "message": "waiting"}
-                note = write_note("notifications/progress", {"progressToken": token, **done})
-                self._say(Said(note, request.identity))
-
-        return self._engine.spawn(tell())
 
     # --- notes and answers ----------------------------------------------------------------------------------------
 
@@ -370,6 +356,36 @@ class Conversation:
         requests = {"confirm": {"method": "elicitation/create", "params": question}}
         state = self._answers.note(name, arguments)
         raise InputRequired({"resultType": "input_required", "inputRequests": requests, "requestState": state})
+
+
+class _Progress:
+    """Notes of progress on one request: what its tool says, and that it lasts when that says nothing."""
+
+    def __init__(self, engine: Engine, token: RequestId, request: RpcRequest, say: Callable[[Said], None]) -> None:
+        self._engine = engine
+        self._token = token
+        self._about = request.identity
+        self._say = say
+        self._begun = engine.now.mono
+        self._last = 0
+        self.task = engine.spawn(self._wait())
+
+    @classmethod
+    def wanted(cls, engine: Engine, request: RpcRequest, say: Callable[[Said], None]) -> _Progress | None:
+        """None, where the client does not want to hear of it."""
+        token = request_id(request.params.inner("_meta").get("progressToken"))
+        return None if token is None else cls(engine, token, request, say)
+
+    def tell(self, text: str) -> None:
+        """Say so. "The progress value MUST increase with each notification"."""
+        self._last = max(self._last + 1, round(self._engine.now.mono - self._begun))
+        params = {"progressToken": self._token, "progress": self._last, "message": text}
+        self._say(Said(write_note("notifications/progress", params), self._about))
+
+    def _wait(self) -> Flow[None]:
+        while True:
+            yield from sleep(self._engine, EVERY)
+            self.tell("waiting")
 
 
 def unsupported(version: object) -> RpcError:

@@ -22,7 +22,10 @@ MONITORED = ("/metrics", "/healthz", "/readyz")  # see tests/engine/test_monitor
 ROUTES = [route for route in ApiBook(started=False).api.router.routes if route.pattern not in MONITORED]
 IDS = [f"{route.method} {route.pattern}" for route in ROUTES]
 BODILESS = ("/stop", "/reload")  # what they end with takes none, and looks at none
-WITH_BODY = [route for route in ROUTES if route.method in ("POST", "PATCH") and not route.pattern.endswith(BODILESS)]
+OTHERS = "/mcp"  # whose messages are those of tests/mcp
+WITH_BODY = [
+    route for route in ROUTES if route.method in ("POST", "PATCH") and not route.pattern.endswith((*BODILESS, OTHERS))
+]
 KEYED = f"HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
 
 

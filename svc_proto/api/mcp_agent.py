@@ -1,0 +1,193 @@
+"""The agent as an MCP server: `ask` is a turn of a chat, whose words come as progress; chats are resources.
+
+Whoever may call the API's routes may call this. A turn whose call is cancelled, or whose connection ends in the
+stateless way, is stopped. Nobody is asked anything: what somebody would have to allow is refused, as for any client
+that shows no questions.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from svc_proto.agent.contract import TextDelta, ToolStarted
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, schema
+from svc_proto.api.answers import system_of
+from svc_proto.api.projections.story import StoryEvent
+from svc_proto.api.rows import ChatSession
+from svc_proto.api.store import GetChat, ListChats, ListMessages
+from svc_proto.api.turn import TurnOrder
+from svc_proto.api.views import iso
+from svc_proto.basics import strict_json
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.mcp.answers import Content, Offer, OfferedTool, Resource, Telling, Template
+from svc_proto.mcp.http import McpServer
+from svc_proto.schema.members import content_text
+from svc_proto.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc_proto.api.service import Api
+    from svc_proto.engine.core import Engine
+
+__all__ = ["agent_offer", "agent_server"]
+
+LISTED = 100  # chats
+SHOWN = 200  # messages of a chat, the newest
+EVERY = 0.5  # s between two notes of progress
+URI = "chat://sessions"
+JSON = "application/json"
+INSTRUCTIONS = (
+    "The tool ask gives a message to the agent on the user's own host: it has its own tools, a phone among them, its "
+    "memory and its chats. Go on in a chat by the session that an answer names."
+)
+_CHAT = re.compile(re.escape(URI) + r"/([^/?#]{1,200})")
+
+
+def agent_server(api: Api) -> McpServer:
+    """What answers at `/mcp`."""
+    offer = agent_offer(api)
+    return McpServer(api.engine, lambda principal: offer)
+
+
+def agent_offer(api: Api) -> Offer:
+    """What clients get of the agent."""
+    agent = _Agent(api)
+    tool = Tool(
+        name="ask",
+        description="Ask the agent, or have it do something. It answers when it is done, which may take minutes.",
+        parameters=schema(
+            ("message",),
+            message={"type": "string", "description": "what to say to the agent"},
+            session={"type": "string", "description": "the chat to go on in; a new one unless given"},
+        ),
+        run=agent.told,
+    )
+    asking = OfferedTool(tool=tool, title="Ask", reads_only=False, destructive=True, run=agent.run, follow=agent.run)
+    chats = Resource(
+        uri=URI, name="sessions", description="The chats, last active first.", media_type=JSON, read=agent.chats
+    )
+    chat = Template(
+        uri=f"{URI}/{{id}}", name="session", description="The messages of a chat.", media_type=JSON, find=agent.find
+    )
+    return Offer(
+        name=f"{api.config.brand.name}-agent",
+        title="Agent",
+        version=VERSION,
+        instructions=INSTRUCTIONS,
+        tools=(asking,),
+        resources=(chats,),
+        templates=(chat,),
+    )
+
+
+class _Agent:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    # --- asking ---
+
+    def told(self, arguments: Arguments) -> Flow[str]:
+        """The answer alone."""
+        return str((yield from self.run(arguments))[0]["text"])
+
+    def run(self, arguments: Arguments, telling: Telling = lambda text: None) -> Flow[Sequence[Content]]:
+        """One turn; `telling` hears its words as they come."""
+        api = self._api
+        told = _Told(api.engine, telling)
+        try:
+            order = yield from self._order(str(arguments["message"]), str(arguments.get("session", "")))
+            run = api.runs.start(order)
+            run.watch(told.take)
+            ended = yield from run.end_of()
+        except Refused as refused:
+            raise ToolError(refused.message) from None
+        finally:
+            told.close()
+        if ended.error is not None or ended.interrupted:
+            raise ToolError(ended.error or "the turn was stopped")
+        words = [ended.content, f"(session: {order.session_id})"]
+        return [{"type": "text", "text": text} for text in words]
+
+    def _order(self, message: str, session: str) -> Flow[TurnOrder]:
+        api = self._api
+        settings = yield from api.settings()
+        known = yield from api.query(GetChat(id=session)) if session else _nothing()
+        if session and known is None:
+            raise ToolError("there is no such session")
+        now = api.engine.now.wall
+        identity = session or new_uuid(api.engine.entropy)
+        new = ChatSession(id=identity, started_at=now, updated_at=now, last_active=now, model=settings.name)
+        chat = known or new
+        return TurnOrder(
+            run_id=api.runs.new_id(),
+            session_id=identity,
+            prompt=message,
+            system=system_of(chat.system_prompt or settings.system, settings.prompt_for(None)),
+            route=settings.route,
+            model=settings.name,
+            max_tokens=settings.max_tokens,
+            title=chat.title,
+            create=None if session else new,
+            stops_alone=True,
+        )
+
+    # --- chats ---
+
+    def chats(self) -> Flow[str]:
+        """The list."""
+        page = yield from self._api.query(ListChats(limit=LISTED))
+        rows = [{"id": chat.id, "title": chat.title, "last_active": iso(chat.last_active)} for chat in page.sessions]
+        return strict_json.dumps({"sessions": rows, "total": page.total})
+
+    def find(self, uri: str) -> Resource | None:
+        """That of a chat, whether there is one or not."""
+        named = _CHAT.fullmatch(uri)
+        if named is None:
+            return None
+        read = partial(self._messages, named[1])
+        return Resource(uri=uri, name=named[1], description="", media_type=JSON, read=read)
+
+    def _messages(self, session: str) -> Flow[str]:
+        rows = yield from self._api.query(ListMessages(session_id=session, limit=SHOWN, latest=True))
+        if rows is None:
+            raise ToolError("there is no such session")
+        told = [{"role": row.role, "content": content_text(row.content), "at": iso(row.timestamp)} for row in rows]
+        return strict_json.dumps({"session": session, "messages": told})
+
+
+class _Told:
+    """What a turn says, a piece every half second."""
+
+    def __init__(self, engine: Engine, telling: Telling) -> None:
+        self._engine = engine
+        self._telling = telling
+        self._pieces: list[str] = []
+        self._timer = engine.timers.timer(self._round)
+
+    def take(self, event: StoryEvent) -> None:
+        """It goes on."""
+        if isinstance(event, TextDelta):
+            self._pieces.append(event.text)
+        elif isinstance(event, ToolStarted):
+            self._pieces.append(f"[{event.call.name}]")
+        if self._timer.when is None:
+            self._round()
+
+    def close(self) -> None:
+        """It is over."""
+        self._timer.retire()
+
+    def _round(self) -> None:
+        pieces, self._pieces = self._pieces, []
+        if pieces:
+            self._timer.set(self._engine.now.mono + EVERY)
+            self._telling("".join(pieces))
+
+
+def _nothing() -> Flow[None]:
+    yield from ()

@@ -1,0 +1,36 @@
+"""`/mcp`: the agent for any client of the Model Context Protocol, by Streamable HTTP."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from svc_proto.api.access import Access
+from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.router import Route
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+    from svc_proto.mcp.http import Answered
+
+__all__ = ["routes"]
+
+
+def routes(api: Api) -> list[Route]:
+    """The rows of this theme."""
+
+    def post(request: Request) -> Answered:
+        return api.mcp.post(request)
+
+    def get(request: Request) -> Streamed:
+        return api.mcp.get(request)
+
+    def delete(request: Request) -> Response:
+        return api.mcp.delete(request)
+
+    row = partial(Route, pattern="/mcp", access=Access.KEY, hangs_up=True)
+    return [
+        row(method="POST", handler=post),
+        row(method="GET", handler=get),
+        row(method="DELETE", handler=delete),
+    ]

@@ -1,0 +1,34 @@
+"""The door of the API's `/mcp` is that of its other routes."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.api.config import ApiConfig
+from tests.api.test_mcp_agent import TYPES, Client
+from tests.api.world import ApiBook
+from tests.playbook import REMOTE
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+def test_who_may(method: str) -> None:
+    book = ApiBook()
+    assert book.call(method, "/mcp", key="", headers=TYPES).result.status == 401
+    page = [*TYPES, (b"origin", b"https://evil.example")]
+    assert book.call(method, "/mcp", headers=page).result.status == 403
+    assert book.api._mcp is None
+
+
+def test_without_a_key_it_is_this_networks() -> None:
+    book = ApiBook(ApiConfig())
+    assert Client(book).session
+    named = [*TYPES, (b"host", b"evil.example")]
+    assert book.call("POST", "/mcp", {}, headers=named, peer=REMOTE).result.status in (400, 403)
+
+
+def test_an_end() -> None:
+    book = ApiBook()
+    client = Client(book)
+    headers = [*TYPES, (b"mcp-session-id", client.session)]
+    assert book.call("DELETE", "/mcp", headers=headers).result.status == 204
+    assert book.call("GET", "/mcp", headers=headers).result.status == 404
