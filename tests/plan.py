@@ -121,6 +121,7 @@ PLAN = (
         "two sockets that depend on each other: ends, half-closes, backpressure",
     ),
     Row(("test_bridge",), SIM, "selectors, answers and deadlines are the core's"),
+    Row(("test_mcp_servers",), ALL, "programs that are bad MCP servers: pipes that flood, and their ends"),
     Row(("test_mcp",), EVERY, "a call that ends with its connection, events between requests, pictures of the disk"),
     Row(
         (

@@ -1,0 +1,98 @@
+"""MCP servers as real programs: one as it should be, and one that floods, says a line without an end, and stays."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from runtimes.host import Program
+from runtimes.run import run
+from svc_proto.client.chore import Chore
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.peers import mcp_stdio
+from svc_proto.peers.mcp import McpClient, McpFailed
+from svc_proto.peers.mcp_stdio import StdioCarrier
+
+SERVER = r"""
+import json, os, sys
+def say(**members):
+    os.write(1, json.dumps({"jsonrpc": "2.0", **members}).encode() + b"\n")
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+        say(id=message["id"], result=result)
+    elif message["method"] == "tools/call":
+        name = message["params"]["name"]
+        if name == "variables":
+            say(id=message["id"], result={"content": sorted(os.environ)})
+        elif name == "flood":
+            try:
+                for _ in range(20_000):
+                    os.write(1, b'{"jsonrpc":"2.0","method":"notifications/message"}\n' * 100)
+            except OSError:
+                pass
+        elif name == "line":
+            try:
+                while True:
+                    os.write(1, b"x" * 65536)
+            except OSError:
+                pass
+        elif name == "crash":
+            sys.exit("no token")
+"""
+
+
+def play(runtime: str, talk: Callable[[McpClient, Engine], Flow[Any]]) -> Any:
+    program = mcp_stdio.Program(argv=(sys.executable, "-I", "-S", "-c", SERVER), env=(("MINE", "1"),))
+
+    def plan(engine: Engine) -> Flow[Any]:
+        client = McpClient(engine, lambda client: StdioCarrier(engine, program, client))
+        try:
+            yield from client.open(20.0)
+            return (yield from talk(client, engine))
+        except McpFailed as failed:
+            return str(failed)
+        finally:
+            client.close()
+
+    chore = Chore(plan)
+    assert run(Program(core=Engine(chore, entropy=os.urandom)), runtime) == 0
+    return chore.result
+
+
+def asked(client: McpClient, name: str, within: float = 20.0) -> Flow[Any]:
+    return (yield from client.ask("tools/call", {"name": name, "arguments": {}}, within=within))
+
+
+def test_it_sees_what_children_see(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SVC_MODEL_API_KEY", "sk-1")
+    names = play(runtime, lambda client, engine: asked(client, "variables"))["content"]
+    assert {"MINE", "PATH"} <= set(names)
+    assert "SVC_MODEL_API_KEY" not in names
+
+
+def test_a_flood_does_not_keep_it_from_its_time(runtime: str) -> None:
+    def talk(client: McpClient, engine: Engine) -> Flow[Any]:
+        begun = engine.now.mono
+        try:
+            yield from asked(client, "flood", within=0.1)
+        except McpFailed:
+            return engine.now.mono - begun, client.ignored
+        return None
+
+    took, ignored = play(runtime, talk)
+    assert took < 1.0
+    assert 500 <= ignored < 20_000  # of two million: one read, and what was on its way
+
+
+def test_a_line_without_an_end_and_a_crash(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_stdio, "MAX_MESSAGE", 500_000)
+    said = play(runtime, lambda client, engine: asked(client, "line"))
+    assert said == "it said more than 500000 bytes in one line"
+    assert play(runtime, lambda client, engine: asked(client, "crash")) == "it has exited with status 1: no token"
