@@ -11,6 +11,7 @@ from attrs import frozen
 from runtimes.option import check_runtime
 from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
 from tests.conformance.chromium_suite import chromium
+from tests.conformance.mcp_suite import mcp
 from tests.conformance.nghttp_suite import h2load, nghttp
 from tests.conformance.pyodide_suite import pyodide
 from tests.conformance.requests_suite import GUNICORN, in_memory, over_socket
@@ -76,6 +77,10 @@ def _chromium(runtime: str, resume: bool) -> Result:
         return chromium(port, secure_port, runtime, certificate)
 
 
+def _mcp(runtime: str, resume: bool) -> Result:
+    return mcp(runtime)
+
+
 def _autobahn(runtime: str, resume: bool) -> Result:
     with echo_server(runtime) as port:
         return autobahn(port, runtime, resume=resume)
@@ -94,6 +99,7 @@ SUITES = {
     "nghttp": _served_twice(nghttp),
     "h2load": _served_twice(h2load),
     "chromium": Suite(_chromium),
+    "mcp": Suite(_mcp),
     "pyodide": Suite(_pyodide, ONE),
     "autobahn": Suite(_autobahn, ONE),
     "autobahn-h2": Suite(_autobahn_over_http2, ONE),

@@ -1,0 +1,59 @@
+"""Our MCP client as a command: `python -m tests.conformance.mcp_client RUNTIME URL` or `… RUNTIME PROGRAM ARGUMENT…`.
+
+It lists the tools, calls each once with arguments of the types that are wanted, prints what came as JSON, and leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from runtimes.host import Program
+from runtimes.run import run
+from svc_proto.client.chore import Chore
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.peers.mcp import Carrier, McpClient, McpFailed
+from svc_proto.peers.mcp_http import HttpCarrier, Place
+from svc_proto.peers.mcp_stdio import Program as Child
+from svc_proto.peers.mcp_stdio import StdioCarrier
+from svc_proto.schema.members import Members
+
+WITHIN = 20.0  # s
+OF_A_TYPE = {"number": 3, "integer": 3, "boolean": True, "array": [], "object": {}}
+
+
+def main(runtime: str, target: Sequence[str]) -> int:
+    """Do it; what each call led to is printed."""
+
+    def plan(engine: Engine) -> Flow[dict[str, object]]:
+        def carry(client: McpClient) -> Carrier:
+            if target[0].startswith("http"):
+                return HttpCarrier(engine, Place(url=target[0]), client)
+            return StdioCarrier(engine, Child(argv=tuple(target)), client)
+
+        client = McpClient(engine, carry)
+        told: dict[str, object] = {}
+        try:
+            yield from client.open(WITHIN)
+            for row in (yield from client.rows("tools/list", "tools", within=WITHIN)):
+                properties = row.inner("inputSchema").inner("properties")
+                given = {name: OF_A_TYPE.get(properties.inner(name).text("type"), "x") for name in properties}
+                called = client.ask("tools/call", {"name": row["name"], "arguments": given}, within=WITHIN)
+                told[row.text("name")] = Members((yield from called))
+        except McpFailed as failed:
+            told["problem"] = str(failed)
+        client.close()
+        yield from sleep(engine, 1.0)  # to say goodbye
+        return told
+
+    chore = Chore(plan)
+    code = run(Program(core=Engine(chore, entropy=os.urandom)), runtime)
+    sys.stdout.write(json.dumps(chore.result) + "\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,31 @@
+"""A server of the official package `mcp`: `python mcp_server_official.py FOLDER [PORT]`, over pipes or HTTP.
+
+FOLDER is where the package is. Nothing of ours is imported.
+"""
+
+import site
+import sys
+
+site.addsitedir(sys.argv[1])
+
+from mcp.server import MCPServer  # type: ignore[import-not-found]  # it is found there
+
+app = MCPServer("official")
+
+
+@app.tool()  # type: ignore[untyped-decorator]  # of the package
+def add(a: int, b: int) -> int:
+    """Adds two numbers."""
+    return a + b
+
+
+@app.tool()  # type: ignore[untyped-decorator]  # of the package
+def fail() -> str:
+    """Fails."""
+    raise ValueError("no bread")
+
+
+if len(sys.argv) > 2:
+    app.run("streamable-http", port=int(sys.argv[2]))
+else:
+    app.run("stdio")

