@@ -10,6 +10,7 @@ import { ask, badge, dataView, empty, row, table } from "./view.js";
 
 const EVERY = 10; // s
 const SOONER = 2000; // ms, while somebody waits for a device to pair
+const SERVERS = ["MCP server", "State", "Tools"];
 const COLUMNS = ["Device", "Type", "Last seen", "Expires", "May do", ""];
 
 export function openManagement(room, auto) {
@@ -23,6 +24,9 @@ export function openManagement(room, auto) {
     h("section", { "aria-label": "Phone, model and relay" }, cards),
     h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "Paired devices", count), pairButton), list),
   );
+  const reload = h("button", { class: "quiet", type: "button" }, "Start anew");
+  const others = table("MCP servers", SERVERS);
+  const block = h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "MCP servers"), reload), others.element);
   const devices = table("Paired devices", COLUMNS);
   const kept = new Keyed("last_seen");
   const nothing = empty("phone", "No device is paired", "Pair a phone with a QR code. It takes a minute. No phone at hand? Run svc phone on this host.");
@@ -40,10 +44,11 @@ export function openManagement(room, auto) {
         relay("GET", "/phones", undefined, signal),
         agent("GET", "/model", undefined, signal).catch((error) => ({ problem: error.message })),
       ]);
+      const mcp = chat.chat ? await agent("GET", "/mcp-servers", undefined, signal).catch(() => ({})) : {};
       const there = Array.isArray(sessions) ? sessions : sessions.sessions ?? [];
-      return { overview, chat, phones: phones.devices ?? [], sessions: [...there].sort((one, other) => (other.online === true) - (one.online === true)) };
+      return { overview, chat, mcp: Array.isArray(mcp.servers) ? mcp.servers : [], phones: phones.devices ?? [], sessions: [...there].sort((one, other) => (other.online === true) - (one.online === true)) };
     },
-    render: ({ overview, sessions, phones, chat }) => {
+    render: ({ overview, sessions, phones, chat, mcp }) => {
       statistics(overview, sessions, phones, chat);
       count.textContent = sessions.length ? ` ${sessions.length}` : "";
       if (!sessions.length) reconcile(list, [nothing]);
@@ -52,7 +57,16 @@ export function openManagement(room, auto) {
         reconcile(list, [devices.element]);
       }
       pairing?.seen(sessions);
+      reconcile(others.body, mcp.map(serverRow));
+      if (!mcp.length) block.remove();
+      else if (!block.isConnected) content.append(block);
     },
+  });
+  reload.addEventListener("click", async () => {
+    reload.disabled = true;
+    await agent("POST", "/mcp-servers/reload", {}).catch((error) => announce(error.message));
+    reload.disabled = false;
+    view.refresh();
   });
   pairButton.addEventListener("click", () => {
     const watch = setInterval(() => view.refresh(), SOONER);
@@ -136,6 +150,18 @@ function deviceRow(live, view) {
           put(each.lastChild, ` ${expiry(until, true)}`);
         }))))), { class: "many" }],
     [h("div", { class: "actions" }, copyButton(prefix, null, { "aria-label": `Copy prefix of ${name}`, title: "Copy prefix" }), revoke), { class: "end" }],
+  ]);
+}
+
+/** A server of MCP that the agent uses. */
+function serverRow(server) {
+  const tools = Array.isArray(server.tools) ? server.tools : [];
+  const names = tools.map((tool) => `${tool.name}${tool.asks ? "" : " (asks nobody)"}`).join(", ");
+  const left = server.left_out > 0 ? `, ${server.left_out} left out` : "";
+  return row(SERVERS, [
+    h("div", {}, h("strong", { class: "name" }, text(server.name)), h("div", { class: "sub" }, text(server.transport))),
+    h("div", {}, badge({ ready: "good", failed: "bad", "not usable": "bad" }[server.state] ?? "plain", text(server.state)), h("div", { class: "sub" }, server.problem ?? "")),
+    h("div", {}, `${tools.length}${left}`, h("div", { class: "sub" }, names)),
   ]);
 }
 

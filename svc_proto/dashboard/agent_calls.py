@@ -53,6 +53,8 @@ def routes(dashboard: Dashboard) -> list[Route]:
         ("GET", "/runs/{id}", "/v1/runs/{id}"),
         ("POST", "/runs/{id}/stop", "/v1/runs/{id}/stop"),
         ("POST", "/runs/{id}/approval", "/v1/runs/{id}/approval"),
+        ("GET", "/mcp-servers", "/api/mcp-servers"),
+        ("POST", "/mcp-servers/reload", "/api/mcp-servers/reload"),
         *((method, "/memory", "/api/memory") for method in ("POST", "PATCH", "DELETE")),  # to undo a note
     ]
     turn = Route(

@@ -72,6 +72,11 @@ INVITE = {
     "expires_at": LATER,
     "endpoints": [{"role": EVIL, "priority": EVIL, "api": {"host": EVIL, "port": EVIL}}],
 }
+SERVER = {
+    **dict.fromkeys(("name", "transport", "state", "problem"), EVIL),
+    "tools": [{"name": EVIL, "asks": EVIL}],
+    "left_out": EVIL,
+}
 CHAT = {"id": "c-1", "title": EVIL, "updated_at": EVIL}
 ROWS = [
     {"role": "user", "content": EVIL},
@@ -105,6 +110,7 @@ class Hostile:
             ("GET", "/media/inspect", {"media": [ENTRY]}),
             ("POST", "/pairing/mint", INVITE),
             ("GET", "/api/config", {"model": EVIL}),
+            ("GET", "/api/mcp-servers", {"servers": [SERVER]}),
             ("GET", "/api/sessions", {"sessions": [CHAT]}),
             ("GET", "/api/sessions/{id}/messages", {"messages": ROWS}),
         ]

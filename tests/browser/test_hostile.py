@@ -24,10 +24,13 @@ def nothing_of_it_is_markup(page: Page) -> None:
 
 
 def test_devices(page: Page) -> None:
-    row = page.locator("tbody tr")
+    row = page.get_by_role("table", name="Paired devices").locator("tbody tr")
     expect(row.locator(".name")).to_have_text(EVIL)
     assert (row.inner_text()).count("<script>") >= 4  # name, prefix, model, platform, and a grant
     expect(page.locator(".card .value").first).to_have_text(EVIL)
+    server = page.get_by_role("table", name="MCP servers").locator("tbody tr")
+    expect(server.locator(".name")).to_have_text(EVIL)
+    assert server.inner_text().count("<script>") == 5
     nothing_of_it_is_markup(page)
     page.get_by_role("button", name="Pair new device").click()
     expect(page.get_by_role("dialog").locator(".code")).to_have_text(EVIL)
