@@ -53,7 +53,7 @@ QUICK = .venv-quick-$(VERSION)
 QUICK_TESTS = $(addprefix tests/,basics machines schema test_purity.py)
 
 # --- for people ---------------------------------------------------------------------------------------------------
-.PHONY: help venv up demo test coverage coverage-core coverage-runtimes uncovered test-full quick check fuzz simulate mutants bench conformance release lock clean
+.PHONY: help venv up demo demo-mcp test coverage coverage-core coverage-runtimes uncovered test-full quick check fuzz simulate mutants bench conformance release lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-11s %s\n' "$$name" "$$text"; done
@@ -65,6 +65,9 @@ up: $(STAMP)-run ## start the servers (ARGS="..." is passed on)
 
 demo: $(STAMP)-run ## pair the reference phone and chat with it (RUNTIME=anyio|trio|uvloop|curio)
 	$(BIN)/python -m clients.demo --runtime $(RUNTIME) $(ARGS)
+
+demo-mcp: $(STAMP)-dev ## the official MCP client (from PyPI) opens an app and reads the screen of the reference phone
+	$(BIN)/python -m tests.conformance.mcp_demo
 
 # docs/testing.md says what runs where. WORKERS=0 does it in one process; a selection runs in one, too.
 test: $(STAMP)-dev ## all that a change must pass, in minutes (ARGS="..." selects)

@@ -1,0 +1,32 @@
+"""The official MCP client at a phone, `python mcp_client_official.py FOLDER COMMAND…`: opens an app, reads the screen.
+
+FOLDER is where the package `mcp` is, COMMAND starts a server of the phone: `svc mcp`. Nothing of ours is imported.
+"""
+
+import asyncio
+import os
+import site
+import sys
+
+site.addsitedir(sys.argv[1])
+
+from mcp import Client  # type: ignore[import-not-found]  # it is found there
+from mcp.client.stdio import StdioServerParameters, stdio_client  # type: ignore[import-not-found]  # the same
+
+
+async def main() -> None:
+    """Do it, and say what came."""
+    command, *args = sys.argv[2:]
+    server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
+    async with Client(stdio_client(server)) as phone:
+        tools = await phone.list_tools()
+        sys.stdout.write(f"{len(tools.tools)} tools\n")
+        for name, arguments in (("phone_open_app", {"package": "com.example.mail"}), ("phone_screen", {})):
+            result = await phone.call_tool(name, arguments)
+            text = " ".join(block.text for block in result.content)
+            sys.stdout.write(f"{name}: {text[:200]}\n")
+            if result.is_error:
+                sys.exit(f"{name} failed")
+
+
+asyncio.run(main())
