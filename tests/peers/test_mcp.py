@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from svc_proto.engine.flow import Flow
 from svc_proto.peers import mcp
@@ -285,3 +287,29 @@ def test_a_list_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     talk.do(talk.client.rows("tools/list", "tools", within=60.0))
     talk.hear(id=7, result={"tools": [{}, {}, {}], "nextCursor": "c"})
     assert talk.told == [[{}, {}]]
+
+
+@given(
+    st.lists(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error", "message", "tools"]), inner
+                )
+            ),
+            max_leaves=12,
+        ),
+        max_size=8,
+    )
+)
+def test_whatever_a_server_says_is_no_bug(values: list[Any]) -> None:
+    talk = opened()
+    talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    for value in values:
+        members = value if isinstance(value, dict) else {"id": 2, "result": value}
+        for said in (value, {"jsonrpc": "2.0", **members}, {"jsonrpc": "2.0", "method": "ping", **members}):
+            talk.act(lambda said=said: talk.client.heard(json.dumps(said)))  # type: ignore[misc]  # a default
+    talk.after(1_000.0)
+    assert len(talk.told) == 1
