@@ -187,7 +187,7 @@ class _Game:
         for client in list(self.clients):
             self.leave(client, 1006)
         self.after(FOR_EVER)
-        table = cast("SessionTable[Any]", cast("Any", self.family).sessions)
+        table = cast("SessionTable", cast("Any", self.family).sessions)
         assert len(table) == 0, "a session is left"
         assert self.engine.next_deadline() is None, "a timer is left"
         for line in self.log.splitlines():

@@ -1,20 +1,19 @@
 """What the three families of voice sessions share: how one is made and found, and what it says of itself at first.
 
-class VoiceOutput(Family["OutputSession"]):
+class VoiceOutput(Family):
     what, place, protocol = "voice output", "output", "output"
     def create(self, body, principal): ...       # with `choose`, `admit` and `answer`
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request
 from svc_proto.voice.choice import SettingsT, choose
-from svc_proto.voice.event_log import KEEP_DAYS
-from svc_proto.voice.session import VoiceSession
+from svc_proto.voice.session import Kind, Mode, VoiceSession
 from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 from svc_proto.voice.socket import VoiceSocket
@@ -23,47 +22,10 @@ if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
     from svc_proto.voice.service import Voice
 
-__all__ = ["ChosenSession", "ChosenT", "Family"]
-
-ChosenT = TypeVar("ChosenT", bound=OutputSettings | RealtimeSettings)
-S = TypeVar("S", bound="ChosenSession[Any]")
+__all__ = ["Family"]
 
 
-class ChosenSession(VoiceSession, Generic[ChosenT]):
-    """A session with a provider, a model and a voice of its own choice."""
-
-    def __init__(
-        self,
-        voice: Voice,
-        table: SessionTable[Any],
-        principal: Principal,
-        chosen: ChosenT,
-        *,
-        window: float,
-        runs: str,
-    ) -> None:
-        super().__init__(table, principal, window=window, runs=runs)
-        self.voice = voice
-        self.chosen = chosen
-
-    def choice(self) -> dict[str, object]:
-        """Which provider, model and voice speak, as events name them."""
-        return {"provider": self.chosen.provider, "model": self.chosen.model, "voice": self.chosen.voice}
-
-    def ready_fields(self) -> dict[str, object]:
-        """Members of `voice.session.ready`."""
-        scope = self.chosen.scope
-        return {
-            **self.choice(),
-            "sample_rate": self.chosen.sample_rate,
-            "event_log_path": self.log.path,
-            "profile": scope.profile,
-            "config_scope": scope.config_scope,
-            "config_path": scope.config_path,
-        }
-
-
-class Family(Generic[S]):
+class Family:
     """All sessions of one kind. A family has a `create` of its own."""
 
     what: ClassVar[str]  # that can be disabled
@@ -72,7 +34,7 @@ class Family(Generic[S]):
 
     def __init__(self, voice: Voice) -> None:
         self.voice = voice
-        self.sessions: SessionTable[S] = SessionTable(voice.engine)
+        self.sessions: SessionTable = SessionTable(voice.engine)
 
     def __len__(self) -> int:
         return len(self.sessions)
@@ -102,14 +64,19 @@ class Family(Generic[S]):
         return choose(settings, body, self.voice.registry)
 
     def admit(
-        self, session: S, about: Mapping[str, object] | None = None, *, keep_days: int = KEEP_DAYS
+        self,
+        principal: Principal,
+        chosen: OutputSettings | RealtimeSettings,
+        kind: Kind,
+        mode: Callable[[VoiceSession], Mode],
+        about: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
-        """A new session, for which there is room: keep it. The answer to the call that has made it, without `about`."""
+        """Make a session, for which there is room. The answer to the call that has wanted it, without `about`."""
+        session = VoiceSession(self.voice, self.sessions, principal, chosen, kind, mode)
         self.sessions.add(session)
-        session.created({**session.choice(), **(about or {})}, keep_days=keep_days)
-        chosen = session.chosen
+        session.created(about or {})
         resume: dict[str, object] = {}
-        if session.numbered:
+        if kind.numbered:
             resume = {
                 "resume_token": session.take_token(),
                 "resume_supported": True,

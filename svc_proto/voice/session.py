@@ -1,13 +1,17 @@
-"""A voice session: what speech output, the realtime lab and the realtime agent have in common.
+"""A voice session: ids, ring, resume, grant and event log once, and a mode for what is said in it.
 
-    class EchoSession(VoiceSession):
-        kind, family = "voice.echo", "voice-echo"
-        def on_message(self, kind, message): ...     # what only this family knows
+    class Echo(Mode):
+        def on_message(self, kind, message): ...     # what only this mode knows
         def keeps(self, code): ...                   # whether a lost socket may come back
 
+    kind = Kind(name="voice.echo", family="voice-echo", runs=folder)
+    session = VoiceSession(voice, table, principal, chosen, kind, Echo)
     session.emit("voice.response.started", provider="stub")
     session.emit_audio("voice.audio.delta", pcm, 24_000)
     yield from session.room()                        # whoever speaks waits here for a client that is slow, or away
+
+The modes: speech output and the lab (`svc_proto.voice.speech`), the agent whose provider hears and speaks by itself
+(`svc_proto.voice.agent.native`) and the one whose provider only speaks (`svc_proto.voice.agent.rendered`).
 
 What is emitted gets its ids, goes to the socket that owns the session, into the ring for whoever comes back, and into
 the event log. A slow client makes the speaker wait, so that memory is bounded by the socket's high-water mark and the
@@ -18,8 +22,10 @@ from __future__ import annotations
 
 import base64
 from collections import deque
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, cast
+
+from attrs import frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import same_secret, sha256_hex
@@ -36,10 +42,12 @@ from svc_proto.wire.envelope import parse_message
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.voice.principal import Principal
+    from svc_proto.voice.service import Voice
     from svc_proto.voice.session_table import SessionTable
+    from svc_proto.voice.settings import OutputSettings, RealtimeSettings
     from svc_proto.voice.socket import VoiceSocket
 
-__all__ = ["MAX_DELTA", "POLICY", "VoiceSession", "problem_of"]
+__all__ = ["MAX_DELTA", "POLICY", "Kind", "Mode", "VoiceSession", "problem_of"]
 
 MAX_DELTA = 32 * 1024  # bytes of PCM in one event
 MAX_CANDIDATES = 4  # of one session: the one that came first has to go
@@ -50,28 +58,87 @@ SUPERSEDED = 4000  # wire terminal-voice 6.3
 TAKEN_OVER = "another socket has taken over"
 
 
+@frozen(kw_only=True)
+class Kind:
+    """What a session is, whatever is said in it."""
+
+    name: str  # prefix of its types in the log: `<name>.session.created`
+    family: str  # prefix of the names of its files
+    runs: str  # folder of those
+    window: float = 0.0  # s for coming back
+    numbered: bool = True  # events have ids and can be had again
+    reopens: bool = False  # without a socket it is as if nobody had ever come
+    keep_days: int = KEEP_DAYS  # of what older sessions have left; 0: for ever
+
+
+class Mode:
+    """What a session does with what happens to it."""
+
+    def __init__(self, session: VoiceSession) -> None:
+        self.session = session
+        self.engine = session.engine
+
+    def ready_fields(self) -> dict[str, object]:
+        """Members of `voice.session.ready` besides those of every session."""
+        return {}
+
+    def resumed_fields(self) -> dict[str, object]:
+        """Members of `voice.session.resumed` besides those of every session."""
+        return {}
+
+    def on_attached(self) -> None:
+        """The first socket is here. Call `begin` of the session at once or later, or `release`."""
+        self.session.begin()
+
+    def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
+        """A message that only the mode knows; False for one that it does not know either. May raise `Refused`."""
+        return False
+
+    def on_lost(self) -> None:
+        """The owner is gone before the session was ready, or from one that `reopens`; it is FRESH again."""
+
+    def keeps(self, code: int) -> bool:
+        """The owner is gone, its socket closed with `code`: whether there is something to come back for."""
+        return False
+
+    def on_detached(self) -> None:
+        """Nobody listens now; somebody may come back before the window closes."""
+
+    def on_resumed(self) -> None:
+        """Somebody came back, and has heard what it has missed."""
+
+    def on_closed(self) -> None:
+        """The end: cancel every flow, drop every channel."""
+
+
 class VoiceSession:
-    """One session of any family. It is made by its family's `create` and lives in a `SessionTable`."""
+    """One session. It is made by its family's `create` and lives in a `SessionTable`."""
 
-    kind: ClassVar[str] = "voice"  # prefix of its types in the log: `<kind>.session.created`
-    family: ClassVar[str] = "voice"  # prefix of the names of its files
-    numbered: ClassVar[bool] = True  # events have ids and can be had again
-    reopens: ClassVar[bool] = False  # without a socket it is as if nobody had ever come
-
-    def __init__(self, table: SessionTable[Any], principal: Principal, *, window: float, runs: str) -> None:
+    def __init__(
+        self,
+        voice: Voice,
+        table: SessionTable,
+        principal: Principal,
+        chosen: OutputSettings | RealtimeSettings,
+        kind: Kind,
+        mode: Callable[[VoiceSession], Mode],
+    ) -> None:
         engine = table.engine
         self.engine = engine
+        self.voice = voice
         self.principal = principal
+        self.chosen = chosen
+        self.kind = kind
         self.id = _secret(engine.entropy(18))  # 24 characters
         self.resume_token = _secret(engine.entropy(32))  # 43 characters; forgotten once it was told
         deadline = engine.now.mono + table.patience
         self.life = VoiceLife(
-            token_hash=sha256_hex(self.resume_token), window=window, deadline=deadline, patience=table.patience
+            token_hash=sha256_hex(self.resume_token), window=kind.window, deadline=deadline, patience=table.patience
         )
         self.socket: VoiceSocket | None = None  # the owner
         self.candidates: dict[int, VoiceSocket] = {}
-        self.runs = runs  # folder of the files that it leaves
-        self.run_path = f"{runs}/{run_name(self.family, engine.now.wall, self.id)}"  # of each of them, without suffix
+        name = run_name(kind.family, engine.now.wall, self.id)
+        self.run_path = f"{kind.runs}/{name}"  # of each file that it leaves, without suffix
         self.log = EventLog(engine, f"{self.run_path}.jsonl")
         self._table = table
         self._created = engine.now.mono
@@ -79,19 +146,25 @@ class VoiceSession:
         self._speakers = Bell(engine)  # of who waits for room
         self._timer = engine.timers.timer(self._due)
         self._timer.set(deadline)
+        self.mode = mode(self)
 
     def take_token(self) -> str:
         """The resume token, once: only its hash is kept."""
         token, self.resume_token = self.resume_token, ""
         return token
 
-    def created(self, fields: Mapping[str, object], *, keep_days: int = KEEP_DAYS) -> None:
-        """It is in the table: begin its log, and delete what older sessions have left; 0 days: nothing."""
-        self.note(f"{self.kind}.session.created", **{"session_id": self.id, **fields})
-        self._table.sweep(self.runs, self.family, keep_days)
-        self.engine.log(Level.INFO, "voice session made", kind=self.kind, session=self.id[:8])
+    def created(self, fields: Mapping[str, object]) -> None:
+        """It is in the table: begin its log, and delete what older sessions have left."""
+        kind = self.kind
+        self.note(f"{kind.name}.session.created", session_id=self.id, **self.choice(), **fields)
+        self._table.sweep(kind.runs, kind.family, kind.keep_days)
+        self.engine.log(Level.INFO, "voice session made", kind=self.kind.name, session=self.id[:8])
 
-    # --- for the family ---
+    # --- for its mode ---
+
+    def choice(self) -> dict[str, object]:
+        """Which provider, model and voice speak, as events name them."""
+        return {"provider": self.chosen.provider, "model": self.chosen.model, "voice": self.chosen.voice}
 
     @property
     def at_ms(self) -> float:
@@ -160,8 +233,18 @@ class VoiceSession:
 
     def ready(self) -> None:
         """Tell the client `voice.session.ready`."""
-        fields: dict[str, object] = {"session_id": self.id, **self.ready_fields()}
-        if self.numbered:
+        scope = self.chosen.scope
+        fields: dict[str, object] = {
+            "session_id": self.id,
+            **self.choice(),
+            "sample_rate": self.chosen.sample_rate,
+            "event_log_path": self.log.path,
+            "profile": scope.profile,
+            "config_scope": scope.config_scope,
+            "config_path": scope.config_path,
+            **self.mode.ready_fields(),
+        }
+        if self.kind.numbered:
             fields |= {
                 "resume_supported": True,
                 "resume_ttl_ms": self.resume_ttl_ms,
@@ -186,43 +269,6 @@ class VoiceSession:
         self.life.close()
         self._over(why, code)
 
-    # --- what a family may make its own ---
-
-    def ready_fields(self) -> dict[str, object]:
-        """Members of `voice.session.ready` besides those of every family."""
-        return {}
-
-    def on_attached(self) -> None:
-        """The first socket is here. Call `begin` at once or later, or `release`."""
-        self.begin()
-
-    def on_start(self) -> None:
-        """`session.start` on a session that is attached already."""
-        self.ready()
-
-    def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
-        """A message that only the family knows; False for one that it does not know either. May raise `Refused`."""
-        return False
-
-    def on_ack(self, cursor: Cursor) -> None:
-        """A client has told how far it is."""
-
-    def on_lost(self) -> None:
-        """The owner is gone before the session was ready, or from one that `reopens`; it is FRESH again."""
-
-    def keeps(self, code: int) -> bool:
-        """The owner is gone, its socket closed with `code`: whether there is something to come back for."""
-        return False
-
-    def on_detached(self) -> None:
-        """Nobody listens now; somebody may come back before the window closes."""
-
-    def on_resumed(self) -> None:
-        """Somebody came back, and has heard what it has missed."""
-
-    def on_closed(self) -> None:
-        """The end: cancel every flow, drop every channel."""
-
     # --- for its sockets ---
 
     def arrived(self, socket: VoiceSocket) -> None:
@@ -230,7 +276,7 @@ class VoiceSession:
         if self.closed:
             self.refuse(socket, self.life.denial())
             return
-        if self.reopens and self.socket is not None:
+        if self.kind.reopens and self.socket is not None:
             was = self.socket
             self.left(was, SUPERSEDED)
             was.end(SUPERSEDED, TAKEN_OVER)
@@ -241,7 +287,7 @@ class VoiceSession:
             return
         self.socket = socket
         self._wind()
-        self.on_attached()
+        self.mode.on_attached()
 
     def heard(self, socket: VoiceSocket, text: str) -> None:
         """A message came."""
@@ -273,10 +319,10 @@ class VoiceSession:
         if socket is not self.socket:
             return
         self.socket = None
-        if self.reopens or self.life.state is VoiceState.STARTING:
+        if self.kind.reopens or self.life.state is VoiceState.STARTING:
             self.release()
-            self.on_lost()
-        elif self.keeps(code):
+            self.mode.on_lost()
+        elif self.mode.keeps(code):
             self._detach()
         else:
             self.close("client closed")
@@ -308,7 +354,7 @@ class VoiceSession:
             self._tell(socket, "voice.error", message=refused.message)
 
     def _asks_to_resume(self, message: Mapping[str, object]) -> bool:
-        if not self.numbered:
+        if not self.kind.numbered:
             return False
         if message["type"] == "session.start":
             return message.get("resume_token") is not None or self.life.state is VoiceState.DETACHED
@@ -327,31 +373,25 @@ class VoiceSession:
         was, self.socket = self.socket, socket
         self._wind()
         if was is not None and was is not socket:
-            self.note(f"{self.kind}.websocket.superseded_closed")
+            self.note(f"{self.kind.name}.websocket.superseded_closed")
             was.end(SUPERSEDED, TAKEN_OVER)
         cursor, events = outcome.cursor, outcome.events
-        self._tell(socket, "voice.session.resumed", **self.resumed_fields(cursor))
+        come = {"last_event_id": cursor.event, "last_audio_event_id": cursor.audio}
+        come["last_played_audio_event_id"] = cursor.played
+        self._tell(socket, "voice.session.resumed", **come, **self.mode.resumed_fields())
         begin = {"from_event_id": cursor.event, "from_audio_event_id": max(cursor.audio, cursor.played)}
         self._tell(socket, "voice.replay.started", **begin, replay_event_count=len(events))
         for kept in events:
             socket.send(f'{kept.text[:-1]},"replayed":true}}')
         self._tell(socket, "voice.replay.done", replay_event_count=len(events))
         self._speakers.ring()
-        self.on_resumed()
-
-    def resumed_fields(self, cursor: Cursor) -> dict[str, object]:
-        """Members of `voice.session.resumed`."""
-        return {
-            "last_event_id": cursor.event,
-            "last_audio_event_id": cursor.audio,
-            "last_played_audio_event_id": cursor.played,
-        }
+        self.mode.on_resumed()
 
     def _deny_owner(self, socket: VoiceSocket, denied: Denied) -> None:
         """The owner itself showed a bad token: it loses the socket, and the session is as after any loss."""
         self._tell(socket, "voice.session.resume_failed", reason=denied.reason)
         socket.end(denied.close_code, denied.reason)
-        if self.keeps(denied.close_code):
+        if self.mode.keeps(denied.close_code):
             self._detach()
         else:
             self.close("resume failed")
@@ -362,8 +402,8 @@ class VoiceSession:
         reason = "websocket_disconnected"
         self.emit("voice.session.detached", session_id=self.id, reason=reason, resume_ttl_ms=self.resume_ttl_ms)
         wall = round(self.engine.now.at(deadline).wall, 3)
-        self.note(f"{self.kind}.session.detached", reason=reason, resume_deadline=wall)
-        self.on_detached()
+        self.note(f"{self.kind.name}.session.detached", reason=reason, resume_deadline=wall)
+        self.mode.on_detached()
         self._speakers.ring()
 
     def extend(self, seconds: float) -> None:
@@ -391,10 +431,10 @@ class VoiceSession:
         for candidate in list(self.candidates.values()):
             self.refuse(candidate, self.life.denial())
         self._early.clear()
-        self.on_closed()
-        self.note(f"{self.kind}.session.closed", reason=why)
+        self.mode.on_closed()
+        self.note(f"{self.kind.name}.session.closed", reason=why)
         self.log.close()
-        self.engine.log(Level.INFO, "voice session over", kind=self.kind, session=self.id[:8], reason=why)
+        self.engine.log(Level.INFO, "voice session over", kind=self.kind.name, session=self.id[:8], reason=why)
 
     # --- messages ---
 
@@ -410,20 +450,20 @@ class VoiceSession:
             self.close("client closed")
         elif self.life.state is VoiceState.STARTING:
             self._hold(message)
-        elif kind == "client.ack" and self.numbered:
+        elif kind == "client.ack" and self.kind.numbered:
             self.acknowledge(message)
         elif self._asks_to_resume(message) and self.socket is not None:
             self._resume(self.socket, message)
+        elif self.mode.on_message(kind, message):
+            return
         elif kind == "session.start":
-            self.on_start()
-        elif not self.on_message(kind, message):
+            self.ready()
+        else:
             raise Refused(400, "unknown_message", f"unknown message {kind[:40]!r}")
 
     def acknowledge(self, message: Mapping[str, object]) -> None:
         """Note how far the client is; `Refused` for a field that is no whole number."""
-        cursor = Cursor.from_ack(message)
-        self.life.ack(cursor)
-        self.on_ack(cursor)
+        self.life.ack(Cursor.from_ack(message))
 
     def _hold(self, message: dict[str, object]) -> None:
         self._early.append(message)
@@ -442,7 +482,7 @@ class VoiceSession:
         text = strict_json.dumps(event)
         if self.socket is not None:
             self.socket.send(text)
-        if self.numbered:
+        if self.kind.numbered:
             self.life.record(ids, text)
         self.log.record(event)
         return ids
@@ -455,7 +495,7 @@ class VoiceSession:
 
     def _event(self, kind: str, ids: Ids) -> dict[str, object]:
         event: dict[str, object] = {"type": kind}
-        if self.numbered:
+        if self.kind.numbered:
             event["event_id"] = ids.event
             if ids.audio:
                 event["audio_event_id"] = ids.audio

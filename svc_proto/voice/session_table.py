@@ -7,7 +7,7 @@ hold the rest, gets 503.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import same_secret
 from svc_proto.basics.errors import Refused
@@ -28,10 +28,9 @@ MAX_OF_ONE = 64  # of one caller
 MAX_OVER = 1024  # ids of sessions that are over: the one that ended first is forgotten, and gives 404
 SWEEP_EVERY = 3600.0  # s
 OVER_FOR = 3600.0  # s that such an id gives 410
-S = TypeVar("S", bound=VoiceSession)
 
 
-class SessionTable(Generic[S]):
+class SessionTable:
     """All sessions of a family that are not over."""
 
     def __init__(
@@ -46,14 +45,14 @@ class SessionTable(Generic[S]):
         self.patience = patience  # s that a session waits for a socket
         self._most = most
         self._of_one = of_one
-        self._sessions: dict[str, S] = {}
+        self._sessions: dict[str, VoiceSession] = {}
         self._swept: dict[str, float] = {}  # when a folder was last swept, monotonic seconds
         self._over: ExpiringMap[str, bool] = ExpiringMap(MAX_OVER)
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def sessions(self) -> list[S]:
+    def sessions(self) -> list[VoiceSession]:
         """The sessions that are not over, the oldest first."""
         return list(self._sessions.values())
 
@@ -69,11 +68,11 @@ class SessionTable(Generic[S]):
                     return
         raise Refused(503, "too_many_sessions", "too many voice sessions are open")
 
-    def add(self, session: S) -> None:
+    def add(self, session: VoiceSession) -> None:
         """A new session; `make_room` came before."""
         self._sessions[session.id] = session
 
-    def find(self, session_id: str, principal: Principal) -> S:
+    def find(self, session_id: str, principal: Principal) -> VoiceSession:
         """The session that somebody wants to open a socket for; `Refused` 404, 410 or 403, in that order."""
         session = self._sessions.get(session_id)
         if session is None:

@@ -15,12 +15,11 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.engine.socket import SocketHandler
 from svc_proto.voice.agent.service import RealtimeAgent
-from svc_proto.voice.lab import RealtimeLab
 from svc_proto.voice.options import Options
-from svc_proto.voice.output import VoiceOutput
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.providers.table import Providers
 from svc_proto.voice.service import Voice
+from svc_proto.voice.speech import RealtimeLab, VoiceOutput
 from svc_proto.voice_config import VoiceConfig
 
 if TYPE_CHECKING:

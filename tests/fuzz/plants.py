@@ -40,7 +40,7 @@ from svc_proto.relay.tui import Tui
 from svc_proto.relay.voice_access import VoiceGate
 from svc_proto.schema import chat_events
 from svc_proto.voice.agent.runs import RunHolder
-from svc_proto.voice.agent.session import AgentSession
+from svc_proto.voice.agent.session import Agent
 from svc_proto.voice.session import VoiceSession
 from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.socket import VoiceSocket
@@ -368,14 +368,14 @@ def _sound_goes_to_another_session(patch: Patch) -> None:
 
 
 def _a_response_ends_twice(patch: Patch) -> None:
-    tell = AgentSession.tell
+    tell = Agent.tell
 
-    def twice(self: AgentSession, emit: Emit) -> None:
+    def twice(self: Agent, emit: Emit) -> None:
         tell(self, emit)
         if emit.type == "voice.response.done":
             tell(self, emit)
 
-    patch.setattr(AgentSession, "tell", twice)
+    patch.setattr(Agent, "tell", twice)
 
 
 def _a_cancelled_run_goes_on(patch: Patch) -> None:

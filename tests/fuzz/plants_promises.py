@@ -210,7 +210,7 @@ def _the_end_of_a_gateway_overtakes_its_lines(patch: Patch) -> None:
 
 
 def _room_is_made_of_what_others_have(patch: Patch) -> None:
-    def make_room(self: SessionTable[Any], principal: Any) -> None:
+    def make_room(self: SessionTable, principal: Any) -> None:
         own = [session for session in self.sessions() if session.principal.matches(principal)]
         if len(own) < self._of_one and len(self) < self._most:
             return

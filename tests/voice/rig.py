@@ -34,13 +34,12 @@ from svc_proto.voice.contract import (
     Renderer,
     SpeechRequest,
 )
-from svc_proto.voice.lab import RealtimeLab
-from svc_proto.voice.output import VoiceOutput
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.registry import Registry
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 from svc_proto.voice.socket import VoiceSocket
+from svc_proto.voice.speech import RealtimeLab, VoiceOutput
 from svc_proto.voice_config import VoiceConfig
 from tests.machines.sources import WALL, source
 

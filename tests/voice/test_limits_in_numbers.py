@@ -65,7 +65,6 @@ LIMITS = {
     "agent.tools.MAX_WORD": 256,
     "choice.LENGTHS": {"provider": 80, "model": 160, "voice": 160, "language": 24},
     "event_log.ANSWER_WITHIN": 60.0,
-    "lab.MAX_TRANSCRIPT": 20_000,
     "options.MAX_CACHED": 64,
     "pcm.FULL_SCALE": 32_767,
     "pcm.MAX_LEVELS": 1024,
@@ -109,7 +108,8 @@ LIMITS = {
     "session_table.MAX_OVER": 1024,
     "session_table.OVER_FOR": 3600.0,
     "session_table.SWEEP_EVERY": 3600.0,
-    "speech_session.MAX_MODE": 80,
+    "speech.MAX_MODE": 80,
+    "speech.MAX_TRANSCRIPT": 20_000,
 }
 
 

@@ -12,19 +12,7 @@ import pytest
 from svc_proto.basics.brand import HERMES
 from svc_proto.facts import FailureKind
 from svc_proto.voice.contract import ProviderError
-from svc_proto.voice.output import LIFE, OutputState, OutputTrigger
-from tests.machines.lifecycles import check_table
 from tests.voice.rig import SOUND, Rig, give, spoken
-
-
-def test_the_table_is_that_of_the_document() -> None:
-    check_table(
-        LIFE,
-        OutputState,
-        OutputTrigger,
-        [("silent", (OutputTrigger.SPEAK,), "speaking"), ("speaking", (OutputTrigger.END,), "spoken")],
-    )
-
 
 # --- the golden session -----------------------------------------------------------------------------------------------
 

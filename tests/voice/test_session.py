@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -12,20 +12,17 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request
 from svc_proto.machines.voice_session import Cursor, VoiceState
 from svc_proto.voice.contract import ProviderError
-from svc_proto.voice.session import MAX_EARLY, VoiceSession, problem_of
+from svc_proto.voice.session import MAX_EARLY, Kind, Mode, VoiceSession, problem_of
 from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.socket import VoiceSocket
 from tests.voice.rig import PHONE, Client, Rig
 
 
-class SlowSession(VoiceSession):
+class SlowMode(Mode):
     """It is ready when a test says so, and keeps whatever happens to its socket."""
 
-    kind = "voice.slow"
-    family = "slow"
-
-    def __init__(self, table: SessionTable[SlowSession]) -> None:
-        super().__init__(table, PHONE, window=30.0, runs="/runs")
+    def __init__(self, session: VoiceSession) -> None:
+        super().__init__(session)
         self.happened: list[object] = []
 
     def on_attached(self) -> None:
@@ -36,11 +33,8 @@ class SlowSession(VoiceSession):
         if kind == "bad":
             raise Refused(400, "bad", "this is bad")
         if kind == "end":
-            self.close("asked to")
+            self.session.close("asked to")
         return True
-
-    def on_ack(self, cursor: Cursor) -> None:
-        self.happened.append(cursor)
 
     def on_lost(self) -> None:
         self.happened.append("lost")
@@ -58,14 +52,10 @@ class SlowSession(VoiceSession):
         return code != 1000
 
 
-class PlainSession(VoiceSession):
-    """It adds nothing to what there is."""
-
-
 class Family:
     """Finds the one session there is."""
 
-    def __init__(self, table: SessionTable[Any]) -> None:
+    def __init__(self, table: SessionTable) -> None:
         self.table = table
 
     def open(self, request: Request, principal: object, session_id: str) -> VoiceSocket:
@@ -73,61 +63,70 @@ class Family:
         return VoiceSocket(self.table.find(session_id, PHONE))
 
 
-def slow(rig: Rig) -> tuple[SlowSession, Any, dict[str, object]]:
+def made(rig: Rig, mode: Callable[[VoiceSession], Mode], **kind: Any) -> tuple[VoiceSession, Any, dict[str, object]]:
     """A session, its family, and what names it."""
-    table: SessionTable[SlowSession] = SessionTable(rig.engine)
-    session = rig.do(lambda: SlowSession(table))
+    table = SessionTable(rig.engine)
+    what = Kind(name="voice.slow", family="slow", runs="/runs", window=30.0, **kind)
+    voice = cast("Any", rig.voice)
+    session = rig.do(lambda: VoiceSession(voice, table, PHONE, rig.voice.output, what, mode))
     table.add(session)
     return session, cast("Any", Family(table)), {"session_id": session.id}
 
 
+def slow(rig: Rig) -> tuple[VoiceSession, list[object], Any, dict[str, object]]:
+    """A session that takes its time, what has happened to it, its family, and what names it."""
+    session, family, named = made(rig, SlowMode)
+    assert isinstance(session.mode, SlowMode)
+    return session, session.mode.happened, family, named
+
+
 def test_messages_from_before_the_session_was_ready_are_not_lost() -> None:
     rig = Rig()
-    session, family, named = slow(rig)
+    session, happened, family, named = slow(rig)
     client = rig.attach(family, named)
     client.say("one")
     client.say("bad")
     client.say("two")
-    assert session.happened == ["attached"]
+    assert happened == ["attached"]
     assert client.events() == []
     rig.do(session.begin)
-    assert session.happened == ["attached", "one", "bad", "two"]
+    assert happened == ["attached", "one", "bad", "two"]
     ready, error = client.events()
     assert (ready["type"], error["message"]) == ("voice.session.ready", "this is bad")
     client.say("client.ack", event_id=2)
-    assert session.happened[-1] == Cursor(event=2)
+    assert session.life.acked == Cursor(event=2)
 
 
 def test_a_session_that_ends_while_it_takes_what_was_said() -> None:
     rig = Rig()
-    session, family, named = slow(rig)
+    session, happened, family, named = slow(rig)
     client = rig.attach(family, named)
     for kind in ("end", "two"):
         client.say(kind)
     rig.do(session.begin)
-    assert session.happened == ["attached", "end", "closed"]
+    assert happened == ["attached", "end", "closed"]
 
 
 def test_too_many_messages_before_the_session_is_ready() -> None:
     rig = Rig()
-    session, family, named = slow(rig)
+    session, happened, family, named = slow(rig)
     client = rig.attach(family, named)
     for _ in range(MAX_EARLY):
         client.say("one")
     assert [client.closed] == [None]
     client.say("one")
     assert client.closed == 1008
-    assert session.happened == ["attached", "lost"]
+    assert happened == ["attached", "lost"]
     assert session.life.state is VoiceState.FRESH
     client.leave(1008)
     rig.attach(family, named)
     rig.do(session.begin)
-    assert session.happened == ["attached", "lost", "attached"]
+    assert happened == ["attached", "lost", "attached"]
 
 
 def test_a_session_that_cannot_begin_may_be_tried_again() -> None:
     rig = Rig()
-    session, family, named = slow(rig)
+    session, _, family, named = slow(rig)
     client = rig.attach(family, named)
     rig.after(500.0)
 
@@ -147,10 +146,10 @@ def test_a_session_that_cannot_begin_may_be_tried_again() -> None:
 
 def test_it_waits_again_for_somebody_after_it_was_let_go() -> None:
     rig = Rig()
-    session, family, named = slow(rig)
+    session, happened, family, named = slow(rig)
     client = rig.attach(family, named)
     client.leave()
-    assert session.happened == ["attached", "lost"]
+    assert happened == ["attached", "lost"]
     rig.after(119.0)
     assert not session.closed
     rig.after(2.0)
@@ -159,7 +158,7 @@ def test_it_waits_again_for_somebody_after_it_was_let_go() -> None:
 
 def test_while_it_begins_nobody_else_may_have_it() -> None:
     rig = Rig()
-    session, family, named = slow(rig)
+    session, _, family, named = slow(rig)
     rig.attach(family, named)
     second = rig.attach(family, named)
     second.say("session.resume", resume_token=session.take_token())
@@ -171,38 +170,38 @@ def test_while_it_begins_nobody_else_may_have_it() -> None:
 
 def test_the_token_is_told_once() -> None:
     rig = Rig()
-    session, _, _ = slow(rig)
+    session, _, _, _ = slow(rig)
     assert len(session.take_token()) == 43
     assert session.take_token() == ""
 
 
 def test_a_longer_window() -> None:
     rig = Rig()
-    session, family, named = slow(rig)
+    session, happened, family, named = slow(rig)
     client = rig.attach(family, named)
     rig.do(session.begin)
     rig.do(lambda: session.extend(100.0))  # nobody is missing
     assert session.engine.next_deadline() is not None
     client.leave()
-    assert session.happened[-1:] == ["detached"]
+    assert happened[-1:] == ["detached"]
     rig.do(lambda: session.extend(360.0))
     rig.after(359.0)
     candidate = rig.attach(family, named)
     rig.after(2.0)
-    assert session.happened[-1] == "closed"
+    assert happened[-1] == "closed"
     assert (candidate.events()[0]["reason"], candidate.closed) == ("resume_expired", 4008)
 
 
 def test_a_candidate_when_the_session_ends_otherwise() -> None:
     rig = Rig()
-    session, family, named = slow(rig)
+    session, happened, family, named = slow(rig)
     owner = rig.attach(family, named)
     candidate = rig.attach(family, named)
     rig.do(lambda: session.close("revoked", code=1008))
     rig.do(lambda: session.close("again"))
     assert (owner.closed, owner.reason) == (1008, "revoked")
     assert (candidate.events()[0]["reason"], candidate.closed) == ("session_closed", 4008)
-    assert session.happened == ["attached", "closed"]
+    assert happened == ["attached", "closed"]
     rig.do(lambda: session.emit("voice.late"))
     assert owner.events() == []
     owner.leave(1008)
@@ -211,23 +210,23 @@ def test_a_candidate_when_the_session_ends_otherwise() -> None:
 
 def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
     rig = Rig()
-    session, family, _ = slow(rig)
+    session, _, family, _ = slow(rig)
     handler = family.open(None, PHONE, session.id)
     rig.do(lambda: session.close("over"))
     client = Client(rig, 77, handler)
     assert (client.events()[0]["reason"], client.closed) == ("session_closed", 4008)
 
 
-def test_hooks_that_nobody_needs() -> None:
+def test_a_mode_that_adds_nothing() -> None:
     rig = Rig()
-    table: SessionTable[PlainSession] = SessionTable(rig.engine)
-    session = rig.do(lambda: PlainSession(table, PHONE, window=1.0, runs="/runs"))
-    table.add(session)
-    client = rig.attach(cast("Any", Family(table)), {"session_id": session.id})
+    session, family, named = made(rig, Mode)
+    client = rig.attach(family, named)
     client.say("client.ack")
     client.say("anything")
     assert client.types() == ["voice.session.ready", "voice.error"]
-    for hook in (session.on_lost, session.on_detached, session.on_resumed):
+    client.say("session.resume", resume_token=session.take_token())
+    assert client.types()[-1] == "voice.replay.done"
+    for hook in (session.mode.on_lost, session.mode.on_detached):
         rig.do(hook)
     client.leave()
     assert session.closed
@@ -242,17 +241,18 @@ def test_what_a_client_is_told_of_an_error() -> None:
 
 def test_a_log_of_one_session_and_the_sweep_of_others() -> None:
     rig = Rig()
-    table: SessionTable[PlainSession] = SessionTable(rig.engine)
-    session = rig.do(lambda: PlainSession(table, PHONE, window=1.0, runs="/runs"))
+    table = SessionTable(rig.engine)
 
     def create(days: int) -> None:
-        rig.do(partial(session.created, {"provider": "stub"}, keep_days=days))
+        kind = Kind(name="voice.slow", family="voice", runs="/runs", keep_days=days)
+        session = VoiceSession(cast("Any", rig.voice), table, PHONE, rig.voice.output, kind, Mode)
+        session.created({})
 
     for days in (0, 14, 14):
-        create(days)
+        rig.do(partial(create, days))
     (sweep,) = rig.sweeps
     assert (sweep.name, sweep.prefix, sweep.before) == ("/runs", "voice-", rig.now.wall - 14 * 86_400)
     rig.after(3600.0)
     for days in (0, 1):
-        create(days)
+        rig.do(partial(create, days))
     assert [round(rig.now.wall - each.before) for each in rig.sweeps[1:]] == [86_400]

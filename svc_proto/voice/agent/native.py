@@ -7,8 +7,8 @@ server and a renderer. What they say goes back to the broker, one thing after th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Callable, Mapping
+from typing import assert_never
 
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
@@ -32,9 +32,8 @@ from svc_proto.machines.run_story import RunEvent
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, run_notes
 from svc_proto.voice.agent.provider_words import provider_words
-from svc_proto.voice.agent.rendering import Rendering
 from svc_proto.voice.agent.runs import RunHolder
-from svc_proto.voice.agent.session import AgentSession, AgentSetup
+from svc_proto.voice.agent.session import Agent, AgentSetup
 from svc_proto.voice.agent.tools import function_schemas, parse_call
 from svc_proto.voice.contract import (
     AudioChunk,
@@ -47,6 +46,7 @@ from svc_proto.voice.contract import (
     ProviderProblem,
     ProviderReady,
     RealtimeOptions,
+    Rendered,
     ResponseDone,
     ResponseStarted,
     SpeechRequest,
@@ -56,38 +56,34 @@ from svc_proto.voice.contract import (
 )
 from svc_proto.voice.pcm import SAMPLE_WIDTH, resample
 from svc_proto.voice.provider_link import ProviderLink, open_link
-from svc_proto.voice.session import problem_of
+from svc_proto.voice.rendering import Rendering
+from svc_proto.voice.session import Mode, VoiceSession, problem_of
 from svc_proto.voice.text import clean_for_speech
 
-if TYPE_CHECKING:
-    from svc_proto.voice.principal import Principal
-    from svc_proto.voice.service import Voice
-    from svc_proto.voice.session_table import SessionTable
-
-__all__ = ["NativeSession"]
+__all__ = ["NativeMode"]
 
 LISTEN_WITHIN = 86_400.0  # s; a provider that is silent is pinged, and says itself when it has waited long enough
 LOOK_AGAIN = 1.0  # s between two looks whether a client takes something again
 SHORTEST = 0.1  # s of an utterance: a provider refuses a shorter one
 
 
-class NativeSession(AgentSession):
-    """See the module."""
+class NativeMode(Mode):
+    """See the module. An `Agent` has its `Turns` here."""
 
-    def __init__(
-        self, voice: Voice, table: SessionTable[AgentSession], principal: Principal, setup: AgentSetup
-    ) -> None:
-        super().__init__(voice, table, principal, setup)
+    def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
+        super().__init__(session)
         engine = self.engine
-        self.chat_runs = RunHolder(voice, principal, self)
+        self.agent = agent = Agent(session, setup, self, names_chat=True)
+        self._context = setup.context
+        self.chat_runs = RunHolder(session.voice, session.principal, self)
         self.broker = Broker(
-            word=self.word,
+            word=agent.word,
             speakable=clean_for_speech,
             new_id=lambda: engine.entropy(8).hex(),
             result_delivery=setup.result_delivery,
-            rules=setup.background_rules(voice.config),
-            session_id=self.chat_session_id,
-            profile=self.chosen.scope.profile,
+            rules=setup.background_rules(session.voice.config),
+            session_id=agent.chat_session_id,
+            profile=agent.chosen.scope.profile,
         )
         self._dialect: Dialect | None = None
         self._link: ProviderLink | None = None
@@ -99,7 +95,19 @@ class NativeSession(AgentSession):
         self._heard = 0  # bytes at the provider that were not committed
         self._turn_timer = engine.timers.timer(self._turn_due)
 
-    # --- VoiceSession ---
+    # --- Mode ---
+
+    def ready_fields(self) -> dict[str, object]:
+        """Members of `voice.session.ready`."""
+        return self.agent.ready_fields()
+
+    def resumed_fields(self) -> dict[str, object]:
+        """Members of `voice.session.resumed`."""
+        return self.agent.resumed_fields()
+
+    def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
+        """What a client may say."""
+        return self.agent.on_message(kind, message)
 
     def on_attached(self) -> None:
         """The first client: connect to the provider; the session is ready then."""
@@ -127,21 +135,17 @@ class NativeSession(AgentSession):
         self._turn_timer.retire()
         self._orders.clear()
         for run_id in self.broker.unheard:
-            self.note("voice.realtime_agent.result_deferred", run_id=run_id, reason="session_closed")
-            self.engine.log(Level.INFO, "voice answer not heard", session=self.id[:8], run=run_id)
+            self.session.note("voice.realtime_agent.result_deferred", run_id=run_id, reason="session_closed")
+            self.engine.log(Level.INFO, "voice answer not heard", session=self.session.id[:8], run=run_id)
         self.chat_runs.leave_all()
         self._stop_rendering()
         self._drop_provider()
-
-    def run_fields(self, fields: dict[str, object]) -> dict[str, object]:
-        """Members of what is told of a run (wire 6.5)."""
-        return {"source": self.word, "chat_session_id": self.chat_session_id, **fields}
 
     # --- the client ---
 
     def hear(self, pcm: bytes, rate: int) -> None:
         """Pass audio on at the provider's rate."""
-        pcm = resample(pcm, rate, self.chosen.sample_rate)
+        pcm = resample(pcm, rate, self.agent.chosen.sample_rate)
         self._heard += len(pcm)
         self.broker.listen(self._now)
         self._say(lambda dialect: dialect.append(pcm))
@@ -149,7 +153,7 @@ class NativeSession(AgentSession):
     def commit(self, said: str | None) -> None:
         """An utterance is complete; what it says is for the provider to tell."""
         heard, self._heard = self._heard, 0
-        enough = heard >= SHORTEST * SAMPLE_WIDTH * self.chosen.sample_rate
+        enough = heard >= SHORTEST * SAMPLE_WIDTH * self.agent.chosen.sample_rate
         self._carry_out(self.broker.commit(self._now, heard=enough))
 
     def clear(self) -> None:
@@ -181,20 +185,20 @@ class NativeSession(AgentSession):
 
     def _live(self) -> Flow[None]:
         """Connect, say who we are, listen until the end."""
-        chosen, voice = self.chosen, self.voice
+        chosen, voice = self.agent.chosen, self.session.voice
         yield from voice.refresh_keys()
         knowledge = yield from read_knowledge(voice, chosen.scope.profile)
         options = RealtimeOptions(
             model=chosen.model,
             voice=chosen.voice,
             sample_rate=chosen.sample_rate,
-            instructions=provider_instructions(self.word, self.interface, knowledge, self.context),
-            tools=function_schemas(self.word),
+            instructions=provider_instructions(self.agent.word, self.agent.interface, knowledge, self._context),
+            tools=function_schemas(self.agent.word),
         )
         dialect = voice.providers.dialect(chosen.provider, options)
         self._link = link = yield from open_link(self.engine, dialect)
         self._dialect = dialect
-        self.begin()
+        self.session.begin()
         while True:
             event = yield from link.take(within=LISTEN_WITHIN)
             self._provider_says(event)
@@ -203,7 +207,7 @@ class NativeSession(AgentSession):
     def _catch_up(self) -> Flow[None]:
         """Wait until the client has room. Meanwhile nobody is late."""
         self._waiting_since = since = self._now
-        yield from self.room()
+        yield from self.session.room()
         self._waiting_since = None
         if self._now > since:
             self.broker.postpone(self._now - since)
@@ -213,9 +217,9 @@ class NativeSession(AgentSession):
         broker, now = self.broker, self._now
         match event:
             case ProviderReady(model=model):
-                self.note("voice.realtime_agent.provider_model_resolved", model=model)
+                self.session.note("voice.realtime_agent.provider_model_resolved", model=model)
             case TranscriptDelta(delta=delta):
-                self.emit("voice.input_transcript.delta", delta=delta)
+                self.session.emit("voice.input_transcript.delta", delta=delta)
             case TranscriptFinal(text=text):
                 self._carry_out(broker.transcribed(text, now))
             case ResponseStarted(response_id=response_id):
@@ -227,7 +231,7 @@ class NativeSession(AgentSession):
             case AudioDone(response_id=response_id):
                 self._carry_out(broker.audio_done(response_id, now))
             case FunctionCall():
-                call = parse_call(event.call_id, event.name, event.arguments, self.word)
+                call = parse_call(event.call_id, event.name, event.arguments, self.agent.word)
                 self._carry_out(broker.call(event.response_id, call, now))
             case ResponseDone(response_id=response_id, status=status):
                 self._carry_out(broker.response_done(response_id, status, now))
@@ -245,8 +249,8 @@ class NativeSession(AgentSession):
         if ready:
             self._carry_out(self.broker.provider_lost(message, self._now))
         else:
-            self.error(message, provider=self.chosen.provider)
-            self.release(1011, "the voice provider cannot be had")
+            self.session.error(message, provider=self.agent.chosen.provider)
+            self.session.release(1011, "the voice provider cannot be had")
 
     def _drop_provider(self) -> None:
         link, task = self._link, self._listening
@@ -276,7 +280,7 @@ class NativeSession(AgentSession):
 
     def approval_failed(self, call_id: str, confirmation_id: str, message: str) -> None:
         """An answer did not get there."""
-        self.note("voice.realtime_agent.approval_failed", message=message)
+        self.session.note("voice.realtime_agent.approval_failed", message=message)
         self._carry_out(self.broker.approved(call_id, confirmation_id, None, self._now))
 
     # --- a rendering: a `RenderingListener` ---
@@ -287,7 +291,7 @@ class NativeSession(AgentSession):
         self._carry_out(self.broker.rendered_audio(response_id, audio, self._now))
         yield from self._catch_up()
 
-    def rendered(self, response_id: str, fields: dict[str, object]) -> None:
+    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """The renderer has spoken all of the text."""
         self._carry_out(self.broker.rendered(response_id, fields, self._now))
 
@@ -314,19 +318,19 @@ class NativeSession(AgentSession):
             return
         self._busy = True
         try:
-            while self._orders and not self.closed:
+            while self._orders and not self.session.closed:
                 self._obey(self._orders.popleft())
         finally:
             self._busy = False
-        if self.closed:
+        if self.session.closed:
             return
         if self.broker.due is None:
             self._turn_timer.cancel()
         else:
             self._turn_timer.set(self.broker.due)
-        if self.life.state is VoiceState.DETACHED:
-            until = self.broker.kept_until(self.life.window, self.voice.config.detached_max)
-            self.extend(max(until - self._now, 0.0))
+        if self.session.life.state is VoiceState.DETACHED:
+            until = self.broker.kept_until(self.session.life.window, self.session.voice.config.detached_max)
+            self.session.extend(max(until - self._now, 0.0))
 
     def _obey(self, order: Order) -> None:
         match order:
@@ -334,14 +338,14 @@ class NativeSession(AgentSession):
                 self._to_client(order)
             case EmitAudio():
                 label = {} if order.label is None else {"label": order.label}
-                rate = order.sample_rate or self.chosen.sample_rate
-                self.sound(order.data, rate, response_id=order.response_id, **label, **order.extra)
+                rate = order.sample_rate or self.agent.chosen.sample_rate
+                self.agent.sound(order.data, rate, response_id=order.response_id, **label, **order.extra)
             case Note():
-                self.write(order)
+                self.session.note(order.type, **order.fields)
             case CloseClient(code=code, reason=reason):
-                self.close(reason, code=code)
+                self.session.close(reason, code=code)
             case StartRun():
-                self.chat_runs.start(order, run_notes(self.interface))
+                self.chat_runs.start(order, run_notes(self.agent.interface))
             case StopRun(call_id=call_id):
                 self.chat_runs.stop(call_id)
             case LeaveRun(call_id=call_id):
@@ -355,7 +359,7 @@ class NativeSession(AgentSession):
             case StopRendering():
                 self._stop_rendering()
             case _:
-                self._say(lambda dialect: provider_words(order, dialect, self.interface))
+                self._say(lambda dialect: provider_words(order, dialect, self.agent.interface))
 
     def _say(self, words: Callable[[Dialect], list[Message]]) -> None:
         """Tell the provider; nothing when it has gone, the broker hears of that."""
@@ -363,13 +367,13 @@ class NativeSession(AgentSession):
             self._link.send(words(self._dialect))
 
     def _to_client(self, emit: Emit) -> None:
-        self.chat_session_id = self.broker.session_id
-        self.tell(emit)
+        self.agent.chat_session_id = self.broker.session_id
+        self.agent.tell(emit)
 
     def _render(self, response_id: str, text: str) -> None:
-        chosen = self.chosen
+        chosen = self.agent.chosen
         request = SpeechRequest(text=text, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate)
-        self._rendering = Rendering(self.voice, chosen.provider, request, response_id, self)
+        self._rendering = Rendering(self.session.voice, chosen.provider, request, response_id, self)
         self._rendering.start()
 
     def _stop_rendering(self) -> None:

@@ -16,8 +16,8 @@ The stub hears nothing: its utterances need the text beside them. Any close ends
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Task
@@ -28,21 +28,16 @@ from svc_proto.machines.table import Table, step
 from svc_proto.machines.voice_job import Job
 from svc_proto.voice.agent.instructions import run_notes
 from svc_proto.voice.agent.recording import transcribe
-from svc_proto.voice.agent.rendering import Rendering
 from svc_proto.voice.agent.runs import RunHolder
-from svc_proto.voice.agent.session import AgentSession, AgentSetup
-from svc_proto.voice.contract import AudioChunk, SpeechRequest
+from svc_proto.voice.agent.session import Agent, AgentSetup
+from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.pcm import resample
 from svc_proto.voice.registry import LOCAL
-from svc_proto.voice.session import problem_of
+from svc_proto.voice.rendering import Rendering
+from svc_proto.voice.session import Mode, VoiceSession, problem_of
 from svc_proto.voice.text import MAX_TEXT, clean_for_speech
 
-if TYPE_CHECKING:
-    from svc_proto.voice.principal import Principal
-    from svc_proto.voice.service import Voice
-    from svc_proto.voice.session_table import SessionTable
-
-__all__ = ["LIFE", "RenderedSession", "RenderedState", "RenderedTrigger"]
+__all__ = ["LIFE", "RenderedMode", "RenderedState", "RenderedTrigger"]
 
 HEARING_RATE = 16_000  # Hz of what is kept to be transcribed: what speech engines want
 MAX_UTTERANCE = 8 * 1024 * 1024  # bytes, more than four minutes at that rate: what comes later is refused
@@ -77,14 +72,13 @@ LIFE: Table[RenderedState, RenderedTrigger] = {
 }
 
 
-class RenderedSession(AgentSession):
-    """See the module."""
+class RenderedMode(Mode):
+    """See the module. An `Agent` has its `Turns` here."""
 
-    def __init__(
-        self, voice: Voice, table: SessionTable[AgentSession], principal: Principal, setup: AgentSetup
-    ) -> None:
-        super().__init__(voice, table, principal, setup)
-        self.chat_runs = RunHolder(voice, principal, self)
+    def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
+        super().__init__(session)
+        self.agent = Agent(session, setup, self, names_chat=False)
+        self.chat_runs = RunHolder(session.voice, session.principal, self)
         self.state = RenderedState.IDLE
         self._turns = 0
         self._utterance: list[bytes] = []
@@ -96,13 +90,32 @@ class RenderedSession(AgentSession):
         self._rendering: Rendering | None = None
         self._beat = self.engine.timers.timer(self._job_due)
 
-    # --- the client ---
+    # --- Mode ---
+
+    def ready_fields(self) -> dict[str, object]:
+        """Members of `voice.session.ready`."""
+        return self.agent.ready_fields()
+
+    def resumed_fields(self) -> dict[str, object]:
+        """Members of `voice.session.resumed`."""
+        return self.agent.resumed_fields()
+
+    def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
+        """What a client may say."""
+        return self.agent.on_message(kind, message)
+
+    def on_closed(self) -> None:
+        """The end. A run goes on, its answer is in the chat."""
+        self._drop()
+        self._beat.retire()
+
+    # --- the client: `Turns` ---
 
     def hear(self, pcm: bytes, rate: int) -> None:
         """Keep it, if somebody can listen to it."""
         self._said_bytes += len(pcm)
         self._rate = rate
-        if self.chosen.provider != LOCAL:
+        if self.agent.chosen.provider != LOCAL:
             return
         if self._kept + len(pcm) > MAX_UTTERANCE:
             raise Refused(413, "too_large", f"an utterance may have at most {MAX_UTTERANCE} bytes")
@@ -114,14 +127,14 @@ class RenderedSession(AgentSession):
         """An utterance is complete."""
         self._check_idle()
         utterance = b"".join(self._utterance)
-        if said is None and self.chosen.provider != LOCAL:
+        if said is None and self.agent.chosen.provider != LOCAL:
             raise Refused(400, "text_missing", "this provider does not listen: text is required")
         if said is not None:
             self.say(said)
         elif utterance:
             self._step(RenderedTrigger.LISTEN)
             self._listening = self.engine.spawn(
-                transcribe(self.voice, self.chosen.provider, utterance, HEARING_RATE),
+                transcribe(self.session.voice, self.agent.chosen.provider, utterance, HEARING_RATE),
                 on_done=self._heard,
                 on_error=self._failed,
             )
@@ -146,21 +159,23 @@ class RenderedSession(AgentSession):
         if self.state is RenderedState.RUNNING:
             self.chat_runs.stop(f"turn-{self._turns}")
         self._drop()
-        self.emit(f"{self.word}.run.cancelled", session_id=self.chat_session_id)
+        self.session.emit(f"{self.agent.word}.run.cancelled", session_id=self.agent.chat_session_id)
         self._done(cancelled=True)
 
     def confirm(self, confirmation_id: str | None, answer: str) -> None:
         """An answer to a question of the run."""
         order = None if self._job is None else self._job.approve(confirmation_id, answer)
         if order is None:
-            self.emit(f"{self.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=None)
+            self.session.emit(f"{self.agent.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=None)
         else:
             self.chat_runs.approve(order)
 
-    def on_closed(self) -> None:
-        """The end. A run goes on, its answer is in the chat."""
-        self._drop()
-        self._beat.retire()
+    def played(self, call_id: str | None) -> None:
+        """What was sent is played: nobody waits for that."""
+
+    def respeak(self) -> None:
+        """There is no background, and no answer from it."""
+        self.session.emit(f"{self.agent.word}.result.respeak_unavailable")
 
     # --- the turn ---
 
@@ -179,18 +194,18 @@ class RenderedSession(AgentSession):
 
     def _told(self, text: str) -> None:
         said, self._said_bytes = self._said_bytes, 0
-        self.emit("voice.input_transcript.final", text=text, sample_rate=self._rate, input_audio_bytes=said)
+        self.session.emit("voice.input_transcript.final", text=text, sample_rate=self._rate, input_audio_bytes=said)
 
     def _run(self, text: str) -> None:
         self._step(RenderedTrigger.RUN)
         self._turns += 1
-        self.tell(Emit("voice.response.started", {"response_id": None}))
+        self.agent.tell(Emit("voice.response.started", {"response_id": None}))
         self._job = job = Job(
-            self.word,
+            self.agent.word,
             f"turn-{self._turns}",
             text=text[:MAX_TEXT],
-            session_id=self.chat_session_id,
-            profile=self.chosen.scope.profile,
+            session_id=self.agent.chat_session_id,
+            profile=self.agent.chosen.scope.profile,
         )
         job.pause(self.engine.now.mono)  # nobody has to be told: the run begins at once
         self._job_due()
@@ -206,20 +221,22 @@ class RenderedSession(AgentSession):
         for order in orders:
             match order:
                 case StartRun():
-                    self.chat_runs.start(order, run_notes(self.interface))
+                    self.chat_runs.start(order, run_notes(self.agent.interface))
                 case AskAboutApproval():
                     self.chat_runs.ask_about(order)
                 case _:
                     assert isinstance(order, Emit)  # there is nothing else in a run of this kind
-                    self.tell(order)
+                    self.agent.tell(order)
 
     def _failed(self, error: Exception) -> None:
-        self.error(problem_of(self.engine, error), provider=self.chosen.provider, session_id=self.id)
+        self.session.error(
+            problem_of(self.engine, error), provider=self.agent.chosen.provider, session_id=self.session.id
+        )
         self._drop()
         self._done()
 
     def _done(self, **fields: object) -> None:
-        self.tell(Emit("voice.response.done", {"response_id": None, **fields}))
+        self.agent.tell(Emit("voice.response.done", {"response_id": None, **fields}))
 
     def _drop(self) -> None:
         """Have nothing to do any more with the turn."""
@@ -246,11 +263,11 @@ class RenderedSession(AgentSession):
         if isinstance(event, AnswerDelta):
             self._obey([*job.draft()])
         self._obey([*job.story.take(event)])
-        self.chat_session_id = job.story.session_id
+        self.agent.chat_session_id = job.story.session_id
         if isinstance(event, AnswerDelta):
-            self.emit("voice.response.delta", delta=event.delta)
+            self.session.emit("voice.response.delta", delta=event.delta)
         if isinstance(event, AnswerComplete):
-            self.emit("voice.response.turn_completed", content=event.content)
+            self.session.emit("voice.response.turn_completed", content=event.content)
 
     def run_ended(self, call_id: str) -> None:
         """The run has answered: have the answer spoken."""
@@ -269,41 +286,41 @@ class RenderedSession(AgentSession):
     def run_failed(self, call_id: str, message: str, error_code: str | None) -> None:
         """The run has failed, or was lost."""
         code = {} if error_code is None else {"error_code": error_code}
-        self.error(message, provider=self.chosen.provider, session_id=self.id, **code)
+        self.session.error(message, provider=self.agent.chosen.provider, session_id=self.session.id, **code)
         self._drop()
         self._done()
 
     def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
         """An answer was taken, or not wanted any more."""
-        self.emit(f"{self.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=answer)
+        self.session.emit(f"{self.agent.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=answer)
         if self._job is not None and self._job.call_id == call_id:
             self._obey([*self._job.story.settle(confirmation_id)])
 
     def approval_failed(self, call_id: str, confirmation_id: str, message: str) -> None:
         """An answer did not get there."""
-        self.note("voice.realtime_agent.approval_failed", message=message)
+        self.session.note("voice.realtime_agent.approval_failed", message=message)
         self.approved(call_id, confirmation_id, None)
 
     # --- the rendering: a `RenderingListener` ---
 
     def _speak(self, answer: HeldAnswer) -> None:
         self._step(RenderedTrigger.SPEAK)
-        chosen = self.chosen
+        chosen = self.agent.chosen
         request = SpeechRequest(
             text=answer.spoken, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate
         )
-        self._rendering = Rendering(self.voice, chosen.provider, request, "", self)
+        self._rendering = Rendering(self.session.voice, chosen.provider, request, "", self)
         self._rendering.start()
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
         """The renderer has made a piece of sound."""
-        self.sound(chunk.data, chunk.sample_rate, label=chunk.label, response_id=None)
-        yield from self.room()
+        self.agent.sound(chunk.data, chunk.sample_rate, label=chunk.label, response_id=None)
+        yield from self.session.room()
 
-    def rendered(self, response_id: str, fields: dict[str, object]) -> None:
+    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """The renderer has spoken all of the answer."""
         answer = None if self._job is None else self._job.answer
-        self.emit("voice.output_audio.done", response_id=None)
+        self.session.emit("voice.output_audio.done", response_id=None)
         self._drop()
         text = "" if answer is None else answer.text
         self._done(final_text=text, audio_path="", **fields)

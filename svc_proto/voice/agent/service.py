@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
@@ -10,14 +11,15 @@ from svc_proto.basics.validate import array, line, optional
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.agent.chat_run import read_history
 from svc_proto.voice.agent.instructions import ContextMessage, context_of
-from svc_proto.voice.agent.native import NativeSession
-from svc_proto.voice.agent.rendered import RenderedSession
+from svc_proto.voice.agent.native import NativeMode
+from svc_proto.voice.agent.rendered import RenderedMode
 from svc_proto.voice.agent.runs import api_target
-from svc_proto.voice.agent.session import AgentSession, AgentSetup
+from svc_proto.voice.agent.session import AgentSetup
 from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.family import Family
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.registry import LOCAL
+from svc_proto.voice.session import Kind
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
@@ -29,7 +31,7 @@ RENDERED = ("stub", LOCAL)  # speak what a chat run has answered
 MAX_ID = 256  # characters of a chat session's id, wire api 2.1
 
 
-class RealtimeAgent(Family[AgentSession]):
+class RealtimeAgent(Family):
     """The family of realtime agents: `POST` and `GET` of `/voice/realtime-agent`."""
 
     what, place, protocol = "the realtime agent", "realtime-agent", "realtime_agent"
@@ -46,17 +48,24 @@ class RealtimeAgent(Family[AgentSession]):
         chat_session_id = optional(body, "chat_session_id", lambda value, name: line(value, name, MAX_ID)) or None
         context = yield from self._context(body, chat_session_id, principal)
         self.sessions.make_room(principal)
-        kind = NativeSession if chosen.provider in NATIVE else RenderedSession
+        config = self.voice.config
+        kind = Kind(
+            name="voice.realtime_agent",
+            family="realtime-agent",
+            runs=config.agent_runs,
+            window=config.resume_ttl,
+            keep_days=chosen.run_retention_days,
+        )
         setup = AgentSetup(
             chosen=chosen,
             chat_session_id=chat_session_id,
             context=context,
             final_answer_only=body.get("final_answer_only") is True,
         )
-        session = kind(self.voice, self.sessions, principal, setup)
+        mode = NativeMode if chosen.provider in NATIVE else RenderedMode
         about = {"chat_session_id": chat_session_id, "context_message_count": len(context)}
-        answer = self.admit(session, about, keep_days=chosen.run_retention_days)
-        return {**answer, **about, "experimental": True, "tool_surface": tool_surface(session.word)}
+        answer = self.admit(principal, chosen, kind, partial(mode, setup=setup), about)
+        return {**answer, **about, "experimental": True, "tool_surface": tool_surface(config.brand.name)}
 
     def _context(
         self, body: Mapping[str, object], chat_session_id: str | None, principal: Principal

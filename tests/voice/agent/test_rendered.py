@@ -235,8 +235,8 @@ def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None
     client.until("voice.response.done")
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     (session,) = relay.voice_side.sessions["agent"].sessions.sessions()
-    session.run_event("turn-1", RunBegan("n1"))
-    session.approval_failed("turn-1", "q1", "the API server is gone")
+    session.mode.run_event("turn-1", RunBegan("n1"))
+    session.mode.approval_failed("turn-1", "q1", "the API server is gone")
     client.say("svc.result.respeak")
     assert client.until("svc.result.respeak_unavailable")
 

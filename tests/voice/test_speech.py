@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from svc_proto.voice.contract import AudioChunk
 from svc_proto.voice.session import MAX_DELTA
+from svc_proto.voice.speech import LIFE, SpeechState, SpeechTrigger
+from tests.machines.lifecycles import check_table
 from tests.voice.rig import SOUND, Rig, give, spoken
+
+
+def test_the_table_is_that_of_the_document() -> None:
+    rows = [
+        ("ready", (SpeechTrigger.SPEAK,), "speaking"),
+        ("speaking", (SpeechTrigger.REST,), "ready"),
+        ("speaking", (SpeechTrigger.END,), "spoken"),
+    ]
+    check_table(LIFE, SpeechState, SpeechTrigger, rows)
 
 
 def test_metrics_of_a_slow_provider() -> None:

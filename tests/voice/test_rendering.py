@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, cast
 
 from svc_proto.engine.flow import Flow
-from svc_proto.voice.agent.rendering import Rendering
-from svc_proto.voice.contract import AudioChunk, ProviderError, SpeechRequest
+from svc_proto.voice.contract import AudioChunk, ProviderError, Rendered, SpeechRequest
+from svc_proto.voice.rendering import Rendering
 from tests.voice.rig import Rig
 
 CHUNK = AudioChunk(b"\1\0" * 10, 24_000)
@@ -20,7 +20,7 @@ class Listener:
         self.told.append((response_id, chunk))
         yield from ()
 
-    def rendered(self, response_id: str, fields: dict[str, object]) -> None:
+    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         self.told.append((response_id, fields))
 
     def render_failed(self, response_id: str, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""An answer that the relay has spoken: by a renderer, outside of any conversation (wire terminal-voice 6.6 step 6)."""
+"""A text that a renderer speaks: sound in pieces that are not too large, and how fast it came (terminal-voice 6.6)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
+from svc_proto.voice.pcm import whole_samples
+from svc_proto.voice.session import MAX_DELTA
 from svc_proto.voice.speaking import Metrics, masked
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ class RenderingListener(Protocol):
         """Some sound; returns when there is room for more."""
         ...
 
-    def rendered(self, response_id: str, fields: dict[str, object]) -> None:
+    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """That was all; `fields` are `metrics` and `metadata` of the response's end."""
         ...
 
@@ -55,8 +57,13 @@ class Rendering:
 
     def chunk(self, chunk: AudioChunk) -> Flow[None]:
         """Some sound of the renderer."""
-        self._metrics.piece(len(chunk.data), chunk.sample_rate, self._voice.engine.now.mono)
-        yield from self._listener.rendered_audio(self._response_id, chunk)
+        data = whole_samples(chunk.data)
+        for start in range(0, len(data), MAX_DELTA):
+            piece = data[start : start + MAX_DELTA]
+            self._metrics.piece(len(piece), chunk.sample_rate, self._voice.engine.now.mono)
+            yield from self._listener.rendered_audio(
+                self._response_id, AudioChunk(piece, chunk.sample_rate, chunk.label)
+            )
 
     def _render(self) -> Flow[Rendered]:
         return (yield from self._voice.providers.renderer(self._provider).render(self._request, self))
@@ -64,7 +71,7 @@ class Rendering:
     def _done(self, done: Rendered) -> None:
         who = {"provider": done.provider, "model": done.model, "voice": done.voice}
         metrics = self._metrics.report(**who, now=self._voice.engine.now.mono)
-        self._listener.rendered(self._response_id, {"metrics": metrics, "metadata": masked(done.metadata)})
+        self._listener.rendered(self._response_id, done, {"metrics": metrics, "metadata": masked(done.metadata)})
 
     def _failed(self, error: Exception) -> None:
         self._listener.render_failed(self._response_id, error)

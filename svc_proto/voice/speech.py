@@ -1,0 +1,326 @@
+"""Sessions in which a renderer speaks, one response at a time: output and the lab (terminal-voice 4.6 to 5).
+
+| state    | trigger | next     |                                                                  |
+|----------|---------|----------|------------------------------------------------------------------|
+| READY    | SPEAK   | SPEAKING | `response.create`                                                |
+| SPEAKING | REST    | READY    | the lab: `voice.response.done`, `voice.error`, or a lost socket  |
+| SPEAKING | END     | SPOKEN   | speech output, which speaks once: the first two                  |
+
+Output: a client that closes its socket with 1000 while it is spoken to wants no more: the session is over. Any other
+end of the socket may be an accident: the speech goes on until the ring is half full, for whoever comes back.
+
+The lab tries a provider's voice, one answer after the other. It has no ids and nothing to resume. Without a socket it
+is as fresh as before; a second socket takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import integer
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request
+from svc_proto.machines.table import Table, step
+from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
+from svc_proto.voice.event_log import AudioCopy
+from svc_proto.voice.family import Family
+from svc_proto.voice.profiles import profile_of
+from svc_proto.voice.registry import is_renderer
+from svc_proto.voice.rendering import Rendering
+from svc_proto.voice.session import Kind, Mode, VoiceSession, problem_of
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings
+from svc_proto.voice.socket import VoiceSocket
+from svc_proto.voice.speaking import audio_of, expression_of, options_of, text_of
+from svc_proto.voice.text import clean_for_speech
+
+if TYPE_CHECKING:
+    from svc_proto.voice.principal import Principal
+
+__all__ = ["LIFE", "SENTENCE", "LabMode", "OutputMode", "RealtimeLab", "SpeechState", "SpeechTrigger", "VoiceOutput"]
+
+RENDERER = "streaming_tts_renderer"
+SENTENCE = "This is a test of the realtime voice."  # when the lab is given no text
+MAX_MODE = 80  # characters of `render_mode`: the rest is cut
+MAX_TRANSCRIPT = 20_000  # characters of what a provider says it said: the rest is cut
+
+
+class SpeechState(Enum):
+    """How far a response is."""
+
+    READY = "ready"
+    SPEAKING = "speaking"
+    SPOKEN = "spoken"
+
+
+class SpeechTrigger(Enum):
+    """What moves it."""
+
+    SPEAK = "speak"
+    REST = "rest"
+    END = "end"
+
+
+LIFE: Table[SpeechState, SpeechTrigger] = {
+    (SpeechState.READY, SpeechTrigger.SPEAK): SpeechState.SPEAKING,
+    (SpeechState.SPEAKING, SpeechTrigger.REST): SpeechState.READY,
+    (SpeechState.SPEAKING, SpeechTrigger.END): SpeechState.SPOKEN,
+}
+
+
+class VoiceOutput(Family):
+    """The family of speech output: a text goes in by a WebSocket, PCM comes out as it is made."""
+
+    what, place, protocol = "voice output", "output", "output"
+
+    def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
+        """`POST /voice/output/session`. `Refused` 404 when disabled, 400 for a bad choice, 503 when there are
+        too many."""
+        settings = yield from self.voice.output_settings(profile_of({}, body))
+        chosen = self.choose(settings, body)
+        info = self.voice.registry.find(chosen.provider)
+        if info is None or not is_renderer(info):
+            raise Refused(400, "voice_refused", f"voice provider {chosen.provider} does not turn text into speech")
+        self.sessions.make_room(principal)
+        config = self.voice.config
+        kind = Kind(name="voice.output", family="voice-output", runs=config.output_runs, window=config.resume_ttl)
+        return self.admit(principal, chosen, kind, lambda session: OutputMode(session, chosen))
+
+
+class RealtimeLab(Family):
+    """The family of the lab."""
+
+    what, place, protocol = "realtime voice", "realtime", "realtime"
+
+    def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
+        """`POST /voice/realtime/session`. `Refused` 404 when disabled, 400 for a bad choice, 503 for too many."""
+        settings = yield from self.voice.realtime_settings(profile_of({}, body))
+        chosen = self.choose(settings, body)
+        if self.voice.registry.find(chosen.provider) is None:
+            raise Refused(400, "voice_refused", f"unknown voice provider: {chosen.provider}")
+        self.sessions.make_room(principal)
+        kind = Kind(
+            name="voice.realtime",
+            family="realtime",
+            runs=self.voice.config.lab_runs,
+            numbered=False,
+            reopens=True,
+            keep_days=chosen.run_retention_days,
+        )
+        return self.admit(principal, chosen, kind, lambda session: LabMode(session, chosen))
+
+    def open(self, request: Request, principal: Principal, session_id: str) -> VoiceSocket:
+        """As of any family, but that what is over is unknown: 404."""
+        try:
+            return super().open(request, principal, session_id)
+        except Refused as refused:
+            if refused.status == 410:
+                raise Refused(404, "session_not_found", "there is no such voice session") from None
+            raise
+
+
+class Speech:
+    """The responses of a session, one at a time: told, rendered, copied into a file. A `RenderingListener`.
+
+    `mode` is told by its `spoken` and `failed` how one has ended, and says with `rest` what that leads to.
+    """
+
+    def __init__(self, session: VoiceSession, mode: OutputMode | LabMode, rest: SpeechTrigger) -> None:
+        self.session = session
+        self.state = SpeechState.READY
+        self._mode = mode
+        self._rest = rest
+        self._responses = 0
+        self._copy = AudioCopy(session.engine, f"{session.run_path}.wav")
+        self._rendering: Rendering | None = None
+
+    def start(self, message: Mapping[str, object], mode: str, /, **fields: object) -> None:
+        """Say that the response to `response.create` begins; `mode` if it names none."""
+        self.state = step(LIFE, self.state, SpeechTrigger.SPEAK)
+        self._responses += 1
+        asked = message.get("render_mode")
+        word = asked[:MAX_MODE] if isinstance(asked, str) and asked else mode
+        self.session.emit("voice.response.started", **self.session.choice(), render_mode=word, **fields)
+
+    def speak(self, request: SpeechRequest) -> None:
+        """Have it spoken. A realtime provider answers on a socket of its own, any other reads the text aloud."""
+        session = self.session
+        if self._responses > 1:
+            self._copy = AudioCopy(session.engine, f"{session.run_path}-{self._responses}.wav")
+        self._rendering = Rendering(session.voice, session.chosen.provider, request, "", self)
+        self._rendering.start()
+
+    def tell_done(self, done: Rendered, told: Mapping[str, object], /, **fields: object) -> None:
+        """`voice.audio.done` and `voice.response.done`."""
+        who = {"provider": done.provider, "model": done.model, "voice": done.voice}
+        files = {"audio_path": self._copy.path, "event_log_path": self.session.log.path}
+        self.session.emit("voice.audio.done")
+        self.session.emit("voice.response.done", **who, **files, **told, **fields)
+
+    def stop(self) -> None:
+        """Nobody wants to hear it any more. Harmless when nothing is spoken."""
+        if self._rendering is not None:
+            self._rendering.stop()
+        self._copy.close()
+
+    def over(self) -> None:
+        """A response is over, well or not."""
+        self.state = step(LIFE, self.state, self._rest)
+        self._copy.close()
+
+    # --- a `RenderingListener` ---
+
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
+        """Some sound."""
+        self.session.emit_audio("voice.audio.delta", chunk.data, chunk.sample_rate, label=chunk.label)
+        self._copy.write(chunk.data, chunk.sample_rate)
+        yield from self.session.room()
+
+    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
+        """All of it."""
+        self.over()
+        self._mode.spoken(done, fields)
+
+    def render_failed(self, response_id: str, error: Exception) -> None:
+        """It broke off."""
+        self.over()
+        self._mode.failed(error)
+
+
+class OutputMode(Mode):
+    """One text, spoken."""
+
+    def __init__(self, session: VoiceSession, chosen: OutputSettings) -> None:
+        super().__init__(session)
+        self.speech = Speech(session, self, SpeechTrigger.END)
+        self._chosen = chosen
+
+    def ready_fields(self) -> dict[str, object]:
+        """Members of `voice.session.ready`."""
+        return {"output_mode": RENDERER}
+
+    def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
+        """`response.create` is all there is."""
+        if kind != "response.create":
+            return False
+        if self.speech.state is not SpeechState.READY:
+            running = self.speech.state is SpeechState.SPEAKING
+            word = "is already running" if running else "was already completed"
+            raise Refused(400, "response_not_possible", f"a response {word} in this session")
+        said = text_of(message) or ""
+        text = clean_for_speech(said)
+        if not text:
+            raise Refused(400, "text_missing", "text is required")
+        chosen = self._chosen
+        settings = {  # what the settings say and a caller does not
+            "optimize_streaming_latency": chosen.optimize_streaming_latency,
+            "text_normalization": chosen.text_normalization,
+        }
+        request = SpeechRequest(
+            text=text,
+            model=chosen.model,
+            voice=chosen.voice,
+            sample_rate=chosen.sample_rate,
+            language=chosen.language,
+            expression=expression_of(message),
+            options=options_of(message) | settings,
+        )
+        self.speech.start(message, "verbatim", text_chars=len(said), output_mode=RENDERER)
+        self.speech.speak(request)
+        return True
+
+    def keeps(self, code: int) -> bool:
+        """See the module."""
+        return code != 1000 and self.speech.state is not SpeechState.READY
+
+    def on_closed(self) -> None:
+        """The socket is gone: stop speaking."""
+        self.speech.stop()
+
+    def spoken(self, done: Rendered, fields: Mapping[str, object]) -> None:
+        """All of it."""
+        self.speech.tell_done(done, fields, output_mode=RENDERER)
+
+    def failed(self, error: Exception) -> None:
+        """The client may fall back on another way of speaking."""
+        session, chosen = self.session, self._chosen
+        message = problem_of(session.engine, error)
+        about = {"provider": chosen.provider, "session": session.id[:8], "problem": message}
+        session.engine.log(Level.WARNING, "voice not rendered", **about)
+        session.error(
+            message,
+            provider=chosen.provider,
+            fallback_enabled=chosen.fallback_enabled,
+            fallback_provider=f"legacy_{session.voice.config.brand.name}_tts",
+        )
+
+
+class LabMode(Mode):
+    """One selection of provider, model and voice, to be listened to."""
+
+    def __init__(self, session: VoiceSession, chosen: RealtimeSettings) -> None:
+        super().__init__(session)
+        self.speech = Speech(session, self, SpeechTrigger.REST)
+        self._chosen = chosen
+        self._heard = 0  # bytes of microphone audio
+
+    def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
+        """What a client may ask for."""
+        match kind:
+            case "input_audio.append":
+                self._listen(message)
+            case "response.create":
+                self._create(message)
+            case _:
+                return False
+        return True
+
+    def on_lost(self) -> None:
+        """Nobody listens: stop."""
+        if self.speech.state is SpeechState.SPEAKING:
+            self.speech.stop()
+            self.speech.over()
+
+    def on_closed(self) -> None:
+        """The socket is gone: stop speaking."""
+        self.speech.stop()
+
+    def spoken(self, done: Rendered, fields: Mapping[str, object]) -> None:
+        """All of it; a realtime provider tells what it has said."""
+        if done.transcript:
+            self.session.emit("voice.transcript.final", text=done.transcript[:MAX_TRANSCRIPT])
+        self.speech.tell_done(done, fields)
+
+    def failed(self, error: Exception) -> None:
+        """The session goes on."""
+        self.session.error(problem_of(self.session.engine, error), provider=self._chosen.provider)
+
+    def _listen(self, message: Mapping[str, object]) -> None:
+        """Audio is counted, and used for nothing."""
+        rate = integer(message.get("sample_rate", 24_000), "sample_rate")
+        size = len(audio_of(message))
+        self._heard += size
+        told = {"byte_count": size, "total_bytes": self._heard, "sample_rate": rate}
+        self.session.emit("voice.input_audio.received", **told)
+
+    def _create(self, message: Mapping[str, object]) -> None:
+        if self.speech.state is SpeechState.SPEAKING:
+            raise Refused(400, "response_not_possible", "a response is already running in this session")
+        said, chosen = text_of(message) or SENTENCE, self._chosen
+        request = SpeechRequest(
+            text=said,
+            model=chosen.model,
+            voice=chosen.voice,
+            sample_rate=chosen.sample_rate,
+            expression=expression_of(message),
+            options=options_of(message),
+        )
+        self.speech.start(message, "conversation", text_chars=len(said), input_audio_bytes=self._heard)
+        if message.get("tool_scaffold") is True:
+            name = f"{self.session.voice.config.brand.name}_run_task"
+            self.session.emit("voice.tool.requested", name=name, arguments={"input_audio_bytes": self._heard})
+            self.session.emit("voice.tool.completed", name=name, result="scaffold-only")
+        self.speech.speak(request)
