@@ -22,9 +22,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.facts import Done
-from svc_proto.machines import bridge, grants, limiter, pairing, sessions, voice_job
+from svc_proto.machines import bridge, grants, limiter, pairing, sessions
 from svc_proto.machines.bridge import BridgeCommands, Outcome
-from svc_proto.machines.broker_orders import Emit
 from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.media import MediaEntry, MediaRegistry
 from svc_proto.machines.pairing import PairingCodes, PairingMeta
@@ -41,6 +40,8 @@ from svc_proto.relay.voice_access import VoiceGate
 from svc_proto.schema import chat_events
 from svc_proto.voice.agent.runs import RunHolder
 from svc_proto.voice.agent.session import Agent
+from svc_proto.voice.realtime import run
+from svc_proto.voice.realtime.orders import Emit
 from svc_proto.voice.session import VoiceSession
 from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.socket import VoiceSocket
@@ -383,7 +384,7 @@ def _a_cancelled_run_goes_on(patch: Patch) -> None:
 
 
 def _a_no_is_taken_for_a_yes(patch: Patch) -> None:
-    patch.setattr(voice_job, "choice_for", lambda answer: "once")
+    patch.setattr(run, "choice_for", lambda answer: "once")
 
 
 def _a_voice_session_never_expires(patch: Patch) -> None:

@@ -16,11 +16,11 @@ from svc_proto.device.performer import Performer
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.broker import Broker
-from svc_proto.machines.broker_orders import Note, Order
 from svc_proto.machines.media import MediaEntry, MediaRegistry, MediaState
 from svc_proto.relay.media import Media
 from svc_proto.relay.upload import DISK_PATIENCE, IncomingFile
+from svc_proto.voice.realtime.conversation import Conversation
+from svc_proto.voice.realtime.orders import Note, Order
 from tests.fuzz.plant import Patch, Plant
 
 __all__ = ["KEPT"]
@@ -94,13 +94,13 @@ def _a_row_that_cannot_be_stored_is_forgotten(patch: Patch) -> None:
 
 
 def _a_session_outlives_its_provider(patch: Patch) -> None:
-    lost = Broker.provider_lost
+    lost = Conversation.provider_lost
 
-    def hopeful(self: Broker, message: str, now: float) -> list[Order]:
-        job = self._job
-        return [Note("voice.provider_lost", {})] if job is not None and job.live else lost(self, message, now)
+    def hopeful(self: Conversation, message: str, now: float) -> list[Order]:
+        run = self.runs.turn
+        return [Note("voice.provider_lost", {})] if run is not None and run.live else lost(self, message, now)
 
-    patch.setattr(Broker, "provider_lost", hopeful)
+    patch.setattr(Conversation, "provider_lost", hopeful)
 
 
 def _a_drained_socket_wakes_nobody(patch: Patch) -> None:

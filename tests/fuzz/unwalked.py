@@ -9,7 +9,7 @@ MOST_UNWALKED = 73  # rows that could be walked, and are not in the first 40 wor
 _DESKTOP = "no command of a desktop runs in a world"
 _SILENT = "nobody has a microphone in a world"
 _ALONE = "the agent of a world has no MCP servers"
-_TURN = "machines.voice_turn.TURN_TABLE: "
+_FLOOR = "voice.realtime.floor.FLOOR_TABLE: "
 
 OUT_OF_REACH: dict[str, str] = {  # by table, or by row
     "agent.mcp_server.LIFE": _ALONE,
@@ -23,16 +23,14 @@ OUT_OF_REACH: dict[str, str] = {  # by table, or by row
     "voice.agent.rendered.LIFE: IDLE, LISTEN": _SILENT,
     "voice.agent.rendered.LIFE: TRANSCRIBING, RUN": _SILENT,
     "voice.agent.rendered.LIFE: TRANSCRIBING, END": _SILENT,
-    f"{_TURN}IDLE, HEAR": _SILENT,
-    f"{_TURN}HEARING, HEAR": _SILENT,
-    f"{_TURN}HEARING, ASK": _SILENT,
-    f"{_TURN}HEARING, END": _SILENT,
-    f"{_TURN}ANSWERING, HEAR": _SILENT,
-    f"{_TURN}CONSULTED, HEAR": _SILENT,
-    f"{_TURN}WORKING, HEAR": _SILENT,
-    f"{_TURN}SETTLING, HEAR": _SILENT,
-    f"{_TURN}DELIVERING, HEAR": _SILENT,
-    f"{_TURN}RENDERING, HEAR": _SILENT,
+    f"{_FLOOR}IDLE, HEAR": _SILENT,
+    f"{_FLOOR}HEARING, HEAR": _SILENT,
+    f"{_FLOOR}HEARING, ASK": _SILENT,
+    f"{_FLOOR}HEARING, END": _SILENT,
+    f"{_FLOOR}ANSWERING, HEAR": _SILENT,
+    f"{_FLOOR}CONSULTED, HEAR": _SILENT,
+    f"{_FLOOR}WORKING, HEAR": _SILENT,
+    f"{_FLOOR}TELLING, HEAR": _SILENT,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import Enum
 from typing import TypeVar
@@ -11,6 +12,7 @@ import pytest
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.machines.table import Table, step
 
+ROW = re.compile(r"^\| (\w+) +\| ([A-Z]+) +\| (\w+)", re.MULTILINE)  # of a table in a docstring: state, trigger, next
 S = TypeVar("S", bound=Enum)
 T = TypeVar("T", bound=Enum)
 

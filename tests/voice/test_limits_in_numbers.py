@@ -10,6 +10,36 @@ import pytest
 from tests.limits import value_of
 
 LIMITS = {
+    # wire terminal-voice 6.5, 6.6, 6.9, 9, and the realtime conversation's own
+    "realtime.calls.MAX_SUMMARY": 1200,
+    "realtime.runs.MAX_CALLS": 256,
+    "realtime.conversation.TRANSCRIBED_WITHIN": 10.0,
+    "realtime.floor.ANSWERED_WITHIN": 45.0,
+    "realtime.floor.DRAIN_WITHIN": 2.5,
+    "realtime.mouth.ALARM": 30.0,
+    "realtime.mouth.JUDGED_FROM": 40,
+    "realtime.mouth.MAX_HELD": 4 * 1024 * 1024,
+    "realtime.mouth.MAX_TEXT": 4000,
+    "realtime.mouth.SHARED": 2,
+    "realtime.mouth.SHORT": 3,
+    "realtime.responses.FREE_WITHIN": 2.5,
+    "realtime.responses.MAX_DEAD": 64,
+    "realtime.responses.MAX_OPEN": 16,
+    "realtime.responses.MAX_ORPHANS": 16,
+    "realtime.responses.ORPHANED_FOR": 5.0,
+    "realtime.run.HEARTBEAT": 5.0,
+    "realtime.run.MAX_SPOKEN": 1800,
+    "realtime.run.PAUSE": 0.75,
+    "realtime.run.SLOW_AFTER": 1.5,
+    "realtime.runs.GRACE": 30.0,
+    "realtime.runs.MAX_PREVIEW": 80,
+    "realtime.runs.MAX_QUEUED": 3,
+    "realtime.runs.MAX_RESULTS": 4,
+    "realtime.runs.QUIET": 1.5,
+    "realtime.runs.QUIET_WITHIN": 12.0,
+    "realtime.story.MAX_ANSWER": 64 * 1024,
+    "realtime.story.MAX_PREVIEW": 2000,
+    "realtime.story.MAX_TOOLS": 256,
     # spec "Limits"
     "text.MAX_TEXT": 5000,
     # wire terminal-voice 3.3, 4.1, 4.4, 4.7, 4.10

@@ -16,11 +16,11 @@ from attrs import frozen
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.readers import SILENCE
-from svc_proto.machines.run_story import RunEvent, SessionBound
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema.members import Members
 from svc_proto.voice.agent.run_mapping import Over, Trouble, map_event
+from svc_proto.voice.realtime.story import RunEvent, SessionBound
 from svc_proto.wire.sse import ServerSentEvent
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """A session whose provider hears and speaks by itself, over one socket (wire terminal-voice 6.3 to 6.9).
 
-The broker decides (`svc_proto.machines.broker`), this carries its orders out: toward the client, the provider, the API
-server and a renderer. What they say goes back to the broker, one thing after the other.
+The conversation decides (`svc_proto.voice.realtime.conversation`), this carries its orders out: toward the client, the
+provider, the API server and a renderer. What they say goes back to it, one thing after the other.
 """
 
 from __future__ import annotations
@@ -12,23 +12,6 @@ from typing import assert_never
 
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.machines.broker import Broker
-from svc_proto.machines.broker_orders import (
-    Approve,
-    AskAboutApproval,
-    ClearInput,
-    CloseClient,
-    Emit,
-    EmitAudio,
-    LeaveRun,
-    Note,
-    Order,
-    Render,
-    StartRun,
-    StopRendering,
-    StopRun,
-)
-from svc_proto.machines.run_story import RunEvent
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, run_notes
 from svc_proto.voice.agent.provider_words import provider_words
@@ -56,6 +39,23 @@ from svc_proto.voice.contract import (
 )
 from svc_proto.voice.pcm import SAMPLE_WIDTH, resample
 from svc_proto.voice.provider_link import ProviderLink, open_link
+from svc_proto.voice.realtime.conversation import Conversation
+from svc_proto.voice.realtime.orders import (
+    Approve,
+    AskAboutApproval,
+    ClearInput,
+    CloseClient,
+    Emit,
+    EmitAudio,
+    LeaveRun,
+    Note,
+    Order,
+    Render,
+    StartRun,
+    StopRendering,
+    StopRun,
+)
+from svc_proto.voice.realtime.story import RunEvent
 from svc_proto.voice.rendering import Rendering
 from svc_proto.voice.session import Mode, VoiceSession, problem_of
 from svc_proto.voice.text import clean_for_speech
@@ -76,7 +76,7 @@ class NativeMode(Mode):
         self.agent = agent = Agent(session, setup, self, names_chat=True)
         self._context = setup.context
         self.chat_runs = RunHolder(session.voice, session.principal, self)
-        self.broker = Broker(
+        self.talk = Conversation(
             word=agent.word,
             speakable=clean_for_speech,
             new_id=lambda: engine.entropy(8).hex(),
@@ -119,22 +119,23 @@ class NativeMode(Mode):
 
     def keeps(self, code: int) -> bool:
         """A client that closes between turns has ended the session; any other may come back."""
-        return code != 1000 or self.broker.busy
+        return code != 1000 or self.talk.busy
 
     def on_detached(self) -> None:
         """While a run lives, wait longer (wire 6.9)."""
-        self.broker.leave(self._now)
+        self.talk.runs.leave(self._now)
         self._carry_out([])
 
     def on_resumed(self) -> None:
         """What was found out meanwhile can be said."""
-        self._carry_out(self.broker.come_back(self._now))
+        self.talk.runs.come_back(self._now)
+        self._carry_out([])
 
     def on_closed(self) -> None:
         """The end. A run goes on, its answer is in the chat: there is nothing by which a phone could be told of it."""
         self._turn_timer.retire()
         self._orders.clear()
-        for run_id in self.broker.unheard:
+        for run_id in self.talk.runs.unheard:
             self.session.note("voice.realtime_agent.result_deferred", run_id=run_id, reason="session_closed")
             self.engine.log(Level.INFO, "voice answer not heard", session=self.session.id[:8], run=run_id)
         self.chat_runs.leave_all()
@@ -147,14 +148,14 @@ class NativeMode(Mode):
         """Pass audio on at the provider's rate."""
         pcm = resample(pcm, rate, self.agent.chosen.sample_rate)
         self._heard += len(pcm)
-        self.broker.listen(self._now)
+        self.talk.runs.hear(self._now)
         self._say(lambda dialect: dialect.append(pcm))
 
     def commit(self, said: str | None) -> None:
         """An utterance is complete; what it says is for the provider to tell."""
         heard, self._heard = self._heard, 0
         enough = heard >= SHORTEST * SAMPLE_WIDTH * self.agent.chosen.sample_rate
-        self._carry_out(self.broker.commit(self._now, heard=enough))
+        self._carry_out(self.talk.commit(self._now, heard=enough))
 
     def clear(self) -> None:
         """Forget what was not committed."""
@@ -163,23 +164,23 @@ class NativeMode(Mode):
 
     def say(self, said: str) -> None:
         """A text turn."""
-        self._carry_out(self.broker.say(said, self._now))
+        self._carry_out(self.talk.say(said, self._now))
 
     def cancel(self) -> None:
         """The client wants the turn to stop."""
-        self._carry_out(self.broker.cancel(self._now))
+        self._carry_out(self.talk.cancel(self._now))
 
     def played(self, call_id: str | None) -> None:
         """What was sent is played."""
-        self._carry_out(self.broker.drained(call_id, self._now))
+        self._carry_out(self.talk.drained(call_id, self._now))
 
     def confirm(self, confirmation_id: str | None, answer: str) -> None:
         """An answer to a question of the run."""
-        self._carry_out(self.broker.confirm(confirmation_id, answer, self._now))
+        self._carry_out(self.talk.confirm(confirmation_id, answer, self._now))
 
     def respeak(self) -> None:
         """Say the last answer from the background again."""
-        self._carry_out(self.broker.respeak(self._now))
+        self._carry_out(self.talk.respeak(self._now))
 
     # --- the provider ---
 
@@ -210,33 +211,33 @@ class NativeMode(Mode):
         yield from self.session.room()
         self._waiting_since = None
         if self._now > since:
-            self.broker.postpone(self._now - since)
+            self.talk.floor.postpone(self._now - since)
             self._carry_out([])
 
     def _provider_says(self, event: ProviderEvent) -> None:
-        broker, now = self.broker, self._now
+        talk, now = self.talk, self._now
         match event:
             case ProviderReady(model=model):
                 self.session.note("voice.realtime_agent.provider_model_resolved", model=model)
             case TranscriptDelta(delta=delta):
                 self.session.emit("voice.input_transcript.delta", delta=delta)
             case TranscriptFinal(text=text):
-                self._carry_out(broker.transcribed(text, now))
+                self._carry_out(talk.transcribed(text, now))
             case ResponseStarted(response_id=response_id):
-                self._carry_out(broker.response_started(response_id, now))
+                self._carry_out(talk.response_started(response_id, now))
             case TextDelta(response_id=response_id, delta=delta):
-                self._carry_out(broker.text(response_id, delta, now))
+                self._carry_out(talk.text(response_id, delta, now))
             case AudioDelta(response_id=response_id, data=data):
-                self._carry_out(broker.audio(response_id, data, now))
+                self._carry_out(talk.audio(response_id, data, now))
             case AudioDone(response_id=response_id):
-                self._carry_out(broker.audio_done(response_id, now))
+                self._carry_out(talk.audio_done(response_id, now))
             case FunctionCall():
                 call = parse_call(event.call_id, event.name, event.arguments, self.agent.word)
-                self._carry_out(broker.call(event.response_id, call, now))
+                self._carry_out(talk.call(event.response_id, call, now))
             case ResponseDone(response_id=response_id, status=status):
-                self._carry_out(broker.response_done(response_id, status, now))
+                self._carry_out(talk.response_done(response_id, status, now))
             case ProviderProblem(message=message, benign=benign, idle=idle):
-                self._carry_out(broker.problem(message, now, benign=benign, idle=idle))
+                self._carry_out(talk.problem(message, now, benign=benign, idle=idle))
             case _:
                 assert_never(event)
 
@@ -247,7 +248,7 @@ class NativeMode(Mode):
         self._listening = None
         self._drop_provider()
         if ready:
-            self._carry_out(self.broker.provider_lost(message, self._now))
+            self._carry_out(self.talk.provider_lost(message, self._now))
         else:
             self.session.error(message, provider=self.agent.chosen.provider)
             self.session.release(1011, "the voice provider cannot be had")
@@ -264,40 +265,40 @@ class NativeMode(Mode):
 
     def run_event(self, call_id: str, event: RunEvent) -> None:
         """The run tells something."""
-        self._carry_out(self.broker.run_event(call_id, event, self._now))
+        self._carry_out(self.talk.run_event(call_id, event, self._now))
 
     def run_ended(self, call_id: str) -> None:
         """The run has ended well."""
-        self._carry_out(self.broker.run_ended(call_id, self._now))
+        self._carry_out(self.talk.run_ended(call_id, self._now))
 
     def run_failed(self, call_id: str, message: str, error_code: str | None) -> None:
         """The run has failed, or was lost."""
-        self._carry_out(self.broker.run_failed(call_id, message, self._now, error_code=error_code))
+        self._carry_out(self.talk.run_failed(call_id, message, self._now, error_code=error_code))
 
     def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
         """An answer was taken, or not wanted any more."""
-        self._carry_out(self.broker.approved(call_id, confirmation_id, answer, self._now))
+        self._carry_out(self.talk.approved(call_id, confirmation_id, answer, self._now))
 
     def approval_failed(self, call_id: str, confirmation_id: str, message: str) -> None:
         """An answer did not get there."""
         self.session.note("voice.realtime_agent.approval_failed", message=message)
-        self._carry_out(self.broker.approved(call_id, confirmation_id, None, self._now))
+        self._carry_out(self.talk.approved(call_id, confirmation_id, None, self._now))
 
     # --- a rendering: a `RenderingListener` ---
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
         """Some of the answer as the relay has it spoken."""
         audio = EmitAudio(response_id=response_id, data=chunk.data, sample_rate=chunk.sample_rate, label=chunk.label)
-        self._carry_out(self.broker.rendered_audio(response_id, audio, self._now))
+        self._carry_out(self.talk.rendered_audio(response_id, audio, self._now))
         yield from self._catch_up()
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """The renderer has spoken all of the text."""
-        self._carry_out(self.broker.rendered(response_id, fields, self._now))
+        self._carry_out(self.talk.rendered(response_id, fields, self._now))
 
     def render_failed(self, response_id: str, error: Exception) -> None:
         """The renderer could not speak the text."""
-        self._carry_out(self.broker.render_failed(response_id, problem_of(self.engine, error), self._now))
+        self._carry_out(self.talk.render_failed(response_id, problem_of(self.engine, error), self._now))
 
     # --- orders ---
 
@@ -309,7 +310,7 @@ class NativeMode(Mode):
         if self._waiting_since is not None:
             self._turn_timer.set(self._now + LOOK_AGAIN)
             return
-        self._carry_out(self.broker.advance(self._now))
+        self._carry_out(self.talk.advance(self._now))
 
     def _carry_out(self, orders: list[Order]) -> None:
         """In their order, also when carrying one out brings more."""
@@ -324,12 +325,12 @@ class NativeMode(Mode):
             self._busy = False
         if self.session.closed:
             return
-        if self.broker.due is None:
+        if self.talk.due is None:
             self._turn_timer.cancel()
         else:
-            self._turn_timer.set(self.broker.due)
+            self._turn_timer.set(self.talk.due)
         if self.session.life.state is VoiceState.DETACHED:
-            until = self.broker.kept_until(self.session.life.window, self.session.voice.config.detached_max)
+            until = self.talk.kept_until(self.session.life.window, self.session.voice.config.detached_max)
             self.session.extend(max(until - self._now, 0.0))
 
     def _obey(self, order: Order) -> None:
@@ -362,12 +363,12 @@ class NativeMode(Mode):
                 self._say(lambda dialect: provider_words(order, dialect, self.agent.interface))
 
     def _say(self, words: Callable[[Dialect], list[Message]]) -> None:
-        """Tell the provider; nothing when it has gone, the broker hears of that."""
+        """Tell the provider; nothing when it has gone, the conversation hears of that."""
         if self._dialect is not None and self._link is not None:
             self._link.send(words(self._dialect))
 
     def _to_client(self, emit: Emit) -> None:
-        self.agent.chat_session_id = self.broker.session_id
+        self.agent.chat_session_id = self.talk.runs.session_id
         self.agent.tell(emit)
 
     def _render(self, response_id: str, text: str) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import TypeAlias, assert_never
 
 from svc_proto.basics import strict_json
-from svc_proto.machines.broker_orders import (
+from svc_proto.voice.agent.instructions import summary_instructions
+from svc_proto.voice.contract import Dialect, Message
+from svc_proto.voice.realtime.orders import (
     AnswerCall,
     CancelResponse,
     ClearInput,
@@ -16,8 +18,6 @@ from svc_proto.machines.broker_orders import (
     SayText,
     Summarize,
 )
-from svc_proto.voice.agent.instructions import summary_instructions
-from svc_proto.voice.contract import Dialect, Message
 
 __all__ = ["ProviderOrder", "provider_words"]
 

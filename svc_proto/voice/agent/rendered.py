@@ -21,17 +21,17 @@ from enum import Enum
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.machines.broker_orders import AskAboutApproval, Emit, Order, StartRun
-from svc_proto.machines.delivery import HeldAnswer
-from svc_proto.machines.run_story import AnswerComplete, AnswerDelta, RunEvent
 from svc_proto.machines.table import Table, step
-from svc_proto.machines.voice_job import Job
 from svc_proto.voice.agent.instructions import run_notes
 from svc_proto.voice.agent.recording import transcribe
 from svc_proto.voice.agent.runs import RunHolder
 from svc_proto.voice.agent.session import Agent, AgentSetup
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.pcm import resample
+from svc_proto.voice.realtime.mouth import Answer
+from svc_proto.voice.realtime.orders import AskAboutApproval, Emit, Order, StartRun
+from svc_proto.voice.realtime.run import Run
+from svc_proto.voice.realtime.story import AnswerComplete, AnswerDelta, RunEvent
 from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.rendering import Rendering
 from svc_proto.voice.session import Mode, VoiceSession, problem_of
@@ -85,10 +85,10 @@ class RenderedMode(Mode):
         self._kept = 0  # bytes of it
         self._said_bytes = 0  # of microphone audio since the last turn
         self._rate = HEARING_RATE  # as the client said last
-        self._job: Job | None = None
+        self._current: Run | None = None
         self._listening: Task | None = None
         self._rendering: Rendering | None = None
-        self._beat = self.engine.timers.timer(self._job_due)
+        self._beat = self.engine.timers.timer(self._run_due)
 
     # --- Mode ---
 
@@ -164,7 +164,7 @@ class RenderedMode(Mode):
 
     def confirm(self, confirmation_id: str | None, answer: str) -> None:
         """An answer to a question of the run."""
-        order = None if self._job is None else self._job.approve(confirmation_id, answer)
+        order = None if self._current is None else self._current.approve(confirmation_id, answer)
         if order is None:
             self.session.emit(f"{self.agent.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=None)
         else:
@@ -200,22 +200,22 @@ class RenderedMode(Mode):
         self._step(RenderedTrigger.RUN)
         self._turns += 1
         self.agent.tell(Emit("voice.response.started", {"response_id": None}))
-        self._job = job = Job(
+        self._current = run = Run(
             self.agent.word,
             f"turn-{self._turns}",
             text=text[:MAX_TEXT],
             session_id=self.agent.chat_session_id,
             profile=self.agent.chosen.scope.profile,
         )
-        job.pause(self.engine.now.mono)  # nobody has to be told: the run begins at once
-        self._job_due()
+        run.pause(self.engine.now.mono)  # nobody has to be told: the run begins at once
+        self._run_due()
 
-    def _job_due(self) -> None:
-        job = self._job
-        assert job is not None  # without one the timer is not set
-        assert job.due is not None
-        self._obey(job.on_due(self.engine.now.mono, "idle"))
-        self._beat.set(job.due)
+    def _run_due(self) -> None:
+        run = self._current
+        assert run is not None  # without one the timer is not set
+        assert run.due is not None
+        self._obey(run.on_due(self.engine.now.mono, "idle"))
+        self._beat.set(run.due)
 
     def _obey(self, orders: list[Order]) -> None:
         for order in orders:
@@ -245,7 +245,7 @@ class RenderedMode(Mode):
         if self._rendering is not None:
             self._rendering.stop()
         self.chat_runs.leave_all()
-        self._listening = self._rendering = self._job = None
+        self._listening = self._rendering = self._current = None
         self._beat.cancel()
         if self.state is not RenderedState.IDLE:
             self._step(RenderedTrigger.END)
@@ -257,13 +257,13 @@ class RenderedMode(Mode):
 
     def run_event(self, call_id: str, event: RunEvent) -> None:
         """The run tells something: everything is passed on (wire 6.10)."""
-        job = self._job
-        if job is None or job.call_id != call_id or not job.live:
+        run = self._current
+        if run is None or run.call_id != call_id or not run.live:
             return
         if isinstance(event, AnswerDelta):
-            self._obey([*job.draft()])
-        self._obey([*job.story.take(event)])
-        self.agent.chat_session_id = job.story.session_id
+            self._obey([*run.draft()])
+        self._obey([*run.story.take(event)])
+        self.agent.chat_session_id = run.story.session_id
         if isinstance(event, AnswerDelta):
             self.session.emit("voice.response.delta", delta=event.delta)
         if isinstance(event, AnswerComplete):
@@ -271,15 +271,15 @@ class RenderedMode(Mode):
 
     def run_ended(self, call_id: str) -> None:
         """The run has answered: have the answer spoken."""
-        job = self._job
-        assert job is not None  # nothing is told of a run that was left
-        if job.story.interrupted:
-            self._obey([job.story.cancelled()])
+        run = self._current
+        assert run is not None  # nothing is told of a run that was left
+        if run.story.interrupted:
+            self._obey([run.story.cancelled()])
             self._drop()
             self._done(cancelled=True)
             return
-        self._obey([*job.story.complete()])
-        answer = job.finish(clean_for_speech)
+        self._obey([*run.story.complete()])
+        answer = run.finish(clean_for_speech)
         self._beat.cancel()
         self._speak(answer)
 
@@ -293,8 +293,8 @@ class RenderedMode(Mode):
     def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
         """An answer was taken, or not wanted any more."""
         self.session.emit(f"{self.agent.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=answer)
-        if self._job is not None and self._job.call_id == call_id:
-            self._obey([*self._job.story.settle(confirmation_id)])
+        if self._current is not None and self._current.call_id == call_id:
+            self._obey([*self._current.story.settle(confirmation_id)])
 
     def approval_failed(self, call_id: str, confirmation_id: str, message: str) -> None:
         """An answer did not get there."""
@@ -303,7 +303,7 @@ class RenderedMode(Mode):
 
     # --- the rendering: a `RenderingListener` ---
 
-    def _speak(self, answer: HeldAnswer) -> None:
+    def _speak(self, answer: Answer) -> None:
         self._step(RenderedTrigger.SPEAK)
         chosen = self.agent.chosen
         request = SpeechRequest(
@@ -319,7 +319,7 @@ class RenderedMode(Mode):
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """The renderer has spoken all of the answer."""
-        answer = None if self._job is None else self._job.answer
+        answer = None if self._current is None else self._current.answer
         self.session.emit("voice.output_audio.done", response_id=None)
         self._drop()
         text = "" if answer is None else answer.text

@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from svc_proto.machines.confirmations import Question
-from svc_proto.machines.run_story import (
+from svc_proto.schema import chat_events as events
+from svc_proto.schema.members import Members
+from svc_proto.voice.realtime.story import (
     AnswerComplete,
     AnswerDelta,
     ApprovalAsked,
@@ -24,8 +26,6 @@ from svc_proto.machines.run_story import (
     ToolSucceeded,
     ToolWaits,
 )
-from svc_proto.schema import chat_events as events
-from svc_proto.schema.members import Members
 
 __all__ = ["Over", "Trouble", "map_event"]
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 from attrs import define
 
 from svc_proto.engine.flow import Flow, Task, sleep
-from svc_proto.machines.broker_orders import Approve, AskAboutApproval, StartRun
 from svc_proto.machines.confirmations import Question
-from svc_proto.machines.run_story import ApprovalAsked, RunEvent
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.voice.agent.chat_run import RemoteRun, RunOrder, RunTrouble, answer_question, is_asking, said_of
+from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, StartRun
+from svc_proto.voice.realtime.story import ApprovalAsked, RunEvent
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal

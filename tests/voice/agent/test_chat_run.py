@@ -12,7 +12,6 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Accepted
-from svc_proto.machines.run_story import RunEvent
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.voice.agent.chat_run import (
@@ -24,6 +23,7 @@ from svc_proto.voice.agent.chat_run import (
     said_of,
     stop_run,
 )
+from svc_proto.voice.realtime.story import RunEvent
 from tests.loops.virtual import VirtualWorld
 from tests.peers.api import ScriptedApi, hello
 from tests.peers.canned import Canned, http

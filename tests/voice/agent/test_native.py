@@ -12,8 +12,8 @@ import pytest
 
 from svc_proto.engine.flow import sleep
 from svc_proto.engine.message import Streamed
-from svc_proto.machines.broker_orders import StartRun
 from svc_proto.voice.agent.runs import RunHolder
+from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.wire.sse import encode_event
 from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld

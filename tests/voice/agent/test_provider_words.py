@@ -6,7 +6,12 @@ import json
 
 import pytest
 
-from svc_proto.machines.broker_orders import (
+from svc_proto.voice.agent.provider_words import ProviderOrder, provider_words
+from svc_proto.voice.contract import Dialect, RealtimeOptions
+from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.providers.openai_realtime import OpenAiDialect
+from svc_proto.voice.providers.xai_realtime import XaiDialect
+from svc_proto.voice.realtime.orders import (
     AnswerCall,
     CancelResponse,
     ClearInput,
@@ -16,11 +21,6 @@ from svc_proto.machines.broker_orders import (
     SayText,
     Summarize,
 )
-from svc_proto.voice.agent.provider_words import ProviderOrder, provider_words
-from svc_proto.voice.contract import Dialect, RealtimeOptions
-from svc_proto.voice.providers.access import VendorAccess
-from svc_proto.voice.providers.openai_realtime import OpenAiDialect
-from svc_proto.voice.providers.xai_realtime import XaiDialect
 
 OPTIONS = RealtimeOptions(model="m", voice="v", sample_rate=24_000, instructions="", tools=())
 CREATE = "response.create"

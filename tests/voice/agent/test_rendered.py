@@ -13,7 +13,6 @@ from svc_proto.commands import CreateBlob, FinishBlob, Operation, WriteBlob
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.machines.run_story import RunBegan
 from svc_proto.voice.agent import recording, rendered
 from svc_proto.voice.agent.rendered import LIFE, RenderedState, RenderedTrigger
 from svc_proto.voice.contract import (
@@ -25,6 +24,7 @@ from svc_proto.voice.contract import (
     SpeechRequest,
     Transcript,
 )
+from svc_proto.voice.realtime.story import RunBegan
 from tests.loops.agents import SOUND, Agent, of, types
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, create

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.machines.confirmations import Question
-from svc_proto.machines.run_story import (
+from svc_proto.schema.members import Members
+from svc_proto.voice.agent.run_mapping import Over, Trouble, map_event
+from svc_proto.voice.realtime.story import (
     AnswerComplete,
     AnswerDelta,
     ApprovalAsked,
@@ -22,8 +24,6 @@ from svc_proto.machines.run_story import (
     ToolSucceeded,
     ToolWaits,
 )
-from svc_proto.schema.members import Members
-from svc_proto.voice.agent.run_mapping import Over, Trouble, map_event
 
 TOOL = {"tool_name": "terminal", "call_id": "t1", "tool_call_id": "t1"}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 from svc_proto.engine.flow import Flow, sleep, wait
-from svc_proto.machines.broker_orders import StartRun
 from svc_proto.voice.agent.chat_run import RunTrouble
 from svc_proto.voice.agent.runs import RunHolder
 from svc_proto.voice.principal import Principal
+from svc_proto.voice.realtime.orders import StartRun
 from tests.voice.rig import PHONE, Rig
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from svc_proto.machines.broker_calls import CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
 from svc_proto.voice.agent.tools import function_schemas, parse_call, tool_surface
+from svc_proto.voice.realtime.calls import CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
 
 
 @pytest.mark.parametrize("word", ["svc", "hermes"])

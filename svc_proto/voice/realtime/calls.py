@@ -1,0 +1,157 @@
+"""The four functions that a realtime provider may call, and what it is told in return (wire terminal-voice 6.6).
+
+Ids and raw machine text are left out where a model would read them aloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from attrs import frozen
+
+from svc_proto.voice.realtime.mouth import Answer
+from svc_proto.voice.realtime.run import Run
+
+__all__ = [
+    "Call",
+    "CancelCall",
+    "ConfirmCall",
+    "RunCall",
+    "StatusCall",
+    "UnknownCall",
+    "background_output",
+    "busy_output",
+    "cancelled_output",
+    "completed_output",
+    "failed_output",
+    "queued_output",
+    "status_output",
+]
+
+MAX_SUMMARY = 1_200  # characters
+THEN = "You will be asked to speak this result in a moment. Say nothing before that."
+HAND_OFF = (
+    "The task goes on in the background. Tell the person so in one short sentence, and that you will tell its result. "
+    "Do not start it again, and never guess its result."
+)
+QUEUED = (
+    "Another task is under way. This one is kept and begins when that one is done. Tell the person so in one short "
+    "sentence. Do not start it again."
+)
+BUSY = "Too many tasks wait already, and this one was not taken. Tell the person to ask again later."
+
+
+@frozen(kw_only=True)
+class RunCall:
+    """A real task."""
+
+    call_id: str
+    text: str
+    profile: str | None = None
+    session_id: str | None = None
+    background: bool = False  # nobody wants to wait for it
+
+
+@frozen
+class StatusCall:
+    """How far is it?"""
+
+    call_id: str
+
+
+@frozen
+class CancelCall:
+    """The model asks for a task to be stopped."""
+
+    call_id: str
+
+
+@frozen
+class ConfirmCall:
+    """What the person answered to a question of the run."""
+
+    call_id: str
+    confirmation_id: str
+    answer: str
+
+
+@frozen
+class UnknownCall:
+    """No function of ours, or arguments that make no sense: `output` says so."""
+
+    call_id: str
+    output: Mapping[str, object]
+
+
+Call: TypeAlias = RunCall | StatusCall | CancelCall | ConfirmCall | UnknownCall
+
+
+def completed_output(run: Run, answer: Answer) -> dict[str, object]:
+    """The run has answered."""
+    spoken = answer.spoken
+    return {
+        "ok": True,
+        "status": "completed",
+        "run_id": answer.run_id,
+        "session_id": run.story.session_id,
+        "profile": run.profile,
+        "text": spoken,
+        "answer": spoken,
+        "summary": spoken[:MAX_SUMMARY],
+        "raw_text_omitted": spoken != answer.text,
+        "tool_count": run.story.completed_tool_count,
+        "last_tool_name": run.story.last_tool_name,
+        "spoken_response": spoken,
+        "provider_instruction": THEN,
+    }
+
+
+def failed_output(run: Run, error: str) -> dict[str, object]:
+    """What the model is told of a task that has failed."""
+    return {"ok": False, "error": error, "run_id": run.story.run_id, "session_id": run.story.session_id}
+
+
+def cancelled_output(run: Run) -> dict[str, object]:
+    """What the model is told of a task that was stopped."""
+    return {"ok": False, "cancelled": True, "run_id": run.story.run_id, "session_id": run.story.session_id}
+
+
+def background_output() -> dict[str, object]:
+    """What the model is told of a task that goes on in the background."""
+    return {"ok": True, "status": "running_in_background", "instruction": HAND_OFF}
+
+
+def queued_output(position: int) -> dict[str, object]:
+    """What the model is told of a task that waits for another one to end."""
+    return {"ok": True, "status": "queued", "position": position, "instruction": QUEUED}
+
+
+def busy_output() -> dict[str, object]:
+    """Too many wait."""
+    return {"ok": False, "error": "busy", "instruction": BUSY}
+
+
+def status_output(run: Run | None, queued: Sequence[str] = ()) -> dict[str, object]:
+    """How far it is; `queued` are the tasks that wait for it."""
+    waiting = [{"position": place, "request_preview": text} for place, text in enumerate(queued, 1)]
+    queue = {"queued_count": len(waiting), "queued_items": waiting}
+    if run is None:
+        return {"ok": True, "run_id": None, "status": "idle", **_progress(None), **queue}
+    story = run.story
+    status = story.status()[0] if run.live else "completed" if run.answer is not None else "starting"
+    return {"ok": True, "run_id": story.run_id or None, "status": status, **_progress(run), **queue}
+
+
+def _progress(run: Run | None) -> dict[str, object]:
+    story = None if run is None else run.story
+    question = None if story is None else story.confirmations.head
+    return {
+        "session_id": None if story is None else story.session_id,
+        "pending_confirmation_id": None if question is None else question.id,
+        "active_tool_name": None if story is None else story.active_tool_name,
+        "last_tool_name": None if story is None else story.last_tool_name,
+        "last_tool_status": None if story is None else story.last_tool_status,
+        "last_tool_message": None if story is None else story.last_tool_message,
+        "completed_tool_count": 0 if story is None else story.completed_tool_count,
+    }

@@ -1,0 +1,323 @@
+"""One run: a task of the person on the API server, from the call that asks for it until its answer is told.
+
+| state    | trigger | next     |
+|----------|---------|----------|
+| asked    | PAUSE   | pausing  | what was said with the call is played, or 2.5 s are over
+| asked    | BEGIN   | running  | in the background from the first
+| asked    | QUEUE   | queued   | another one is in the background, and this cannot be waited for
+| asked    | DROP    | over     |
+| pausing  | BEGIN   | running  | 0.75 s are over
+| pausing  | DROP    | over     |
+| queued   | BEGIN   | running  | its time has come, and nobody is in a turn
+| queued   | DROP    | over     | cancelled
+| running  | DETACH  | detached | it takes long, or was to be in the background from the first: its turn is over
+| running  | FINISH  | answered | its answer waits until the provider has done with speaking
+| running  | DROP    | over     | stopped, or failed
+| detached | FINISH  | waiting  | its answer waits until nobody speaks
+| detached | DROP    | over     | failed, stopped, or longer than a run may be
+| answered | TELL    | over     | its answer is on its way to the ear
+| answered | DROP    | over     | nobody wants it any more
+| waiting  | TELL    | over     |
+| waiting  | DROP    | over     |
+
+What it has told so far, and asks, is its `RunStory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from attrs import frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.machines.confirmations import choice_for
+from svc_proto.machines.table import Table, step
+from svc_proto.voice.realtime.floor import DRAIN_WITHIN, Drain
+from svc_proto.voice.realtime.mouth import Answer
+from svc_proto.voice.realtime.orders import Approve, Emit, Order, StartRun, StopRun
+from svc_proto.voice.realtime.story import RunStory
+
+__all__ = [
+    "FOREGROUND",
+    "HEARTBEAT",
+    "MAX_SPOKEN",
+    "PAUSE",
+    "RUN_TABLE",
+    "SLOW_AFTER",
+    "BackgroundRules",
+    "Run",
+    "RunState",
+    "RunTrigger",
+    "Tier",
+]
+
+PAUSE = 0.75  # s between "starting" and the run, wire terminal-voice 6.6 step 2
+MAX_SPOKEN = 1_800  # characters of an answer that are spoken, wire terminal-voice 6.6
+SILENT = "The task is done, but it gave no answer."
+HEARTBEAT = 5.0  # s, wire terminal-voice 9
+SLOW_AFTER = 1.5  # s from the start of a tool that is known to be slow, wire terminal-voice 6.9
+
+
+class RunState(Enum):
+    """Where a run is."""
+
+    ASKED = "asked"
+    PAUSING = "pausing"
+    QUEUED = "queued"
+    RUNNING = "running"
+    DETACHED = "detached"
+    ANSWERED = "answered"
+    WAITING = "waiting"
+    OVER = "over"
+
+
+class RunTrigger(Enum):
+    """What moves it."""
+
+    PAUSE = "pause"
+    BEGIN = "begin"
+    QUEUE = "queue"
+    DETACH = "detach"
+    FINISH = "finish"
+    TELL = "tell"
+    DROP = "drop"
+
+
+_S, _T = RunState, RunTrigger
+RUN_TABLE: Table[RunState, RunTrigger] = {
+    (_S.ASKED, _T.PAUSE): _S.PAUSING,
+    (_S.ASKED, _T.BEGIN): _S.RUNNING,
+    (_S.ASKED, _T.QUEUE): _S.QUEUED,
+    (_S.ASKED, _T.DROP): _S.OVER,
+    (_S.PAUSING, _T.BEGIN): _S.RUNNING,
+    (_S.PAUSING, _T.DROP): _S.OVER,
+    (_S.QUEUED, _T.BEGIN): _S.RUNNING,
+    (_S.QUEUED, _T.DROP): _S.OVER,
+    (_S.RUNNING, _T.DETACH): _S.DETACHED,
+    (_S.RUNNING, _T.FINISH): _S.ANSWERED,
+    (_S.RUNNING, _T.DROP): _S.OVER,
+    (_S.DETACHED, _T.FINISH): _S.WAITING,
+    (_S.DETACHED, _T.DROP): _S.OVER,
+    (_S.ANSWERED, _T.TELL): _S.OVER,
+    (_S.ANSWERED, _T.DROP): _S.OVER,
+    (_S.WAITING, _T.TELL): _S.OVER,
+    (_S.WAITING, _T.DROP): _S.OVER,
+}
+LIVE = (_S.RUNNING, _S.DETACHED)
+
+
+class Tier(Enum):
+    """How a run stands to the turn that has asked for it, as clients are told it (wire terminal-voice 6.5)."""
+
+    FOREGROUND = "foreground"  # the turn waits for it
+    PROMOTED = "promoted"  # it took too long
+    DURABLE = "durable"  # it was asked for in the background
+
+
+@frozen(kw_only=True)
+class BackgroundRules:
+    """What may go on in the background (wire terminal-voice 6.1, 6.9). Times are seconds."""
+
+    enabled: bool = True
+    promote_after: float = 6.0
+    spoken_handoff: bool = True  # whether the person is told aloud that a run goes on in the background
+    progress_after: float = 0.0  # from when on progress may be spoken; 0: never
+    progress_repeat: float = 30.0  # between two such times; 0: it is spoken once
+    longest: float = 300.0  # a run in the background, from its beginning
+    slow_tools: tuple[str, ...] = ()  # parts of their names
+
+    def is_slow(self, tool: str) -> bool:
+        """Whether a tool is known to take long."""
+        return any(part in tool for part in self.slow_tools)
+
+
+FOREGROUND = BackgroundRules(enabled=False)
+"""Runs just block."""
+
+
+class Run:
+    """See the module. One on the `side` has a chat session of its own, `side_session`, which clients do not see."""
+
+    def __init__(
+        self,
+        word: str,
+        call_id: str,
+        *,
+        text: str,
+        session_id: str | None,
+        profile: str | None,
+        rules: BackgroundRules = FOREGROUND,
+        side: bool = False,
+        side_session: str | None = None,
+    ) -> None:
+        self._word = word
+        self.text = text
+        self.profile = profile
+        self.rules = rules
+        self.side = side
+        self.side_session = side_session
+        self.tier = Tier.FOREGROUND
+        self.spoke = False  # the provider said something before it called
+        self.story = RunStory(word, call_id, session_id)
+        self.state = RunState.ASKED
+        self.due: float | None = None  # of the drain, of the pause, or of the heartbeat
+        self.drain: Drain | None = None
+        self.answer: Answer | None = None
+        self.began = 0.0
+        self.promote_at: float | None = None  # when the turn waits for it no longer
+        self._hinted = False
+        self._speak_at = rules.progress_after or None  # s from its beginning on
+
+    def step(self, trigger: RunTrigger) -> None:
+        """Move along the table."""
+        self.state = step(RUN_TABLE, self.state, trigger)
+
+    @property
+    def call_id(self) -> str:
+        """The call of the run function, by which everybody knows the run."""
+        return self.story.call_id
+
+    @property
+    def live(self) -> bool:
+        """Whether the API server may be at it."""
+        return self.state in LIVE
+
+    @property
+    def acts(self) -> bool:
+        """Whether it has begun to do something, or to answer: it had better not begin again."""
+        return self.story.drafting or self.story.last_tool_name is not None
+
+    def rename(self, call_id: str) -> None:
+        """The name of its call is in use by another one."""
+        self.story.call_id = call_id
+
+    # --- until it runs ---
+
+    def take(self, now: float, *, spoke: bool) -> list[Order]:
+        """The provider has called: have it played what was said with the call, if anything was."""
+        self.spoke = spoke
+        if not spoke:
+            return [self.pause(now)]
+        self.due = now + DRAIN_WITHIN
+        reason = f"pre_{self._word}_ack"
+        self.drain = Drain(call_id=self.call_id, tool_name=f"{self._word}_run_task", reason=reason)
+        return [self.drain.requested]
+
+    def drained(self, now: float) -> list[Order]:
+        """The client has played what was said with the call."""
+        return [] if self.drain is None else [self.drain.completed, self.pause(now)]
+
+    def pause(self, now: float) -> Emit:
+        """What was said is played: say that it starts, and give the person a moment."""
+        self.step(RunTrigger.PAUSE)
+        self.drain = None
+        self.due = now + PAUSE
+        about = {"run_id": None, "call_id": self.call_id}
+        return self._progress("starting", f"run:checking_{self._word}", "Checking.", **about)
+
+    def begin(self, now: float) -> StartRun:
+        """Have the API server at it."""
+        self.step(RunTrigger.BEGIN)
+        self.began = now
+        self.due = now + HEARTBEAT
+        self.promote_at = now + self.rules.promote_after if self.rules.enabled else None
+        session_id = self.side_session if self.side else self.story.session_id
+        return StartRun(call_id=self.call_id, text=self.text, profile=self.profile, session_id=session_id)
+
+    # --- while it runs ---
+
+    def on_due(self, now: float, floor: str) -> list[Order]:
+        """`due` has come."""
+        if self.drain is not None:
+            return [self.drain.timed_out, self.pause(now)]
+        return [self.beat(now, floor) if self.live else self.begin(now)]
+
+    def draft(self) -> list[Emit]:
+        """The answer begins: said once."""
+        if self.story.drafting:
+            return []
+        self.story.drafting = True
+        return [self._progress("running", "run:drafting", "Drafting the answer.")]
+
+    def beat(self, now: float, floor: str) -> Emit:
+        """The heartbeat: a client takes 90 s without an event for a stall."""
+        self.due = now + HEARTBEAT
+        elapsed = now - self.began
+        speak = self._may_be_spoken(elapsed, floor)
+        about = {"floor": floor, "tier": self.tier.value, "elapsed_ms": round(elapsed * 1000), "should_speak": speak}
+        return self._progress(*self.story.status(), **about)
+
+    def take_hint(self, now: float) -> None:
+        """It has told something: if that is a tool known to be slow, it is not waited for."""
+        tool = self.story.active_tool_name
+        if self.promote_at is not None and not self._hinted and tool is not None and self.rules.is_slow(tool):
+            self._hinted = True
+            self.promote_at = min(self.promote_at, now + SLOW_AFTER)
+
+    def approve(self, confirmation_id: str | None, answer: str) -> Approve | None:
+        """An answer to the question that is shown; None when it is not the one that is meant."""
+        question = self.story.confirmations.take(confirmation_id)
+        if question is None:
+            return None
+        return Approve(
+            call_id=self.call_id,
+            run_id=self.story.run_id,
+            confirmation_id=question.id,
+            choice=choice_for(answer),
+            answer=answer,
+        )
+
+    # --- how it ends ---
+
+    def finish(self, speakable: Callable[[str], str]) -> Answer:
+        """The run has answered."""
+        self.step(RunTrigger.FINISH)
+        self.due = None
+        text = self.story.answer or SILENT
+        self.answer = Answer(
+            call_id=self.call_id,
+            run_id=self.story.run_id,
+            text=text,
+            spoken=speakable(text)[:MAX_SPOKEN].strip() or SILENT,
+            structured=_is_json(text),
+        )
+        return self.answer
+
+    def stop(self) -> list[Order]:
+        """Somebody wants it stopped."""
+        stop: list[Order] = [StopRun(self.call_id, self.story.run_id)] if self.live else []
+        return [*stop, self.story.cancelled()]
+
+    # --- helpers ---
+
+    def _progress(self, status: str, key: str, message: str, /, **about: object) -> Emit:
+        story = self.story
+        fields = {
+            "session_id": story.session_id,
+            "run_id": story.run_id,
+            "status": status,
+            "message": message,
+            "status_key": key,
+            "should_speak": False,
+            **about,
+            **story.tools(),
+        }
+        return Emit(f"{self._word}.run.progress", fields)
+
+    def _may_be_spoken(self, elapsed: float, floor: str) -> bool:
+        """Whether it is time to speak of the progress, and nobody else speaks."""
+        if self._speak_at is None or elapsed < self._speak_at or floor != "idle":
+            return False
+        self._speak_at = elapsed + self.rules.progress_repeat if self.rules.progress_repeat else None
+        return True
+
+
+def _is_json(text: str) -> bool:
+    if not text.startswith(("{", "[")):
+        return False
+    try:
+        strict_json.loads(text)
+    except strict_json.JsonError:
+        return False
+    return True

@@ -1,0 +1,391 @@
+"""What a chat run tells, as the client of a voice session is told it (wire terminal-voice 6.5, 6.7).
+
+Each tool gets one start, given or made up, before its first delta or its end; the run one start and one end. A call id
+that starts again after its end is another call: a server that has no ids is given names of tools for them (6.7). The
+answer is what the deltas said, or else the completed text, or else the thoughts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import TypeAlias, assert_never
+
+from attrs import frozen
+
+from svc_proto.machines.confirmations import Confirmations, Question
+from svc_proto.voice.realtime.orders import AskAboutApproval, Emit
+
+__all__ = [
+    "AnswerComplete",
+    "AnswerDelta",
+    "ApprovalAsked",
+    "MessageBegan",
+    "RunBegan",
+    "RunEvent",
+    "RunStory",
+    "SessionBound",
+    "ThoughtDelta",
+    "ToolBegan",
+    "ToolFailed",
+    "ToolSaid",
+    "ToolSucceeded",
+    "ToolWaits",
+]
+
+MAX_ANSWER = 64 * 1024  # characters of an answer that are kept; the rest is in the chat
+MAX_PREVIEW = 2_000  # characters of a result, wire terminal-voice 6.5
+MAX_TOOLS = 256  # calls of one run that are remembered; of the oldest a late word gets a start of its own
+
+
+# --- what a run tells ---------------------------------------------------------------------------------------------
+
+
+@frozen
+class SessionBound:
+    """The chat session that the run is in, when it is not the one that was asked for."""
+
+    session_id: str
+    profile: str | None = None
+    reason: str | None = None
+
+
+@frozen
+class RunBegan:
+    """The API server has a run."""
+
+    run_id: str
+
+
+@frozen
+class MessageBegan:
+    """The answer will have this id."""
+
+    message_id: str
+
+
+@frozen
+class AnswerDelta:
+    """A piece of the answer."""
+
+    delta: str
+
+
+@frozen
+class ThoughtDelta:
+    """A piece of the reasoning."""
+
+    delta: str
+
+
+@frozen(kw_only=True)
+class ToolWaits:
+    """A call waits: for its turn, or for an approval."""
+
+    call_id: str
+    name: str
+    arguments: Mapping[str, object] | None = None
+    preview: str | None = None
+
+
+@frozen(kw_only=True)
+class ToolBegan:
+    """A call runs."""
+
+    call_id: str
+    name: str
+    arguments: Mapping[str, object] | None = None
+    preview: str | None = None
+
+
+@frozen(kw_only=True)
+class ToolSaid:
+    """A call tells of its progress."""
+
+    call_id: str
+    name: str
+    delta: str
+
+
+@frozen(kw_only=True)
+class ToolSucceeded:
+    """A call is over; `success` as the API server has it."""
+
+    call_id: str
+    name: str
+    preview: str | None = None
+    success: bool = True
+
+
+@frozen(kw_only=True)
+class ToolFailed:
+    """A call failed."""
+
+    call_id: str
+    name: str
+    error: str
+
+
+@frozen
+class ApprovalAsked:
+    """Somebody has to allow something."""
+
+    question: Question
+
+
+@frozen
+class AnswerComplete:
+    """All of the answer; `interrupted`: somebody stopped the run."""
+
+    content: str
+    interrupted: bool = False
+
+
+RunEvent: TypeAlias = (
+    SessionBound
+    | RunBegan
+    | MessageBegan
+    | AnswerDelta
+    | ThoughtDelta
+    | ToolWaits
+    | ToolBegan
+    | ToolSaid
+    | ToolSucceeded
+    | ToolFailed
+    | ApprovalAsked
+    | AnswerComplete
+)
+
+
+# --- what becomes of it -------------------------------------------------------------------------------------------
+
+
+class _Stage(Enum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+
+
+@frozen
+class _Tool:
+    name: str
+    stage: _Stage
+
+
+class RunStory:
+    """One run. `word` is the product's word of this wire; `call_id` names the run until it has an id."""
+
+    def __init__(self, word: str, call_id: str, session_id: str | None) -> None:
+        self._word = word
+        self.call_id = call_id
+        self.session_id = session_id
+        self.run_id = ""
+        self.confirmations = Confirmations()
+        self.interrupted = False
+        self.last_tool_name: str | None = None
+        self.last_tool_status: str | None = None
+        self.last_tool_message: str | None = None
+        self.completed_tool_count = 0
+        self.drafting = False
+        self._began = False
+        self._completed = False
+        self._tools: dict[str, _Tool] = {}
+        self._deltas: list[str] = []
+        self._thoughts: list[str] = []
+        self._room = {"answer": MAX_ANSWER, "thoughts": MAX_ANSWER}
+        self._content = ""
+
+    @property
+    def answer(self) -> str:
+        """The answer as far as it is known."""
+        return "".join(self._deltas).strip() or self._content.strip() or "".join(self._thoughts).strip()
+
+    @property
+    def active_tool_name(self) -> str | None:
+        """The tool that began last among those that run."""
+        return next((tool.name for tool in reversed(self._tools.values()) if tool.stage is not _Stage.DONE), None)
+
+    def take(self, event: RunEvent) -> list[Emit | AskAboutApproval]:  # noqa: C901 - one row for each event
+        """The run tells something."""
+        match event:
+            case SessionBound(session_id=session_id):
+                self.session_id = session_id
+                bound: dict[str, object] = {"session_id": session_id, "profile": event.profile}
+                if event.reason is not None:
+                    bound["reason"] = event.reason
+                return [Emit(f"{self._word}.session.bound", bound)]
+            case RunBegan(run_id=run_id):
+                self.run_id = run_id
+                return self._begin()
+            case MessageBegan(message_id=message_id):
+                return [self._emit("message.started", message_id=message_id)]
+            case AnswerDelta(delta=delta):
+                self._keep(self._deltas, "answer", delta)
+                return []
+            case ThoughtDelta(delta=delta):
+                self._keep(self._thoughts, "thoughts", delta)
+                return [self._emit("tool.delta", delta=delta, tool_name="_thinking", message="Thinking.")]
+            case ToolWaits():
+                told: list[Emit | AskAboutApproval] = [*self._start(event)]
+                ask = AskAboutApproval(
+                    call_id=self.call_id,
+                    run_id=self.run_id,
+                    tool_call_id=event.call_id,
+                    message=f"Allow {event.name}{': ' + event.preview if event.preview else ''}?",
+                )
+                return [*told, ask]
+            case ToolBegan():
+                told = [*self._start(event)]
+                self._tools[event.call_id] = _Tool(event.name, _Stage.RUNNING)
+                return [*told, *self._settle(event.call_id)]
+            case ToolSaid(call_id=call_id, name=name, delta=delta):
+                message = doing(name)
+                told = [*self._made_up(call_id, name)]
+                return [*told, self._emit("tool.delta", delta=delta, tool_name=name, message=message)]
+            case ToolSucceeded(call_id=call_id, name=name):
+                return self._end_tool(event, call_id, name)
+            case ToolFailed(call_id=call_id, name=name):
+                return self._end_tool(event, call_id, name)
+            case ApprovalAsked(question=question):
+                tool = self._tools.get(question.id)
+                late = tool is not None and tool.stage is not _Stage.WAITING  # somebody has allowed it meanwhile
+                return [self._shown(question)] if not late and self.confirmations.ask(question) else []
+            case AnswerComplete(content=content, interrupted=interrupted):
+                self._content = content[:MAX_ANSWER]
+                self.interrupted = interrupted
+                return []
+            case _:
+                assert_never(event)
+
+    def complete(self) -> list[Emit]:
+        """The stream has ended well: the run's end, once."""
+        if self._completed:
+            return []
+        self._completed = True
+        return [self._emit("run.completed")]
+
+    def cancelled(self) -> Emit:
+        """The run was stopped by somebody."""
+        return Emit(f"{self._word}.run.cancelled", {"session_id": self.session_id, "run_id": self.run_id})
+
+    def settle(self, question_id: str) -> list[Emit]:
+        """A question needs no answer any more: show the next."""
+        return self._settle(question_id)
+
+    def status(self) -> tuple[str, str, str]:
+        """`status`, `status_key` and a message for people (wire terminal-voice 6.5)."""
+        active = self.active_tool_name
+        if self.confirmations.head is not None:
+            return "waiting_for_confirmation", "confirmation", "Waiting for your confirmation."
+        if active is not None:
+            return "running", f"tool:{active}:running", doing(active)
+        if self.drafting:
+            return "running", "run:drafting", "Drafting the answer."
+        return "running", f"run:waiting_{self._word}", "Still working."
+
+    def tools(self) -> dict[str, object]:
+        """What progress says of the tools."""
+        return {
+            "active_tool_name": self.active_tool_name,
+            "last_tool_name": self.last_tool_name,
+            "completed_tool_count": self.completed_tool_count,
+        }
+
+    # --- helpers ---
+
+    def _emit(self, kind: str, **fields: object) -> Emit:
+        return Emit(f"{self._word}.{kind}", {"session_id": self.session_id, "run_id": self.run_id, **fields})
+
+    def _begin(self) -> list[Emit | AskAboutApproval]:
+        if self._began:
+            return []
+        self._began = True
+        return [self._emit("run.started")]
+
+    def _keep(self, pieces: list[str], which: str, delta: str) -> None:
+        piece = delta[: self._room[which]]
+        if piece:
+            self._room[which] -= len(piece)
+            pieces.append(piece)
+
+    def _start(self, event: ToolWaits | ToolBegan) -> list[Emit]:
+        known = self._tools.get(event.call_id)
+        if known is not None and known.stage is not _Stage.DONE:
+            return []
+        told = {} if event.preview is None else {"message": event.preview[:MAX_PREVIEW]}
+        stage = _Stage.WAITING if isinstance(event, ToolWaits) else _Stage.RUNNING
+        return [self._open(event.call_id, _Tool(event.name, stage), event.arguments, **told)]
+
+    def _made_up(self, call_id: str, name: str) -> list[Emit]:
+        if call_id in self._tools or name == self._word or name.startswith("_"):
+            return []  # clients show no tool by these names (wire terminal-voice 0.1)
+        return [self._open(call_id, _Tool(name, _Stage.RUNNING), None, synthetic=True)]
+
+    def _open(self, call_id: str, tool: _Tool, arguments: Mapping[str, object] | None, **more: object) -> Emit:
+        name = tool.name
+        self._tools.pop(call_id, None)
+        self._tools[call_id] = tool
+        if len(self._tools) > MAX_TOOLS:
+            del self._tools[next(iter(self._tools))]
+        self._last(name, "running", doing(name))
+        return self._emit("tool.started", tool_call_id=call_id, tool_name=name, arguments=arguments, **more)
+
+    def _end_tool(self, event: ToolSucceeded | ToolFailed, call_id: str, name: str) -> list[Emit | AskAboutApproval]:
+        told: list[Emit | AskAboutApproval] = [*self._made_up(call_id, name)]
+        known = self._tools.get(call_id)
+        if known is not None:
+            self._tools[call_id] = _Tool(known.name, _Stage.DONE)
+        self.completed_tool_count += 1
+        if isinstance(event, ToolFailed):
+            self._last(name, "failed", failed(name))
+            error = event.error[:MAX_PREVIEW]
+            told.append(
+                self._emit("tool.failed", tool_call_id=call_id, tool_name=name, error=error, message=failed(name))
+            )
+        else:
+            preview = None if event.preview is None else event.preview[:MAX_PREVIEW]
+            message = finished(name) if event.success else failed(name)
+            self._last(name, "done" if event.success else "failed", message)
+            told.append(
+                self._emit(
+                    "tool.completed",
+                    tool_call_id=call_id,
+                    tool_name=name,
+                    result_preview=preview,
+                    success=event.success,
+                    message=message,
+                )
+            )
+        return [*told, *self._settle(call_id)]
+
+    def _last(self, name: str, status: str, message: str) -> None:
+        self.last_tool_name, self.last_tool_status, self.last_tool_message = name, status, message
+
+    def _shown(self, question: Question) -> Emit:
+        return self._emit("confirmation.requested", confirmation_id=question.id, message=question.message)
+
+    def _settle(self, question_id: str) -> list[Emit]:
+        head = self.confirmations.head if self.confirmations.settle(question_id) else None
+        return [] if head is None else [self._shown(head)]
+
+
+# --- words for people ---------------------------------------------------------------------------------------------
+
+
+def doing(tool: str) -> str:
+    """What a tool does, for a screen: short, since it may be read out."""
+    return "Running command." if tool == "terminal" else f"Using {_plain(tool)}."
+
+
+def finished(tool: str) -> str:
+    """The sentence for a tool that has done its work."""
+    return "Command finished." if tool == "terminal" else f"Finished {_plain(tool)}."
+
+
+def failed(tool: str) -> str:
+    """The sentence for a tool that could not do its work."""
+    return "Command failed." if tool == "terminal" else f"{_plain(tool)} failed.".capitalize()
+
+
+def _plain(tool: str) -> str:
+    return tool.replace("_", " ").strip()[:80] or "a tool"

@@ -1,0 +1,46 @@
+"""What the functions are told in return: summaries are short, and no id is where a model would read it aloud."""
+
+from __future__ import annotations
+
+from svc_proto.machines.confirmations import Question
+from svc_proto.voice.realtime.calls import (
+    MAX_SUMMARY,
+    cancelled_output,
+    completed_output,
+    failed_output,
+    status_output,
+)
+from svc_proto.voice.realtime.mouth import Answer
+from svc_proto.voice.realtime.run import Run
+from svc_proto.voice.realtime.story import ApprovalAsked
+
+
+def begun() -> Run:
+    made = Run("svc", "k1", text="df", session_id="c1", profile="work")
+    made.take(0.0, spoke=False)
+    made.on_due(0.75, "idle")
+    return made
+
+
+def test_a_long_answer() -> None:
+    spoken = "word " * 400
+    output = completed_output(begun(), Answer(call_id="k1", run_id="n1", text="# " + spoken, spoken=spoken))
+    assert output["raw_text_omitted"] is True
+    assert len(str(output["summary"])) == MAX_SUMMARY
+    assert output["profile"] == "work"
+
+
+def test_other_ends() -> None:
+    assert failed_output(begun(), "No.") == {"ok": False, "error": "No.", "run_id": "", "session_id": "c1"}
+    assert cancelled_output(begun()) == {"ok": False, "cancelled": True, "run_id": "", "session_id": "c1"}
+
+
+def test_status() -> None:
+    assert status_output(None)["status"] == "idle"
+    made = begun()
+    assert (status_output(made)["status"], status_output(made)["run_id"]) == ("running", None)
+    made.story.take(ApprovalAsked(Question("q1", "May I?")))
+    asked = status_output(made)
+    assert (asked["status"], asked["pending_confirmation_id"]) == ("waiting_for_confirmation", "q1")
+    made.finish(str)
+    assert status_output(made)["status"] == "completed"
