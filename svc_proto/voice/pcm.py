@@ -41,7 +41,7 @@ def resample(pcm: bytes, source: int, target: int) -> bytes:
         return whole_samples(pcm)
     samples = _samples(pcm)
     count = len(samples) * target // source
-    picked = array("h", (samples[index * source // target] for index in range(count)))
+    picked = array("h", [samples[index * source // target] for index in range(count)])
     if _SWAPPED:
         picked.byteswap()
     return picked.tobytes()

@@ -108,7 +108,8 @@ class RemoteRun:
     def _take(self, event: ServerSentEvent) -> bool:
         """One event; whether it was the last that matters."""
         data = Members.parsed(event.data)
-        self._note_run(data)
+        if not self.run_id:
+            self._note_run(data)
         over = False
         for mapped in map_event(event.event, data, self._order.word):
             if self._stopping:
@@ -124,7 +125,7 @@ class RemoteRun:
 
     def _note_run(self, data: Members) -> None:
         run_id = data.text("run_id")
-        if run_id and not self.run_id:
+        if run_id:
             self.run_id = run_id[:MAX_SHOWN]
             if self._stopping:
                 self._stop()

@@ -55,7 +55,7 @@ from svc_proto.voice.realtime.orders import (
     StopRendering,
     StopRun,
 )
-from svc_proto.voice.realtime.story import RunEvent
+from svc_proto.voice.realtime.story import AnswerDelta, RunEvent
 from svc_proto.voice.rendering import Rendering
 from svc_proto.voice.session import Mode, VoiceSession, problem_of
 from svc_proto.voice.text import clean_for_speech
@@ -265,6 +265,8 @@ class NativeMode(Mode):
 
     def run_event(self, call_id: str, event: RunEvent) -> None:
         """The run tells something."""
+        if isinstance(event, AnswerDelta) and self.talk.runs.drafts(call_id, event.delta):
+            return
         self._carry_out(self.talk.run_event(call_id, event, self._now))
 
     def run_ended(self, call_id: str) -> None:
@@ -325,10 +327,11 @@ class NativeMode(Mode):
             self._busy = False
         if self.session.closed:
             return
-        if self.talk.due is None:
+        due = self.talk.due
+        if due is None:
             self._turn_timer.cancel()
         else:
-            self._turn_timer.set(self.talk.due)
+            self._turn_timer.set(due)
         if self.session.life.state is VoiceState.DETACHED:
             until = self.talk.kept_until(self.session.life.window, self.session.voice.config.detached_max)
             self.session.extend(max(until - self._now, 0.0))

@@ -33,6 +33,7 @@ CHANGES = {  # what a forked server tells besides, as it does notes: each is a t
     "skill.loaded": ("skill", "name"),
     "artifact.created": ("artifact", "path"),
 }
+DELTA = "assistant.delta"
 APPROVAL = "approval.request"  # stands for the id of a question without one
 MAX_ID = 200  # characters of an id that comes from the API server
 MAX_MESSAGE = 500  # characters of what went wrong
@@ -56,6 +57,8 @@ Mapped: TypeAlias = RunEvent | Over | Trouble
 
 def map_event(kind: str, data: Members, word: str) -> tuple[Mapped, ...]:  # noqa: C901 - one row for each event
     """What an event means, perhaps nothing. `word` stands for the tool that a delta does not name."""
+    if kind == DELTA and type(found := data.get("delta")) is str and found:  # as most are
+        return (AnswerDelta(found),)
     match events.read_event(kind, data):
         case events.AssistantDelta(delta=delta) if delta:
             return (AnswerDelta(delta),)

@@ -5,6 +5,7 @@ Whoever carries out the broker's orders holds one of these. What it finds out co
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from attrs import define
@@ -121,7 +122,7 @@ class RunHolder:
 
     def _perform(self, order: RunOrder, call_id: str, held: _Held) -> Flow[None]:
         target = yield from api_target(self._voice, self._principal)
-        held.run = run = RemoteRun(self._engine, target, order, lambda event: self._listener.run_event(call_id, event))
+        held.run = run = RemoteRun(self._engine, target, order, partial(self._listener.run_event, call_id))
         yield from run.perform()
 
     def _ended(self, call_id: str, held: _Held) -> None:

@@ -79,8 +79,9 @@ class Conversation:
         """When to call `advance`."""
         floor = self.floor
         idle, working = floor.state is _S.IDLE, floor.state is _S.WORKING
-        times = [floor.due, floor.responses.due, *self.runs.due(working=working, idle=idle)]
-        return min([when for when in times if when is not None], default=None)
+        times = self.runs.due(working=working, idle=idle)
+        times += [when for when in (floor.due, floor.responses.due) if when is not None]
+        return min(times, default=None)
 
     def advance(self, now: float) -> list[Order]:
         """Time has passed."""

@@ -41,6 +41,7 @@ from svc_proto.voice.realtime.story import RunStory
 __all__ = [
     "FOREGROUND",
     "HEARTBEAT",
+    "LIVE",
     "MAX_SPOKEN",
     "PAUSE",
     "RUN_TABLE",

@@ -31,7 +31,7 @@ from svc_proto.voice.realtime.calls import (
 )
 from svc_proto.voice.realtime.mouth import Answer
 from svc_proto.voice.realtime.orders import AnswerCall, Emit, LeaveRun, Note, Order, StopRun
-from svc_proto.voice.realtime.run import FOREGROUND, BackgroundRules, Run, RunState, RunTrigger, Tier
+from svc_proto.voice.realtime.run import FOREGROUND, LIVE, BackgroundRules, Run, RunState, RunTrigger, Tier
 from svc_proto.voice.realtime.story import AnswerDelta, RunEvent, SessionBound
 
 __all__ = ["GRACE", "MAX_CALLS", "MAX_QUEUED", "MAX_RESULTS", "ONE_TASK", "TOO_LONG", "Runs"]
@@ -131,23 +131,26 @@ class Runs:
     def live(self, call_id: str) -> Run | None:
         """The run of that call, if the API server is at it."""
         for run in self._runs:
-            if run.live and run.call_id == call_id:
+            if run.state in LIVE and run.story.call_id == call_id:
                 return run
         return None
 
     # --- time ---
 
-    def due(self, *, working: bool, idle: bool) -> list[float | None]:
-        """When to call `advance`, or to look for `promotion_at` and `next_at`."""
-        if not self._runs:
-            return []
-        turn = self.turn
-        times = [None if turn is None else turn.due, self._background_due]
-        if working:
-            times.append(self.promotion_at)
-        if idle:
-            times.append(self.next_at)
-        return times
+    def due(self, *, working: bool, idle: bool) -> list[float]:
+        """When to call `advance`, or to look for `promotion_at` and `next_at`: in a turn that works, or between turns.
+
+        The whole of it is asked after each event of a conversation, so it looks once.
+        """
+        times: list[float | None] = []
+        for run in self._runs:
+            if run.due is not None:
+                times.append(run.due)
+                if run.state is RunState.DETACHED:
+                    times.append(run.began + self.rules.longest)
+        if self._runs:
+            times += [self.promotion_at] if working else [self.next_at] if idle else []
+        return [when for when in times if when is not None]
 
     def advance(self, now: float, floor: str) -> list[Order]:
         """Time has passed for the run in the background."""
@@ -305,6 +308,15 @@ class Runs:
         return [begun, *self._promote(run, run.tier, about)]
 
     # --- while it runs ---
+
+    def drafts(self, call_id: str, delta: str) -> bool:
+        """A run goes on with its answer: nothing is to be told of that, and nothing is due. False if there is more."""
+        run = self.live(call_id)
+        if run is None or not run.story.drafting or run.side:
+            return False
+        run.story.keep(delta)
+        self.session_id = run.story.session_id
+        return True
 
     def event(self, call_id: str, event: RunEvent, now: float) -> list[Order]:
         """A run tells something."""

@@ -220,10 +220,13 @@ class RunStory:
             case MessageBegan(message_id=message_id):
                 return [self._emit("message.started", message_id=message_id)]
             case AnswerDelta(delta=delta):
-                self._keep(self._deltas, "answer", delta)
+                self.keep(delta)
                 return []
             case ThoughtDelta(delta=delta):
-                self._keep(self._thoughts, "thoughts", delta)
+                piece = delta[: self._room["thoughts"]]
+                if piece:
+                    self._room["thoughts"] -= len(piece)
+                    self._thoughts.append(piece)
                 return [self._emit("tool.delta", delta=delta, tool_name="_thinking", message="Thinking.")]
             case ToolWaits():
                 told: list[Emit | AskAboutApproval] = [*self._start(event)]
@@ -256,6 +259,13 @@ class RunStory:
                 return []
             case _:
                 assert_never(event)
+
+    def keep(self, delta: str) -> None:
+        """A piece of the answer, which nobody is told."""
+        piece = delta[: self._room["answer"]]
+        if piece:
+            self._room["answer"] -= len(piece)
+            self._deltas.append(piece)
 
     def complete(self) -> list[Emit]:
         """The stream has ended well: the run's end, once."""
@@ -301,12 +311,6 @@ class RunStory:
             return []
         self._began = True
         return [self._emit("run.started")]
-
-    def _keep(self, pieces: list[str], which: str, delta: str) -> None:
-        piece = delta[: self._room[which]]
-        if piece:
-            self._room[which] -= len(piece)
-            pieces.append(piece)
 
     def _start(self, event: ToolWaits | ToolBegan) -> list[Emit]:
         known = self._tools.get(event.call_id)

@@ -179,3 +179,14 @@ def test_what_is_only_shown_waits_for_no_microphone() -> None:
     scene.play("promote finish")
     scene.all.hear(100.0)
     assert scene.all.next_at == 100.0
+
+
+def test_an_answer_that_goes_on_says_nothing() -> None:
+    scene = Scene()
+    run = scene.new()
+    run.begin(scene.now)
+    assert not scene.all.drafts("k1", "It ")  # its beginning is told
+    assert names(scene.all.event("k1", AnswerDelta("It "), scene.now)) == ["svc.run.progress"]
+    assert scene.all.drafts("k1", "is done.")
+    assert not scene.all.drafts("another", "It ")
+    assert run.finish(str).text == "It is done."
