@@ -38,7 +38,7 @@ from svc_proto.relay.terminals import Terminal
 from svc_proto.relay.tui import Tui
 from svc_proto.relay.voice_access import VoiceGate
 from svc_proto.schema import chat_events
-from svc_proto.voice.agent.runs import RunHolder
+from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.agent.session import Agent
 from svc_proto.voice.realtime import run
 from svc_proto.voice.realtime.orders import Emit
@@ -380,7 +380,7 @@ def _a_response_ends_twice(patch: Patch) -> None:
 
 
 def _a_cancelled_run_goes_on(patch: Patch) -> None:
-    patch.setattr(RunHolder, "stop", RunHolder.leave)
+    patch.setattr(ApiRuns, "stop", ApiRuns.leave)
 
 
 def _a_no_is_taken_for_a_yes(patch: Patch) -> None:

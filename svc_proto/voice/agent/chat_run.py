@@ -1,7 +1,7 @@
 """One chat run on the API server: begun, read, stopped, its questions answered (terminal-voice 6.7, 6.8; api 4, 6).
 
-    run = RemoteRun(engine, api, order, tell)
-    yield from run.perform()       # returns at the run's end; `RunTrouble` or `PeerFailed` when there is none
+    run = ApiRun(engine, order, tell, word="svc")
+    yield from run.perform(api)    # returns at the run's end; `RunTrouble` or `PeerFailed` when there is none
 
 Whoever stops reading does not stop the run; `stop` does.
 """
@@ -11,22 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from svc_proto.commands import Level
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.readers import SILENCE
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema.members import Members
 from svc_proto.voice.agent.run_mapping import Over, Trouble, map_event
+from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunEvent, SessionBound
 from svc_proto.wire.sse import ServerSentEvent
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["RemoteRun", "RunOrder", "RunTrouble", "answer_question", "is_asking", "read_history", "said_of", "stop_run"]
+__all__ = ["ApiRun", "RunTrouble", "answer_question", "is_asking", "read_history", "said_of", "stop_run"]
 
 CONNECT_WITHIN = 10.0  # s, wire terminal-voice 6.7
 HISTORY_WITHIN = 5.0  # s, wire terminal-voice 6.2
@@ -38,65 +37,57 @@ class RunTrouble(Exception):  # noqa: N818 - what is wrong is not ours
     """The run failed, as the API server tells it."""
 
 
-@frozen(kw_only=True)
-class RunOrder:
-    """What to say, where; without a session one is made."""
+class ApiRun:
+    """See the module. `tell` is called with what the run tells, in order, until `stop`. `word` is the product's word on
+    this wire, `system` notes for the agent."""
 
-    text: str
-    word: str  # the product's word on this wire
-    session_id: str | None = None
-    profile: str | None = None
-    system: str = ""  # interface notes for the agent
+    task: Task | None = None  # of whoever performs it
 
-
-class RemoteRun:
-    """See the module. `tell` is called with what the run tells, in order, until `stop`."""
-
-    def __init__(self, engine: Engine, api: ApiClient, order: RunOrder, tell: Callable[[RunEvent], None]) -> None:
+    def __init__(
+        self, engine: Engine, order: StartRun, tell: Callable[[RunEvent], None], *, word: str, system: str = ""
+    ) -> None:
         self._engine = engine
-        self._api = api
         self._order = order
         self._tell = tell
+        self._word = word
+        self._system = system
+        self._api: ApiClient | None = None  # once it is asked
         self.run_id = ""
         self._stopping = False
 
-    def perform(self) -> Flow[None]:
-        """Make the run and read it to its end."""
-        session_id = self._order.session_id or (yield from self._new_session(None))
+    def perform(self, api: ApiClient) -> Flow[None]:
+        """Make the run and read it to its end; in a chat session of its own, if the order names none."""
+        self._api = api
+        session_id = self._order.session_id or (yield from self._new_session(api, None))
         try:
-            yield from self._read(session_id)
+            yield from self._read(api, session_id)
         except PeerFailed as error:
             if not self._order.session_id or not _is_lost(error):
                 raise
-            yield from self._read((yield from self._new_session("session_not_found")))
+            yield from self._read(api, (yield from self._new_session(api, "session_not_found")))
 
     def stop(self) -> bool:
-        """Tell nothing more. True: cancel the task, the run is being stopped; False: wait until it has a name."""
+        """Tell nothing more. True: the task can be cancelled; False: wait until the run has a name to stop it by."""
         self._stopping = True
-        if not self.run_id:
-            return False
-        self._stop()
-        return True
+        if self._api is not None and self.run_id:
+            self._engine.spawn(stop_run(self._engine, self._api, self.run_id))
+        return self._api is None or bool(self.run_id)
 
     # --- helpers ---
 
-    def _stop(self) -> None:
-        self._engine.spawn(stop_run(self._engine, self._api, self.run_id))
-
-    def _new_session(self, reason: str | None) -> Flow[str]:
+    def _new_session(self, api: ApiClient, reason: str | None) -> Flow[str]:
         profile = self._order.profile
-        session_id = yield from self._api.create_session(self._engine, _with_profile({}, profile))
+        session_id = yield from api.create_session(self._engine, _with_profile({}, profile))
         self._tell(SessionBound(session_id, profile, reason))
         return session_id
 
-    def _read(self, session_id: str) -> Flow[None]:
+    def _read(self, api: ApiClient, session_id: str) -> Flow[None]:
         """A server that says no more has finished (wire api 4.5)."""
         order = self._order
         body: dict[str, object] = {"message": order.text, "approvals": True}
-        if order.system:
-            body["system_message"] = order.system
-
-        yield from self._api.turn(
+        if self._system:
+            body["system_message"] = self._system
+        yield from api.turn(
             self._engine,
             session_id,
             _with_profile(body, order.profile),
@@ -109,9 +100,11 @@ class RemoteRun:
         """One event; whether it was the last that matters."""
         data = Members.parsed(event.data)
         if not self.run_id:
-            self._note_run(data)
+            self.run_id = data.text("run_id")[:MAX_SHOWN]
+            if self.run_id and self._stopping:
+                self.stop()
         over = False
-        for mapped in map_event(event.event, data, self._order.word):
+        for mapped in map_event(event.event, data, self._word):
             if self._stopping:
                 return bool(self.run_id)  # told to nobody; read on only to learn the run's name
             match mapped:
@@ -122,13 +115,6 @@ class RemoteRun:
                 case _:
                     self._tell(mapped)
         return over
-
-    def _note_run(self, data: Members) -> None:
-        run_id = data.text("run_id")
-        if run_id:
-            self.run_id = run_id[:MAX_SHOWN]
-            if self._stopping:
-                self._stop()
 
 
 # --- small calls --------------------------------------------------------------------------------------------------

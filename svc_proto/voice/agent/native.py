@@ -15,7 +15,7 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, run_notes
 from svc_proto.voice.agent.provider_words import provider_words
-from svc_proto.voice.agent.runs import RunHolder
+from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.agent.session import Agent, AgentSetup
 from svc_proto.voice.agent.tools import function_schemas, parse_call
 from svc_proto.voice.contract import (
@@ -75,7 +75,7 @@ class NativeMode(Mode):
         engine = self.engine
         self.agent = agent = Agent(session, setup, self, names_chat=True)
         self._context = setup.context
-        self.chat_runs = RunHolder(session.voice, session.principal, self)
+        self.chat_runs = ApiRuns(session.voice, session.principal, self)
         self.talk = Conversation(
             word=agent.word,
             speakable=clean_for_speech,

@@ -24,7 +24,7 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.machines.table import Table, step
 from svc_proto.voice.agent.instructions import run_notes
 from svc_proto.voice.agent.recording import transcribe
-from svc_proto.voice.agent.runs import RunHolder
+from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.agent.session import Agent, AgentSetup
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.pcm import resample
@@ -78,7 +78,7 @@ class RenderedMode(Mode):
     def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
         super().__init__(session)
         self.agent = Agent(session, setup, self, names_chat=False)
-        self.chat_runs = RunHolder(session.voice, session.principal, self)
+        self.chat_runs = ApiRuns(session.voice, session.principal, self)
         self.state = RenderedState.IDLE
         self._turns = 0
         self._utterance: list[bytes] = []

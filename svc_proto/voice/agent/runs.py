@@ -8,13 +8,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from attrs import define
-
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
-from svc_proto.voice.agent.chat_run import RemoteRun, RunOrder, RunTrouble, answer_question, is_asking, said_of
+from svc_proto.voice.agent.chat_run import ApiRun, RunTrouble, answer_question, is_asking, said_of
 from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, StartRun
 from svc_proto.voice.realtime.story import ApprovalAsked, RunEvent
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
     from svc_proto.voice.service import Voice
 
-__all__ = ["RunHolder", "RunListener", "api_target"]
+__all__ = ["ApiRuns", "RunListener", "api_target"]
 
 NAMED_WITHIN = 10.0  # s for a run that is to be stopped to get its name
 
@@ -57,15 +55,7 @@ def api_target(voice: Voice, principal: Principal) -> Flow[ApiClient]:
     return ApiClient("the API server", voice.config.webapi_url.rstrip("/"), bearer or "")
 
 
-@define(eq=False)
-class _Held:
-    """A run, once it was asked for, and whoever listens to it."""
-
-    run: RemoteRun | None = None
-    task: Task | None = None
-
-
-class RunHolder:
+class ApiRuns:
     """See the module. The broker has two at a time at the most."""
 
     def __init__(self, voice: Voice, principal: Principal, listener: RunListener) -> None:
@@ -74,40 +64,38 @@ class RunHolder:
         self._principal = principal
         self._listener = listener
         self._word = voice.config.brand.name
-        self._held: dict[str, _Held] = {}  # by their calls
+        self._runs: dict[str, ApiRun] = {}  # by their calls
 
     def start(self, order: StartRun, system: str) -> None:
-        """Begin a run."""
+        """Begin a run. `system`: notes for the agent."""
         call_id = order.call_id
-        self._held[call_id] = held = _Held()
-        wanted = RunOrder(
-            text=order.text, word=self._word, session_id=order.session_id, profile=order.profile, system=system
-        )
-        held.task = self._engine.spawn(
-            self._perform(wanted, call_id, held),
-            on_done=lambda _: self._ended(call_id, held),
-            on_error=lambda error: self._failed(call_id, held, error),
+        tell = partial(self._listener.run_event, call_id)
+        self._runs[call_id] = run = ApiRun(self._engine, order, tell, word=self._word, system=system)
+        run.task = self._engine.spawn(
+            self._perform(run),
+            on_done=lambda _: self._ended(call_id, run),
+            on_error=lambda error: self._failed(call_id, run, error),
         )
 
     def stop(self, call_id: str) -> None:
         """Stop it on the API server. Nothing more is told of it."""
-        held = self._held.pop(call_id, None)
-        if held is None:
+        run = self._runs.pop(call_id, None)
+        if run is None:
             return
-        if held.run is None or held.run.stop():  # None: it was not asked for yet
-            _cancel(held.task)
+        if run.stop():
+            _cancel(run.task)
         else:
-            self._engine.spawn(self._give_up(held.task))
+            self._engine.spawn(self._give_up(run.task))
 
     def leave(self, call_id: str) -> None:
         """Listen no more; it goes on."""
-        held = self._held.pop(call_id, None)
-        if held is not None:
-            _cancel(held.task)
+        run = self._runs.pop(call_id, None)
+        if run is not None:
+            _cancel(run.task)
 
     def leave_all(self) -> None:
         """Leave every run: each goes on, and nobody here listens."""
-        for call_id in list(self._held):
+        for call_id in list(self._runs):
             self.leave(call_id)
 
     def ask_about(self, order: AskAboutApproval) -> None:
@@ -120,16 +108,14 @@ class RunHolder:
 
     # --- flows ---
 
-    def _perform(self, order: RunOrder, call_id: str, held: _Held) -> Flow[None]:
-        target = yield from api_target(self._voice, self._principal)
-        held.run = run = RemoteRun(self._engine, target, order, partial(self._listener.run_event, call_id))
-        yield from run.perform()
+    def _perform(self, run: ApiRun) -> Flow[None]:
+        yield from run.perform((yield from api_target(self._voice, self._principal)))
 
-    def _ended(self, call_id: str, held: _Held) -> None:
-        if self._forget(call_id, held):
+    def _ended(self, call_id: str, run: ApiRun) -> None:
+        if self._forget(call_id, run):
             self._listener.run_ended(call_id)
 
-    def _failed(self, call_id: str, held: _Held, error: Exception) -> None:
+    def _failed(self, call_id: str, run: ApiRun, error: Exception) -> None:
         code = None
         if isinstance(error, PeerFailed):
             message = said_of(error)
@@ -139,7 +125,7 @@ class RunHolder:
             message = str(error)
         else:
             message = f"internal error, reference {self._engine.bug(error)}"
-        if self._forget(call_id, held):
+        if self._forget(call_id, run):
             self._listener.run_failed(call_id, message, code)
 
     def _ask_about(self, order: AskAboutApproval) -> Flow[None]:
@@ -160,11 +146,11 @@ class RunHolder:
         yield from sleep(self._engine, NAMED_WITHIN)
         _cancel(task)
 
-    def _forget(self, call_id: str, held: _Held) -> bool:
+    def _forget(self, call_id: str, run: ApiRun) -> bool:
         """The run is over: drop it; whether anybody wants to know."""
-        wanted = self._held.get(call_id) is held
+        wanted = self._runs.get(call_id) is run
         if wanted:
-            del self._held[call_id]
+            del self._runs[call_id]
         return wanted
 
 

@@ -15,18 +15,20 @@ from svc_proto.facts import Accepted
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.voice.agent.chat_run import (
-    RemoteRun,
-    RunOrder,
+    ApiRun,
     answer_question,
     is_asking,
     read_history,
     said_of,
     stop_run,
 )
+from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunEvent
 from tests.loops.virtual import VirtualWorld
 from tests.peers.api import ScriptedApi, hello
 from tests.peers.canned import Canned, http
+
+ORDER = StartRun(call_id="k1", text="hi")
 
 
 class Caller:
@@ -76,9 +78,12 @@ class Bench:
         self.world.wait_until(lambda: bool(caller.results), 400.0)
         return caller.results[0]
 
-    def run(self, *, target: ApiClient | None = None, **order: Any) -> Any:
-        wanted = RunOrder(text="hi", word="svc", **order)
-        return self.flow(lambda engine: RemoteRun(engine, target or self.target(), wanted, self.told.append).perform())
+    def run(self, *, target: ApiClient | None = None, system: str = "", **order: Any) -> Any:
+        def perform(engine: Engine) -> Flow[None]:
+            wanted = StartRun(call_id="k1", text="hi", **order)
+            return ApiRun(engine, wanted, self.told.append, word="svc", system=system).perform(target or self.target())
+
+        return self.flow(perform)
 
     def types(self) -> list[str]:
         return [type(event).__name__ for event in self.told]
@@ -174,7 +179,7 @@ def test_a_stream_that_breaks_off(bench: Bench) -> None:
 @pytest.mark.parametrize("named", [True, False])
 def test_it_is_stopped(bench: Bench, named: bool) -> None:
     """Before it has a name, its first event gives it one."""
-    runs: list[RemoteRun] = []
+    runs: list[ApiRun] = []
     stopped: list[bool] = []
 
     def tell(event: RunEvent) -> None:
@@ -183,8 +188,8 @@ def test_it_is_stopped(bench: Bench, named: bool) -> None:
             stopped.append(runs[0].stop())
 
     def make(engine: Engine) -> Flow[None]:
-        runs.append(RemoteRun(engine, bench.target(), RunOrder(text="hi", word="svc"), tell))
-        return runs[0].perform()
+        runs.append(ApiRun(engine, ORDER, tell, word="svc"))
+        return runs[0].perform(bench.target())
 
     events = hello("Hi", run="n1")
     bench.api.turns.append([(kind, {**data, "run_id": "n1"}) for kind, data in events])
@@ -195,12 +200,12 @@ def test_it_is_stopped(bench: Bench, named: bool) -> None:
 
 
 def test_it_is_stopped_and_never_named(bench: Bench) -> None:
-    runs: list[RemoteRun] = []
+    runs: list[ApiRun] = []
 
     def make(engine: Engine) -> Flow[None]:
-        runs.append(RemoteRun(engine, bench.target(), RunOrder(text="hi", word="svc"), lambda event: None))
+        runs.append(ApiRun(engine, ORDER, lambda event: None, word="svc"))
         runs[0].stop()
-        return runs[0].perform()
+        return runs[0].perform(bench.target())
 
     bench.api.turns.append([("assistant.delta", {"delta": "x"}), ("done", {})])
     assert bench.flow(make) is None

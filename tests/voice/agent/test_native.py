@@ -12,7 +12,7 @@ import pytest
 
 from svc_proto.engine.flow import sleep
 from svc_proto.engine.message import Streamed
-from svc_proto.voice.agent.runs import RunHolder
+from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.wire.sse import encode_event
 from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
@@ -210,10 +210,10 @@ def test_the_provider_leaves_while_it_speaks_the_answer(world: VirtualWorld, tmp
 
 
 def test_a_run_that_fails_at_once(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(holder: RunHolder, order: StartRun, system: str) -> None:
+    def start(holder: ApiRuns, order: StartRun, system: str) -> None:
         holder._listener.run_failed(order.call_id, "at once", None)
 
-    monkeypatch.setattr(RunHolder, "start", start)
+    monkeypatch.setattr(ApiRuns, "start", start)
     client = Agent(world, tmp_path, run("x"), scripted=ScriptedApi()).open()
     client.say("response.create", text="x")
     assert client.until("voice.error")[-1]["message"] == "at once"
@@ -291,7 +291,7 @@ def test_a_run_whose_key_is_wrong(world: VirtualWorld, tmp_path: Path) -> None:
 def test_a_bug_in_a_run_is_told(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent(world, tmp_path, run("x"), scripted=ScriptedApi())
     client = agent.open()
-    monkeypatch.setattr("svc_proto.voice.agent.runs.RemoteRun", None)
+    monkeypatch.setattr("svc_proto.voice.agent.runs.ApiRun.perform", None)
     client.say("response.create", text="x")
     assert "internal error, reference" in client.until("voice.error")[-1]["message"]
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
+
+import pytest
 
 from svc_proto.engine.flow import Flow, sleep, wait
 from svc_proto.voice.agent.chat_run import RunTrouble
-from svc_proto.voice.agent.runs import RunHolder
+from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.realtime.orders import StartRun
 from tests.voice.rig import PHONE, Rig
+
+NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail))  # is told anything
 
 
 def test_it_is_stopped_before_it_is_asked_for() -> None:
@@ -25,7 +30,7 @@ def test_it_is_stopped_before_it_is_asked_for() -> None:
 
     voice = cast("Any", rig.voice)
     voice.api_credential = credential
-    holder = RunHolder(voice, PHONE, cast("Any", None))  # nobody is told anything
+    holder = ApiRuns(voice, PHONE, NOBODY)
     rig.do(lambda: holder.leave("k1"))
     rig.do(lambda: holder.stop("k1"))
     rig.do(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
@@ -44,6 +49,6 @@ def test_nobody_is_told_of_a_run_that_was_left_and_fails() -> None:
 
     voice = cast("Any", rig.voice)
     voice.api_credential = credential
-    holder = RunHolder(voice, PHONE, cast("Any", None))
+    holder = ApiRuns(voice, PHONE, NOBODY)
     rig.do(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
     rig.after(2.0)

@@ -80,7 +80,7 @@ class Scene:
 
     def due(self) -> float | None:
         """Between turns."""
-        return min((when for when in self.all.due(working=False, idle=False) if when is not None), default=None)
+        return min(self.all.due(working=False, idle=False), default=None)
 
 
 SCENES = {  # how to get there

@@ -42,7 +42,7 @@ class RunsMachine(RuleBasedStateMachine):
 
     def due(self) -> float | None:
         """Of the run in the background."""
-        return min((when for when in self.all.due(working=False, idle=False) if when is not None), default=None)
+        return min(self.all.due(working=False, idle=False), default=None)
 
     # --- what happens ---
 
