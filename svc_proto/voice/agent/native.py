@@ -68,7 +68,7 @@ SHORTEST = 0.1  # s of an utterance: a provider refuses a shorter one
 
 
 class NativeMode(Mode):
-    """See the module. An `Agent` has its `Turns` here."""
+    """See the module."""
 
     def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
         super().__init__(session)
@@ -261,7 +261,7 @@ class NativeMode(Mode):
         if link is not None:
             link.close()
 
-    # --- the run: a `RunListener` ---
+    # --- the run ---
 
     def run_event(self, call_id: str, event: RunEvent) -> None:
         """The run tells something."""

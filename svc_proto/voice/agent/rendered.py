@@ -73,7 +73,7 @@ LIFE: Table[RenderedState, RenderedTrigger] = {
 
 
 class RenderedMode(Mode):
-    """See the module. An `Agent` has its `Turns` here."""
+    """See the module."""
 
     def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
         super().__init__(session)
@@ -109,7 +109,7 @@ class RenderedMode(Mode):
         self._drop()
         self._beat.retire()
 
-    # --- the client: `Turns` ---
+    # --- the client ---
 
     def hear(self, pcm: bytes, rate: int) -> None:
         """Keep it, if somebody can listen to it."""
@@ -253,7 +253,7 @@ class RenderedMode(Mode):
     def _step(self, trigger: RenderedTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)
 
-    # --- the run: a `RunListener` ---
+    # --- the run ---
 
     def run_event(self, call_id: str, event: RunEvent) -> None:
         """The run tells something: everything is passed on (wire 6.10)."""

@@ -1,12 +1,12 @@
 """The chat runs of a voice session: that of the turn, and one beside it; those that are being stopped may linger.
 
-Whoever carries out the broker's orders holds one of these. What it finds out comes back by `RunListener`.
+Whoever carries out the broker's orders holds one of these. What it finds out the mode of the session is told.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.machines.confirmations import Question
@@ -14,39 +14,17 @@ from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.voice.agent.chat_run import ApiRun, RunTrouble, answer_question, is_asking, said_of
 from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, StartRun
-from svc_proto.voice.realtime.story import ApprovalAsked, RunEvent
+from svc_proto.voice.realtime.story import ApprovalAsked
 
 if TYPE_CHECKING:
+    from svc_proto.voice.agent.native import NativeMode
+    from svc_proto.voice.agent.rendered import RenderedMode
     from svc_proto.voice.principal import Principal
     from svc_proto.voice.service import Voice
 
-__all__ = ["ApiRuns", "RunListener", "api_target"]
+__all__ = ["ApiRuns", "api_target"]
 
 NAMED_WITHIN = 10.0  # s for a run that is to be stopped to get its name
-
-
-class RunListener(Protocol):
-    """Who is told. `call_id` is that of the order."""
-
-    def run_event(self, call_id: str, event: RunEvent) -> None:
-        """The run tells something."""
-        ...
-
-    def run_ended(self, call_id: str) -> None:
-        """The run has ended well."""
-        ...
-
-    def run_failed(self, call_id: str, message: str, error_code: str | None) -> None:
-        """The run has failed, or was lost."""
-        ...
-
-    def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
-        """An answer was taken; None: nothing is asked any more."""
-        ...
-
-    def approval_failed(self, call_id: str, confirmation_id: str, message: str) -> None:
-        """An answer did not get there."""
-        ...
 
 
 def api_target(voice: Voice, principal: Principal) -> Flow[ApiClient]:
@@ -58,7 +36,7 @@ def api_target(voice: Voice, principal: Principal) -> Flow[ApiClient]:
 class ApiRuns:
     """See the module. The broker has two at a time at the most."""
 
-    def __init__(self, voice: Voice, principal: Principal, listener: RunListener) -> None:
+    def __init__(self, voice: Voice, principal: Principal, listener: NativeMode | RenderedMode) -> None:
         self._voice = voice
         self._engine = voice.engine
         self._principal = principal

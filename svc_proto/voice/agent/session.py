@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -21,9 +21,11 @@ from svc_proto.voice.settings import RealtimeSettings
 from svc_proto.voice.speaking import audio_of, text_of
 
 if TYPE_CHECKING:
+    from svc_proto.voice.agent.native import NativeMode
+    from svc_proto.voice.agent.rendered import RenderedMode
     from svc_proto.voice_config import VoiceConfig
 
-__all__ = ["Agent", "AgentSetup", "Turns"]
+__all__ = ["Agent", "AgentSetup"]
 
 MAX_WORD = 256  # characters of an id or of an answer
 CONFIRM = ("svc.confirm", "hermes.confirm")  # both spellings, always (wire terminal-voice 0.1)
@@ -58,46 +60,12 @@ class AgentSetup:
         )
 
 
-class Turns(Protocol):
-    """What a client wants of either mode."""
-
-    def hear(self, pcm: bytes, rate: int) -> None:
-        """Some of the person's audio, whole samples."""
-        ...
-
-    def commit(self, said: str | None) -> None:
-        """An utterance is complete. `said`: the client's own transcript."""
-        ...
-
-    def clear(self) -> None:
-        """Forget what was not committed."""
-        ...
-
-    def say(self, said: str) -> None:
-        """A text turn."""
-        ...
-
-    def cancel(self) -> None:
-        """The client wants the turn to stop."""
-        ...
-
-    def played(self, call_id: str | None) -> None:
-        """What was sent is played."""
-        ...
-
-    def confirm(self, confirmation_id: str | None, answer: str) -> None:
-        """An answer to a question of the run."""
-        ...
-
-    def respeak(self) -> None:
-        """Say the last answer from the background again."""
-        ...
-
-
 class Agent:
-    """The client's side of one session: its messages become calls of `turns`, what is told of a turn its events."""
+    """The client's side of a session: its messages call `turns`, the mode, and what is told of those are its events."""
 
-    def __init__(self, session: VoiceSession, setup: AgentSetup, turns: Turns, *, names_chat: bool) -> None:
+    def __init__(
+        self, session: VoiceSession, setup: AgentSetup, turns: NativeMode | RenderedMode, *, names_chat: bool
+    ) -> None:
         self.session = session
         self.chosen = setup.chosen
         self.word = session.voice.config.brand.name

@@ -241,6 +241,14 @@ def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None
     assert client.until("svc.result.respeak_unavailable")
 
 
+def test_another_socket_may_take_over(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path)
+    agent.open(provider="stub")
+    again = VoiceClient(world, agent.token, agent.answer)
+    again.say("session.resume", resume_token=agent.answer["resume_token"])
+    assert again.until("voice.session.resumed")[-1]["last_input_chunk_id"] == 0
+
+
 def test_the_heart_beats_and_questions_are_answered(world: VirtualWorld, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path)
     client = agent.open(provider="stub")

@@ -37,6 +37,7 @@ TOOL = {"tool_name": "terminal", "call_id": "t1", "tool_call_id": "t1"}
         ("message.started", {"message": {"id": "m1", "role": "assistant"}}, (MessageBegan("m1"),)),
         ("message.started", {"message": "m1", "message_id": "m2"}, (MessageBegan("m2"),)),
         ("assistant.delta", {"delta": "Hel"}, (AnswerDelta("Hel"),)),
+        ("svc.assistant.delta", {"delta": "Hel"}, (AnswerDelta("Hel"),)),  # under a brand
         ("assistant.delta", {"delta": ""}, ()),
         ("assistant.delta", {"delta": 7}, ()),
         ("tool.progress", {"tool_name": "_thinking", "delta": "Hm"}, (ThoughtDelta("Hm"),)),

@@ -76,9 +76,11 @@ def test_the_answer_of_last_resort() -> None:
 def test_what_is_not_kept_takes_no_room() -> None:
     tale = story()
     tale.take(AnswerDelta("x" * MAX_ANSWER))
+    tale.take(ThoughtDelta("x" * MAX_ANSWER))
     size = len(pickle.dumps(tale))
     for _ in range(100):
         tale.take(AnswerDelta("more"))
+        tale.take(ThoughtDelta("more"))
     assert len(pickle.dumps(tale)) == size
 
 
