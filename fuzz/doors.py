@@ -24,7 +24,10 @@ RELAY_DOORS: dict[str, tuple[str, str]] = {
     # door: (what each caller meets, in the order of CALLERS; the routes)
     "anybody": (
         "in   in   in   in   in   in   in   in   in",
-        "GET /health, GET /healthz, GET /readyz",
+        """GET /health, GET /healthz, GET /readyz, GET /.well-known/oauth-protected-resource,
+        GET /.well-known/oauth-protected-resource/mcp, GET /.well-known/oauth-authorization-server,
+        GET /.well-known/openid-configuration, POST /oauth/register, GET /oauth/authorize, GET /oauth/wait/{ticket},
+        POST /oauth/token, POST /oauth/revoke""",
     ),
     "anybody but pages": (
         "in   in   403  403  in   in   in   in   in",
@@ -35,7 +38,7 @@ RELAY_DOORS: dict[str, tuple[str, str]] = {
         """GET /relay/info, GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
         GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register, POST /pairing/approve,
         POST /pairing/mint, POST /media/register, GET /media/inspect, GET /media/inspect/{token},
-        GET /metrics""",
+        GET /metrics, GET /mcp/questions/{code}, POST /mcp/questions/{code}""",
     ),
     "this host, or a session": (
         "in   401  401  401  401  401  in   in   401",
@@ -93,7 +96,14 @@ CHANNEL_DOORS: dict[str, tuple[str, str]] = {
         "tui tui.attach, tui tui.rpc.request, tui tui.resize, tui tui.detach",
     ),
 }
-PLACES = {"{token_prefix}": "0123abcd", "{token}": "none", "{provider_id}": "stub", "{session_id}": "none"}
+PLACES = {
+    "{token_prefix}": "0123abcd",
+    "{token}": "none",
+    "{provider_id}": "stub",
+    "{session_id}": "none",
+    "{ticket}": "none",
+    "{code}": "QQQQQQ",
+}
 
 
 def doors(table: Mapping[str, tuple[str, str]], caller: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ __all__ = [
     "new_api_key",
     "new_code",
     "new_media_token",
+    "new_secret",
     "new_uuid",
     "same_secret",
     "sha256_hex",
@@ -50,6 +51,11 @@ def new_api_key(entropy: Entropy) -> str:
 def new_media_token(entropy: Entropy) -> str:
     """An opaque handle: 16 bytes as unpadded base64url, 22 characters (wire core 0.1)."""
     return base64.urlsafe_b64encode(entropy(16)).rstrip(b"=").decode("ascii")
+
+
+def new_secret(entropy: Entropy) -> str:
+    """What nobody can guess: 32 bytes as unpadded base64url, 43 characters."""
+    return base64.urlsafe_b64encode(entropy(32)).rstrip(b"=").decode("ascii")
 
 
 def sha256_hex(secret: str) -> str:

@@ -67,6 +67,12 @@ class Proxies:
         said = (request.headers.get(b"x-forwarded-proto") or b"").partition(b",")[0].strip().lower()
         return said == b"https" and self._trusts(request.peer.host)
 
+    def keep_secrets(self, request: Request) -> bool:
+        """Whether nobody on the way can read it: HTTPS to us or to one of them, or no way at all."""
+        if request.secure or self.say_https(request):
+            return True
+        return is_loopback_address(request.peer.host) and not is_forwarded(request)
+
     def _trusts(self, host: str) -> bool:
         address = _address(host)
         return address is not None and any(address in network for network in self.networks)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 
-from attrs import define, field, frozen
+from attrs import asdict, define, field, frozen
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
@@ -27,6 +27,7 @@ __all__ = [
     "Session",
     "SessionState",
     "SessionTrigger",
+    "Tokens",
     "parse_device",
     "parse_patch",
     "session_record",
@@ -121,6 +122,27 @@ class Given:
         return cls(ttl, dict(grants))
 
 
+@frozen(kw_only=True)
+class Tokens:
+    """What an OAuth client shows instead of the session's own token, by their SHA-256 (decision 153)."""
+
+    client: str  # its `client_id`
+    access: str
+    access_until: float
+    refresh: str  # the part that is another with each use
+
+    @classmethod
+    def read(cls, value: object, field_name: str) -> Tokens:
+        """The stored form. `Refused` 400 for a bad one."""
+        members = object_(value, field_name)
+        return cls(
+            client=text(members.get("client"), f"{field_name}.client"),
+            access=text(members.get("access"), f"{field_name}.access"),
+            access_until=number(members.get("access_until"), f"{field_name}.access_until"),
+            refresh=text(members.get("refresh"), f"{field_name}.refresh"),
+        )
+
+
 @define(kw_only=True)
 class Session:
     """One paired device. Made and changed by `Sessions` alone; `preset` names the channels set explicitly."""
@@ -143,6 +165,7 @@ class Session:
     preset: tuple[str, ...] = ()
     knows_key: bool = False  # its QR held the API's main key
     key_hash: str = ""  # SHA-256 of the key of its own that its QR held instead
+    tokens: Tokens | None = None  # of an OAuth client: its own token opens nothing then
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
 
     @property
@@ -171,7 +194,9 @@ class Session:
 
     def to_record(self) -> dict[str, object]:
         """The stored form: plain JSON types, "never" for what does not expire."""
+        more = {} if self.tokens is None else {"tokens": asdict(self.tokens)}
         return {
+            **more,
             "token_hash": self.token_hash,
             "token_prefix": self.token_prefix,
             **{name: getattr(self, name) for name in (*TEXTS, "created_at", "first_seen", "last_seen")},
@@ -219,6 +244,7 @@ class Session:
             preset=tuple(dict.fromkeys(preset)),
             knows_key=boolean(members.get("knows_key", True), "knows_key"),
             key_hash=text(members.get("key_hash", ""), "key_hash"),
+            tokens=optional(members, "tokens", Tokens.read),
         )
 
 

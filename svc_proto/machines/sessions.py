@@ -12,7 +12,7 @@ from typing import assert_never
 
 from attrs import evolve
 
-from svc_proto.basics.entropy import Entropy, new_uuid, sha256_hex
+from svc_proto.basics.entropy import Entropy, new_secret, new_uuid, same_secret, sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
@@ -26,6 +26,7 @@ from svc_proto.machines.session import (
     Session,
     SessionState,
     SessionTrigger,
+    Tokens,
     parse_device,
     parse_patch,
     session_record,
@@ -33,6 +34,7 @@ from svc_proto.machines.session import (
 
 # Whoever works with the registry needs the session's own names too.
 __all__ = [
+    "ACCESS_LIFETIME",
     "DEFAULT_TTL",
     "MAX_SESSIONS",
     "MIN_PREFIX",
@@ -51,6 +53,7 @@ __all__ = [
 DEFAULT_TTL = 2_592_000.0  # s, spec "Limits": 30 days
 MAX_SESSIONS = 10_000  # a further one is refused with 503
 MIN_PREFIX = 4  # characters, spec "Limits"
+ACCESS_LIFETIME = 3_600.0  # s, of an access token
 TOKEN_LENGTH = 36  # characters of a UUID, wire core 0.1
 _TOKEN_TRIES = 8  # to find a token whose prefix no other session has
 
@@ -62,6 +65,7 @@ class Sessions:
         self._cap = cap
         self._sessions: ExpiringMap[str, Session] = ExpiringMap(cap)  # on the wall clock
         self._keyed: dict[str, Session] = {}  # those with a key of their own, by its SHA-256
+        self._accessed: dict[str, Session] = {}  # those of OAuth clients, by the SHA-256 of the access token
         self._tombstones: dict[str, Session] = {}  # they count towards the cap
 
     def __len__(self) -> int:
@@ -116,10 +120,47 @@ class Sessions:
     def lookup(self, token: str, now: Moment) -> Session | None:
         """The session of a token, if it is accepted now; moves `last_seen`."""
         session = self._sessions.peek(sha256_hex(token))
-        if session is None or not self._is_alive(session, now):
+        if session is None or session.tokens is not None or not self._is_alive(session, now):
             return None
         session.last_seen = now.wall
         return session
+
+    # --- OAuth clients (RFC 6749 section 5 and 6) ---
+
+    def issue(self, session: Session, client: str, now: Moment, entropy: Entropy) -> tuple[str, str, float]:
+        """New tokens for an OAuth client: for access, and the part of the refresh token that changes.
+
+        The number is the seconds for which the former is accepted. Those that it had are accepted no more.
+        """
+        access, refresh = new_secret(entropy), new_secret(entropy)
+        end = session.expires_at
+        lasts = ACCESS_LIFETIME if end is None else min(ACCESS_LIFETIME, end - now.wall)
+        self._forget_tokens(session)
+        session.tokens = Tokens(
+            client=sha256_hex(client),
+            access=sha256_hex(access),
+            access_until=now.wall + lasts,
+            refresh=sha256_hex(refresh),
+        )
+        self._file(session)
+        return access, refresh, lasts
+
+    def accessed(self, token: str, now: Moment) -> Session | None:
+        """The session of an access token, if it is accepted now; moves `last_seen`."""
+        session = self._accessed.get(sha256_hex(token))
+        tokens = None if session is None else session.tokens
+        if session is None or tokens is None or now.wall >= tokens.access_until or not self._is_alive(session, now):
+            return None
+        session.last_seen = now.wall
+        return session
+
+    def refreshed(self, token: str, now: Moment) -> tuple[Session | None, bool]:
+        """The session that a refresh token is of, and whether it is the newest: an older one was used before."""
+        family, _, part = token.partition(".")
+        session = self._sessions.peek(sha256_hex(family))
+        if session is None or session.tokens is None or not self._is_alive(session, now):
+            return None, False
+        return session, same_secret(session.tokens.refresh, sha256_hex(part))
 
     def keyed(self, key_hash: str) -> Session | None:
         """The session whose own key has this hash; None once it was revoked or has left by `expire_due`."""
@@ -151,6 +192,7 @@ class Sessions:
         session.step(SessionTrigger.REVOKE)
         self._sessions.discard(session.token_hash)
         self._keyed.pop(session.key_hash, None)
+        self._forget_tokens(session)
 
     def bury(self, session: Session) -> None:
         """The stored record of a session that is over could not be erased."""
@@ -219,6 +261,7 @@ class Sessions:
         gone = [session for _, session in self._sessions.purge(now.wall)]
         for session in gone:
             self._keyed.pop(session.key_hash, None)
+            self._forget_tokens(session)
             if session.state is SessionState.ACTIVE:
                 session.step(SessionTrigger.LIFETIME_ELAPSED)
         return gone
@@ -261,6 +304,12 @@ class Sessions:
         self._sessions.put(session.token_hash, session, session.expires_at)
         if session.key_hash:
             self._keyed[session.key_hash] = session
+        if session.tokens is not None:
+            self._accessed[session.tokens.access] = session
+
+    def _forget_tokens(self, session: Session) -> None:
+        if session.tokens is not None:
+            self._accessed.pop(session.tokens.access, None)
 
 
 def session_expiry(wall: float, ttl: float | None, max_ttl: float | None) -> float | None:

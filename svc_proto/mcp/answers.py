@@ -53,6 +53,10 @@ NOBODY = (
     "This needs the user's word, and nobody can be asked: the phone asks no questions of its own, and this client "
     "cannot ask (elicitation). Tell the user; do not try the same by other means."
 )
+READ_ONLY = (
+    "This token may only look (scope bridge:read), and this tool acts. Tell the user, who may connect this server anew "
+    "with the scope bridge."
+)
 MAX_ASKED = 32  # questions in the stateless way that nobody has answered: the oldest is forgotten
 DENIED = "The user denied this, or did not answer. Stop here and tell the user; do not try the same by other means."
 
@@ -119,6 +123,7 @@ class Offer:
     resources: Sequence[Resource] = ()
     templates: Sequence[Template] = ()
     prompts: Sequence[Prompt] = ()
+    may_act: Callable[[], bool] = lambda: True  # asked with each call: if not, only tools that read are there
 
 
 class InputRequired(Exception):  # noqa: N818 - an answer, not an error
@@ -142,7 +147,7 @@ class Answers:
         self._prompts = {prompt.name: prompt for prompt in offer.prompts}
         self._line = OneAtATime(engine)  # what acts on the screen happens in the order of the calls
         self.handlers: Mapping[str, Handler] = {
-            "tools/list": partial(_list, "tools", _shown_tool, offer.tools),
+            "tools/list": self._list_tools,
             "tools/call": self._call,
             "resources/list": partial(_list, "resources", _shown_resource, offer.resources),
             "resources/templates/list": partial(_list, "resourceTemplates", _shown_template, offer.templates),
@@ -165,6 +170,11 @@ class Answers:
 
     # --- tools ---
 
+    def _list_tools(self, params: Members, asking: Asking | None, telling: Telling | None) -> Result:
+        acts = self.offer.may_act()
+        rows = [row for row in self.offer.tools if acts or row.reads_only]
+        return _list("tools", _shown_tool, rows, params, asking, telling)
+
     def _call(self, params: Members, asking: Asking | None, telling: Telling | None) -> Flow[Result]:
         offered, given = self._tools.get(params.text("name")), params.get("arguments", {})
         if offered is None:
@@ -173,6 +183,8 @@ class Answers:
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
         tool = offered.tool
         try:
+            if not offered.reads_only and not self.offer.may_act():
+                raise ToolError(READ_ONLY)
             arguments = yield from self._allow(offered, check(tool.parameters, given), asking)
             if tool.in_order:
                 yield from self._line.enter()

@@ -20,7 +20,7 @@ from svc_proto.version import VERSION
 if TYPE_CHECKING:
     from svc_proto.agent.tools.relay import PhoneLink
 
-__all__ = ["phone_offer"]
+__all__ = ["LOOKS", "phone_offer"]
 
 INSTRUCTIONS = (
     "These tools drive the Android phone that is paired with this host. Look first (phone_screen for texts and node "
@@ -32,6 +32,9 @@ Watch: TypeAlias = "Callable[[str, Callable[[], None]], Callable[[], None]]"  # 
 DEVICES, NOTIFICATIONS = "/bridge/devices", "/notifications/recent"
 OF_A_DEVICE = ("device_id", "device_name", "aliases", "active")  # what tells one from another, and does not age
 READS_TOO = ("diff_screen", "find_nodes", "describe_node", "search_contacts")  # by POST, and change nothing
+_READING = tuple(row for row in ROWS if not row.acts and (row.method == "GET" or row.name in READS_TOO))
+LOOKS = frozenset({*((row.method, row.path) for row in _READING), ("GET", DEVICES), ("GET", NOTIFICATIONS)})
+"""The routes that change nothing."""
 PROMPTS = (
     Prompt(
         name="read_screen",
@@ -52,8 +55,11 @@ PROMPTS = (
 )
 
 
-def phone_offer(link: PhoneLink, watch: Watch | None = None) -> Offer:
-    """What MCP clients get of the phone behind this link, and of changes if somebody can watch for them."""
+def phone_offer(link: PhoneLink, watch: Watch | None = None, may_act: Callable[[], bool] = lambda: True) -> Offer:
+    """What MCP clients get of the phone behind this link, and of changes if somebody can watch for them.
+
+    Whoever may not act has what is told to be read-only.
+    """
     return Offer(
         name="svc-relay",
         title="Phone",
@@ -89,6 +95,7 @@ def phone_offer(link: PhoneLink, watch: Watch | None = None) -> Offer:
             ),
         ),
         prompts=PROMPTS,
+        may_act=may_act,
     )  # fmt: skip
 
 
@@ -102,7 +109,7 @@ def _offered(tool: Tool, row: Row, link: PhoneLink) -> OfferedTool:
     return OfferedTool(
         tool=tool,
         title=row.name.replace("_", " ").capitalize(),
-        reads_only=not row.acts and (row.method == "GET" or row.name in READS_TOO),
+        reads_only=row in _READING,
         destructive=row.asks is not None,
         run=run,
     )

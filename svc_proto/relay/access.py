@@ -13,8 +13,9 @@ from svc_proto.engine.callers import is_foreign_page, names_this_network
 from svc_proto.engine.message import STRANGER, Request, Stranger
 from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.relay.local_door import LocalDoor
+from svc_proto.schema.oauth import READ
 
-__all__ = ["GRANTS", "Access", "authorize", "need_bridge", "session_of"]
+__all__ = ["GRANTS", "Access", "authorize", "may_look", "need_bridge", "session_of"]
 
 
 class Access(Enum):
@@ -28,7 +29,8 @@ class Access(Enum):
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
     LOCAL_OR_BEARER = "local or bearer"  # loopback, whatever its Authorization [None], else as BEARER [Session]
     BRIDGE = "bridge"  # a session token whose `bridge` grant is live, else 403 [Session]
-    AGENT = "agent"  # as BRIDGE, but no other site's page, else 403 [Session]
+    # As BRIDGE, but no other site's page, else 403; the grant to look, and the token of an OAuth client are enough too
+    AGENT = "agent"  # [Session]
     # A session token with the named grant, or the API server's bearer: see `relay.voice_access` [Principal]
     VOICE_CONFIG = "voice:config"
     VOICE_STT = "voice:stt"
@@ -78,22 +80,37 @@ def authorize(
         case Access.AGENT:
             if is_foreign_page(request) or _is_rebound(request):
                 raise Refused(403, "origin_not_allowed", "web pages may not call this")
-            return need_bridge(_bearer(request, sessions, now), now)
+            session = sessions.accessed(_token_of(request), now) or _bearer(request, sessions, now)
+            return need_bridge(session, now, looks=True)
         case _:
             raise LocalProtocolError("voice routes have a gate of their own")
 
 
 def session_of(request: Request, sessions: Sessions, now: Moment) -> Session | None:
     """The live session whose token `Authorization` shows."""
+    token = _token_of(request)
+    return sessions.lookup(token, now) if token else None
+
+
+def need_bridge(session: Session, now: Moment, *, looks: bool = False) -> Session:
+    """This session; one that may not drive the phone, or not any more, is refused with 403.
+
+    What only looks is done with the grant `bridge:read`, too.
+    """
+    if session.holds("bridge", now.wall) or (looks and may_look(session, now)):
+        return session
+    raise Refused(403, "grant_required", "this session holds no live bridge grant")
+
+
+def may_look(session: Session, now: Moment) -> bool:
+    """Whether it may see what is on the phone, at least."""
+    return session.holds("bridge", now.wall) or session.holds(READ, now.wall)
+
+
+def _token_of(request: Request) -> str:
+    """The bearer that `Authorization` shows; empty without one."""
     scheme, _, token = (request.headers.get(b"authorization") or b"").partition(b" ")
-    return sessions.lookup(token.strip().decode("latin-1"), now) if scheme.lower() == b"bearer" else None
-
-
-def need_bridge(session: Session, now: Moment) -> Session:
-    """This session; one that may not drive the phone, or not any more, is refused with 403."""
-    if not session.holds("bridge", now.wall):
-        raise Refused(403, "grant_required", "this session holds no live bridge grant")
-    return session
+    return token.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
 
 
 def _is_rebound(request: Request) -> bool:

@@ -21,8 +21,8 @@ from svc_proto.machines.phones import ASKS_ITS_USER, take_selector
 from svc_proto.machines.session import Session
 from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.http import McpServer
-from svc_proto.mcp.phone import phone_offer
-from svc_proto.relay.access import need_bridge
+from svc_proto.mcp.phone import LOOKS, phone_offer
+from svc_proto.relay.access import may_look, need_bridge
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.routes.control import drive
 
@@ -39,7 +39,7 @@ def mcp_server(relay: Relay) -> McpServer:
 
     def offer(session: object) -> Offer:
         phones = RelayPhones(relay, cast("Session", session))
-        return phone_offer(phones, phones.watch)
+        return phone_offer(phones, phones.watch, phones.may_act)
 
     return McpServer(relay.engine, offer)
 
@@ -57,7 +57,7 @@ class RelayPhones:
         given = {name: value for name, value in arguments.items() if value is not None}
         query = {name: query_text(value) for name, value in given.items()} if method == "GET" else {}
         try:
-            need_bridge(self._session, relay.engine.now)
+            need_bridge(self._session, relay.engine.now, looks=(method, path) in LOOKS)
             if path == DEVICES:
                 relay.drop_lapsed_phones()
                 return PhoneAnswer(200, relay.phones.devices_report(relay.engine.now))
@@ -70,11 +70,15 @@ class RelayPhones:
         body = outcome.body
         return PhoneAnswer(outcome.status, body if isinstance(body, dict) else {"value": strict_json.dumps(body)})
 
+    def may_act(self) -> bool:
+        """Whether the session may do more than look."""
+        return self._session.holds("bridge", self._relay.engine.now.wall)
+
     def watch(self, path: str, tell: Callable[[], None]) -> Callable[[], None]:
         """Have `tell` called when what is read there is another, as long as the session may read it."""
 
         def changed() -> None:
-            if self._session.holds("bridge", self._relay.engine.now.wall):
+            if may_look(self._session, self._relay.engine.now):
                 tell()
 
         return self._relay.changes.watch(path, changed)

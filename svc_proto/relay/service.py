@@ -29,12 +29,13 @@ from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone, Phones
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
-from svc_proto.relay.access import GRANTS, Access, authorize, session_of
+from svc_proto.relay.access import GRANTS, Access, authorize, may_look, session_of
 from svc_proto.relay.changes import DEVICES, Changes
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.relay.media import Media
 from svc_proto.relay.metrics import families
+from svc_proto.relay.place import challenge
 from svc_proto.relay.profiles import RESCAN_EVERY, load_profiles
 from svc_proto.relay.routes import control, inbox, mcp, media, pairing, sessions, status
 from svc_proto.relay.session_records import SessionRecords
@@ -47,6 +48,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from svc_proto.mcp.http import McpServer
+    from svc_proto.relay.oauth import OAuth
     from svc_proto.relay.voice_side import VoiceSide
 
 __all__ = ["Relay"]
@@ -95,8 +97,13 @@ class Relay:
             ],
             config.root_path,
             anybody=Access.PUBLIC,
-            later={"/voice/": self._voice_routes},
+            later={
+                "/voice/": self._voice_routes,
+                "/.well-known/": self._described_routes,
+                "/oauth/": self._oauth_routes,
+            },
         )
+        self._oauth: OAuth | None = None
         self._mcp: McpServer | None = None
         self._voice: VoiceSide | None = None
 
@@ -156,16 +163,23 @@ class Relay:
             caller = authorize(access, request, self.sessions, self.local_door, self.engine.now)
         except Refused as refused:
             self._mention(refused, request)
+            if access is Access.AGENT and refused.code in ("unauthorized", "grant_required"):
+                refused.headers = challenge(self, request, refused.status) or refused.headers
             raise
         if isinstance(caller, Session):
             request.holder = caller.token_hash
         return caller
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
-        """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; of voice the text alone."""
+        """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; of voice the text alone.
+
+        To OAuth clients it is said in their words as well (RFC 6749 section 5.2).
+        """
         body = {"ok": False, "error": refused.message, "code": refused.code, **refused.extra}
-        path = head.target.partition("?")[0]
-        if path in BASIC_PATHS and refused.status not in (401, 403):
+        path = self.router.inner(head.target.partition("?")[0])
+        if path.startswith("/oauth/"):
+            body |= {"error": refused.code, "error_description": refused.message}
+        elif path in BASIC_PATHS and refused.status not in (401, 403):
             body["success"] = False  # wire terminal-voice 3: what their clients look for
         elif path.startswith("/voice/"):
             return plain_refusal(refused)
@@ -193,11 +207,19 @@ class Relay:
 
     def grants_changed(self, session: Session) -> None:
         """Close what a grant of a session let in that has ended now. Everything else asks with each message."""
-        if self._mcp is not None and not session.holds("bridge", self.engine.now.wall):
+        if self._mcp is not None and not may_look(session, self.engine.now):
             self._mcp.end_of(session.token_hash)
         if self._voice is not None:
             for holder in session.holders:
                 self._voice.recheck(holder)
+
+    def revoke(self, session: Session, reason: str) -> Flow[str | None]:
+        """End a session and all that it let in; why it may come back, if the store does not let go of it."""
+        if session.is_active(self.engine.now.wall):
+            self.sessions.revoke(session, self.engine.now)
+            self.engine.log(Level.INFO, "session revoked", session=session.token_prefix, device=session.device_name)
+            self.end_session(session, reason)
+        return (yield from self.erase(session))
 
     def end_session(self, session: Session, reason: str) -> None:
         """Cut the requests and close the sockets of a session that was revoked or has expired."""
@@ -334,6 +356,25 @@ class Relay:
 
             self._mcp = mcp_server(self)
         return self._mcp
+
+    @property
+    def oauth(self) -> OAuth:
+        """What lets MCP clients elsewhere in."""
+        if self._oauth is None:
+            from svc_proto.relay.oauth import OAuth  # noqa: PLC0415, RUF100 - see `voice_side`
+
+            self._oauth = OAuth(self)
+        return self._oauth
+
+    def _described_routes(self) -> list[Route]:
+        from svc_proto.relay.routes.oauth import described  # noqa: PLC0415, RUF100 - see `voice_side`
+
+        return described(self.oauth)
+
+    def _oauth_routes(self) -> list[Route]:
+        from svc_proto.relay.routes.oauth import routes  # noqa: PLC0415, RUF100 - see `voice_side`
+
+        return routes(self.oauth)
 
     def _voice_routes(self) -> list[Route]:
         from svc_proto.relay.voice_side import voice_routes  # noqa: PLC0415, RUF100 - see `voice_side`

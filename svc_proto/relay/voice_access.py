@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.callers import is_forwarded, is_loopback_address
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.host_api import host_api_key
 from svc_proto.engine.message import Request
@@ -75,7 +74,7 @@ class VoiceGate:
         now = relay.engine.now
         session = relay.sessions.lookup(token, now)
         if session is None:
-            if not self._is_safe(request):
+            if not (relay.allow_insecure_api_bearer or relay.proxies.keep_secrets(request)):
                 raise Refused(
                     403,
                     "https_required",
@@ -118,14 +117,6 @@ class VoiceGate:
         if session is not None:
             return session.grants_until("chat")
         return None if relay.codes.have_key(holder, relay.engine.now) else 0.0
-
-    def _is_safe(self, request: Request) -> bool:
-        relay = self._relay
-        if request.secure or relay.allow_insecure_api_bearer:
-            return True
-        if relay.proxies.say_https(request):
-            return True
-        return is_loopback_address(request.peer.host) and not is_forwarded(request)
 
 
 def _bearer(headers: Headers) -> str:

@@ -30,10 +30,13 @@ PLACES = {  # what stands for the braces of a pattern
     "{token}": "nosuchtoken",
     "{provider_id}": "stub",
     "{session_id}": "nosuchsession",
+    "{ticket}": "nosuchticket",
+    "{code}": "NOSUCH",
 }
 CHUNK = 1 << 16
 DRAINED = 256 * 1024  # bytes that are read and thrown away behind a refusal, `Limits.max_drain`
 TEXT = b"text/plain; charset=utf-8"
+PAGE = b"text/html; charset=utf-8"  # of what browsers are sent to
 FORM = "Content-Type: multipart/form-data; boundary=xyz"
 SMALL_CAP = 1  # MB of media, so that the route for uploads has the limit of one that is sent as JSON
 
@@ -346,9 +349,8 @@ def refused(wire: Wire, status: int, code: str) -> dict[str, str]:
 
 
 def test_every_route_is_here() -> None:
-    of_its_own = {
-        name for name in ROUTES if name.endswith(" /mcp")
-    }  # refusals of JSON-RPC: tests/mcp, tests/loops/test_mcp
+    # Refusals of JSON-RPC and of OAuth: tests/mcp, tests/loops/test_mcp, tests/relay/test_oauth
+    of_its_own = {name for name in ROUTES if any(part in name for part in (" /mcp", " /oauth/", " /.well-known/"))}
     assert sorted(BAD) == sorted(ROUTES.keys() - of_its_own)
 
 
@@ -385,7 +387,7 @@ def test_any_body_is_answered_in_json_or_taken(served: World, token: str, name: 
     for body in (b"\x00\xff" * 50, b"{" * 3000, b'"\\ud800"', b"-0", b'{"":{"":[]}}'):
         answer = client.ask(route.method, path_of(route), headers=bearer(token), body=body)
         assert answer.status < 500 or answer.code == "phone_not_connected", answer
-        if answer.status >= 400 and answer.headers.get(b"content-type") == TEXT:
+        if answer.status >= 400 and answer.headers.get(b"content-type") in (TEXT, PAGE):
             assert answer.body
         elif answer.status >= 400:
             assert (answer.json["ok"], bool(answer.json["error"]), bool(answer.code)) == (False, True, True)

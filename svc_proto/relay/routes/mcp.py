@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import Access
+from svc_proto.relay.place import MCP
 
 if TYPE_CHECKING:
     from svc_proto.mcp.http import Answered
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PATH", "routes"]
 
-PATH = "/mcp"
+PATH = MCP
 
 
 def routes(relay: Relay) -> list[Route]:
@@ -30,9 +31,18 @@ def routes(relay: Relay) -> list[Route]:
     def delete(request: Request) -> Response:
         return relay.mcp.delete(request)
 
+    def question(request: Request) -> Response:
+        return relay.oauth.question(request)
+
+    def answer(request: Request) -> Response:
+        return relay.oauth.answer(request)
+
+    one = f"{PATH}/questions/{{code}}"
     row = partial(Route, pattern=PATH, access=Access.AGENT, hangs_up=True)
     return [
         row(method="POST", handler=post),
         row(method="GET", handler=get, body_limit=0),
         row(method="DELETE", handler=delete, body_limit=0),
+        Route(method="GET", pattern=one, access=Access.LOOPBACK, handler=question),
+        Route(method="POST", pattern=one, access=Access.LOOPBACK, handler=answer),
     ]

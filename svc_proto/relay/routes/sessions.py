@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Level
 from svc_proto.config import SessionPolicy
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
@@ -51,11 +50,7 @@ class _Sessions:
         prefix = _prefix(request)
         found = relay.sessions.find(prefix, relay.engine.now)
         session = _only(found or relay.sessions.tombstones(prefix))
-        if found:
-            relay.sessions.revoke(session, relay.engine.now)
-            relay.engine.log(Level.INFO, "session revoked", session=session.token_prefix, device=session.device_name)
-            relay.end_session(session, "the session was revoked")
-        problem = yield from relay.erase(session)
+        problem = yield from relay.revoke(session, "the session was revoked")
         if problem is not None:
             raise Refused(500, "store_failed", problem)
         body = {"ok": True, "revoked": session.token_prefix, "revoked_self": session is request.principal}

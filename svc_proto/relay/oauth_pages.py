@@ -1,0 +1,74 @@
+"""What a browser is shown that an OAuth client has sent: the word for the owner, or why nothing comes of it.
+
+The pages run no script, load nothing, and stand in no frame. Whatever a client says of itself is text.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from html import escape
+
+from svc_proto.engine.message import Response
+from svc_proto.wire.events import Headers
+
+__all__ = ["failed_page", "lead_to", "over_page", "waiting_page"]
+
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem;color-scheme:light dark}"
+    "code{font-size:1.1em}.word{font:600 2.5rem monospace;letter-spacing:.2em}"
+)
+_HASH = b64encode(sha256(STYLE.encode("ascii")).digest())
+PRIVATE = (
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
+FIELDS = (
+    (b"content-type", b"text/html; charset=utf-8"),
+    *PRIVATE,
+    (b"x-frame-options", b"DENY"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        % _HASH,
+    ),
+)
+AGAIN = (b"refresh", b"2")  # s after which the browser asks anew
+
+
+def waiting_page(name: str, code: str) -> Response:
+    """The word that the owner is to type, until he has answered."""
+    return _page(
+        200,
+        "Waiting for the owner",
+        f"<p>An agent that calls itself “{escape(name)}” asks for the phone. If that is you: open the dashboard, "
+        "choose <b>Allow an agent</b>, and type</p>"
+        f'<p class="word">{escape(code)}</p>'
+        f"<p>or run <code>svc mcp allow {escape(code)}</code> on the host of the relay. This page goes on by itself. "
+        "Never type a word that somebody else has sent you.</p>",
+        AGAIN,
+    )
+
+
+def over_page() -> Response:
+    """The question has been answered, or nobody has done so in time."""
+    return _page(404, "This question is over", "<p>Go back to the agent, and connect again if it asks for that.</p>")
+
+
+def failed_page(status: int, why: str) -> Response:
+    """Nothing can be asked; nobody is led anywhere, since the way may be a stranger's."""
+    return _page(status, "This cannot be asked", f"<p>The agent has sent you here with a mistake: {escape(why)}.</p>")
+
+
+def lead_to(url: str) -> Response:
+    """Send the browser on, with a GET."""
+    return Response(303, Headers(((b"location", url.encode("ascii")), *PRIVATE)))
+
+
+def _page(status: int, title: str, body: str, *fields: tuple[bytes, bytes]) -> Response:
+    text = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{title}</title><style>{STYLE}</style><h1>{title}</h1>{body}</html>\n"
+    )
+    return Response(status, Headers((*FIELDS, *fields)), text.encode("utf-8"))

@@ -1,0 +1,38 @@
+"""Where OAuth clients, and the browsers that they send, come in. See `svc_proto.relay.oauth`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from svc_proto.engine.router import Route
+from svc_proto.relay.access import Access
+from svc_proto.relay.oauth import OAuth
+from svc_proto.relay.place import MCP, METADATA
+
+__all__ = ["described", "routes"]
+
+SMALL = 16 * 1024  # bytes of a body: a registration of five redirect URIs has two thousand
+
+
+def described(oauth: OAuth) -> list[Route]:
+    """What is under `/.well-known/`."""
+    row = partial(Route, method="GET", access=Access.PUBLIC, body_limit=0)
+    return [
+        row(pattern=METADATA, handler=oauth.resource),
+        row(pattern=f"{METADATA}{MCP}", handler=oauth.resource),
+        row(pattern="/.well-known/oauth-authorization-server", handler=oauth.server),
+        # Where the issuer has a path, clients look for it here (RFC 8414 section 5): a proxy leads them to us.
+        row(pattern="/.well-known/openid-configuration", handler=oauth.server),
+    ]
+
+
+def routes(oauth: OAuth) -> list[Route]:
+    """What is under `/oauth/`."""
+    row = partial(Route, access=Access.PUBLIC)
+    return [
+        row(method="POST", pattern="/oauth/register", handler=oauth.register, body_limit=SMALL),
+        row(method="GET", pattern="/oauth/authorize", handler=oauth.authorize, body_limit=0),
+        row(method="GET", pattern="/oauth/wait/{ticket}", handler=oauth.wait, body_limit=0),
+        row(method="POST", pattern="/oauth/token", handler=oauth.token, body_limit=SMALL),
+        row(method="POST", pattern="/oauth/revoke", handler=oauth.revoke, body_limit=SMALL),
+    ]

@@ -1,0 +1,240 @@
+"""What OAuth clients say and are told: a registration, a request for authorisation, the documents that describe us.
+
+A client's registration is its id (decision 152): the name and the redirect URIs, as base64url. Whoever shows an id says
+no more than he could register, so each is read as strictly as a registration, and nothing is kept for clients.
+Errors have the codes of RFC 6749 and RFC 7591, with texts that hold neither quotes nor backslashes (5.2 there).
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from attrs import frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.visible import plain
+from svc_proto.schema.members import Members
+
+__all__ = [
+    "ACT",
+    "READ",
+    "SCOPES",
+    "Client",
+    "Question",
+    "check_resource",
+    "client_metadata",
+    "form_of",
+    "is_loopback",
+    "parse_client",
+    "parse_question",
+    "proves",
+    "read_client",
+    "resource_metadata",
+    "server_metadata",
+    "with_fields",
+]
+
+ACT: Final = "bridge"  # drive the phone, which includes to look at it
+READ: Final = "bridge:read"  # look at it: the tools that are told to be read-only
+SCOPES: Final = (ACT, READ)
+MAX_NAME = 80  # characters of a client's name: the rest is cut
+MAX_REDIRECTS = 5  # of one client
+MAX_REDIRECT = 255  # characters of each
+MAX_ID = 2_200  # characters: more than the largest registration has
+MAX_STATE = 512  # characters
+NAMELESS = "an agent that gives no name"
+ANSWERED = ("code", "state", "iss", "error", "error_description")  # what an answer adds to a redirect URI
+_REST = r"(?:[/?][A-Za-z0-9._~:/?\[\]@!$&'()*+,;=%-]*)?"
+_LOOPBACK = re.compile(rf"(http://(?:127\.0\.0\.1|\[::1\]|localhost))(?::[0-9]{{1,5}})?({_REST})")
+_HTTPS = re.compile(rf"https://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::[0-9]{{1,5}})?{_REST}")
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # a SHA-256 as base64url, RFC 7636 section 4.2
+_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 section 4.1
+
+
+@frozen
+class Client:
+    """Who asks: a name, which anybody may have chosen, and where answers may go."""
+
+    name: str
+    redirects: tuple[str, ...]
+
+    @property
+    def identity(self) -> str:
+        """The `client_id`."""
+        text = strict_json.dumps_bytes([self.name, *self.redirects])
+        return urlsafe_b64encode(text).rstrip(b"=").decode("ascii")
+
+    def leads_to(self, redirect: str) -> bool:
+        """Whether answers may go there: exactly, but for the port of this computer's own (RFC 8252 section 7.3)."""
+        if redirect in self.redirects:
+            return True
+        found = _LOOPBACK.fullmatch(redirect)
+        return found is not None and found.groups() in (
+            known.groups() for known in map(_LOOPBACK.fullmatch, self.redirects) if known is not None
+        )
+
+
+@frozen(kw_only=True)
+class Question:
+    """What a client asks the owner for."""
+
+    client: Client
+    redirect: str
+    scope: str
+    challenge: str  # of PKCE, S256
+    state: str | None
+
+    @property
+    def goes_to(self) -> str:
+        """Who gets the answer, for people."""
+        return urlsplit(self.redirect).netloc
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether the answer goes to a program on the computer of whoever asks."""
+        return is_loopback(self.redirect)
+
+
+# --- registration (RFC 7591) ---
+
+
+def parse_client(members: Members) -> Client:
+    """Read a registration. Raises `Refused` 400."""
+    redirects = members.get("redirect_uris")
+    if not isinstance(redirects, list) or not 1 <= len(redirects) <= MAX_REDIRECTS:
+        raise Refused(400, "invalid_redirect_uri", f"redirect_uris must be a list of 1 to {MAX_REDIRECTS}")
+    for redirect in redirects:
+        if not isinstance(redirect, str) or not _is_redirect(redirect):
+            text = "a redirect URI is https, or http on the loopback of the client, without a fragment"
+            raise Refused(400, "invalid_redirect_uri", f"{text}, of at most {MAX_REDIRECT} characters")
+    return Client(plain(members.text("client_name"), MAX_NAME).strip() or NAMELESS, tuple(redirects))
+
+
+def read_client(identity: str) -> Client | None:
+    """The client that has this id; None for an id that was never given."""
+    if len(identity) > MAX_ID:
+        return None
+    try:
+        found = strict_json.loads(urlsafe_b64decode(identity + "=" * (-len(identity) % 4)))
+        if not isinstance(found, list):
+            return None
+        client = parse_client(Members(client_name=found[0] if found else None, redirect_uris=found[1:]))
+    except (ValueError, Refused):  # the former of JSON, too
+        return None
+    return client if client.identity == identity else None
+
+
+def client_metadata(client: Client) -> dict[str, object]:
+    """The answer to a registration: a public client, whatever it asked to be."""
+    return {
+        "client_id": client.identity,
+        "client_name": client.name,
+        "redirect_uris": list(client.redirects),
+        "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+    }
+
+
+# --- a request for authorisation (RFC 6749 section 4.1.1, RFC 7636, RFC 8707) ---
+
+
+def parse_question(query: Mapping[str, str], client: Client, resource: str) -> Question:
+    """What is asked, whoever the client is. Raises `Refused` 400 with what is wrong."""
+    if query.get("response_type") != "code":
+        raise Refused(400, "unsupported_response_type", "response_type must be code")
+    challenge = query.get("code_challenge", "")
+    if query.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(challenge):
+        raise Refused(400, "invalid_request", "a code_challenge with code_challenge_method S256 is needed")
+    check_resource(query.get("resource"), resource)
+    asked = query.get("scope", "").split()
+    known = [scope for scope in SCOPES if scope in asked]
+    if asked and not known:
+        raise Refused(400, "invalid_scope", f"scope must be one of {' '.join(SCOPES)}")
+    state = query.get("state")
+    if state is not None and len(state) > MAX_STATE:
+        raise Refused(400, "invalid_request", f"state must have at most {MAX_STATE} characters")
+    return Question(
+        client=client,
+        redirect=query.get("redirect_uri", ""),
+        scope=known[0] if known else ACT,
+        challenge=challenge,
+        state=state,
+    )
+
+
+def check_resource(wanted: str | None, resource: str) -> None:
+    """Refuse a token that would be for somebody else (RFC 8707 section 2)."""
+    if wanted is not None and wanted.removesuffix("/") != resource:
+        raise Refused(400, "invalid_target", "tokens of this server are for its own /mcp alone")
+
+
+def proves(verifier: str, challenge: str) -> bool:
+    """Whether a verifier is the one of a challenge, S256."""
+    if not _VERIFIER.fullmatch(verifier):
+        return False
+    digest = sha256(verifier.encode("ascii")).digest()
+    return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii") == challenge
+
+
+def form_of(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Parameters by name. Raises `Refused` 400: none may come twice (RFC 6749 section 3.1)."""
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise Refused(400, "invalid_request", "a parameter is there twice")
+    return dict(pairs)
+
+
+def is_loopback(redirect: str) -> bool:
+    """Whether a redirect URI leads nowhere but to the browser's own computer."""
+    return _LOOPBACK.fullmatch(redirect) is not None
+
+
+def with_fields(url: str, **fields: str | None) -> str:
+    """A redirect URI with an answer."""
+    return f"{url}{'&' if '?' in url else '?'}{urlencode({name: text for name, text in fields.items() if text})}"
+
+
+# --- what describes us ---
+
+
+def resource_metadata(base: str, path: str) -> dict[str, object]:
+    """What is protected at a path (RFC 9728 section 2); `base` is our address without a slash at its end."""
+    return {
+        "resource": base + path,
+        "authorization_servers": [base],
+        "scopes_supported": list(SCOPES),
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Phone",
+    }
+
+
+def server_metadata(base: str) -> dict[str, object]:
+    """How to get tokens (RFC 8414 section 2)."""
+    return {
+        "issuer": base,
+        "authorization_endpoint": f"{base}/oauth/authorize",
+        "token_endpoint": f"{base}/oauth/token",
+        "registration_endpoint": f"{base}/oauth/register",
+        "revocation_endpoint": f"{base}/oauth/revoke",
+        "scopes_supported": list(SCOPES),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+    }
+
+
+def _is_redirect(text: str) -> bool:
+    if len(text) > MAX_REDIRECT or not (_HTTPS.fullmatch(text) or _LOOPBACK.fullmatch(text)):
+        return False
+    # An answer of ours in the URI itself would be one that we have never given.
+    return not {name for name, _ in parse_qsl(urlsplit(text).query, keep_blank_values=True)} & set(ANSWERED)

@@ -1,0 +1,34 @@
+"""The documents by which OAuth clients find their way."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relay.guest import PLACE, Guest
+from tests.relay.world import RelayBook
+
+
+@pytest.fixture
+def book() -> RelayBook:
+    return RelayBook()
+
+
+@pytest.fixture
+def guest(book: RelayBook) -> Guest:
+    return Guest(book)
+
+
+@pytest.mark.parametrize("path", ["", "/mcp"])
+def test_what_is_protected(guest: Guest, path: str) -> None:
+    found = guest.call("GET", f"/.well-known/oauth-protected-resource{path}").json
+    assert (found["resource"], found["authorization_servers"]) == (f"{PLACE}/mcp", [PLACE])
+    assert found["scopes_supported"] == ["bridge", "bridge:read"]
+
+
+@pytest.mark.parametrize("name", ["oauth-authorization-server", "openid-configuration"])
+def test_who_gives_tokens(guest: Guest, name: str) -> None:
+    found = guest.call("GET", f"/.well-known/{name}").json
+    assert found["issuer"] == PLACE
+    assert found["token_endpoint"] == f"{PLACE}/oauth/token"
+    assert found["code_challenge_methods_supported"] == ["S256"]
+    assert found["authorization_response_iss_parameter_supported"] is True

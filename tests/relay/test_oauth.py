@@ -1,0 +1,393 @@
+"""OAuth at the relay, from the first refusal to tokens that are given back; and what strangers try with it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from svc_proto.commands import Level
+from svc_proto.config import RelayConfig
+from svc_proto.engine.router import BODY_LIMIT
+from svc_proto.engine.store import DeleteSession
+from svc_proto.schema.oauth import read_client
+from tests.mcp.web import message
+from tests.relay.guest import FORM, HOST, PLACE, Guest, wrong
+from tests.relay.mcp_agent import TYPES
+from tests.relay.world import REMOTE, RelayBook
+
+PING = message("ping")
+LOOPBACK = "http://127.0.0.1:4000/cb"
+
+
+@pytest.fixture
+def book() -> RelayBook:
+    return RelayBook()
+
+
+@pytest.fixture
+def guest(book: RelayBook) -> Guest:
+    return Guest(book)
+
+
+# --- the whole way ---
+
+
+def test_the_whole_way(book: RelayBook, guest: Guest) -> None:
+    page = guest.wait()
+    shown = guest.call("GET", page)
+    assert (shown.status, shown.headers.get(b"refresh")) == (200, b"2")
+    word = guest.word(page)
+    asked = guest.question(word.lower()).json
+    assert (asked["client_name"], asked["answer_goes_to"], asked["answer_stays_there"]) == (
+        "Claude Code", "agent.example", False,
+    )  # fmt: skip
+    assert (asked["scope"], asked["address"], asked["expires_in"]) == ("bridge", REMOTE.host, 600)
+    assert guest.answer(word).json == {"ok": True, "allowed": True, "client_name": "Claude Code"}
+    back = guest.back(page)
+    assert (back["state"], back["iss"]) == ("st&te", PLACE)
+    assert guest.call("GET", page).status == 404  # it leads away once
+    answer = guest.trade(back["code"], resource=f"{PLACE}/mcp/")
+    assert answer.headers.get(b"cache-control") == b"no-store"
+    assert (guest.tokens["token_type"], guest.tokens["expires_in"]) == ("Bearer", 3600)
+    assert guest.tokens["scope"] == "bridge"
+    assert guest.mcp(PING, *guest.open()).result.status == 200
+
+
+def test_it_is_listed_with_the_phones_and_outlives_a_restart(book: RelayBook, guest: Guest) -> None:
+    guest.come(ttl_seconds=7200)
+    (listed,) = book.sessions()
+    assert (listed["device_name"], listed["client_surface"]) == ("MCP: Claude Code", "mcp")
+    assert listed["grants"] == {"bridge": listed["expires_at"]}
+    kept = json.dumps(list(book.store.values()))
+    assert not [secret for secret in (guest.access, *guest.refresh_token.split(".")) if secret in kept]
+    guest.book = RelayBook(records=book.store.values())
+    assert guest.mcp(PING, *guest.open()).result.status == 200
+    assert guest.refresh().status == 200
+
+
+def test_a_refused_question(guest: Guest) -> None:
+    page = guest.wait()
+    assert guest.answer(guest.word(page), allow=False).json["allowed"] is False
+    assert guest.back(page) == {"error": "access_denied", "state": "st&te", "iss": PLACE}
+    assert guest.call("GET", page).status == 404
+
+
+def test_an_hour_and_refreshing(book: RelayBook, guest: Guest) -> None:
+    guest.come()
+    first = guest.access
+    book.after(3599)
+    guest.open()
+    book.after(1)
+    assert guest.mcp(PING).result.status == 401
+    assert guest.refresh(scope="bridge:read").json["scope"] == "bridge"
+    assert guest.access != first
+    guest.open()
+    second = guest.access
+    assert guest.refresh().status == 200
+    assert guest.mcp(PING, token=second).result.status == 401  # there is one at a time
+
+
+def test_the_last_token_does_not_outlast_what_was_allowed(book: RelayBook, guest: Guest) -> None:
+    guest.come(ttl_seconds=60)
+    assert guest.tokens["expires_in"] == 60
+    book.after(60)
+    assert book.sessions() == []
+    assert guest.mcp(PING).result.status == 401
+    wrong(guest.refresh(), "invalid_grant")
+
+
+def test_what_never_ends(guest: Guest) -> None:
+    guest.come(ttl_seconds=0)
+    assert guest.tokens["expires_in"] == 3600
+
+
+def test_the_operators_maximum_holds() -> None:
+    book = RelayBook(RelayConfig(max_session_ttl=100.0))
+    Guest(book).come(ttl_seconds=0)
+    (listed,) = book.sessions()
+    assert listed["expires_at"] - listed["created_at"] == 100
+
+
+# --- the scope to look ---
+
+
+def test_who_may_only_look(book: RelayBook, guest: Guest) -> None:
+    phone = book.pair(device_name="Pixel").phone
+    session = guest.come(scope="bridge:read").open()
+    assert guest.tokens["scope"] == "bridge:read"
+    assert [set(row["grants"]) for row in book.sessions() if row["client_surface"] == "mcp"] == [{"bridge:read"}]
+
+    def tool(name: str, **arguments: object) -> Any:
+        return guest.mcp(message("tools/call", 2, name=f"phone_{name}", arguments=arguments), *session)
+
+    listed = guest.mcp(message("tools/list", 3), *session).result.json["result"]["tools"]
+    assert {row["annotations"]["readOnlyHint"] for row in listed} == {True}
+    assert "phone_screen" in {row["name"] for row in listed}
+    refused = tool("tap_text", text="Pay").result.json["result"]
+    assert refused["isError"] is True
+    assert "scope bridge:read" in refused["content"][0]["text"]
+    looking = tool("screen")
+    command = phone.command()
+    assert command["path"] == "/screen"
+    phone.reply(command, 200, {"nodes": []})
+    assert looking.result.json["result"]["isError"] is False
+    assert guest.refresh(scope="bridge:read").json["scope"] == "bridge:read"
+    wrong(guest.refresh(scope="bridge"), "invalid_scope")
+
+
+def test_who_asked_to_look_is_given_no_more(guest: Guest) -> None:
+    word = guest.word(guest.wait(scope="bridge:read openid"))
+    assert guest.question(word).json["scope"] == "bridge:read"
+    assert guest.answer(word, scope="bridge").status == 400
+    assert guest.answer(word, scope="tui").status == 400
+
+
+# --- its end ---
+
+
+@pytest.mark.parametrize("which", ["access_token", "refresh_token"])
+def test_tokens_that_are_given_back(book: RelayBook, guest: Guest, which: str) -> None:
+    session = guest.come().open()
+    assert guest.revoke(guest.tokens[which]).status == 200
+    assert guest.mcp(PING, *session).result.status == 401
+    assert (book.sessions(), book.store, len(book.relay.mcp.sessions)) == ([], {}, 0)
+    wrong(guest.refresh(), "invalid_grant")
+    assert guest.revoke("unknown").status == 200
+
+
+def test_the_owner_ends_it_with_all_that_is_under_way(book: RelayBook, guest: Guest) -> None:
+    phone = book.pair(device_name="Pixel").phone
+    session = guest.come().open()
+    call = guest.mcp(message("tools/call", 2, name="phone_ping", arguments={}), *session)
+    prefix = next(row["token_prefix"] for row in book.sessions() if row["client_surface"] == "mcp")
+    assert book.request("DELETE", f"/sessions/{prefix}").status == 200
+    assert call.result.status == 401
+    assert guest.mcp(PING, *session).result.status == 401
+    assert phone.command()["path"] == "/ping"
+    assert guest.mcp(message("tools/call", 3, name="phone_ping", arguments={}), *session).result.status == 401
+    assert phone.envelopes() == []
+
+
+def test_a_store_that_does_not_forget(book: RelayBook, guest: Guest) -> None:
+    guest.come()
+    book.refuse = (DeleteSession,)
+    wrong(guest.revoke(guest.access), "temporarily_unavailable", 503)
+    assert guest.mcp(PING).result.status == 401
+
+
+# --- what is tried ---
+
+
+def test_a_code_is_good_once_and_its_second_use_ends_what_it_gave(book: RelayBook, guest: Guest) -> None:
+    code = guest.code()
+    assert guest.trade(code).status == 200
+    wrong(guest.trade(code), "invalid_grant")
+    assert book.sessions() == []
+    assert guest.mcp(PING).result.status == 401
+    assert any("shown twice" in event for event in book.events(Level.WARNING))
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"code_verifier": "w" * 43},
+        {"code_verifier": None},
+        {"code_verifier": "v"},
+        {"client_id": "other"},
+        {"client_id": None},
+        {"redirect_uri": "https://agent.example/other"},
+    ],
+)
+def test_a_code_with_something_wrong_is_over(book: RelayBook, guest: Guest, field: dict[str, str | None]) -> None:
+    code = guest.code()
+    wrong(guest.trade(code, **field), "invalid_grant")
+    wrong(guest.trade(code), "invalid_grant")
+    assert book.sessions() == []
+
+
+def test_a_code_of_another_client_is_no_good(book: RelayBook, guest: Guest) -> None:
+    other = Guest(book, "Evil", "https://evil.example/cb")
+    other.verifier = guest.verifier
+    wrong(other.trade(guest.code()), "invalid_grant")
+
+
+def test_a_code_lasts_a_minute(book: RelayBook, guest: Guest) -> None:
+    code = guest.code()
+    book.after(60)
+    wrong(guest.trade(code), "invalid_grant")
+    assert len(book.relay.oauth.consents) == 0
+
+
+def test_without_a_redirect_uri_the_code_is_good(guest: Guest) -> None:
+    assert guest.trade(guest.code(), redirect_uri=None).status == 200  # OAuth 2.1 has it no more
+
+
+def test_a_refresh_token_that_is_used_again_ends_the_family(book: RelayBook, guest: Guest) -> None:
+    guest.come()
+    old = guest.refresh_token
+    assert guest.refresh().status == 200
+    wrong(guest.refresh(old), "invalid_grant")
+    assert guest.mcp(PING).result.status == 401
+    wrong(guest.refresh(), "invalid_grant")
+    assert book.sessions() == []
+
+
+def test_a_refresh_token_is_its_clients(guest: Guest) -> None:
+    guest.come()
+    wrong(guest.refresh(client_id="other"), "invalid_grant")
+    assert guest.refresh().status == 200
+
+
+def test_an_access_token_opens_nothing_else(book: RelayBook, guest: Guest) -> None:
+    guest.come()
+    family = guest.refresh_token.partition(".")[0]
+    for token in (guest.access, family, guest.refresh_token):
+        for method, path in (("GET", "/screen"), ("GET", "/sessions"), ("POST", "/clipboard/inbox")):
+            assert guest.call(method, path, token=token).status == 401
+        phone = book.websocket()
+        assert phone.auth(session_token=token)["type"] == "auth.fail"
+    assert guest.mcp(PING, token=family).result.status == 401
+    assert guest.mcp(PING, token=guest.refresh_token).result.status == 401
+    in_query = guest.call("POST", f"/mcp?access_token={guest.access}", PING, headers=TYPES)
+    assert in_query.status == 401  # MCP: "Access tokens MUST NOT be included in the URI query string"
+
+
+@pytest.mark.parametrize("resource", ["https://other.example/mcp", f"{PLACE}/", "", "x"])
+def test_a_token_for_another_server(guest: Guest, resource: str) -> None:
+    assert guest.ask(resource=resource).status == 400
+    wrong(guest.trade(guest.code(), resource=resource), "invalid_target")
+    assert guest.trade(guest.code(resource=None)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"code_challenge": None}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"code_challenge_method": None}, "invalid_request"),
+        ({"code_challenge": "short"}, "invalid_request"),
+        ({"scope": "terminal"}, "invalid_scope"),
+        ({"resource": "https://other.example/"}, "invalid_target"),
+    ],
+)
+def test_a_wrong_question_is_told_on_the_clients_own_computer_alone(
+    book: RelayBook, guest: Guest, fields: dict[str, str | None], error: str
+) -> None:
+    assert guest.ask(**fields).status == 400  # no open redirect: anybody may register https://evil.example
+    here = Guest(book, redirect=LOOPBACK).ask(**fields)
+    place = urlsplit((here.headers.get(b"location") or b"").decode())
+    told = {name: values[0] for name, values in parse_qs(place.query).items()}
+    assert (here.status, place.netloc, told["error"]) == (303, "127.0.0.1:4000", error)
+    assert (told["state"], told["iss"]) == ("st&te", PLACE)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"client_id": "unknown"},
+        {"client_id": None},
+        {"redirect_uri": "https://evil.example/back"},
+        {"redirect_uri": "https://agent.example/back/more"},
+        {"redirect_uri": "https://agent.example/back?a=b"},
+        {"redirect_uri": "https://agent.example:8443/back"},
+        {"redirect_uri": "javascript:alert(1)"},
+        {"redirect_uri": None},
+        {"state": "s" * 513},
+    ],
+)
+def test_nobody_is_led_where_nobody_has_registered(guest: Guest, fields: dict[str, str | None]) -> None:
+    answer = guest.ask(**fields)
+    assert (answer.status, answer.headers.get(b"location")) == (400, None)
+    assert b"evil" not in answer.body
+
+
+def test_a_parameter_that_is_there_twice(guest: Guest) -> None:
+    twice = urlencode({"client_id": guest.client}) + "&client_id=other"
+    assert guest.call("GET", f"/oauth/authorize?{twice}").status == 400
+    wrong(guest.call("POST", "/oauth/token", b"code=1&code=2", headers=FORM), "invalid_request")
+
+
+def test_any_port_of_the_clients_own_computer(book: RelayBook) -> None:
+    guest = Guest(book, redirect=LOOPBACK)
+    guest.redirect = "http://127.0.0.1:51999/cb"
+    assert guest.trade(guest.code()).status == 200
+    guest.redirect = "http://127.0.0.1:4000/other"
+    assert guest.ask().status == 400
+    guest.redirect = "http://localhost:4000/cb"
+    assert guest.ask().status == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b"a=b", "invalid_request"),
+        (b"grant_type=password&username=a&password=b", "unsupported_grant_type"),
+        (b"grant_type=authorization_code", "invalid_grant"),
+        (b"grant_type=refresh_token", "invalid_grant"),
+        (b"grant_type=refresh_token&refresh_token=.", "invalid_grant"),
+        (b"\xff\xfe", "invalid_request"),
+    ],
+)
+def test_bad_input_at_the_token_endpoint(guest: Guest, body: bytes, error: str) -> None:
+    wrong(guest.call("POST", "/oauth/token", body, headers=FORM), error)
+
+
+def test_other_bad_input(guest: Guest) -> None:
+    wrong(guest.call("POST", "/oauth/token", {"grant_type": "x"}), "invalid_request")
+    wrong(guest.call("POST", "/oauth/revoke", b"{}"), "invalid_request")
+    wrong(guest.call("POST", "/oauth/register", b"no JSON"), "invalid_client_metadata")
+    wrong(guest.call("POST", "/oauth/register", {}), "invalid_redirect_uri")
+    wrong(guest.call("POST", "/oauth/register", b" " * (BODY_LIMIT // 64)), "body_too_large", 413)
+    wrong(guest.call("GET", "/oauth/token"), "method_not_allowed", 405)
+
+
+def test_a_flood_of_registrations_leaves_nothing(book: RelayBook, guest: Guest) -> None:
+    wish = {"client_name": "flood", "redirect_uris": ["https://a.example/"]}
+    names = {guest.call("POST", "/oauth/register", {**wish, "software_id": str(n)}).json["client_id"] for n in range(9)}
+    assert len(names) == 1
+    assert (len(book.relay.oauth.consents), book.sessions()) == (0, [])
+
+
+def test_a_flood_of_questions_is_one_strangers(book: RelayBook, guest: Guest) -> None:
+    pages = [guest.wait() for _ in range(8)]
+    assert guest.ask().status == 429
+    assert guest.call("GET", pages[0]).status == 200
+    book.after(600)
+    assert len(book.relay.oauth.consents) == 0
+    assert guest.call("GET", pages[0]).status == 404
+    guest.wait()
+
+
+def test_only_the_owner_answers(book: RelayBook, guest: Guest) -> None:
+    word = guest.word(guest.wait())
+    for method in ("GET", "POST"):
+        assert guest.call(method, f"/mcp/questions/{word}", {"allow": True}).status == 403
+        assert guest.call(method, f"/mcp/questions/{word}", {"allow": True}, token=book.pair().token).status == 403
+        page = ((b"origin", b"https://evil.example"),)
+        assert book.request(method, f"/mcp/questions/{word}", {"allow": True}, headers=page).status == 403
+    assert book.request("GET", "/mcp/questions/QQQQQQ").status == 404
+    assert guest.answer(word, ballot="wrong").json["code"] == "wrong_ballot"
+    assert guest.answer(word, allow="yes").status == 400
+    assert guest.answer(word).status == 200
+    assert guest.question(word).status == 404  # it is asked once
+
+
+def test_no_secret_is_in_the_log(book: RelayBook, guest: Guest) -> None:
+    code = guest.code()
+    book.secrets.add(code)
+    guest.trade(code)
+    guest.refresh()
+    assert guest.mcp(PING).result.status == 400
+    said = str(list(book.logs))
+    assert [secret for secret in book.secrets if secret in said] == []
+
+
+def test_ids_are_read_as_strictly_as_registrations(guest: Guest) -> None:
+    client = read_client(guest.client)
+    assert client is not None
+    assert client.identity == guest.client
+    assert HOST.decode() not in guest.client

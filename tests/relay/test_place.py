@@ -1,0 +1,56 @@
+"""Where a client finds the relay, and how it hears of that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.config import RelayConfig
+from tests.mcp.web import message
+from tests.relay.guest import FORM, PLACE, Guest, wrong
+from tests.relay.mcp_agent import TYPES
+from tests.relay.world import LOCAL, RelayBook
+
+
+@pytest.fixture
+def book() -> RelayBook:
+    return RelayBook()
+
+
+@pytest.fixture
+def guest(book: RelayBook) -> Guest:
+    return Guest(book)
+
+
+def test_a_refusal_names_the_way_in(book: RelayBook, guest: Guest) -> None:
+    def told(**options: Any) -> bytes | None:
+        return guest.call("POST", "/mcp", message("ping"), headers=TYPES, **options).headers.get(b"www-authenticate")
+
+    metadata = b'resource_metadata="https://home.example/.well-known/oauth-protected-resource/mcp"'
+    assert told() == b"Bearer " + metadata
+    assert told(token="guessed") == b'Bearer error="invalid_token", ' + metadata
+    poor = book.pair(operator={"grants": {"bridge": False}})
+    assert told(token=poor.token) == b'Bearer error="insufficient_scope", scope="bridge", ' + metadata
+    assert told(tls=False) == b"Bearer"  # over plain HTTP there is none
+
+
+def test_behind_a_proxy_with_a_path() -> None:
+    book = RelayBook(RelayConfig(root_path="/relay", trusted_proxies=("127.0.0.1",)))
+    guest = Guest.__new__(Guest)
+    guest.book = book
+    proxied = {"peer": LOCAL, "tls": False, "headers": ((b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"::2"))}
+    found = guest.call("GET", "/relay/.well-known/oauth-protected-resource/mcp", **proxied).json
+    assert found["resource"] == f"{PLACE}/relay/mcp"
+    here = book.request("GET", "/.well-known/oauth-protected-resource/mcp").json
+    assert here["resource"] == "http://127.0.0.1:8767/mcp"
+    wrong(guest.call("POST", "/relay/oauth/token", b"", **proxied), "invalid_request")
+
+
+def test_over_plain_http_nothing_is_given(guest: Guest) -> None:
+    for method, path in (("GET", "/.well-known/oauth-authorization-server"), ("POST", "/oauth/register")):
+        assert guest.call(method, path, tls=False).status == 400
+    wrong(guest.call("POST", "/oauth/token", b"a=b", headers=FORM, tls=False), "invalid_request")
+    assert b"HTTPS is needed" in guest.call("GET", "/oauth/authorize", tls=False).body
+    page = guest.wait()
+    assert guest.call("GET", page, tls=False).status == 404

@@ -1,0 +1,154 @@
+"""What OAuth clients may say of themselves, and what they are told."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+
+import pytest
+
+from svc_proto.basics.errors import Refused
+from svc_proto.schema.members import Members
+from svc_proto.schema.oauth import (
+    MAX_ID,
+    NAMELESS,
+    Client,
+    form_of,
+    is_loopback,
+    parse_client,
+    parse_question,
+    proves,
+    read_client,
+    with_fields,
+)
+
+
+def registered(*redirects: object, name: object = "Agent") -> Client:
+    return parse_client(Members(client_name=name, redirect_uris=list(redirects)))
+
+
+@pytest.mark.parametrize(
+    "redirect",
+    [
+        "https://agent.example",
+        "https://agent.example:8443/cb?a=b",
+        "http://127.0.0.1/cb",
+        "http://localhost:3000/",
+        "http://[::1]:1/x",
+    ],
+)
+def test_where_answers_may_go(redirect: str) -> None:
+    assert registered(redirect).leads_to(redirect)
+
+
+@pytest.mark.parametrize(
+    "redirect",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "cursor://agent/cb",
+        "http://agent.example/cb",
+        "http://127.0.0.1.evil.example/cb",
+        "http://localhost@evil.example/",
+        "http://2130706433/",
+        "https://user:word@agent.example/",
+        "https://agent.example/#fragment",
+        "https://agent.example/\r\nset-cookie: a",
+        "https://agent.example/ x",
+        'https://agent.example/"onload="',
+        "https://ag\u0435nt.example/",
+        "https://agent.example\\@evil.example/",
+        "https:///cb",
+        "//agent.example/cb",
+        "https://agent.example/?code=mine",
+        "https://agent.example/?a=b&iss=other",
+        f"https://agent.example/{'a' * 255}",
+        "",
+        7,
+    ],
+)
+def test_where_answers_may_not_go(redirect: object) -> None:
+    with pytest.raises(Refused) as caught:
+        registered("https://agent.example/", redirect)
+    assert caught.value.code == "invalid_redirect_uri"
+
+
+@pytest.mark.parametrize("redirects", [None, "https://a.example", [], ["https://a.example"] * 6])
+def test_a_list_of_them(redirects: object) -> None:
+    with pytest.raises(Refused):
+        parse_client(Members(redirect_uris=redirects))
+
+
+def test_the_port_of_ones_own_computer_may_be_any() -> None:
+    client = registered("http://127.0.0.1:1/cb", "http://localhost/cb?x", "https://agent.example/cb")
+    assert client.leads_to("http://127.0.0.1:2/cb")
+    assert client.leads_to("http://127.0.0.1/cb")
+    assert client.leads_to("http://localhost:9/cb?x")
+    for other in ("http://127.0.0.1:1/cb/", "http://localhost/cb", "http://[::1]/cb", "https://agent.example:444/cb"):
+        assert not client.leads_to(other)
+    assert is_loopback("http://[::1]:5/")
+    assert not is_loopback("https://127.0.0.1/")
+
+
+@pytest.mark.parametrize("name", ["Agent", "", None, 7, "a\u202eb\nc", "x" * 100, f"{'x' * 79} y", "\U0001f916" * 90])
+def test_an_id_is_the_registration(name: object) -> None:
+    client = registered(*(f"https://a{n}.example/{'b' * 230}" for n in range(5)), name=name)
+    assert read_client(client.identity) == client
+    assert len(client.identity) <= MAX_ID
+    assert len(client.name) <= 80
+    assert client.name.isprintable()
+    assert (client.name == NAMELESS) == (name in ("", None, 7))
+
+
+def encoded(text: bytes) -> str:
+    return urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        "",
+        "a",
+        "\u0430",
+        "====",
+        "a" * (MAX_ID + 1),
+        encoded(b"{}"),
+        encoded(b"[]"),
+        encoded(b"7"),
+        encoded(b'["Agent"]'),
+        encoded(b'["Agent", "https://a.example"]'),  # another spelling of the same
+        encoded(b'["Agent","javascript:alert(1)"]'),
+        encoded(b'["a\\u202eb","https://a.example"]'),
+    ],
+)
+def test_other_ids_are_nobodys(identity: str) -> None:
+    assert read_client(identity) is None
+    assert read_client(encoded(b'["Agent","https://a.example"]')) is not None
+
+
+def test_the_scope_that_counts() -> None:
+    client = registered("https://a.example")
+    asked = {"response_type": "code", "code_challenge": "c" * 43, "code_challenge_method": "S256"}
+    for scope, found in (
+        ("bridge bridge:read", "bridge"),
+        ("openid bridge:read", "bridge:read"),
+        ("", "bridge"),
+    ):
+        question = parse_question({**asked, "scope": scope, "redirect_uri": "https://a.example"}, client, "r")
+        assert (question.scope, question.goes_to, question.stays_here) == (found, "a.example", False)
+
+
+def test_a_verifier() -> None:
+    # RFC 7636 appendix B
+    verifier, challenge = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+    assert proves(verifier, challenge)
+    assert not proves(verifier[:-1] + "l", challenge)
+    assert not proves(challenge, challenge)
+    assert not proves("short", challenge)
+    assert not proves("v" * 129, challenge)
+
+
+def test_fields_are_put_behind_what_is_there() -> None:
+    assert with_fields("https://a.example/?b=c", code="x&y", state=None) == "https://a.example/?b=c&code=x%26y"
+    assert with_fields("https://a.example", state="") == "https://a.example?"
+    with pytest.raises(Refused):
+        form_of([("a", "1"), ("a", "1")])
