@@ -25,6 +25,7 @@ Examples:
   svc mcp install cursor               ~/.cursor/mcp.json
   svc mcp install vscode
   svc mcp install print                the lines for any other client
+  svc mcp allow 7Q2MZK                 let an agent elsewhere in, by the word that its page shows
   svc mcp                              what clients start: JSON-RPC on standard input and output
 
 \b
@@ -51,7 +52,10 @@ CLIENTS = ("claude", "cursor", "vscode", "print")
 @click.group(
     "mcp",
     cls=Lazy,
-    modules={"install": ("clients.commands.mcp:install", "Tell an agent's program of it.")},
+    modules={
+        "install": ("clients.commands.mcp:install", "Tell an agent's program of it."),
+        "allow": ("clients.commands.mcp_allow:main", "Let an agent elsewhere in, or not."),
+    },
     invoke_without_command=True,
     epilog=GROUP,
     context_settings=SETTINGS,

@@ -22,7 +22,7 @@ export function openManagement(room, auto) {
     "div",
     {},
     h("section", { "aria-label": "Phone, model and relay" }, cards),
-    h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "Paired devices", count), pairButton), list),
+    h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "Paired devices", count), h("a", { href: "allow" }, "Allow an agent"), pairButton), list),
   );
   const reload = h("button", { class: "quiet", type: "button" }, "Start anew");
   const others = table("MCP servers", SERVERS);

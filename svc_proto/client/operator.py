@@ -18,11 +18,14 @@ from svc_proto.machines.pairing import PairingMeta
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
+from svc_proto.wire.urls import encode_segment
 
 __all__ = [
     "KEY_IS_KNOWN",
     "LOCAL",
     "PROBE_WITHIN",
+    "answer_agent",
+    "asked_by_agent",
     "local_relay",
     "register",
     "registration",
@@ -98,6 +101,23 @@ def security(engine: Engine, relay: RelayClient, allow: bool | None) -> Flow[Mem
     if allow is None:
         return (yield from relay.json(engine, "GET", "/relay/security"))
     return (yield from relay.json(engine, "PATCH", "/relay/security", {"allow_insecure_api_bearer": allow}))
+
+
+def asked_by_agent(engine: Engine, relay: RelayClient, word: str) -> Flow[Members]:
+    """The question of the agent whose page shows this word. Raises `Problem`."""
+    return (yield from explained(relay.json(engine, "GET", _question(word)), _elsewhere(relay)))
+
+
+def answer_agent(
+    engine: Engine, relay: RelayClient, asked: Members, *, allow: bool, scope: str | None = None, ttl: int | None = None
+) -> Flow[Members]:
+    """Answer it: a scope of None is the one that was asked for, a lifetime in s of None the usual. Raises `Problem`."""
+    body = {"ballot": asked.text("ballot"), "allow": allow, "scope": scope, "ttl_seconds": ttl}
+    return (yield from explained(relay.json(engine, "POST", _question(asked.text("code")), body), _elsewhere(relay)))
+
+
+def _question(word: str) -> str:
+    return f"/mcp/questions/{encode_segment(word.strip())}"
 
 
 def _elsewhere(relay: RelayClient) -> dict[PeerFault, str]:

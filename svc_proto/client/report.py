@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from svc_proto.basics.visible import plain
 from svc_proto.client.key_rotation import Rotated
 from svc_proto.client.pairing import Invite
 from svc_proto.client.spans import NEVER, span_label
 from svc_proto.machines.grants import CHANNELS, build_grants
 from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.sessions import session_expiry
+from svc_proto.schema.members import Members
+from svc_proto.schema.oauth import ACT
 
-__all__ = ["granted", "invite_json", "invite_lines", "mask", "meta_lines", "rotated_lines", "security_lines"]
+__all__ = [
+    "agent_lines",
+    "granted",
+    "invite_json",
+    "invite_lines",
+    "mask",
+    "meta_lines",
+    "rotated_lines",
+    "security_lines",
+]
 
 FULLY_MASKED = 8  # characters of a key up to which nothing of it is shown (wire core 10.1)
 OWN_KEY = "this pairing's own: it ends with the session, and with the code if nobody pairs"
@@ -19,6 +31,19 @@ MINUTES = f"{CODE_LIFETIME / 60:.0f} minutes"
 
 HIDDEN = "not shown"
 NOT_HERE = "not shown, as this is no terminal: --show shows it, with code and key; --json is for programs"
+
+
+def agent_lines(asked: Members) -> list[str]:
+    """Who asks for the phone by OAuth, in the words of the relay: all but the numbers may be a stranger's."""
+    there = " (a program on the computer that asks)" if asked.get("answer_stays_there") is True else ""
+    return [
+        "An agent asks for your phone.",
+        f"  Calls itself  {plain(asked.text('client_name'))}   (nobody has checked that)",
+        f"  Asked from    {plain(asked.text('address'))}",
+        f"  Answer goes   to {plain(asked.text('answer_goes_to'))}{there}",
+        f"  May           {'look and act' if asked.text('scope') == ACT else 'look'} ({plain(asked.text('scope'))})",
+        "Allow it only if you have just connected it yourself.",
+    ]
 
 
 def mask(key: str) -> str:

@@ -8,6 +8,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
+from svc_proto.dashboard import consent
 from svc_proto.dashboard.access import Access
 from svc_proto.dashboard.checks import body_of, flag_of, prefix_of, text_of, whole_of
 from svc_proto.dashboard.invite import find_endpoints, take_wish
@@ -29,8 +30,13 @@ NO_PUSH = {"configured": False, "reason": "push delivery is not wired: phones ar
 
 
 def routes(dashboard: Dashboard) -> list[Route]:
-    """The six routes of the specification, `POST /pairing`, phones and pictures, under the prefix of either brand."""
-    calls = _RelayCalls(dashboard)
+    """The six routes of the specification, `POST /pairing`, phones and pictures, under the prefix of either brand; and
+    the page that lets agents in.
+    """
+    config = dashboard.config
+    # The secret of this host is shown on behalf of somebody who has proved who they are, and of nobody else.
+    relay = Upstream(RelayClient("relay", config.relay_url, patience=config.patience, local=bool(config.password)))
+    calls = _RelayCalls(dashboard, relay)
     rows: list[tuple[str, str, Handler]] = [
         ("GET", "/overview", calls.overview),
         ("GET", "/sessions", calls.sessions),
@@ -44,20 +50,19 @@ def routes(dashboard: Dashboard) -> list[Route]:
         ("POST", "/pairing", calls.pair),
     ]
     return [
-        Route(method=method, pattern=f"{prefix}{path}", access=Access.OWNER, handler=handler)
-        for prefix in PREFIXES
-        for method, path, handler in rows
+        *consent.routes(dashboard, relay),
+        *(
+            Route(method=method, pattern=f"{prefix}{path}", access=Access.OWNER, handler=handler)
+            for prefix in PREFIXES
+            for method, path, handler in rows
+        ),
     ]
 
 
 class _RelayCalls:
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: Dashboard, relay: Upstream) -> None:
         self._dashboard = dashboard
-        config = dashboard.config
-        # The secret of this host is shown on behalf of somebody who has proved who they are, and of nobody else.
-        self._relay = Upstream(
-            RelayClient("relay", config.relay_url, patience=config.patience, local=bool(config.password))
-        )
+        self._relay = relay
 
     def overview(self, request: Request) -> Flow[Response]:
         return self._get("/relay/info")

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, Ready
-from svc_proto.dashboard import agent_calls, page, phone_calls, relay_calls
+from svc_proto.dashboard import agent_calls, consent, page, phone_calls, relay_calls
 from svc_proto.dashboard.access import FIELDS, Access, Gate
 from svc_proto.dashboard.checks import unprocessable
 from svc_proto.dashboard.config import DashboardConfig
@@ -112,7 +112,8 @@ class Dashboard:
 
     def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """What keeps other pages, and scripts in what is shown, out."""
-        return FIELDS
+        of_forms = self.router.inner(head.target.partition("?")[0]) == consent.PATH
+        return consent.PAGE_FIELDS if of_forms else FIELDS
 
     # --- the QR of an invite ---
 

@@ -5,7 +5,16 @@ import json
 import pytest
 from attrs import evolve
 
-from svc_proto.client.operator import local_relay, register, registration, revoke, security, token_prefix
+from svc_proto.client.operator import (
+    answer_agent,
+    asked_by_agent,
+    local_relay,
+    register,
+    registration,
+    revoke,
+    security,
+    token_prefix,
+)
 from svc_proto.client.problem import Problem
 from svc_proto.commands import Exit
 from svc_proto.config import RelayConfig
@@ -14,6 +23,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.schema.members import Members
 from tests.client.world import Answer, World, as_json
 
 CONFIG = RelayConfig()
@@ -130,3 +140,19 @@ def test_the_switch(allow: bool | None, method: str) -> None:
     assert (asked.method, asked.path) == (method, "/relay/security")
     if allow is not None:
         assert asked.json == {"allow_insecure_api_bearer": allow}
+
+
+def test_the_question_of_an_agent() -> None:
+    world = World(lambda engine: asked_by_agent(engine, RELAY, " q7/2 "), http=lambda asked: as_json({"code": "Q"}))
+    assert world.run() == {"code": "Q"}
+    assert (world.asked[0].method, world.asked[0].path) == ("GET", "/mcp/questions/q7%2F2")
+    gone = World(lambda engine: asked_by_agent(engine, RELAY, "Q"), http=lambda asked: as_json({"error": "none"}, 404))
+    assert gone.fails() == Exit(1, "the relay refuses: none (status 404)")
+
+
+def test_the_answer_to_an_agent() -> None:
+    asked = Members(code="ABC123", ballot="b")
+    world = World(lambda engine: answer_agent(engine, RELAY, asked, allow=True), http=lambda asked: as_json({}))
+    assert world.run() == {}
+    assert (world.asked[0].method, world.asked[0].path) == ("POST", "/mcp/questions/ABC123")
+    assert world.asked[0].json == {"ballot": "b", "allow": True, "scope": None, "ttl_seconds": None}

@@ -5,10 +5,19 @@ from attrs import evolve
 
 from svc_proto.client.key_rotation import Rotated
 from svc_proto.client.pairing import Invite
-from svc_proto.client.report import invite_json, invite_lines, mask, meta_lines, rotated_lines, security_lines
+from svc_proto.client.report import (
+    agent_lines,
+    invite_json,
+    invite_lines,
+    mask,
+    meta_lines,
+    rotated_lines,
+    security_lines,
+)
 from svc_proto.client.routes import ApiRoute, lan_route
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.schema.members import Members
 
 API = ApiRoute("192.0.2.10", 8642, False)
 INVITE = Invite(
@@ -155,3 +164,17 @@ def test_json() -> None:
 def test_the_switch() -> None:
     assert security_lines(False) == ["API keys over plain HTTP from other hosts: refused"]
     assert len(security_lines(True)) == 2
+
+
+@pytest.mark.parametrize(
+    ("scope", "there", "shown"),
+    [("bridge", True, "look and act (bridge)"), ("bridge:read", False, "look (bridge:read)")],
+)
+def test_what_an_agent_asks(scope: str, there: bool, shown: str) -> None:
+    asked = Members(
+        client_name="\x1b[2JClaude", address="::1", answer_goes_to="a.example", answer_stays_there=there, scope=scope
+    )
+    text = "\n".join(agent_lines(asked))
+    assert shown in text
+    assert "\x1b" not in text
+    assert ("computer that asks" in text) == there

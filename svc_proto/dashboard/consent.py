@@ -1,0 +1,139 @@
+"""The page on which the owner lets an agent elsewhere in, or does not (decision 154): no script, no frame, two forms.
+
+The relay holds the question. The form that answers it has its ballot, which no other site can know; and whatever an
+agent says of itself is text.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from svc_proto.basics import strict_json
+from svc_proto.commands import Level
+from svc_proto.dashboard.access import FIELDS, POLICY, Access
+from svc_proto.dashboard.upstream import PRIVATE, Upstream
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response
+from svc_proto.engine.router import Route
+from svc_proto.peers.peer import said_in
+from svc_proto.schema.members import Members
+from svc_proto.schema.oauth import ACT, READ
+from svc_proto.wire.events import Headers
+from svc_proto.wire.urls import encode_segment, parse_query
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.service import Dashboard
+
+__all__ = ["PAGE_FIELDS", "PATH", "routes"]
+
+PATH = "/allow"
+LARGEST = 4_096  # bytes of a form
+MAX_CODE = 16  # characters of a word that is passed on
+DAY = 86_400  # s
+DAYS = {"1": "a day", "7": "a week", "30": "30 days", "365": "a year"}
+USUAL = "30"
+DOES = {ACT: "Look at the phone and act on it", READ: "Only look: screen, notifications, clipboard, contacts, location"}
+PAGE_FIELDS = (
+    *(field for field in FIELDS if field[0] not in (b"content-security-policy", b"referrer-policy")),
+    (b"content-security-policy", POLICY.replace(b"form-action 'none'", b"form-action 'self'")),
+    (b"referrer-policy", b"same-origin"),  # without one a browser gives a form's origin as null
+)
+
+
+def routes(dashboard: Dashboard, relay: Upstream) -> list[Route]:
+    """`GET` shows, `POST` answers."""
+    desk = _Desk(dashboard, relay)
+    return [
+        Route(method="GET", pattern=PATH, access=Access.OWNER, handler=desk.show),
+        Route(method="POST", pattern=PATH, access=Access.OWNER, handler=desk.answer, body_limit=LARGEST),
+    ]
+
+
+class _Desk:
+    def __init__(self, dashboard: Dashboard, relay: Upstream) -> None:
+        self._dashboard = dashboard
+        self._relay = relay
+
+    def show(self, request: Request) -> Flow[Response]:
+        code = request.query.get("code", "").strip()[:MAX_CODE]
+        if not code:
+            return _page(_ask_for_the_word())
+        problem, found = yield from self._call("GET", code)
+        return _page(_ask_for_the_word(problem) if problem else _question(found))
+
+    def answer(self, request: Request) -> Flow[Response]:
+        form = parse_query(request.body.decode("utf-8", "replace"))
+        allow = form.get("answer") == "allow"
+        said: dict[str, object] = {"ballot": form.get("ballot", ""), "allow": allow}
+        if allow:
+            days = form.get("days", USUAL)
+            said |= {"scope": form.get("scope", READ), "ttl_seconds": int(days if days in DAYS else USUAL) * DAY}
+        problem, found = yield from self._call("POST", form.get("code", "")[:MAX_CODE], strict_json.dumps_bytes(said))
+        if problem:
+            return _page(_ask_for_the_word(problem))
+        self._dashboard.engine.log(Level.INFO, "agent answered by the dashboard", allowed=allow)
+        return _page(_told(found.text("client_name"), allow))
+
+    def _call(self, method: str, code: str, body: bytes = b"") -> Flow[tuple[str, Members]]:
+        """What is wrong, if anything is; and what the relay says."""
+        engine, relay = self._dashboard.engine, self._relay
+        path = f"/mcp/questions/{encode_segment(code)}"
+        answer = yield from relay.told(relay.peer.request(engine, method, path, body))
+        if 400 <= answer.status < 500:
+            return said_in(answer.body) or "the relay refuses", Members()
+        relay.judge(answer)
+        return "", Members.parsed(answer.body)
+
+
+def _ask_for_the_word(problem: str = "") -> str:
+    told = f'<p role="alert"><strong>{escape(problem)}</strong></p>' if problem else ""
+    return (
+        f'{told}<form method="get" action="allow"><p><label>The word that the agent’s page shows '  # noqa: RUF001
+        '<input name="code" size="8" maxlength="16" autocomplete="off" autocapitalize="characters" required autofocus>'
+        '</label></p><p><button class="main">Look</button></p></form>'
+        "<p>Only if you have just connected an agent yourself. A word that somebody has sent you is not yours.</p>"
+    )
+
+
+def _question(found: Members) -> str:
+    name, goes_to = escape(found.text("client_name")), escape(found.text("answer_goes_to"))
+    there = " (a program on the computer that asks)" if found.get("answer_stays_there") is True else ""
+    scopes = (ACT, READ) if found.text("scope") == ACT else (READ,)
+    radios = "".join(
+        f'<p><label><input type="radio" name="scope" value="{scope}"{" checked" if scope == scopes[0] else ""}> '
+        f"{DOES[scope]} <code>{scope}</code></label></p>"
+        for scope in scopes
+    )
+    options = "".join(
+        f'<option value="{days}"{" selected" if days == USUAL else ""}>{text}</option>' for days, text in DAYS.items()
+    )
+    hidden = "".join(
+        f'<input type="hidden" name="{name}" value="{escape(found.text(name))}">' for name in ("code", "ballot")
+    )
+    return (
+        f"<p>An agent asks for your phone. It calls itself <strong>{name}</strong>; nobody has checked that.</p>"
+        f"<p>It was asked from <code>{escape(found.text('address'))}</code>. "
+        f"The answer goes to <code>{goes_to}</code>{there}.</p>"
+        f'<form method="post" action="allow">{hidden}<fieldset><legend>It may</legend>{radios}</fieldset>'
+        f'<p><label>For <select name="days">{options}</select></label></p>'
+        '<p><button class="main" name="answer" value="allow">Allow</button> '
+        '<button name="answer" value="refuse">Refuse</button></p></form>'
+        "<p>Allow it only if you have just connected it yourself. You can end it at any time, among the devices.</p>"
+    )
+
+
+def _told(name: str, allowed: bool) -> str:
+    shown = escape(name)
+    done = f"{shown} comes in now; it is listed among the devices." if allowed else f"{shown} is told no."
+    return f'<p role="status">{done}</p>'
+
+
+def _page(body: str) -> Response:
+    text = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Allow an agent</title>'
+        '<link rel="icon" href="page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="page/app.css"></head>'
+        f'<body><main><h1>Allow an agent</h1>{body}<p><a href="./">Back to the dashboard</a></p></main></body></html>\n'
+    )
+    return Response(200, Headers(((b"content-type", b"text/html; charset=utf-8"), PRIVATE)), text.encode("utf-8"))

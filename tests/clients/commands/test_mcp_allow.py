@@ -1,0 +1,63 @@
+"""`svc mcp allow`: a real relay, a browser that waits, and the owner at a terminal."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+from urllib.parse import urlencode
+
+from tests.clients.commands.support import Shelf, finish
+
+REDIRECT = "http://127.0.0.1:4000/cb"
+ASKED = {
+    "response_type": "code",
+    "redirect_uri": REDIRECT,
+    "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    "code_challenge_method": "S256",
+}
+
+
+class Browser:
+    """On the relay's own host, where plain HTTP is good enough."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        wish = json.dumps({"client_name": "Claude Code", "redirect_uris": [REDIRECT]})
+        self._client = json.loads(self.ask("POST", "/oauth/register", wish)[1])["client_id"]
+
+    def ask(self, method: str, path: str, body: str = "") -> tuple[str, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
+        connection.request(method, path, body)
+        answer = connection.getresponse()
+        found = answer.headers.get("location", ""), answer.read().decode()
+        connection.close()
+        return found
+
+    def wait(self) -> tuple[str, str]:
+        """A question: its page, and the word there."""
+        place, _ = self.ask("GET", f"/oauth/authorize?{urlencode({**ASKED, 'client_id': self._client})}")
+        page = f"/oauth/{place}"
+        word = re.search(r'class="word">(\w{6})<', self.ask("GET", page)[1])
+        assert word is not None
+        return page, word[1]
+
+
+def test_the_owner_answers(desk: Shelf) -> None:
+    browser = Browser(desk.port)
+    page, word = browser.wait()
+    done = desk.run("svc", "mcp", "allow", word.lower(), "--read-only", "--days", "2", "--yes")
+    assert (done.code, "Claude Code   (nobody has checked that)" in done.out) == (0, True), done
+    assert browser.ask("GET", page)[0].startswith(f"{REDIRECT}?code=")
+    page, word = browser.wait()
+    terminal = desk.spawn("svc", "mcp", "allow", word)
+    terminal.expect_exact("Allow it?")
+    terminal.sendline("n")
+    status, shown = finish(terminal)
+    assert (status, "Refused" in shown) == (1, True)
+    assert "error=access_denied" in browser.ask("GET", page)[0]
+    gone = desk.run("svc", "mcp", "allow", word, "--refuse")
+    assert (gone.code, gone.problem) == (
+        1,
+        "the relay refuses: no agent waits with this word: it may be over already (status 404)",
+    )

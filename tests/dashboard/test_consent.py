@@ -1,0 +1,140 @@
+"""The page that lets an agent elsewhere in."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.loops.boards import Board
+from tests.loops.virtual import VirtualWorld
+from tests.loops.wires import Answer
+from tests.peers.canned import Canned, http
+
+QUESTION = {
+    "ok": True, "code": "ABC123", "ballot": "b4llot", "client_name": "<script>alert('x')</script>",
+    "answer_goes_to": "agent.example", "answer_stays_there": False, "address": "192.0.2.9", "scope": "bridge",
+}  # fmt: skip
+FORM = {"content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:9119"}
+
+
+def asked(virtual: VirtualWorld, *, status: int = 200, **more: object) -> tuple[Board, Canned]:
+    peer = Canned(http(status, json.dumps({**QUESTION, **more}).encode()))
+    return Board(virtual, relay_url=virtual.peer(peer)), peer
+
+
+def sent(peer: Canned) -> tuple[str, Any]:
+    head, _, body = b"".join(peer.heard).partition(b"\r\n\r\n")
+    return head.split(b" HTTP/1.1", 1)[0].decode(), json.loads(body) if body else None
+
+
+def post(board: Board, **fields: str) -> Answer:
+    said = {"code": "ABC123", "ballot": "b4llot", **fields}
+    return board.ask("POST", "/allow", urlencode(said).encode(), headers=FORM)
+
+
+def test_first_it_asks_for_the_word(virtual: VirtualWorld) -> None:
+    board, peer = asked(virtual)
+    answer = board.ask("GET", "/allow")
+    assert (answer.status, peer.heard) == (200, [])
+    assert b'name="code"' in answer.body
+
+
+def test_the_question(virtual: VirtualWorld) -> None:
+    board, peer = asked(virtual)
+    answer = board.ask("GET", "/allow?code=%20abc%2F1%20")
+    text = answer.body.decode()
+    assert sent(peer) == ("GET /mcp/questions/abc%2F1", None)
+    assert "<script" not in text
+    assert html.escape(str(QUESTION["client_name"])) in text
+    for shown in ("agent.example", "192.0.2.9", 'value="b4llot"', 'value="bridge:read"', 'value="bridge" checked'):
+        assert shown in text
+    assert "computer that asks" not in text
+
+
+def test_who_asks_to_look_can_be_given_no_more(virtual: VirtualWorld) -> None:
+    board, _ = asked(virtual, scope="bridge:read", answer_stays_there=True)
+    text = board.ask("GET", "/allow?code=ABC123").body.decode()
+    assert re.findall(r'name="scope" value="([a-z:]+)"', text) == ["bridge:read"]
+    assert "computer that asks" in text
+
+
+def test_in_no_frame_and_to_nobody_else(virtual: VirtualWorld) -> None:
+    board, _ = asked(virtual)
+    fields = board.ask("GET", "/allow?code=ABC123").headers
+    policy = fields.get(b"content-security-policy") or b""
+    assert b"frame-ancestors 'none'" in policy
+    assert b"form-action 'self'" in policy
+    assert (fields.get(b"x-frame-options"), fields.get(b"cache-control")) == (b"DENY", b"no-store")
+    assert fields.get(b"referrer-policy") == b"same-origin"
+    assert b"form-action 'none'" in (board.ask("GET", "/").headers.get(b"content-security-policy") or b"")
+
+
+@pytest.mark.parametrize(
+    ("fields", "ttl"), [({}, 30), ({"days": "1"}, 1), ({"days": "365"}, 365), ({"days": "9999"}, 30)]
+)
+def test_yes(virtual: VirtualWorld, fields: dict[str, str], ttl: int) -> None:
+    board, peer = asked(virtual)
+    answer = post(board, answer="allow", scope="bridge", **fields)
+    assert b"listed among the devices" in answer.body
+    body = {"ballot": "b4llot", "allow": True, "scope": "bridge", "ttl_seconds": ttl * 86_400}
+    assert sent(peer) == ("POST /mcp/questions/ABC123", body)
+    assert "agent answered by the dashboard" in [line.event for line in board.server.logs]
+
+
+@pytest.mark.parametrize("fields", [{"answer": "refuse"}, {}, {"answer": "ALLOW"}])
+def test_anything_else_is_no(virtual: VirtualWorld, fields: dict[str, str]) -> None:
+    board, peer = asked(virtual)
+    assert b"is told no" in post(board, **fields).body
+    assert sent(peer)[1] == {"ballot": "b4llot", "allow": False}
+
+
+def test_without_a_choice_it_may_look(virtual: VirtualWorld) -> None:
+    board, peer = asked(virtual)
+    post(board, answer="allow")
+    assert sent(peer)[1]["scope"] == "bridge:read"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_what_the_relay_refuses(virtual: VirtualWorld, method: str) -> None:
+    board, _ = asked(virtual, status=404, error="no agent <waits>")
+    answer = board.ask("GET", "/allow?code=ABC123") if method == "GET" else post(board, answer="allow")
+    assert answer.status == 200
+    assert b"no agent &lt;waits&gt;" in answer.body
+    assert b'name="code"' in answer.body
+
+
+def test_a_relay_that_says_nothing(virtual: VirtualWorld) -> None:
+    board = Board(virtual, relay_url=virtual.peer(Canned(http(404, b""))))
+    assert b"the relay refuses" in board.ask("GET", "/allow?code=ABC123").body
+
+
+def test_a_relay_that_is_ill(virtual: VirtualWorld) -> None:
+    board, _ = asked(virtual, status=500)
+    assert board.ask("GET", "/allow?code=ABC123").status == 502
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"host": "rebound.example"},
+    ],
+)
+def test_no_other_page_answers(virtual: VirtualWorld, headers: dict[str, str]) -> None:
+    board, peer = asked(virtual)
+    said = urlencode({"code": "ABC123", "ballot": "b4llot", "answer": "allow"}).encode()
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    assert board.ask("POST", "/allow", said, headers={**kind, **headers}).status == 403
+    assert peer.heard == []
+
+
+def test_it_stands_behind_the_password(virtual: VirtualWorld) -> None:
+    board = Board(virtual, password="correct horse")
+    assert (board.ask("GET", "/allow").status, post(board, answer="allow").status) == (401, 401)
