@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.entropy import same_secret, sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import boolean, choice, invalid, optional, seconds, text
 from svc_proto.commands import Level
@@ -115,6 +115,9 @@ class OAuth:
         relay = self._relay
         try:
             place = self._place(request)
+            if request.headers.get(b"sec-fetch-dest") not in (None, b"document"):
+                # A picture or a frame of another page would use up what its reader may ask.
+                raise Refused(400, "invalid_request", "a browser goes to this page, other pages do not load it")
             query = form_of(parse_query_list(request.raw_query))
             client = read_client(query.get("client_id", ""))
             if client is None:
@@ -177,7 +180,7 @@ class OAuth:
     def answer(self, request: Request) -> Response:
         """Yes or no, with the ballot of the question: `{"ballot", "allow", "scope"?, "ttl_seconds"?}`."""
         relay, consent, body = self._relay, self._asked(request), request.json_object()
-        if text(body.get("ballot"), "ballot") != consent.ballot:
+        if not same_secret(text(body.get("ballot"), "ballot"), consent.ballot):
             raise Refused(409, "wrong_ballot", "this answers another question: look at it again")
         allowed, asked = None, consent.question
         if boolean(body.get("allow"), "allow"):

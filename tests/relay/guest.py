@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from tests.http_book import Fields
 from tests.mcp.web import HANDSHAKE, message
 from tests.relay.mcp_agent import TYPES
 from tests.relay.world import REMOTE, Answer, Call, RelayBook
@@ -31,6 +32,7 @@ class Guest:
         wish = {"client_name": name, "redirect_uris": [redirect]}
         self.client = str(self.call("POST", "/oauth/register", wish).json["client_id"])
         self.tokens: dict[str, Any] = {}
+        self.headers: Fields = ()  # of the browser, when it asks
 
     @property
     def access(self) -> str:
@@ -63,7 +65,7 @@ class Guest:
             **fields,
         }
         query = urlencode({name: value for name, value in asked.items() if value is not None})
-        return self.call("GET", f"/oauth/authorize?{query}")
+        return self.call("GET", f"/oauth/authorize?{query}", headers=self.headers)
 
     def wait(self, **fields: str | None) -> str:
         """Ask, and come to the page that waits: its path."""

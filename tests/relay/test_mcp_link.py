@@ -8,7 +8,9 @@ from base64 import b64decode
 import pytest
 
 from svc_proto.commands import ReadFile, ReleaseFile
+from svc_proto.relay.mcp_link import RelayPhones
 from tests.mcp.web import events
+from tests.relay.guest import Guest
 from tests.relay.mcp_agent import TYPES, Agent, result, text, upload
 from tests.relay.routes.media_world import PNG, open_book
 from tests.relay.world import REMOTE, Call, RelayBook
@@ -145,3 +147,14 @@ def test_phones_that_flap(book: RelayBook, agent: Agent) -> None:
         book.pair(device_name="Tablet", device_id="t-1").phone.vanish()
     book.after(5.0)
     assert len(events(listening)) == 2  # at once, and a second later
+
+
+def test_who_may_only_look_reaches_no_route_that_acts(book: RelayBook) -> None:
+    """Whatever the tools say of themselves."""
+    guest = Guest(book).come(scope="bridge:read")
+    session = book.relay.sessions.accessed(guest.access, book.now)
+    assert session is not None
+    phones = RelayPhones(book.relay, session)
+    for method, path, status in (("POST", "/tap", 403), ("POST", "/screen", 403), ("GET", "/bridge/devices", 200)):
+        (answer,) = book.run(phones.call(method, path, {}))
+        assert answer.status == status, path

@@ -209,7 +209,7 @@ def test_a_code_with_something_wrong_is_over(book: RelayBook, guest: Guest, fiel
 
 
 def test_a_code_of_another_client_is_no_good(book: RelayBook, guest: Guest) -> None:
-    other = Guest(book, "Evil", "https://evil.example/cb")
+    other = Guest(book, "Evil")
     other.verifier = guest.verifier
     wrong(other.trade(guest.code()), "invalid_grant")
 
@@ -303,6 +303,13 @@ def test_nobody_is_led_where_nobody_has_registered(guest: Guest, fields: dict[st
     answer = guest.ask(**fields)
     assert (answer.status, answer.headers.get(b"location")) == (400, None)
     assert b"evil" not in answer.body
+
+
+@pytest.mark.parametrize(("dest", "status"), [(b"image", 400), (b"iframe", 400), (b"empty", 400), (b"document", 303)])
+def test_no_other_page_asks_in_the_name_of_its_reader(book: RelayBook, guest: Guest, dest: bytes, status: int) -> None:
+    guest.headers = ((b"sec-fetch-dest", dest),)
+    assert guest.ask().status == status
+    assert len(book.relay.oauth.consents) == (status == 303)
 
 
 def test_a_parameter_that_is_there_twice(guest: Guest) -> None:
