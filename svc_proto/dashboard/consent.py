@@ -134,6 +134,7 @@ def _page(body: str) -> Response:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Allow an agent</title>'
         '<link rel="icon" href="page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="page/app.css"></head>'
-        f'<body><main><h1>Allow an agent</h1>{body}<p><a href="./">Back to the dashboard</a></p></main></body></html>\n'
+        f'<body><main class="sheet"><h1>Allow an agent</h1>{body}'
+        '<p><a href="./">Back to the dashboard</a></p></main></body></html>\n'
     )
     return Response(200, Headers(((b"content-type", b"text/html; charset=utf-8"), PRIVATE)), text.encode("utf-8"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from svc_proto.basics.errors import Refused
 from svc_proto.schema.members import Members
@@ -152,3 +154,10 @@ def test_fields_are_put_behind_what_is_there() -> None:
     assert with_fields("https://a.example", state="") == "https://a.example?"
     with pytest.raises(Refused):
         form_of([("a", "1"), ("a", "1")])
+
+
+@given(st.text(max_size=200), st.text(st.characters(codec="utf-8"), max_size=100))
+def test_whatever_is_shown_is_an_id_or_is_not(identity: str, name: str) -> None:
+    assert read_client(identity) is None or identity == getattr(read_client(identity), "identity", "")
+    client = registered("https://agent.example/", name=name)
+    assert read_client(client.identity) == client
