@@ -148,7 +148,7 @@ class OAuth:
         if consent is None or place is None:
             return over_page()
         asked = consent.question
-        if consent.state is ConsentState.ASKED:
+        if consent.state is ConsentState.ASKED or request.method == "HEAD":  # which takes no code along
             return waiting_page(asked.client.name, consent.code)
         if consent.state not in (ConsentState.ALLOWED, ConsentState.REFUSED):
             return over_page()

@@ -46,6 +46,7 @@ def test_the_whole_way(book: RelayBook, guest: Guest) -> None:
     )  # fmt: skip
     assert (asked["scope"], asked["address"], asked["expires_in"]) == ("bridge", REMOTE.host, 600)
     assert guest.answer(word).json == {"ok": True, "allowed": True, "client_name": "Claude Code"}
+    assert guest.call("HEAD", page).status == 200  # whoever looks ahead takes nothing away
     back = guest.back(page)
     assert (back["state"], back["iss"]) == ("st&te", PLACE)
     assert guest.call("GET", page).status == 404  # it leads away once
