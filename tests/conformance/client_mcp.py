@@ -1,4 +1,4 @@
-"""Run by `mcp_oauth_suite` with the folder of `mcp` and a relay's address: the official client comes in by OAuth, unmodified.
+"""Run by `mcp_oauth_suite` with the folder of `mcp` and a relay's address: the official client comes in by OAuth.
 
 Its browser and the owner are scripted; the owner answers where programs of the relay's host do. Prints what was seen.
 """
