@@ -107,6 +107,9 @@ class Mode:
     def on_resumed(self) -> None:
         """Somebody came back, and has heard what it has missed."""
 
+    def on_revoked(self) -> None:
+        """The token of the session is accepted no more, and `on_closed` follows: stop what goes on elsewhere."""
+
     def on_closed(self) -> None:
         """The end: cancel every flow, drop every channel."""
 
@@ -268,6 +271,12 @@ class VoiceSession:
             return
         self.life.close()
         self._over(why, code)
+
+    def revoke(self, why: str) -> None:
+        """Its token is accepted no more: the end, of what runs for it on the API server, too."""
+        if not self.closed:
+            self.mode.on_revoked()
+        self.close(why, code=POLICY)
 
     # --- for its sockets ---
 

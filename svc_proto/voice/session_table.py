@@ -14,7 +14,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.machines.voice_session import UNATTENDED, VoiceState
 from svc_proto.voice.event_log import sweep_runs
-from svc_proto.voice.session import POLICY, VoiceSession
+from svc_proto.voice.session import VoiceSession
 from svc_proto.voice.socket import VoiceSocket
 
 if TYPE_CHECKING:
@@ -102,10 +102,10 @@ class SessionTable:
         return VoiceSocket(self.find(session_id, principal), principal.bearer_hash, principal.until)
 
     def end_bearer(self, bearer_hash: str, reason: str) -> None:
-        """A token is accepted no more: close the sessions and the sockets that were opened with it."""
+        """A token is accepted no more: close what was opened with it, and stop the sessions' runs."""
         for session in self.sessions():
             if same_secret(session.principal.bearer_hash, bearer_hash):
-                session.close(reason, code=POLICY)
+                session.revoke(reason)
             else:
                 session.drop_bearer(bearer_hash, reason)
 

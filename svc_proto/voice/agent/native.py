@@ -131,6 +131,10 @@ class NativeMode(Mode):
         self.talk.runs.come_back(self._now)
         self._carry_out([])
 
+    def on_revoked(self) -> None:
+        """Nobody may have anything done any more: its runs stop."""
+        self.chat_runs.stop_all()
+
     def on_closed(self) -> None:
         """The end. A run goes on, its answer is in the chat: there is nothing by which a phone could be told of it."""
         self._turn_timer.retire()

@@ -104,6 +104,10 @@ class RenderedMode(Mode):
         """What a client may say."""
         return self.agent.on_message(kind, message)
 
+    def on_revoked(self) -> None:
+        """Nobody may have anything done any more: its runs stop."""
+        self.chat_runs.stop_all()
+
     def on_closed(self) -> None:
         """The end. A run goes on, its answer is in the chat."""
         self._drop()

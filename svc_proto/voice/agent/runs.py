@@ -71,6 +71,11 @@ class ApiRuns:
         if run is not None:
             _cancel(run.task)
 
+    def stop_all(self) -> None:
+        """Stop every run on the API server."""
+        for call_id in list(self._runs):
+            self.stop(call_id)
+
     def leave_all(self) -> None:
         """Leave every run: each goes on, and nobody here listens."""
         for call_id in list(self._runs):

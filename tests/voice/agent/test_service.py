@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from svc_proto.basics.brand import HERMES
-from tests.loops.agents import Agent
+from tests.loops.agents import Agent, run
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import ask_for
 from tests.loops.world import bearer
+from tests.peers.api import ScriptedApi, hello
 
 
 def test_what_a_caller_is_told(tmp_path: Path) -> None:
@@ -40,6 +41,20 @@ def test_a_revoked_token_loses_its_session(tmp_path: Path) -> None:
     client = agent.open(provider="stub")
     assert world.http("DELETE", f"/sessions/{agent.token[:8]}", headers=bearer(agent.token)).status == 200
     assert client.ws.wait_closed().code == 1008
+
+
+@pytest.mark.parametrize("chosen", [{}, {"provider": "stub"}], ids=["native", "rendered"])
+def test_a_revoked_token_stops_its_runs(tmp_path: Path, chosen: dict[str, str]) -> None:
+    world, api = VirtualWorld(), ScriptedApi()
+    api.held, api.held_for = True, 2.0
+    api.turns.append([(kind, {**data, "run_id": "n1"}) for kind, data in hello()])
+    agent = Agent(world, tmp_path, run("x"), scripted=api)
+    client = agent.open(**chosen)
+    client.say("response.create", text="x")
+    world.wait_until(lambda: len(api.seen) == 2)
+    assert world.http("DELETE", f"/sessions/{agent.token[:8]}", headers=bearer(agent.token)).status == 200
+    assert client.ws.wait_closed().code == 1008
+    world.wait_until(lambda: api.seen[-1][1] == "/v1/runs/n1/stop")
 
 
 @pytest.mark.parametrize(("said", "meant"), [(" ", None), ("x" * 256, "x" * 256)])
