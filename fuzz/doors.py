@@ -42,7 +42,8 @@ RELAY_DOORS: dict[str, tuple[str, str]] = {
     ),
     "this host, or a session": (
         "in   401  401  401  401  401  in   in   401",
-        "GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /notifications/recent",
+        """GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /notifications/recent,
+        GET /openapi.json, GET /docs""",
     ),
     "a session": (
         "401  401  401  401  401  401  in   in   401",

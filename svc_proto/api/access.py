@@ -17,7 +17,7 @@ from svc_proto.api.config import ANY_ORIGIN
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.engine.callers import is_loopback_address, names_this_network
+from svc_proto.engine.callers import is_local, is_loopback_address, names_this_network
 from svc_proto.engine.message import STRANGER, Request, Stranger
 from svc_proto.machines.limiter import Limiter
 from svc_proto.wire.events import Headers
@@ -62,6 +62,7 @@ class Access(Enum):
 
     PUBLIC = "public"  # anybody
     MONITOR = "monitor"  # programs of this host, or the monitor's token: see `engine.monitor`
+    HERE_OR_KEY = "here or key"  # programs of this host, else as KEY
     KEY = "key"  # the bearer or a pairing's own, if the server has a key; else anybody
     MAIN_KEY = "main key"  # the bearer alone, and it does not end with the key
 
@@ -79,11 +80,13 @@ def authorize(
             return STRANGER
         case Access.MONITOR:
             raise LocalProtocolError("a monitor has a gate of its own")
-        case Access.KEY if key:
+        case Access.HERE_OR_KEY if is_local(request):
+            return None
+        case Access.KEY | Access.HERE_OR_KEY if key:
             return _check_bearer(request.headers, key, device)
         case Access.MAIN_KEY if key:
             return _check_bearer(request.headers, key, lambda other: None)
-        case Access.KEY | Access.MAIN_KEY:
+        case Access.KEY | Access.HERE_OR_KEY | Access.MAIN_KEY:
             _check_keyless(request, names)
             return None if is_loopback_address(request.peer.host) else STRANGER
         case _:

@@ -12,6 +12,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Response, json_response
 
 __all__ = [
+    "MANAGEMENT",
     "draining",
     "error_response",
     "invalid",

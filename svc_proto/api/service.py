@@ -27,6 +27,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
 from svc_proto.engine.core import Engine
+from svc_proto.engine.documents import Documents
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, Stranger
@@ -41,6 +42,7 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
+    from svc_proto.engine.says import Manual
     from svc_proto.mcp.http import McpServer
 
 __all__ = ["BODY_LIMIT", "Api"]
@@ -81,6 +83,7 @@ class Api:
         themes = (status, sessions, management, chat, completions, runs, responses, mcp)
         rows = [row for theme in themes for row in theme.routes(self)]
         rows += self._monitor.routes(Access.MONITOR, Access.PUBLIC)
+        rows += Documents(_manual, lambda: self.router, config.root_path).routes(Access.HERE_OR_KEY)
         self.router = ApiRouter(rows, config.root_path)
 
     # --- Service ---
@@ -149,7 +152,7 @@ class Api:
             if refused.status == 401:
                 self._mention(request, blocked=guess is not None)
             raise guess or refused from None
-        if access is not Access.PUBLIC:
+        if access in (Access.KEY, Access.MAIN_KEY):
             self._guesses.right(request, now)
         if isinstance(caller, str):
             request.holder = caller
@@ -259,6 +262,12 @@ class ApiRouter(Router):
     def match(self, method: str, path: str) -> Match:
         """As `Router.match`; OPTIONS is answered everywhere."""
         return _PREFLIGHT if method == "OPTIONS" else super().match(method, path)
+
+
+def _manual() -> Manual:
+    from svc_proto.api.says import MANUAL  # noqa: PLC0415, RUF100 - few ask for it
+
+    return MANUAL
 
 
 def _preflight(request: Request) -> Response:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from hashlib import sha256
-
-from attrs import frozen
 
 from svc_proto.dashboard.access import Access
+from svc_proto.engine.cached import Cached
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route
 from svc_proto.wire.events import Headers
@@ -21,7 +19,6 @@ KINDS = {
     "js": b"text/javascript; charset=utf-8",
     "svg": b"image/svg+xml",
 }
-ASK_AGAIN = (b"cache-control", b"no-cache")  # a new version of the program is seen at once
 
 
 def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
@@ -34,7 +31,7 @@ def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
             method="GET",
             pattern="/" if name == INDEX else f"/page/{name}",
             access=Access.OWNER,
-            handler=_file(name, body).answer,
+            handler=Cached(KINDS[name.rpartition(".")[2]], body).answer,
         )
         for name, body in files.items()
     ]
@@ -46,20 +43,3 @@ def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
 def _lead_to(path: str) -> Callable[[Request], Response]:
     fields = Headers(((b"location", path.encode("ascii")),))
     return lambda request: Response(308, fields)
-
-
-@frozen
-class _File:
-    kind: bytes
-    tag: bytes
-    body: bytes
-
-    def answer(self, request: Request) -> Response:
-        fields = ((b"etag", self.tag), ASK_AGAIN)
-        if self.tag in request.headers.tokens(b"if-none-match"):
-            return Response(304, Headers(fields))
-        return Response(200, Headers(((b"content-type", self.kind), *fields)), self.body)
-
-
-def _file(name: str, body: bytes) -> _File:
-    return _File(KINDS[name.rpartition(".")[2]], b'"%s"' % sha256(body).hexdigest()[:32].encode("ascii"), body)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -16,6 +17,7 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.vitals_calls import Watch
 from svc_proto.engine.core import Engine
+from svc_proto.engine.documents import Documents
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import STRANGER, Request, Response, Stranger, json_response
@@ -25,6 +27,9 @@ from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from svc_proto.engine.says import Manual
 
 __all__ = ["LIMITS", "Dashboard"]
 
@@ -49,6 +54,9 @@ class Dashboard:
         rows = [
             *page.routes(files, config.root_path),
             *self._monitor.routes(Access.MONITOR, Access.PUBLIC),
+            *Documents(lambda: _manual((*files,), config.root_path), lambda: self.router, config.root_path).routes(
+                Access.OWNER
+            ),
             drawing,
             *self._watch.routes(),
             *(row for each in calls for row in each.routes(self)),
@@ -129,3 +137,9 @@ class Dashboard:
         if isinstance(rows, Failure):
             raise unprocessable("value_error", "cannot be drawn as a QR", "body")
         return json_response(200, {"rows": rows}, (PRIVATE,))
+
+
+def _manual(files: Iterable[str], prefix: str) -> Manual:
+    from svc_proto.dashboard.says import manual  # noqa: PLC0415, RUF100 - few ask for it
+
+    return manual(files, prefix)

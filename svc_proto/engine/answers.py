@@ -32,7 +32,8 @@ def say_at_once(
     `begun` is when its request came, where that was before now.
     """
     engine, body = channel.engine, response.body
-    fields = (*channel.app.fields(head, secure=channel.secure), *response.headers)
+    common = () if response.alone else channel.app.fields(head, secure=channel.secure)
+    fields = (*common, *response.headers)
     if not channel.conn.answer(head.stream, response.status, http_date(engine.now.wall), fields, body):
         return False
     channel.soil()
@@ -62,7 +63,7 @@ def say_whole(exchange: Exchange, response: Response, *, closing: bool) -> None:
 def say_head(exchange: Exchange, answer: Response | Streamed, *, length: int | None, closing: bool) -> None:
     """Say the head of an answer whose body has `length` bytes; None: nobody knows."""
     channel, head, status = exchange.channel, exchange.head, answer.status
-    common = channel.app.fields(head, secure=channel.secure)
+    common = () if answer.alone else channel.app.fields(head, secure=channel.secure)
     fields = [(b"date", http_date(channel.engine.now.wall)), *common, *answer.headers]
     if length is not None and status not in BODILESS:
         fields.append((b"content-length", b"%d" % length))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from attrs import define, frozen
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "STRANGER",
     "FilePart",
+    "LoneResponse",
     "Request",
     "Response",
     "Stranger",
@@ -127,10 +128,18 @@ class Response:
     away: it is released when the response is over, however it ends.
     """
 
+    alone: ClassVar[bool] = False
+
     status: int
     headers: Headers = NO_HEADERS
     body: bytes = b""
     file: FilePart | None = None
+
+
+class LoneResponse(Response):
+    """One that goes out without the header fields of every answer (`HttpApp.fields`): it has brought all it needs."""
+
+    alone = True
 
 
 @frozen
@@ -139,6 +148,8 @@ class Streamed:
 
     Whoever goes away cancels the producer. A request with a HEAD runs none.
     """
+
+    alone: ClassVar[bool] = False
 
     status: int
     headers: Headers

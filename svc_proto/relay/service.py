@@ -13,6 +13,7 @@ from svc_proto.commands import Level, Ready
 from svc_proto.config import RelayConfig
 from svc_proto.engine.callers import Proxies
 from svc_proto.engine.core import Engine
+from svc_proto.engine.documents import Documents
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
@@ -47,6 +48,7 @@ from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
+    from svc_proto.engine.says import Manual
     from svc_proto.mcp.http import McpServer
     from svc_proto.relay.oauth import OAuth
     from svc_proto.relay.voice_side import VoiceSide
@@ -94,6 +96,7 @@ class Relay:
                 *inbox.routes(self),
                 *control.routes(self),
                 *mcp.routes(self),
+                *Documents(_manual, lambda: self.router, config.root_path).routes(Access.LOOPBACK_OR_BEARER),
             ],
             config.root_path,
             anybody=Access.PUBLIC,
@@ -450,3 +453,9 @@ class Relay:
             return
         now = self.engine.now
         self._session_timer.set(now.mono + min(max(expiry - now.wall, 0.0), RECHECK))
+
+
+def _manual() -> Manual:
+    from svc_proto.relay.says import MANUAL  # noqa: PLC0415, RUF100 - few ask for it
+
+    return MANUAL

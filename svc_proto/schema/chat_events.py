@@ -21,6 +21,7 @@ from svc_proto.schema.members import Members
 __all__ = [
     "THINKING",
     "ChatEvent",
+    "EVENTS",
     "ApprovalRequest",
     "ApprovalResponded",
     "AssistantCompleted",
@@ -264,6 +265,7 @@ _EVENTS = [each for each in globals().values() if isinstance(each, type) and iss
 _READERS = {each: {one.name: _reader(one.name, one.type, one.default) for one in fields(each)} for each in _EVENTS}
 _PREFIXES = ("", *(brand.event_prefix for brand in BRANDS.values()))
 _KINDS = {each: re.sub("(?<=.)(?=[A-Z])", ".", each.__name__).lower() for each in _EVENTS}
-_CLASSES = {kind: each for each, kind in _KINDS.items() if each.__name__ in __all__[2:]}
-_CLASSES |= dict.fromkeys(("confirmation.requested", "approval.requested"), ApprovalRequest)  # names of other servers
-_KNOWN = {prefix + kind: each for prefix in _PREFIXES for kind, each in _CLASSES.items()}
+EVENTS = {kind: each for each, kind in _KINDS.items() if each.__name__ in __all__ and each is not ChatEvent}
+"""The events by their names."""
+_OTHER_NAMES = dict.fromkeys(("confirmation.requested", "approval.requested"), ApprovalRequest)  # of other servers
+_KNOWN = {prefix + kind: each for prefix in _PREFIXES for kind, each in (EVENTS | _OTHER_NAMES).items()}

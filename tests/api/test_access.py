@@ -204,8 +204,8 @@ def test_routes_have_to_name_a_policy() -> None:
         authorize(Access.MONITOR, request, "", (), lambda key: None)
 
 
-def test_policies_are_four() -> None:
-    assert [access.value for access in Access] == ["public", "monitor", "key", "main key"]
+def test_policies_are_five() -> None:
+    assert [access.value for access in Access] == ["public", "monitor", "here or key", "key", "main key"]
     assert Cors(()).allows(Headers([]))
 
 

@@ -131,7 +131,7 @@ class Visitor:
 
     def _saw(self, url: str, request: Request) -> None:
         self.asked.append(request.url)
-        origin = url.partition("#")[0]
+        origin = "/".join(url.split("/", 3)[:3])
         if not request.url.startswith(origin):
             self.faults.append(f"asked elsewhere: {request.url}")
 

@@ -26,6 +26,7 @@ WRONG = bearer("sk-nobody-012345678")
 PROBES = {"GET /healthz", "GET /readyz"}
 PUBLIC = {"GET /health", "GET /v1/health", *PROBES}  # to anybody but pages
 METRICS = "GET /metrics"  # has a door of its own: for programs of this host
+DOCUMENTS = {"GET /openapi.json", "GET /docs"}  # of the API: for programs of this host, else as other routes
 BLOCKED = 429  # after some wrong passwords
 
 
@@ -91,6 +92,7 @@ def test_the_doors_of_the_api(world: World, name: str) -> None:
     page = "origin" in column.caller.headers
     local = column.caller.peer == LOOPBACK and not {*PROXY, "host"} & column.caller.headers.keys()
     own = dict.fromkeys(PUBLIC) | {METRICS: None if local else 403}
+    own |= dict.fromkeys(DOCUMENTS, None if local else column.met)
     assert met == {route: 403 if page else own.get(route, column.met) for route in API_ROUTES}
 
 

@@ -133,6 +133,8 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
     "GET /ws": [Bad("upgrade_required", None)],
     "GET /": [Bad("upgrade_required", None)],
     "GET /health": [],
+    "GET /openapi.json": [],
+    "GET /docs": [],
     "GET /healthz": [],
     "GET /readyz": [],
     "GET /metrics": [],

@@ -58,6 +58,8 @@ SPEC_RELAY = {
     ("GET", "/healthz"): Access.PUBLIC,
     ("GET", "/readyz"): Access.PUBLIC,
     ("GET", "/metrics"): Access.MONITOR,
+    ("GET", "/openapi.json"): Access.LOOPBACK_OR_BEARER,
+    ("GET", "/docs"): Access.LOOPBACK_OR_BEARER,
     ("POST", "/pairing"): Access.LOOPBACK,
     ("POST", "/pairing/register"): Access.LOOPBACK,
     ("POST", "/pairing/mint"): Access.LOOPBACK,

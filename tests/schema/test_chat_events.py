@@ -37,9 +37,11 @@ def test_all_there_are() -> None:
     assert set(events.__all__) == {
         "THINKING",
         "ChatEvent",
+        "EVENTS",
         "read_event",
         *(type(event).__name__ for event in KNOWN.values()),
     }
+    assert {name: type(event) for name, event in KNOWN.items()} == events.EVENTS
 
 
 @pytest.mark.parametrize("brand", ["", "svc.", "hermes."])

@@ -1,0 +1,166 @@
+"""A server's routes as an OpenAPI 3.1 document: the table of routes says what there is, the manual what it means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Literal, TypedDict, cast
+
+from attrs import field, frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.engine.router import Kind, Route
+from svc_proto.engine.says import Manual, Says, Shape
+from svc_proto.schema.json_schema import Parts, members_of, schema_of
+from svc_proto.version import VERSION
+
+__all__ = ["COMMON", "JSON", "describe", "written"]
+
+JSON = "application/json"
+
+
+class Alive(TypedDict):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+class Ready(TypedDict):
+    """Whether to send work here, and why not."""
+
+    status: Literal["ready", "not ready"]
+    reasons: list[str]
+
+
+COMMON = {
+    "Monitoring": {
+        "GET /metrics": Says(
+            "What was counted, as OpenMetrics",
+            {"application/openmetrics-text": str},
+            no={503: "the host cannot write it: prometheus-client is not installed"},
+        ),
+        "GET /healthz": Says("Whether the process answers", Alive),
+        "GET /readyz": Says("Whether to send work here", Ready, also={503: Ready}),
+    },
+    "Documents": {
+        "GET /openapi.json": Says("This document", dict, also={304: None}, details="It has an `ETag`."),
+        "GET /docs": Says("This document as a page", {"text/html": str}, also={304: None}),
+    },
+}
+"""The routes that each server has."""
+
+_BRACES = re.compile(r"{(\w+)}")
+_APART = re.compile(r"\W+")
+
+
+def written(routes: Iterable[Route], manual: Manual, prefix: str = "") -> bytes:
+    """The document as JSON. `prefix` is the path under which a proxy serves all of it."""
+    return strict_json.dumps_bytes(describe(routes, manual, prefix))
+
+
+def describe(routes: Iterable[Route], manual: Manual, prefix: str = "") -> dict[str, object]:
+    """The document. Raises `KeyError` for a route of which the manual says nothing."""
+    themes = {label: theme for theme, rows in manual.says.items() for label in rows}
+    says = {label: row for rows in manual.says.values() for label, row in rows.items()}
+    writer = _Writer(manual)
+    paths: dict[str, dict[str, object]] = {}
+    for route in routes:
+        operation = writer.operation(route, says[route.label])
+        paths.setdefault(route.pattern, {})[route.method.lower()] = {"tags": [themes[route.label]], **operation}
+    document: dict[str, object] = {
+        "openapi": "3.1.0",
+        "info": {"title": manual.title, "version": VERSION, "description": manual.description},
+        "tags": [{"name": theme} for theme in manual.says],
+        "paths": paths,
+        "components": {
+            "schemas": writer.parts.schemas,
+            "responses": writer.refusals,
+            "securitySchemes": dict(manual.schemes),
+        },
+    }
+    return {**document, "servers": [{"url": prefix}]} if prefix else document
+
+
+@frozen
+class _Writer:
+    """What is written once, and referred to from then on."""
+
+    manual: Manual
+    parts: Parts = field(factory=Parts)
+    refusals: dict[str, object] = field(factory=dict)
+
+    def operation(self, route: Route, says: Says) -> dict[str, object]:
+        door = self.manual.doors[route.access]
+        words = f"{says.details}\n\n{door.words}" if says.details else door.words
+        found: dict[str, object] = {
+            "operationId": _identity(route),
+            "summary": says.summary,
+            "description": words,
+            "security": [{scheme: []} if scheme else {} for scheme in door.schemes],
+        }
+        parameters = [*self._places(route), *self._members(says.query, "query"), *self._members(says.headers, "header")]
+        if parameters:
+            found["parameters"] = parameters
+        if says.body is not None:
+            found["requestBody"] = {"content": self._content(says.body, {})}
+        return {**found, "responses": self._responses(route, says)}
+
+    def _places(self, route: Route) -> list[dict[str, object]]:
+        """What stands in the braces of the path."""
+        text = {"type": "string", "minLength": 1}
+        return [
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "description": self.manual.places[name],
+                "schema": text,
+            }
+            for name in _BRACES.findall(route.pattern)
+        ]
+
+    def _members(self, kind: type | None, place: str) -> list[dict[str, object]]:
+        """The members of a class as parameters."""
+        if kind is None:
+            return []
+        whole = members_of(kind, self.parts)
+        required = cast("list[str]", whole.get("required", []))
+        return [
+            {"name": name, "in": place, "required": name in required, "schema": schema}
+            for name, schema in cast("Mapping[str, object]", whole["properties"]).items()
+        ]
+
+    def _content(self, shape: Shape, events: Mapping[str, object]) -> dict[str, object]:
+        by_type = cast("Mapping[str, object]", shape) if isinstance(shape, Mapping) else {JSON: shape}
+        content: dict[str, object] = {}
+        for media, kind in by_type.items():
+            schema = {} if kind is bytes else schema_of(kind, self.parts)
+            content[media] = {"schema": schema}
+            if media == "text/event-stream" and events:
+                content[media] = {
+                    "schema": schema,
+                    "x-events": {name: schema_of(data, self.parts) for name, data in events.items()},
+                }
+        return content
+
+    def _responses(self, route: Route, says: Says) -> dict[str, object]:
+        if route.kind is Kind.WEBSOCKET:
+            found: dict[str, object] = {"101": {"description": "A WebSocket"}}
+        else:
+            answers: dict[int | str, Shape] = {says.status: says.answer, **says.also}
+            found = {str(status): self._answer(status, shape, says.events) for status, shape in answers.items()}
+        name, shape = self.manual.refusal(route.pattern)
+        content = {"content": self._content(shape, {})}
+        self.refusals.setdefault(name, {"description": "A refusal", **content})
+        found |= {str(status): {"description": words, **content} for status, words in says.no.items()}
+        return {**found, "default": {"$ref": f"#/components/responses/{name}"}}
+
+    def _answer(self, status: int | str, shape: Shape, events: Mapping[str, object]) -> dict[str, object]:
+        told: dict[str, object] = {"description": HTTPStatus(status).phrase if isinstance(status, int) else "Any other"}
+        return told if shape is None else {**told, "content": self._content(shape, events)}
+
+
+def _identity(route: Route) -> str:
+    """`get_sessions_by_token_prefix`."""
+    return _APART.sub("_", route.method.lower() + _BRACES.sub(r"by_\1", route.pattern)).strip("_")

@@ -1,0 +1,128 @@
+"""Types as JSON Schema (2020-12), for the documents of a server: what a `TypedDict` or a class of attrs has.
+
+    class Note(TypedDict):
+        "A note."
+        text: Annotated[str, rule(maxLength=80), "what is to be remembered"]
+        seen_at: NotRequired[float | None]
+
+    parts = Parts()
+    schema_of(Note, parts)  # {"$ref": "#/components/schemas/Note"}, and parts.schemas["Note"] is the object's schema
+
+Objects may have more members than are named: whoever reads them ignores what they do not know. A text in `Annotated` is
+the description, a rule adds keywords. A `TypedDict` is written in a module without
+`from __future__ import annotations`, which would hide what is not required.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Required,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from attrs import define, field, fields, frozen, has
+
+__all__ = ["REFERENCE", "JsonSchema", "Parts", "Rule", "members_of", "rule", "schema_of"]
+
+JsonSchema: TypeAlias = dict[str, object]
+
+REFERENCE = "#/components/schemas/"
+SIMPLE: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+ANYTHING = (object, Any)
+LISTS = (list, tuple, Sequence)
+OBJECTS = (dict, Mapping)
+
+
+@frozen
+class Rule:
+    """Keywords of JSON Schema for what stands in an `Annotated`."""
+
+    keywords: tuple[tuple[str, object], ...]
+
+
+def rule(**keywords: object) -> Rule:
+    """`rule(minimum=0)`."""
+    return Rule(tuple(keywords.items()))
+
+
+@define
+class Parts:
+    """The schemas of classes, by the names of these."""
+
+    schemas: dict[str, JsonSchema] = field(factory=dict)
+    kinds: dict[str, type] = field(factory=dict)
+
+
+def schema_of(kind: object, parts: Parts) -> JsonSchema:
+    """The schema of a type. Classes that it names become parts of their own, by their names. Raises `TypeError`."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _annotated(arguments, parts)
+    if origin is None and kind in ANYTHING:
+        return {}
+    if origin is None and kind in SIMPLE:
+        return {"type": SIMPLE[kind]}
+    if origin in (NotRequired, Required):
+        return schema_of(arguments[0], parts)
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin in (Union, UnionType):
+        return _union([schema_of(each, parts) for each in arguments])
+    if (origin or kind) in LISTS:
+        return {"type": "array", "items": schema_of(arguments[0], parts)} if arguments else {"type": "array"}
+    if (origin or kind) in OBJECTS:
+        values = schema_of(arguments[1], parts) if arguments else {}
+        return {"type": "object", "additionalProperties": values} if values else {"type": "object"}
+    if isinstance(kind, type) and (has(kind) or hasattr(kind, "__required_keys__")):
+        return _reference(kind, parts)
+    if isinstance(kind, type) and issubclass(kind, dict):
+        return {"type": "object"}
+    raise TypeError(f"{kind!r} is no type of JSON")
+
+
+def _annotated(arguments: Sequence[Any], parts: Parts) -> JsonSchema:
+    found = dict(schema_of(arguments[0], parts))
+    for more in arguments[1:]:
+        found.update(more.keywords if isinstance(more, Rule) else {"description": more})
+    return found
+
+
+def _union(schemas: list[JsonSchema]) -> JsonSchema:
+    """Types that are nothing but that are told as a list of names."""
+    names = [schema.get("type") for schema in schemas if list(schema) == ["type"]]
+    return {"type": names} if len(names) == len(schemas) else {"anyOf": schemas}
+
+
+def members_of(kind: type, parts: Parts) -> JsonSchema:
+    """The schema of a class, which does not become a part."""
+    hints = get_type_hints(kind, include_extras=True)
+    if has(kind):  # and is written, so each member is there
+        named = required = [each.name for each in fields(kind)]
+    else:
+        named, required = [*hints], [name for name in hints if name in kind.__required_keys__]  # type: ignore[attr-defined]  # of a TypedDict
+    schema: JsonSchema = {"type": "object", "properties": {name: schema_of(hints[name], parts) for name in named}}
+    if required:
+        schema["required"] = required
+    words = " ".join((kind.__doc__ or "").split())
+    return {"description": words, **schema} if words else schema
+
+
+def _reference(kind: type, parts: Parts) -> JsonSchema:
+    name = kind.__name__
+    if name not in parts.kinds:
+        parts.kinds[name] = kind
+        parts.schemas[name] = {}  # so that one that holds itself comes to an end
+        parts.schemas[name] = members_of(kind, parts)
+    elif parts.kinds[name] is not kind:
+        raise TypeError(f"{kind!r} and {parts.kinds[name]!r} have one name")
+    return {"$ref": REFERENCE + name}

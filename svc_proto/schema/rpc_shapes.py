@@ -1,0 +1,17 @@
+"""A message of JSON-RPC as a type, for the documents of servers that speak the Model Context Protocol."""
+# Without `from __future__ import annotations`: see `schema.json_schema`.
+
+from typing import Literal, NotRequired, TypedDict
+
+__all__ = ["RpcMessage"]
+
+
+class RpcMessage(TypedDict):
+    """A message of JSON-RPC."""
+
+    jsonrpc: Literal["2.0"]
+    id: NotRequired[str | int | float | None]
+    method: NotRequired[str]
+    params: NotRequired[dict[str, object]]
+    result: NotRequired[dict[str, object]]
+    error: NotRequired[dict[str, object]]

@@ -1,0 +1,30 @@
+"""The page of a server's document in a real browser: it shows every route, and finds what is looked for."""
+
+from __future__ import annotations
+
+from tests.browser.conftest import Site, Visitor
+
+
+def test_the_page_of_the_api(site: Site, visit: Visitor) -> None:
+    api = site.world.api(key="sk-documents-0123456789")
+    document = api.ask("GET", "/openapi.json").json
+    count = sum(len(item) for item in document["paths"].values())
+    page = visit(f"http://127.0.0.1:{api.server.port}/docs")
+    page.locator("#post_v1_runs summary").wait_for()
+    shown = page.locator("section details")
+    assert shown.count() == count + len(document["components"]["schemas"])
+    assert page.title() == "svc-relay API"
+    page.get_by_label("Search routes and shapes").fill("skills toggle PUT")
+    found = page.locator("section details:visible")
+    assert [found.nth(place).get_attribute("id") for place in range(found.count())] == ["put_api_skills_toggle"]
+    page.get_by_label("Search routes and shapes").fill("")
+    page.locator("#get_health summary").click()
+    page.locator("#get_health").get_by_role("link", name="Health").click()
+    assert page.locator("#Health").get_attribute("open") is not None
+    assert [url.rpartition("/")[2] for url in visit.asked] == ["docs", "openapi.json"]
+
+
+def test_the_page_of_the_dashboard(site: Site, visit: Visitor) -> None:
+    site.open()
+    page = visit(f"{site.url}docs#get_api_phone_screen")
+    page.locator("#get_api_phone_screen").get_by_text("PhoneScreen").wait_for()

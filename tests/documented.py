@@ -1,0 +1,134 @@
+"""Answers held to a server's own document: what it says of a route and a status is what was answered, to the member.
+
+    documented = Documented.of(book.request("GET", "/openapi.json").body)
+    documented.check("GET /health", answer)
+
+Documents leave objects open, so that members can be added. Here what a document does not name is a mistake.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Protocol, TypeVar
+
+from attrs import define, field
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from svc_proto.engine.router import Route
+from svc_proto.wire.events import Headers
+
+__all__ = ["Documented", "queries"]
+
+OPEN = ("Refusal", "VoiceRefusal", "PhoneStatus", "MemoryRefused", "Completion")  # with members of their own kind
+
+
+class Told(Protocol):
+    """An answer, in whichever world."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Headers: ...
+    @property
+    def body(self) -> bytes: ...
+
+
+ToldT = TypeVar("ToldT", bound=Told)
+
+
+@define(eq=False)
+class Documented:
+    """One document."""
+
+    document: Mapping[str, Any]
+    _validators: dict[str, Draft202012Validator] = field(factory=dict, init=False)
+
+    @classmethod
+    def of(cls, body: bytes) -> Documented:
+        """The document in an answer."""
+        return cls(json.loads(body))
+
+    @property
+    def operations(self) -> dict[str, Any]:
+        """What is said of each route, by its label."""
+        return {
+            f"{method.upper()} {path}": operation
+            for path, item in self.document["paths"].items()
+            for method, operation in item.items()
+        }
+
+    def hold(self, routes: Iterable[Route]) -> None:
+        """It has these routes, all of them and nothing else. That it is OpenAPI: `tests/conformance`."""
+        operations = self.operations
+        assert sorted(operations) == sorted(route.label for route in routes)
+        identities = [operation["operationId"] for operation in operations.values()]
+        assert len({*identities}) == len(identities)
+        assert {operation["tags"][0] for operation in operations.values()} == {
+            theme["name"] for theme in self.document["tags"]
+        }
+
+    def check(self, label: str, answer: Told) -> None:
+        """An answer of this route is as it says."""
+        kind = (answer.headers.get(b"content-type") or b"").decode().partition(";")[0]
+        assert self.mistakes(label, answer.status, kind, answer.body) == [], answer
+
+    def mistakes(self, label: str, status: int, media: str, body: bytes) -> list[str]:
+        """What is wrong with an answer."""
+        answers = self.operations[label]["responses"]
+        told = answers.get(str(status)) or answers["default" if status >= 400 else "2XX"]
+        if "$ref" in told:
+            told = self.document["components"]["responses"][told["$ref"].rpartition("/")[2]]
+        if not body:
+            return []
+        named = [each for pattern, each in told.get("content", {}).items() if fnmatchcase(media, pattern)]
+        if not named or media != "application/json":
+            return [] if named else [f"{label} answers {status} with {media}"]
+        return [f"{label} answers {status}: {each}" for each in self.misfits(named[0]["schema"], json.loads(body))]
+
+    def misfits(self, schema: Mapping[str, Any], value: object) -> list[str]:
+        """What of a value is not as a schema of this document has it."""
+        key = json.dumps(schema)
+        if key not in self._validators:
+            schemas = {name: _closed(name, each) for name, each in self.document["components"]["schemas"].items()}
+            whole = {**_closed("", schema), "components": {"schemas": schemas}}
+            self._validators[key] = Draft202012Validator(whole)
+        errors = self._validators[key].iter_errors(value)
+        return [f"{'.'.join(map(str, error.absolute_path))}: {error.message[:300]}" for error in errors]
+
+    def gets(self) -> list[str]:
+        """The paths that answer GET, but for WebSockets."""
+        return [
+            label.partition(" ")[2]
+            for label, operation in self.operations.items()
+            if label.startswith("GET ") and "101" not in operation["responses"]
+        ]
+
+    def ask(self, request: Callable[[str], ToldT], path: str, places: Mapping[str, str], query: str = "") -> ToldT:
+        """GET a path with something in the place of its braces, and hold the answer to the document."""
+        target = re.sub(r"{(\w+)}", lambda found: places.get(found[1], "unknown"), path)
+        answer = request(target + query)
+        self.check(f"GET {path}", answer)
+        return answer
+
+
+def queries(documented: Documented) -> st.SearchStrategy[tuple[str, str]]:
+    """A path, and a query of the names that it knows with any values."""
+    value = st.sampled_from(["", "0", "1", "-1", "x", "true", "latest", "memory", "%00", "99999999999999999999", "%F0"])
+
+    def named(path: str) -> st.SearchStrategy[tuple[str, str]]:
+        told = documented.operations[f"GET {path}"].get("parameters", [])
+        names = [each["name"] for each in told if each["in"] == "query"]
+        pairs = st.dictionaries(st.sampled_from([*names, "nothing"]), value, max_size=3)
+        return pairs.map(lambda found: (path, "?" + "&".join(f"{name}={text}" for name, text in found.items())))
+
+    return st.sampled_from(documented.gets()).flatmap(named)
+
+
+def _closed(name: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "properties" not in schema or name in OPEN:
+        return schema
+    return {**schema, "additionalProperties": False}

@@ -1,0 +1,34 @@
+"""What the relay's types say is what its writers write: the members of records, one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.machines.session import SHOWN
+from svc_proto.relay import shapes
+from svc_proto.schema.json_schema import Parts, members_of
+from tests.relay.world import RelayBook
+
+
+def members(kind: type) -> list[str]:
+    properties = members_of(kind, Parts())["properties"]
+    assert isinstance(properties, dict)
+    return sorted(properties)
+
+
+def test_the_record_of_a_session() -> None:
+    assert members(shapes.DeviceSession) == sorted([*SHOWN, "is_current", "online"])
+
+
+@pytest.mark.parametrize(("path", "kind"), [("/relay/info", shapes.Info), ("/relay/security", shapes.Security)])
+def test_reports(path: str, kind: type) -> None:
+    assert members(kind) == sorted(RelayBook().request("GET", path).json)
+
+
+def test_the_record_of_a_command() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    book.call("GET", "/ping", token=paired.token)
+    paired.phone.reply(paired.phone.command())
+    (record,) = book.activity()
+    assert members(shapes.Command) == sorted(record)

@@ -1,0 +1,42 @@
+"""What the types of voice say is what its writers write, and what its settings may be is what their rules are for."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.relay import shapes_voice as shapes
+from svc_proto.schema.json_schema import Parts, members_of
+from svc_proto.voice.fields import OUTPUT, PROMOTION, REALTIME
+from tests.relay.routes.voice_world import get, voice_book
+
+
+def members(kind: type) -> list[str]:
+    properties = members_of(kind, Parts())["properties"]
+    assert isinstance(properties, dict)
+    return sorted(properties)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rules"),
+    [
+        (shapes.OutputChange, OUTPUT),
+        (shapes.SettingsChange, REALTIME),
+        (shapes.AgentChange, {**REALTIME, **PROMOTION}),
+    ],
+)
+def test_what_can_be_changed(kind: type, rules: dict[str, object]) -> None:
+    assert members(kind) == sorted([*rules, "profile"])
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/voice/config", shapes.VoiceConfig),
+        ("/voice/output/config", shapes.OutputSettings),
+        ("/voice/realtime/config", shapes.FamilySettings),
+        ("/voice/realtime-agent/config", shapes.AgentSettings),
+    ],
+)
+def test_what_is_shown(path: str, kind: type) -> None:
+    book, _ = voice_book()
+    assert sorted({*members(kind)} - {"updated"}) == sorted(get(book, path))
