@@ -15,6 +15,7 @@ from tests.conformance.mcp_oauth_suite import mcp_oauth
 from tests.conformance.mcp_server_suite import mcp_server
 from tests.conformance.mcp_suite import mcp
 from tests.conformance.nghttp_suite import h2load, nghttp
+from tests.conformance.openapi_suite import documents
 from tests.conformance.pyodide_suite import pyodide
 from tests.conformance.requests_suite import GUNICORN, in_memory, over_socket
 from tests.conformance.result import Result
@@ -48,6 +49,10 @@ def _requests_over_socket(runtime: str, resume: bool) -> Result:
 
 def _pyodide(runtime: str, resume: bool) -> Result:
     return pyodide()
+
+
+def _documents(runtime: str, resume: bool) -> Result:
+    return documents(runtime)
 
 
 def _served(suite: Callable[[int, str], Result]) -> Suite:
@@ -105,6 +110,7 @@ SUITES = {
     "mcp-oauth": Suite(lambda runtime, resume: mcp_oauth(runtime)),
     "mcp-server": Suite(lambda runtime, resume: mcp_server(runtime)),
     "pyodide": Suite(_pyodide, ONE),
+    "schemathesis": Suite(_documents, ONE),
     "autobahn": Suite(_autobahn, ONE),
     "autobahn-h2": Suite(_autobahn_over_http2, ONE),
 }

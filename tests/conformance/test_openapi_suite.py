@@ -1,4 +1,4 @@
-"""What openapi-spec-validator says of the three documents."""
+"""What openapi-spec-validator says of the three documents, and how a report of schemathesis is read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from tests.api.world import ApiBook
+from tests.conformance.openapi_suite import take
+from tests.conformance.result import Result
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
 from tests.relay.world import RelayBook
@@ -30,3 +32,14 @@ DOCUMENTS = {
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_it_is_openapi(name: str) -> None:
     assert list(OpenAPIV31SpecValidator(json.loads(DOCUMENTS[name]())).iter_errors()) == []
+
+
+def test_a_report_is_read() -> None:
+    result = Result("x")
+    report = """<?xml version="1.0"?><testsuites><testsuite name="schemathesis">
+        <testcase name="GET /a"/><testcase name="GET /b"><failure type="failure" message="a 500"/></testcase>
+        <testcase name="GET /c"><error>gone</error></testcase><testcase name="GET /d"><skipped/></testcase>
+    </testsuite></testsuites>"""
+    take(report, "api", result)
+    assert result.passed == 2
+    assert result.failed == {"api: GET /b": "a 500", "api: GET /c": "gone"}

@@ -1,0 +1,110 @@
+"""Live servers in the hands of schemathesis: it reads their documents, asks what they say can be asked, and more.
+
+They run on free ports as `python -m servers`, with a reference phone that allows all. No model, no other host is asked.
+No answer may be a 500, outside of its schema, or to a method that the document does not have.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from xml.etree import ElementTree
+
+from attrs import frozen
+
+from tests.conformance.result import Result
+from tests.conformance.tools import attempt, free_port, pip_target
+from tests.servers.support import running
+
+__all__ = ["SCHEMATHESIS", "documents", "take"]
+
+SCHEMATHESIS = "schemathesis==4.32.5"
+SEED = 1
+EXAMPLES = 5  # of each phase, for each route
+LONGEST = 30  # s for the routes of one server
+WITHIN = 120.0  # s for one call, of which a part is starting and telling
+KEY, CODE = "sk-conformance-0123456789", "CNF777"
+CHECKS = (
+    *("not_a_server_error", "status_code_conformance", "content_type_conformance"),
+    *("response_schema_conformance", "unsupported_method"),
+)
+# 501 to 504 are said of others: a phone that is not there, a skill that cannot be switched. 500 is where no engine of
+# speech of the host can do it (docs/requirements.md), and nowhere else.
+SETTINGS = """
+[checks]
+not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501, 502, 503, 504]
+[[operations]]
+include-path-regex = "^/voice/(transcribe|synthesize)$"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 500, 503]
+"""
+ENDS = r"^(delete|patch)_(sessions|api_plugins_\w+_sessions)_by_"  # what ends the session by which the rest is asked
+
+
+@frozen
+class _Round:
+    """What one call of schemathesis asks of one server."""
+
+    name: str
+    port: int
+    options: Sequence[str] = ()
+
+
+def documents(runtime: str) -> Result:
+    """All three servers."""
+    folder = pip_target("schemathesis", SCHEMATHESIS)
+    result = Result(f"the servers' documents, {SCHEMATHESIS} on {runtime}")
+    with TemporaryDirectory() as home, _servers(Path(home), runtime) as (ports, token):
+        relay, api, board = ports
+        shown = ("--header", f"Authorization: Bearer {token}")
+        for each in (
+            _Round("api", api, ("--header", f"Authorization: Bearer {KEY}")),
+            _Round("relay", relay, (*shown, "--exclude-operation-id-regex", ENDS)),
+            _Round("dashboard", board, ("--exclude-operation-id-regex", ENDS)),
+            _Round("ends", relay, (*shown, "--include-operation-id-regex", ENDS)),
+            _Round("ends at the dashboard", board, ("--include-operation-id-regex", ENDS)),
+        ):
+            _ask(folder, Path(home), each, result)
+    return result
+
+
+def take(report: str, name: str, result: Result) -> None:
+    """Read what schemathesis reports in JUnit's form: a case for each route."""
+    for case in ElementTree.fromstring(report).iter("testcase"):
+        problems = [each.get("message") or each.text or each.tag for each in case if each.tag in ("failure", "error")]
+        result.note(f"{name}: {case.get('name')}", "; ".join(problems)[:1000] or None)
+
+
+def _ask(folder: Path, home: Path, asked: _Round, result: Result) -> None:
+    report, settings = home / f"{asked.name}.xml", home / "schemathesis.toml"
+    settings.write_text(SETTINGS)
+    # It leaves what it has found in the folder where it runs.
+    code = "import os, sys; os.chdir(sys.argv.pop(1)); from schemathesis.cli import schemathesis; schemathesis()"
+    command = [sys.executable, "-c", code, str(home)]
+    command += ["--config-file", str(settings), "run", f"http://127.0.0.1:{asked.port}/openapi.json"]
+    command += ["--checks", ",".join(CHECKS), "--phases", "coverage,fuzzing", "--max-examples", str(EXAMPLES)]
+    command += ["--max-time", str(LONGEST), "--seed", str(SEED), "--continue-on-failure", "--no-color"]
+    command += ["--report-junit-path", str(report), *asked.options]
+    done = attempt(command, within=WITHIN, env={"PYTHONPATH": str(folder), "HYPOTHESIS_PROFILE": ""})
+    if not report.exists():
+        told = (done.stderr or done.stdout).decode("utf-8", "replace")
+        raise RuntimeError(f"schemathesis told nothing of {asked.name}: {told[-2000:]}")
+    take(report.read_text(), asked.name, result)
+
+
+@contextmanager
+def _servers(home: Path, runtime: str) -> Iterator[tuple[tuple[int, int, int], str]]:
+    """The ports of relay, API and dashboard, and the token of a phone that is there."""
+    relay, api, board = free_port(), free_port(), free_port()
+    ports = ("--port", str(relay), "--api-port", str(api), "--dashboard-port", str(board))
+    env: Mapping[str, str] = {"API_SERVER_KEY": KEY, "RELAY_PAIRING_CODE": CODE}
+    phone = ("--remote", f"ws://127.0.0.1:{relay}", "--code", CODE, "--master", "on", "--allow", "--unattended")
+    with running(
+        home / "servers", "servers", "--host", "127.0.0.1", *ports, "--no-qr", env=env, runtime=runtime
+    ) as all_:
+        all_.line(rf"^relay: http://127\.0\.0\.1:{relay} ")
+        with running(home / "phone", "clients.phone", *phone, "--print-token", runtime=runtime) as told:
+            token = told.line(r"^paired: session (\S+)$")[1]
+            yield (relay, api, board), token
