@@ -9,14 +9,13 @@ from svc_proto.api import shapes
 from svc_proto.api import shapes_turns as turns
 from svc_proto.api.access import Access
 from svc_proto.api.errors import MANAGEMENT
-from svc_proto.engine.openapi import COMMON
+from svc_proto.engine.openapi import COMMON, STREAM
 from svc_proto.engine.says import Door, Manual, Says, Shape, Table
 from svc_proto.schema.chat_events import EVENTS
 from svc_proto.schema.rpc_shapes import RpcMessage
 
 __all__ = ["MANUAL"]
 
-STREAM = "text/event-stream"
 UNKNOWN = {404: "there is no such session"}
 GONE = {404: "there is no such run, or it ended a while ago"}
 TURN = {
@@ -82,8 +81,8 @@ SAYS: Table = {
             body=turns.CompletionBody,
             headers=turns.CompletionHeaders,
             no=RUN,
-            events={"message": turns.Chunk},
-            details="With `stream` it is a stream of chunks. A client that goes away ends the turn.",
+            events=turns.COMPLETION_EVENTS,
+            details="With `stream` there are chunks, and `[DONE]` at last. A client that goes away ends the turn.",
         ),
         "HEAD /v1/chat/completions": Says("Whether there is such a route"),
     },

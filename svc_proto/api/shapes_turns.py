@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
 from svc_proto.api.shapes import Anything, Content, ContentPart, Natural, ToolCall, Unix, Usage
+from svc_proto.basics.brand import BRANDS
 from svc_proto.schema.json_schema import rule
 
-__all__ = ["RESPONSE_EVENTS", "RUN_EVENTS"]
+__all__ = ["COMPLETION_EVENTS", "RESPONSE_EVENTS", "RUN_EVENTS"]
 
 
 class Attachment(TypedDict, total=False):
@@ -153,6 +154,21 @@ class Chunk(TypedDict):
     usage: NotRequired[CompletionUsage | None]
     error: NotRequired[dict[str, Anything]]
 
+
+class CompletionTool(TypedDict):
+    """What a tool does, for those who ask to be told."""
+
+    tool: str
+    toolCallId: str
+    status: Literal["running", "completed"]
+    emoji: NotRequired[str]
+    label: NotRequired[str]
+
+
+COMPLETION_EVENTS: Mapping[str, type] = {
+    "message": Chunk,
+    **{f"{brand.event_prefix}tool.progress": CompletionTool for brand in BRANDS.values()},
+}
 
 CompletionHeaders = TypedDict(
     "CompletionHeaders",

@@ -13,7 +13,7 @@ from svc_proto.dashboard.agent_calls import PREFIX as AGENT
 from svc_proto.dashboard.page import INDEX
 from svc_proto.dashboard.phone_calls import PREFIX as PHONE
 from svc_proto.dashboard.relay_calls import PREFIXES
-from svc_proto.engine.openapi import COMMON
+from svc_proto.engine.openapi import COMMON, STREAM
 from svc_proto.engine.says import Door, Manual, Says
 from svc_proto.relay import shapes as relay
 from svc_proto.schema.chat_events import EVENTS
@@ -49,7 +49,7 @@ CHAT = {
     "GET /sessions/search": Says("Messages by their words", api.Hits, query=shapes.WordsQuery, no=NO_CHAT),
     "POST /sessions/{id}/chat/stream": Says(
         "Say something, and be told of the turn",
-        {"text/event-stream": str},
+        {STREAM: str},
         body=turns.Turn,
         no=NO_CHAT,
         events=EVENTS,

@@ -84,6 +84,10 @@ function operation(path, method, told, shared) {
     const whole = answer.$ref ? shared[last(answer.$ref)] : answer;
     const words = make("p", {}, make("code", { textContent: status }), ` ${whole.description}`);
     body.append(words, ...content(whole.content));
+    for (const [side, each] of Object.entries(whole["x-messages"] ?? {})) {
+      body.append(make("pre", {}, side, ...Object.entries(each).flatMap(
+        ([name, data]) => [`\\n  ${name}: `, ...brief(data)])));
+    }
   }
   return make("details", { id: told.operationId },
     make("summary", {}, make("span", { className: "method", textContent: method.toUpperCase() }),

@@ -12,12 +12,13 @@ from attrs import field, frozen
 from svc_proto.basics import strict_json
 from svc_proto.engine.router import Kind, Route
 from svc_proto.engine.says import Manual, Says, Shape
-from svc_proto.schema.json_schema import Parts, members_of, schema_of
+from svc_proto.schema.json_schema import JsonSchema, Parts, members_of, schema_of
 from svc_proto.version import VERSION
 
-__all__ = ["COMMON", "JSON", "describe", "written"]
+__all__ = ["COMMON", "JSON", "STREAM", "describe", "written"]
 
 JSON = "application/json"
+STREAM = "text/event-stream"
 
 
 class Alive(TypedDict):
@@ -135,18 +136,28 @@ class _Writer:
         by_type = cast("Mapping[str, object]", shape) if isinstance(shape, Mapping) else {JSON: shape}
         content: dict[str, object] = {}
         for media, kind in by_type.items():
-            schema = {} if kind is bytes else schema_of(kind, self.parts)
-            content[media] = {"schema": schema}
-            if media == "text/event-stream" and events:
-                content[media] = {
-                    "schema": schema,
-                    "x-events": {name: schema_of(data, self.parts) for name, data in events.items()},
-                }
+            if media == STREAM:
+                content[media] = self._stream(events)
+            else:
+                content[media] = {"schema": {} if kind is bytes else schema_of(kind, self.parts)}
         return content
+
+    def _stream(self, events: Mapping[str, object]) -> dict[str, object]:
+        """A schema of a stream is that of each event; one without a name is a `message`."""
+        name = {"enum": [*events]} if events else {"type": "string"}
+        told: dict[str, object] = {
+            "type": "object",
+            "description": "each event",
+            "properties": {"event": name, "data": {"type": "string"}},
+            "required": ["event", "data"],
+        }
+        if not events:
+            return {"schema": told}
+        return {"schema": told, "x-events": {name: schema_of(data, self.parts) for name, data in events.items()}}
 
     def _responses(self, route: Route, says: Says) -> dict[str, object]:
         if route.kind is Kind.WEBSOCKET:
-            found: dict[str, object] = {"101": {"description": "A WebSocket"}}
+            found: dict[str, object] = {"101": {"description": "A WebSocket", **self._messages(says)}}
         else:
             answers: dict[int | str, Shape] = {says.status: says.answer, **says.also}
             found = {str(status): self._answer(status, shape, says.events) for status, shape in answers.items()}
@@ -155,6 +166,14 @@ class _Writer:
         self.refusals.setdefault(name, {"description": "A refusal", **content})
         found |= {str(status): {"description": words, **content} for status, words in says.no.items()}
         return {**found, "default": {"$ref": f"#/components/responses/{name}"}}
+
+    def _messages(self, says: Says) -> dict[str, object]:
+        def told(side: Mapping[str, type]) -> dict[str, JsonSchema]:
+            return {name: schema_of(kind, self.parts) for name, kind in side.items()}
+
+        if not says.said:
+            return {}
+        return {"x-messages": {"from-client": told(says.heard), "from-server": told(says.said)}}
 
     def _answer(self, status: int | str, shape: Shape, events: Mapping[str, object]) -> dict[str, object]:
         told: dict[str, object] = {"description": HTTPStatus(status).phrase if isinstance(status, int) else "Any other"}

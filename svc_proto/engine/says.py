@@ -26,7 +26,7 @@ class Says:
 
     `body` is what it reads, `query` and `headers` are classes whose members are its parameters. `no`: refusals that are
     its own, and what they mean; those of the door and of the protocol need no word. `events`: of a stream, the data of
-    each event by its name.
+    each event by its name. `heard` and `said`: of a WebSocket, what the client says in its messages, and the server.
     """
 
     summary: str
@@ -39,6 +39,8 @@ class Says:
     no: Mapping[int, str] = field(factory=dict, kw_only=True)
     details: str = field(default="", kw_only=True)
     events: Mapping[str, object] = field(factory=dict, kw_only=True)
+    heard: Mapping[str, type] = field(factory=dict, kw_only=True)
+    said: Mapping[str, type] = field(factory=dict, kw_only=True)
 
 
 Table: TypeAlias = Mapping[str, Mapping[str, Says]]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from svc_proto.engine.openapi import COMMON, JSON
+from svc_proto.engine.openapi import COMMON, JSON, STREAM
 from svc_proto.engine.says import Door, Manual, Says, Shape
 from svc_proto.relay import shapes
+from svc_proto.relay import shapes_messages as messages
 from svc_proto.relay import shapes_voice as voice
 from svc_proto.relay.access import GRANTS, Access
 from svc_proto.relay.routes.control import DEVICE_CONTROL
@@ -17,7 +18,6 @@ from svc_proto.voice.errors import BASIC_PATHS
 
 __all__ = ["MANUAL"]
 
-STREAM = "text/event-stream"
 FORM = "multipart/form-data"
 FILE: Shape = {"*/*": bytes}
 PARTS: Mapping[int | str, Shape] = {206: FILE, 304: None}
@@ -27,7 +27,13 @@ ONE_SESSION = {
     409: "several sessions match",
     500: "the store did not take it",
 }
-SOCKET = "Messages are envelopes of JSON: docs/wire/core.md."
+SOCKET = Says(
+    "The WebSocket of phones and desktops",
+    details="A message is an object with `channel`, `type`, `id` and `payload`: here it is, by channel and type. The "
+    "first is `system auth`. An answer has the `id` of what it answers.",
+    heard=messages.HEARD,
+    said=messages.SAID,
+)
 CONTROL = {
     404: "no phone goes by that name; or the phone's word",
     409: "several phones go by that name; or the phone's word",
@@ -40,8 +46,8 @@ SAYS: dict[str, dict[str, Says]] = {
     **COMMON,
     "Relay": {
         "GET /health": Says("The relay answers", shapes.Health),
-        "GET /ws": Says("The WebSocket of phones and desktops", details=SOCKET),
-        "GET /": Says("The same", details=SOCKET),
+        "GET /ws": SOCKET,
+        "GET /": SOCKET,
         "GET /relay/info": Says("What the relay is", shapes.Info),
         "GET /relay/security": Says("The switch", shapes.Security),
         "PATCH /relay/security": Says("Set it, until the relay restarts", shapes.Security, body=shapes.SecurityChange),

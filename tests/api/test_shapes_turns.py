@@ -54,6 +54,7 @@ def told(call: ApiCall, label: str, *, status: str = "200", head: tuple[str, ...
         members: dict[str, Any] = json.loads(event.data)
         assert [members.pop(name, None) for name in head if name not in members] == []
         rest = {name: value for name, value in members.items() if name not in head}
+        assert DOCUMENTED.misfits(content["schema"], {"event": event.event, "data": event.data}) == []
         assert DOCUMENTED.misfits(content["x-events"][event.event], rest) == [], event
         names.add(event.event)
     return names
@@ -103,7 +104,8 @@ def test_the_events_of_a_response(end: dict[str, Any]) -> None:
 def test_the_chunks_of_a_completion(end: dict[str, Any]) -> None:
     book = TurnBook()
     asked = {"messages": [{"role": "user", "content": "Hi"}], "stream": True, "stream_options": {"include_usage": True}}
-    call = book.call("POST", "/v1/chat/completions", asked)
-    play(call, book, "", asks=False)
-    book.hand.finish(**end)
-    assert told(call, "POST /v1/chat/completions") == {"message"}
+    for fields, more in (((), set()), (((b"x-svc-tool-progress", b"1"),), {"svc.tool.progress"})):
+        call = book.call("POST", "/v1/chat/completions", asked, headers=fields)
+        play(call, book, "", asks=False)
+        book.hand.finish(**end)
+        assert told(call, "POST /v1/chat/completions") == {"message"} | more

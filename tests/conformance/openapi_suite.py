@@ -73,7 +73,8 @@ def documents(runtime: str) -> Result:
 def take(report: str, name: str, result: Result) -> None:
     """Read what schemathesis reports in JUnit's form: a case for each route."""
     for case in ElementTree.fromstring(report).iter("testcase"):
-        problems = [each.get("message") or each.text or each.tag for each in case if each.tag in ("failure", "error")]
+        failed = [each for each in case if each.tag in ("failure", "error")]
+        problems = [" ".join(f"{each.get('message', '')} {each.text or ''}".split()) for each in failed]
         result.note(f"{name}: {case.get('name')}", "; ".join(problems)[:1000] or None)
 
 

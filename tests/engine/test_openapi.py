@@ -54,7 +54,7 @@ SAYS = {
         ),
         "GET /stream": Says("Told", {"text/event-stream": str}, events={"thing": Thing}),
     },
-    "Sockets": {"GET /ws": Says("A socket")},
+    "Sockets": {"GET /ws": Says("A socket", heard={"say": Thing}, said={"told": Thing}), "GET /raw": Says("Another")},
 }
 MANUAL = Manual(
     title="A server",
@@ -80,6 +80,7 @@ ROUTES = [
     route("POST", "/things/{id}", Access.KEY),
     route("GET", "/stream"),
     route("GET", "/ws", kind=Kind.WEBSOCKET),
+    route("GET", "/raw", kind=Kind.WEBSOCKET),
 ]
 THING = {"$ref": "#/components/schemas/Thing"}
 
@@ -94,7 +95,7 @@ def test_it_is_a_document(document: Any) -> None:
     assert document["openapi"] == "3.1.0"
     assert document["info"] == {"title": "A server", "version": VERSION, "description": "Of things."}
     assert document["tags"] == [{"name": "Things"}, {"name": "Sockets"}]
-    assert list(document["paths"]) == ["/things/{id}", "/stream", "/ws"]
+    assert list(document["paths"]) == ["/things/{id}", "/stream", "/ws", "/raw"]
     assert list(document["components"]["schemas"]) == ["Thing", "Refusal"]
     assert document["components"]["securitySchemes"] == {"key": {"type": "http", "scheme": "bearer"}}
     assert "servers" not in document
@@ -159,9 +160,23 @@ def test_a_stream_and_a_socket(document: Any) -> None:
     assert "parameters" not in stream
     assert "requestBody" not in stream
     assert stream["responses"]["200"]["content"] == {
-        "text/event-stream": {"schema": {"type": "string"}, "x-events": {"thing": THING}}
+        "text/event-stream": {
+            "schema": {
+                "type": "object",
+                "description": "each event",
+                "properties": {"event": {"enum": ["thing"]}, "data": {"type": "string"}},
+                "required": ["event", "data"],
+            },
+            "x-events": {"thing": THING},
+        }
     }
-    assert list(document["paths"]["/ws"]["get"]["responses"]) == ["101", "default"]
+    socket = document["paths"]["/ws"]["get"]["responses"]
+    assert socket["101"] == {
+        "description": "A WebSocket",
+        "x-messages": {"from-client": {"say": THING}, "from-server": {"told": THING}},
+    }
+    assert list(socket) == ["101", "default"]
+    assert document["paths"]["/raw"]["get"]["responses"]["101"] == {"description": "A WebSocket"}
 
 
 def test_a_route_that_says_nothing() -> None:

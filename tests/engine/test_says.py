@@ -8,6 +8,6 @@ from svc_proto.engine.says import Door, Says
 def test_what_is_not_said() -> None:
     says = Says("Something")
     assert (says.answer, says.status, says.body, says.query, says.headers) == (None, 200, None, None, None)
-    assert (says.also, says.no, says.details, says.events) == ({}, {}, "", {})
+    assert (says.also, says.no, says.details, says.events, says.heard, says.said) == ({}, {}, "", {}, {}, {})
     assert says == Says("Something", None, 200)
     assert Door("For anybody.").schemes == ()

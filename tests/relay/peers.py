@@ -8,10 +8,15 @@ from typing import Any, cast
 
 from attrs import define
 
-from svc_proto.wire.events import BinaryMessage, CloseSocket, SocketAccepted, SocketClosed, TextMessage
+from svc_proto.relay.shapes_messages import SAID
+from svc_proto.wire.events import BinaryMessage, CloseSocket, Event, SocketAccepted, SocketClosed, TextMessage
 from tests.http_book import FIRST, Answer, Call, Peer, Upstream
 
 __all__ = ["FIRST", "Answer", "Call", "Peer", "Phone", "Upstream"]
+
+ENVELOPE = '{"channel":'
+MEMBERS = {name: ({*kind.__annotations__}, kind.__required_keys__) for name, kind in SAID.items()}  # type: ignore[attr-defined]  # of a TypedDict
+OWN = {"tui tui.rpc.response", "tui tui.rpc.event"}  # the gateway's own words
 
 
 @define(eq=False)
@@ -28,6 +33,14 @@ class Phone(Call):
     @property
     def closed(self) -> SocketClosed | None:
         return next((event for event in self.events if isinstance(event, SocketClosed)), None)
+
+    def on_event(self, event: Event) -> None:
+        """Whatever the relay says in whatever test has the members that its document names, and those alone."""
+        if isinstance(event, TextMessage) and event.text.startswith(ENVELOPE):
+            said = json.loads(event.text)
+            name = f"{said['channel']} {said['type']}"
+            named, required = MEMBERS[name]
+            assert name in OWN or required <= said["payload"].keys() <= named, event.text
 
     def envelopes(self) -> list[dict[str, Any]]:
         """What came since the last call."""
