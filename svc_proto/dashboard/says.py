@@ -72,7 +72,10 @@ SCREEN = {
     "POST /toggle": Says("Switch Device Control", shapes.Accepted, body=shapes.Toggle, no=NO_PHONE),
     "POST /say": Says("Say something to the agent", shapes.Accepted, body=shapes.Said, no=NO_PHONE),
 }
+PAGE = {"text/html": str}
 OWN = {
+    "GET /allow": Says("The page that lets an agent in", PAGE, query=shapes.CodeQuery, no=BEHIND),
+    "POST /allow": Says("Its answer", PAGE, body={"application/x-www-form-urlencoded": shapes.Ballot}, no=BEHIND),
     "GET /api/vitals": Says("How the servers fare", shapes.Vitals),
     "POST /api/qr": Says(
         "Draw a QR", shapes.Rows, body={"text/plain": str}, no={422: "it is no text, or there is too much"}

@@ -144,3 +144,19 @@ class Accepted(TypedDict):
     """It is done."""
 
     ok: Literal[True]
+
+
+class CodeQuery(TypedDict, total=False):
+    """Which agent waits."""
+
+    code: Annotated[str, "the word that its page shows"]
+
+
+class Ballot(TypedDict, total=False):
+    """What the owner says to it."""
+
+    code: Required[str]
+    ballot: Required[str]
+    answer: Required[Literal["allow", "refuse"]]
+    scope: Literal["bridge", "bridge:read"]
+    days: Literal["1", "7", "30", "365"]

@@ -9,8 +9,10 @@ from svc_proto.engine.openapi import COMMON, JSON, STREAM
 from svc_proto.engine.says import Door, Manual, Says, Shape
 from svc_proto.relay import shapes
 from svc_proto.relay import shapes_messages as messages
+from svc_proto.relay import shapes_oauth as oauth
 from svc_proto.relay import shapes_voice as voice
 from svc_proto.relay.access import GRANTS, Access
+from svc_proto.relay.place import MCP, METADATA
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from svc_proto.relay.shapes_control import ARGUMENTS, QUERIES
 from svc_proto.schema.rpc_shapes import RpcMessage
@@ -19,6 +21,8 @@ from svc_proto.voice.errors import BASIC_PATHS
 __all__ = ["MANUAL"]
 
 FORM = "multipart/form-data"
+ENCODED = "application/x-www-form-urlencoded"
+PAGE: dict[str, object] = {"text/html": str}
 FILE: Shape = {"*/*": bytes}
 PARTS: Mapping[int | str, Shape] = {206: FILE, 304: None}
 NO_FILE = {404: "there is no such file, or not any more", 412: "a condition does not hold", 416: "no such range"}
@@ -40,6 +44,7 @@ CONTROL = {
     503: "no phone is connected; or the phone's word",
     504: "the phone did not answer in time; or the phone's word",
 }
+NO_AGENT = {404: "no agent waits with this word"}
 NO_VOICE = {404: "it is switched off", 503: "there are too many sessions"}
 
 SAYS: dict[str, dict[str, Says]] = {
@@ -127,6 +132,21 @@ SAYS: dict[str, dict[str, Says]] = {
         ),
         "GET /mcp": Says("What is said without a request", {STREAM: str}),
         "DELETE /mcp": Says("End the session", None, 204),
+        "GET /mcp/questions/{code}": Says("What an agent elsewhere asks for", oauth.OwnersQuestion, no=NO_AGENT),
+        "POST /mcp/questions/{code}": Says(
+            "Let it in, or not", oauth.Taken, body=oauth.OwnersAnswer, no={**NO_AGENT, 409: "of another question"}
+        ),
+    },
+    "OAuth": {
+        f"GET {METADATA}": Says("What is protected", oauth.ResourceMetadata),
+        f"GET {METADATA}{MCP}": Says("The same", oauth.ResourceMetadata),
+        "GET /.well-known/oauth-authorization-server": Says("How to get tokens", oauth.ServerMetadata),
+        "GET /.well-known/openid-configuration": Says("The same", oauth.ServerMetadata),
+        "POST /oauth/register": Says("Register a client", oauth.ClientMetadata, 201, body=oauth.ClientRegistration),
+        "GET /oauth/authorize": Says("Ask the owner, for browsers", None, 303, query=oauth.Authorisation),
+        "GET /oauth/wait/{ticket}": Says("The page that waits for the owner", PAGE, also={303: None}),
+        "POST /oauth/token": Says("Tokens for a code, or new ones", oauth.Tokens, body={ENCODED: oauth.TokenRequest}),
+        "POST /oauth/revoke": Says("Give tokens back", object, body={ENCODED: oauth.Revocation}),
     },
     "Voice": {
         "GET /voice/config": Says("Which engines speak and listen", voice.VoiceConfig, query=voice.ProfileQuery),
@@ -217,6 +237,8 @@ DOORS: dict[Enum, Door] = {
     },
 }
 PLACES = {
+    "code": "the word that the agent's page shows",
+    "ticket": "as the browser was sent on with",
     "token": "as it was given with the file",
     "token_prefix": "some of the first eight characters of a session's token, or all of it",
     "provider_id": "the provider",
@@ -230,6 +252,10 @@ def _refusal(path: str) -> tuple[str, Shape]:
         return "PhoneRefusal", object
     if path == "/mcp":
         return "McpRefusal", RpcMessage | shapes.Refusal
+    if path in ("/oauth/authorize", "/oauth/wait/{ticket}"):
+        return "OAuthPage", {**PAGE, JSON: oauth.OAuthRefusal}
+    if path.startswith("/oauth/"):
+        return "OAuthRefusal", oauth.OAuthRefusal
     if path in BASIC_PATHS:
         return "VoiceRefusal", {JSON: voice.VoiceRefusal, "text/plain": str}  # text of who may not
     if path.startswith("/voice/"):
