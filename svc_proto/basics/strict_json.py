@@ -5,8 +5,7 @@ Refused on input
   NaN, Infinity, and numbers that overflow to them; integers of more digits than Python converts (4300)
   a name twice in one object
   nesting deeper than `max_depth`, text longer than `max_bytes`
-  what would take longer than about 50 ms, however short it is: too many values or strings (`JsonTooLarge`); of escapes
-  as many as letters that phones escape need, which take 0.2 s
+  what would take longer than about 50 ms, however short it is: too many values or strings (`JsonTooLarge`)
 
 Depth and work are judged before parsing, on the text without its strings. Nearly every text needs no such look: one
 of up to `FREE` bytes can hold nothing that takes long, nor one with few brackets anything deep.
@@ -15,7 +14,6 @@ of up to `FREE` bytes can hold nothing that takes long, nor one with few bracket
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable
 from itertools import accumulate
@@ -29,9 +27,7 @@ MAX_NAME_SHOWN = 40  # characters of a name in an error text
 LONG = 1024  # characters of a text from which on a look at the whole of it pays
 FREE = 16 * 1024  # bytes of a text whose work is not judged: the worst takes 10 ms
 MAX_STRINGS = 150_000  # names included
-MAX_ESCAPES = (
-    1_500_000  # more than 8 MiB of \uXXXX hold: a text of letters that phones escape takes 0.2 s, others are refused
-)
+MAX_ESCAPES = 1_500_000  # more than 8 MiB of \uXXXX hold, a text of letters that phones escape
 MAX_WORK = 40_000_000  # ns that the rest may take, by the table below: 77,000 names or empty objects, 440,000 digits
 _COST = {b"{": 300, b"}": 100, b"[": 50, b"]": 50, b":": 400, b",": 30, b".": 400, b"e": 400, b"E": 400}  # ns each
 _BYTE_COST = 30  # ns for each byte between the strings: an integer of 4,300 digits takes 130,000
@@ -43,9 +39,6 @@ _ORDINARY = bytes(set(range(0x20, 0x100)) - set(_MARKS))
 _BLANK = b" \t\r\n"
 _NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
-_LONE_SURROGATE = re.compile(
-    r"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|[c-fC-F]..(?<!\\u[dD][89abAB]..\\u[dD][c-fC-F]..))", re.DOTALL
-)
 
 
 class JsonError(ValueError):
@@ -81,7 +74,7 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
         raise JsonError("an integer has too many digits") from None
     except RecursionError:
         raise JsonError("nested too deep") from None
-    if b"\\" in raw and b"\\u" in raw and _LONE_SURROGATE.search(text.replace("\\\\", "  ")):
+    if b"\\" in raw and (b"\\ud" in raw or b"\\uD" in raw) and not _is_encodable(_encode(value)):
         raise JsonError("a lone surrogate")
     return value
 
