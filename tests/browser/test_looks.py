@@ -37,6 +37,7 @@ class Scripted(Hostile):
             "revoke": ("DELETE", "/sessions/{prefix}"),
             "pairing": ("POST", "/pairing/mint"),
             "config": ("GET", "/api/config"),
+            "servers": ("GET", "/api/mcp-servers"),
             "chats": ("GET", "/api/sessions"),
             "hits": ("GET", "/api/sessions/search"),
             "renamed": ("PATCH", "/api/sessions/{id}"),

@@ -18,6 +18,7 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, ReleaseFile
+from svc_proto.engine.callers import Proxies
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http2_channel import Http2Channel
@@ -36,7 +37,6 @@ from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.service import Relay
 from svc_proto.relay.terminals import Terminal
 from svc_proto.relay.tui import Tui
-from svc_proto.relay.voice_access import VoiceGate
 from svc_proto.schema import chat_events
 from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.agent.session import Agent
@@ -345,7 +345,7 @@ def _a_voice_socket_outlives_its_session(patch: Patch) -> None:
 
 
 def _the_api_key_opens_voice_from_anywhere(patch: Patch) -> None:
-    patch.setattr(VoiceGate, "_is_safe", lambda self, request: True)
+    patch.setattr(Proxies, "keep_secrets", lambda self, request: True)
 
 
 def _some_sound_is_lost(patch: Patch) -> None:

@@ -51,7 +51,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
             "routes": [{"role": "str", "api_url": "str", "relay_url": "str"}],
             "qr_payload": "str",
             "pairing_url": "str",
-            "notes": [],
+            "notes": ["str"],  # a relay that listens on this host alone
             "png": "NoneType",
         },
     ),
