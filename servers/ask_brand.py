@@ -24,6 +24,11 @@ def ask_brand(said: object) -> None:
     print("Which app is to scan the QR?")
     print(f"  1  {HERMES.reader}, as it is today")
     print(f"  2  another one, that knows {SVC.scheme}://")
-    brand = CHOICES[click.prompt("1 or 2", type=click.Choice(list(CHOICES)), default="1", show_choices=False)]
+    try:
+        picked = click.prompt("1 or 2", type=click.Choice(list(CHOICES)), default="1", show_choices=False)
+    except click.Abort:
+        print()  # whoever leaves by Ctrl-D finds the next prompt on a line of its own
+        raise
+    brand = CHOICES[picked]
     remember(private_home(str(find_home(os.environ))), "SVC_BRAND", brand.name, "the answer")
     print(f"SVC_BRAND={brand.name} is kept in {find_home(os.environ)}/.env; --brand says otherwise.")

@@ -18,7 +18,7 @@ from runtimes.listen import BindError, Listener, adopt, bind
 from runtimes.log_file import keep_log
 from runtimes.run import run
 from runtimes.running import Claim, TakenError, claim
-from runtimes.service_home import with_env_file
+from runtimes.service_home import find_home, with_env_file
 from runtimes.store import named_store, open_store
 from runtimes.store_service import Store, StoreError
 from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
@@ -85,9 +85,9 @@ def settings(env: Mapping[str, str]) -> dict[str, str]:
     try:
         return with_env_file(env)
     except OSError as error:
-        raise CannotStartError(f"cannot read .env of the service home: {error.strerror}", code=2) from error
+        raise CannotStartError(f"cannot read {find_home(env) / '.env'}: {error.strerror}", code=2) from error
     except UnicodeDecodeError as error:
-        raise CannotStartError("cannot read .env of the service home: not UTF-8", code=2) from error
+        raise CannotStartError(f"cannot read {find_home(env) / '.env'}: not UTF-8", code=2) from error
 
 
 def claim_home(home: Path, role: str) -> Claim:

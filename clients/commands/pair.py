@@ -159,7 +159,7 @@ def main(
 
 
 def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, spends: str | None) -> None:
-    """See who pairs. Ctrl-C leaves, and the code goes on working; after it has, the file that it `spends` goes."""
+    """See who pairs. Ctrl-C leaves, and the code goes on working; the file that it `spends` goes with the waiting."""
     from clients.commands.host import trust_for
     from clients.commands.perform import perform
     from svc_proto.basics.visible import plain
@@ -173,9 +173,11 @@ def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, 
         doing(engine, "waiting for the phone; Ctrl-C leaves, the code goes on working")
         return (yield from await_device(engine, local_relay(config), since=since, until=expires_at))
 
-    name = perform(plan, runtime, home=_home(config), client_tls=trust_for(config))
-    if spends is not None:
-        Path(spends).unlink(missing_ok=True)
+    try:
+        name = perform(plan, runtime, home=_home(config), client_tls=trust_for(config))
+    finally:  # after Ctrl-C, too: nobody would remove what it holds later
+        if spends is not None:
+            Path(spends).unlink(missing_ok=True)
     if name is None:
         raise Problem("the code is over, and nobody has paired: make another one with svc pair")
     print(f"{plain(name)} is paired.")

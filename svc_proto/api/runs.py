@@ -126,7 +126,7 @@ class Runs:
             "turn ended",
             run=run.record.id,
             state=run.record.state.value,
-            code=ended.code,
+            **({"code": ended.code} if ended.code else {}),
             calls=ended.api_calls,
             tokens=ended.usage.total_tokens,
         )

@@ -81,11 +81,12 @@ def test_a_terminal_shows_a_qr_and_a_file(desk: Shelf) -> None:
     terminal.expect_exact("It is for an app that knows svc-relay://")
     terminal.expect_exact("Warning: the QR holds credentials")
     terminal.expect_exact("waiting for the phone; Ctrl-C leaves")
-    terminal.sendintr()
-    assert finish(terminal)[0] == 130
     assert file.parent == desk.home
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.read_bytes().startswith(b"\x89PNG")
+    terminal.sendintr()
+    assert finish(terminal)[0] == 130
+    assert not file.exists()
 
 
 def test_a_qr_that_does_not_fit_is_not_drawn(desk: Shelf) -> None:
