@@ -274,8 +274,7 @@ class VoiceSession:
 
     def revoke(self, why: str) -> None:
         """Its token is accepted no more: the end, of what runs for it on the API server, too."""
-        if not self.closed:
-            self.mode.on_revoked()
+        self.mode.on_revoked()
         self.close(why, code=POLICY)
 
     # --- for its sockets ---

@@ -38,10 +38,10 @@ class ApprovalsAgainstAModel(RuleBasedStateMachine):
         named = data.draw(st.sampled_from([None, "call_0", *(each.call_id for each in self.open)]))
         if named is not None:
             meant = [each for each in self.open if each.call_id == named]
-        elif choice == DENY or (self.open and self.now >= self.open[-1].asked + SETTLING):
+        elif choice == DENY:
             meant = self.open[:] if everything else self.open[:1]
-            if choice != DENY and len(meant) != len(self.open):
-                meant = []
+        elif len(self.open) == 1 and self.now >= self.open[0].asked + SETTLING:  # a yes to all is one to what was shown
+            meant = self.open[:]
         else:
             meant = []
         answer = Answer(choice=choice, call_id=named, everything=everything)
