@@ -8,10 +8,11 @@ word of each line.
 from __future__ import annotations
 
 import json
+import random
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from shutil import which
@@ -20,7 +21,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Site, Visitor
-from tests.browser.walk import FRESH, Line, Terminal, environment, fresh_clone, lines_of
+from tests.browser.walk import FRESH, PROMPT, Line, Terminal, environment, fresh_clone, lines_of
 from tests.peers.model import Answer, ScriptedModel, calls, plain
 from tests.servers.support import ROOT
 
@@ -38,8 +39,14 @@ DEFAULTS = {"RELAY_PORT": 8767, "API_SERVER_PORT": 8642, "SVC_DASHBOARD_PORT": 9
 
 
 def free_ports(count: int) -> list[int]:
-    with ExitStack() as opened:
-        return [opened.enter_context(socket.create_server(("", 0))).getsockname()[1] for _ in range(count)]
+    """Below those that the kernel gives to others: an installation lies between this and their use."""
+    found: list[int] = []
+    for port in random.sample(range(20_000, 32_000), 100):
+        with suppress(OSError), socket.create_server(("", port)):
+            found.append(port)
+        if len(found) == count:
+            break
+    return found
 
 
 class Walk:
@@ -96,7 +103,8 @@ class Walk:
         self.servers.until(r"Which app is to scan the QR\?")
         self.servers.until("1 or 2")
         self.servers.type("")
-        shown = self.servers.until(r"(?s)^.*Ctrl-C stops\.[^\r\n]*")[0].replace("\r\n", "\n")
+        shown = self.servers.until(rf"(?s)^.*(?:Ctrl-C stops\.[^\r\n]*|{PROMPT.pattern})")[0].replace("\r\n", "\n")
+        assert "Ctrl-C stops." in shown, shown  # else it is over
         screen = shown[shown.index("The QR needs a terminal of") :]
         assert sum(1 + len(row) // 80 for row in screen.splitlines()) < 24
         return screen
