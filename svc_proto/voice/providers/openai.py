@@ -6,13 +6,11 @@ from attrs import frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.voice.contract import SpeechRequest
-from svc_proto.voice.providers.access import DEEPINFRA, GROQ, MISTRAL, Vendor, VendorAccess
+from svc_proto.voice.providers.access import DEEPINFRA, GROQ, MISTRAL, OPENAI, Vendor, VendorAccess
 from svc_proto.voice.providers.vendor import JSON, Form, VendorCall, number, options_text
 
-__all__ = ["ALIKE", "OpenAi", "Shape"]
+__all__ = ["SHAPES", "OpenAi", "Shape"]
 
-SPEECH_MODEL, VOICE = "gpt-4o-mini-tts", "alloy"
-LISTENING_MODEL = "whisper-1"
 RATE = 24_000  # Hz: its `pcm` has no other
 WITHOUT_INSTRUCTIONS = ("tts-1", "tts-1-hd")
 SLOWEST, FASTEST = 0.25, 4.0
@@ -27,19 +25,30 @@ _SPOKEN = (  # of `expression`, wire 4.7, in the order of telling
 
 @frozen(kw_only=True)
 class Shape:
-    """What differs from OpenAI: models and voice where none is named. Without a `speech_model` it only listens."""
+    """Who has an API of this shape: models and voice where none is named. Without a `speech_model` he only listens."""
 
     vendor: Vendor
+    provider: str  # as it names itself
     listening_model: str
     speech_model: str = ""
     voice: str = ""
+    instructed: bool = False  # takes words on how to speak
 
 
-ALIKE = {  # by provider
-    "groq": Shape(vendor=GROQ, listening_model="whisper-large-v3-turbo"),
-    "mistral": Shape(vendor=MISTRAL, listening_model="voxtral-mini-latest"),
+SHAPES = {  # by name
+    "openai": Shape(
+        vendor=OPENAI,
+        provider="openai_tts",
+        listening_model="whisper-1",
+        speech_model="gpt-4o-mini-tts",
+        voice="alloy",
+        instructed=True,
+    ),
+    "groq": Shape(vendor=GROQ, provider="groq", listening_model="whisper-large-v3-turbo"),
+    "mistral": Shape(vendor=MISTRAL, provider="mistral", listening_model="voxtral-mini-latest"),
     "deepinfra": Shape(
         vendor=DEEPINFRA,
+        provider="deepinfra",
         listening_model="openai/whisper-large-v3-turbo",
         speech_model="hexgrad/Kokoro-82M",
         voice="af_bella",
@@ -48,12 +57,12 @@ ALIKE = {  # by provider
 
 
 class OpenAi:
-    """A vendor for speech and for transcripts: OpenAI itself, or the one of `ALIKE` that is named."""
+    """A vendor of `SHAPES`, for speech and for transcripts."""
 
-    def __init__(self, access: VendorAccess, alike: str = "") -> None:
-        self.provider = alike or "openai_tts"
+    def __init__(self, access: VendorAccess, shape: Shape) -> None:
+        self.provider = shape.provider
         self.access = access
-        self._shape = ALIKE.get(alike)
+        self._shape = shape
 
     def stream(self, request: SpeechRequest) -> VendorCall:
         """PCM at 24 kHz."""
@@ -65,15 +74,13 @@ class OpenAi:
 
     def form(self, model: str, language: str) -> Form:
         """The form that asks for the transcription of a recording."""
-        usual = LISTENING_MODEL if self._shape is None else self._shape.listening_model
-        fields = [("model", model or usual), ("response_format", "json")]
+        fields = [("model", model or self._shape.listening_model), ("response_format", "json")]
         if language:
             fields.append(("language", language))
         return Form(url=f"{self.access.url}/audio/transcriptions", headers=self.access.bearer, fields=tuple(fields))
 
     def _speech(self, request: SpeechRequest, response_format: str) -> VendorCall:
-        usual = (SPEECH_MODEL, VOICE) if self._shape is None else (self._shape.speech_model, self._shape.voice)
-        model, voice = request.model or usual[0], request.voice or usual[1]
+        model, voice = request.model or self._shape.speech_model, request.voice or self._shape.voice
         asked: dict[str, object] = {
             "model": model,
             "voice": voice,
@@ -81,7 +88,7 @@ class OpenAi:
             "response_format": response_format,
         }
         instructions = instructions_of(request)
-        if instructions and self._shape is None and model not in WITHOUT_INSTRUCTIONS:
+        if instructions and self._shape.instructed and model not in WITHOUT_INSTRUCTIONS:
             asked["instructions"] = instructions
         speed = number(request.options, "speed", SLOWEST, FASTEST)
         if speed is not None:

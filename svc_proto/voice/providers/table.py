@@ -16,7 +16,6 @@ from svc_proto.engine.flow import Flow
 from svc_proto.voice.contract import Dialect, ProviderError, RealtimeOptions, Renderer, Speaker, Transcriber
 from svc_proto.voice.providers.access import (
     ELEVENLABS,
-    OPENAI,
     OPENAI_REALTIME,
     XAI,
     XAI_REALTIME,
@@ -27,7 +26,7 @@ from svc_proto.voice.providers.discovery import Discovered, discover_elevenlabs,
 from svc_proto.voice.providers.elevenlabs import ElevenLabs
 from svc_proto.voice.providers.local import Local
 from svc_proto.voice.providers.one_shot import OneShotRenderer
-from svc_proto.voice.providers.openai import ALIKE, OpenAi
+from svc_proto.voice.providers.openai import SHAPES, OpenAi
 from svc_proto.voice.providers.openai_realtime import OpenAiDialect
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.providers.vendor import VendorRenderer, VendorSpeaker, VendorTranscriber
@@ -99,21 +98,22 @@ class Providers:
         return (yield from self._local.report())
 
     def _speaking(self, provider_id: str) -> OpenAi | Xai | ElevenLabs:
-        alike = ALIKE.get(_plain(provider_id))
-        vendor = self._vendor(provider_id) if alike is None or alike.speech_model else None
+        shape = SHAPES.get(_vendor_name(provider_id))
+        vendor = self._vendor(provider_id) if shape is None or shape.speech_model else None
         if vendor is None:
             raise ProviderError(f"the text to speech provider {_shown(provider_id)} is not built in")
         return vendor
 
     def _vendor(self, provider_id: str) -> OpenAi | Xai | ElevenLabs | None:
-        match plain := _plain(provider_id).removesuffix("_tts"):
-            case "openai":
-                return OpenAi(admit(OPENAI, self._keys))
+        name = _vendor_name(provider_id)
+        if name in SHAPES:
+            return OpenAi(admit(SHAPES[name].vendor, self._keys), SHAPES[name])
+        match name:
             case "xai":
                 return Xai(admit(XAI, self._keys))
             case "elevenlabs":
                 return ElevenLabs(admit(ELEVENLABS, self._keys))
-        return OpenAi(admit(ALIKE[plain].vendor, self._keys), plain) if plain in ALIKE else None
+        return None
 
     def _dialect_maker(self, provider_id: str) -> Callable[[RealtimeOptions], Dialect]:
         match _plain(provider_id):
@@ -124,6 +124,10 @@ class Providers:
                 access = admit(XAI_REALTIME, self._keys)
                 return lambda options: XaiDialect(access, options)
         raise ProviderError(f"the realtime provider {_shown(provider_id)} is not built in")
+
+
+def _vendor_name(provider_id: str) -> str:
+    return _plain(provider_id).removesuffix("_tts")
 
 
 def _plain(provider_id: str) -> str:

@@ -69,11 +69,12 @@ def test_deepinfra_speaks_too() -> None:
     assert "instructions" not in peer.seen[0].json
 
 
-@pytest.mark.parametrize("provider", ["groq", "mistral"])
+@pytest.mark.parametrize("provider", ["groq", "mistral", "groq_tts"])
 def test_who_only_listens(provider: str) -> None:
     words = f"the text to speech provider '{provider}' is not built in"
-    assert str(problem(lambda: Studio(None, **at(provider.upper())).render(provider))) == words
-    assert str(problem(lambda: Studio(None, **at(provider.upper())).speak(provider))) == words
+    keys = at(provider.removesuffix("_tts").upper())
+    assert str(problem(lambda: Studio(None, **keys).render(provider))) == words
+    assert str(problem(lambda: Studio(None, **keys).speak(provider))) == words
 
 
 def at(name: str) -> dict[str, Any]:
