@@ -17,6 +17,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.callers import Proxies, is_foreign_page, is_from_this_host, names_this_network
 from svc_proto.engine.message import Request
+from svc_proto.engine.page_fields import page_fields
 from svc_proto.machines.limiter import Limiter
 from svc_proto.wire.events import Headers
 
@@ -29,12 +30,7 @@ POLICY = (
     b"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 FIELDS = (
-    (b"content-security-policy", POLICY),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
+    *page_fields(POLICY),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 )
 """What every answer carries. No script runs but the page's own files, and none of them can make markup of text."""

@@ -9,6 +9,7 @@ from base64 import b64encode
 from hashlib import sha256
 
 from svc_proto.engine.cached import Cached
+from svc_proto.engine.page_fields import page_fields
 
 __all__ = ["PAGE"]
 
@@ -172,12 +173,4 @@ POLICY = (
     b"default-src 'none'; script-src %s; style-src %s; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     b"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 ) % (_hash(SCRIPT), _hash(STYLE))
-FIELDS = (
-    (b"content-security-policy", POLICY),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-PAGE = Cached(b"text/html; charset=utf-8", HTML.encode("utf-8"), FIELDS)
+PAGE = Cached(b"text/html; charset=utf-8", HTML.encode("utf-8"), page_fields(POLICY))
