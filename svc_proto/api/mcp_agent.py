@@ -116,7 +116,7 @@ class _Agent:
     def _order(self, message: str, session: str) -> Flow[TurnOrder]:
         api = self._api
         settings = yield from api.settings()
-        known = yield from api.query(GetChat(id=session)) if session else _nothing()
+        known = (yield from api.query(GetChat(id=session))) if session else None
         if session and known is None:
             raise ToolError("there is no such session")
         now = api.engine.now.wall
@@ -187,7 +187,3 @@ class _Told:
         if pieces:
             self._timer.set(self._engine.now.mono + EVERY)
             self._telling("".join(pieces))
-
-
-def _nothing() -> Flow[None]:
-    yield from ()
