@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from runtimes.running import Running
-    from svc_proto.peers.vitals import History, Reading, Vitals
+    from svc_proto.peers.vitals import History, Vitals, VitalsReading
 
     Wait = Callable[[float], bool]
 
@@ -77,13 +77,13 @@ class _Eyes:
         self._fields = [f"Authorization: Bearer {token}"] if token else []
         self.found: list[Running] = []
 
-    def look(self, *, needed: bool = False) -> Reading:
+    def look(self, *, needed: bool = False) -> VitalsReading:
         """What they say now. With `needed` raises `Problem` where that is nothing."""
         from clients.commands.glance import asked
         from runtimes.running import find_all
         from svc_proto.basics.moment import Moment
         from svc_proto.client.top import silence
-        from svc_proto.peers.vitals import Reading
+        from svc_proto.peers.vitals import VitalsReading
         from svc_proto.schema.metrics import Numbers
 
         now = Moment(time.monotonic(), time.time())
@@ -98,7 +98,7 @@ class _Eyes:
             if not answers:
                 raise Problem(f"nothing runs on {self._home}: svc up")
             raise Problem(silence((role, status) for role, (status, _) in answers.items()))
-        return Reading(now, servers)
+        return VitalsReading(now, servers)
 
 
 def _print(now: Vitals, found: list[Running], *, as_json: bool) -> None:

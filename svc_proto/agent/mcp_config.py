@@ -16,8 +16,8 @@ from attrs import frozen
 
 from svc_proto.basics.validate import FALSE_WORDS
 from svc_proto.basics.visible import plain
-from svc_proto.peers.mcp_http import Place
-from svc_proto.peers.mcp_stdio import Program
+from svc_proto.peers.mcp_http import HttpParameters
+from svc_proto.peers.mcp_stdio import StdioParameters
 from svc_proto.schema.members import Members
 from svc_proto.settings import http_address
 
@@ -38,7 +38,7 @@ class ServerConfig:
 
     name: str
     slug: str
-    way: Program | Place
+    way: StdioParameters | HttpParameters
     timeout: float = 60.0  # s for a call
     connect_timeout: float = 60.0  # s for its start
     trust: bool = False  # what it says of its tools is believed: those that only read ask nobody
@@ -87,7 +87,7 @@ def _server(name: str, given: Members, slugs: dict[str, None]) -> ServerConfig:
     )
 
 
-def _way(given: Members) -> Program | Place:
+def _way(given: Members) -> StdioParameters | HttpParameters:
     command, url = given.word("command"), given.word("url")
     if bool(command) == bool(url):
         raise ValueError("it needs a command or a url, and not both")
@@ -96,12 +96,12 @@ def _way(given: Members) -> Program | Place:
             raise ValueError("the old transport sse is not spoken: name the address of Streamable HTTP")
         if http_address(url) is None or "#" in url:
             raise ValueError("url must be an http:// or https:// URL with a host, without a password")
-        return Place(url=url, headers=tuple(_field(name, value) for name, value in _texts(given, "headers")))
+        return HttpParameters(url=url, headers=tuple(_field(name, value) for name, value in _texts(given, "headers")))
     args = given.get("args", [])
     if not isinstance(args, list):
         raise ValueError("args must be a list")
     argv = (command, *(_text(each, "args") for each in args))
-    return Program(argv=argv, env=tuple(_texts(given, "env")), cwd=given.word("cwd") or None)
+    return StdioParameters(argv=argv, env=tuple(_texts(given, "env")), cwd=given.word("cwd") or None)
 
 
 def _field(name: str, value: str) -> tuple[bytes, bytes]:

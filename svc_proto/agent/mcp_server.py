@@ -25,13 +25,13 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.waits import Bell
 from svc_proto.machines.table import Table, step
 from svc_proto.peers.mcp import Carrier, McpClient, McpFailed
-from svc_proto.peers.mcp_http import HttpCarrier, Place
+from svc_proto.peers.mcp_http import HttpCarrier, HttpParameters
 from svc_proto.peers.mcp_stdio import StdioCarrier
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["LIFE", "McpServer", "ServerState", "ServerTrigger"]
+__all__ = ["LIFE", "ConfiguredServer", "ServerState", "ServerTrigger"]
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0  # s between two attempts
 STEADY = 60.0  # s of service after which it counts as sound
@@ -67,7 +67,7 @@ LIFE: Table[ServerState, ServerTrigger] = {
 }
 
 
-class McpServer:
+class ConfiguredServer:
     """See the module. `tools` are those of its last list."""
 
     def __init__(self, engine: Engine, config: ServerConfig) -> None:
@@ -162,7 +162,7 @@ class McpServer:
 
     def _carry(self, client: McpClient) -> Carrier:
         way = self.config.way
-        if isinstance(way, Place):
+        if isinstance(way, HttpParameters):
             return HttpCarrier(self._engine, way, client)
         return StdioCarrier(self._engine, way, client)
 

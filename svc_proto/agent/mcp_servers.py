@@ -7,11 +7,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from svc_proto.agent.mcp_config import OFF, read_servers
-from svc_proto.agent.mcp_server import McpServer, ServerState
+from svc_proto.agent.mcp_server import ConfiguredServer, ServerState
 from svc_proto.agent.tools.mcp import GROUP
 from svc_proto.agent.tools.tool import Tool, Toolset
 from svc_proto.engine.flow import Flow
-from svc_proto.peers.mcp_http import Place
+from svc_proto.peers.mcp_http import HttpParameters
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -28,7 +28,7 @@ class McpServers:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._servers: dict[str, McpServer] = {}
+        self._servers: dict[str, ConfiguredServer] = {}
         self._problems: dict[str, str] = {}
 
     def configure(self, found: Mapping[str, object]) -> None:
@@ -40,7 +40,7 @@ class McpServers:
             if known is not None and known.config == config:
                 self._servers[config.name] = before.pop(config.name)
             else:
-                self._servers[config.name] = McpServer(self._engine, config)
+                self._servers[config.name] = ConfiguredServer(self._engine, config)
         for server in before.values():
             server.stop()
 
@@ -49,7 +49,7 @@ class McpServers:
         old, self._servers = self._servers, {}
         for name, server in old.items():
             server.stop()
-            self._servers[name] = McpServer(self._engine, server.config)
+            self._servers[name] = ConfiguredServer(self._engine, server.config)
         yield from self.ready()
 
     def stop(self) -> None:
@@ -107,7 +107,7 @@ class McpServers:
             rows.append(
                 {
                     "name": name,
-                    "transport": "http" if isinstance(server.config.way, Place) else "stdio",
+                    "transport": "http" if isinstance(server.config.way, HttpParameters) else "stdio",
                     "state": server.state.value,
                     "problem": server.problem or None,
                     "tools": [{"name": tool.name, "asks": tool.asks is not None} for tool in tools],

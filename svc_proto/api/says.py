@@ -10,7 +10,7 @@ from svc_proto.api import shapes_turns as turns
 from svc_proto.api.access import Access
 from svc_proto.api.errors import MANAGEMENT
 from svc_proto.engine.openapi import COMMON, STREAM
-from svc_proto.engine.says import Door, Manual, Says, Shape, Table
+from svc_proto.engine.says import DoorWords, Manual, Says, Shape, Table
 from svc_proto.schema.chat_events import EVENTS
 from svc_proto.schema.rpc_shapes import RpcMessage
 
@@ -183,12 +183,14 @@ SAYS: Table = {
         ),
     },
 }
-DOORS: Mapping[Enum, Door] = {
-    Access.PUBLIC: Door("For anybody."),
-    Access.MONITOR: Door("For programs of this host, or whoever shows `SVC_METRICS_TOKEN`.", ("", "metrics")),
-    Access.HERE_OR_KEY: Door("For programs of this host, or whoever shows a key.", ("", "key")),
-    Access.KEY: Door("For whoever shows the key, or one of a pairing's own; without a key, for anybody.", ("key",)),
-    Access.MAIN_KEY: Door("For whoever shows the main key.", ("key",)),
+DOORS: Mapping[Enum, DoorWords] = {
+    Access.PUBLIC: DoorWords("For anybody."),
+    Access.MONITOR: DoorWords("For programs of this host, or whoever shows `SVC_METRICS_TOKEN`.", ("", "metrics")),
+    Access.HERE_OR_KEY: DoorWords("For programs of this host, or whoever shows a key.", ("", "key")),
+    Access.KEY: DoorWords(
+        "For whoever shows the key, or one of a pairing's own; without a key, for anybody.", ("key",)
+    ),
+    Access.MAIN_KEY: DoorWords("For whoever shows the main key.", ("key",)),
 }
 PLACES = {
     "id": "its id",

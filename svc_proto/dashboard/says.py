@@ -14,7 +14,7 @@ from svc_proto.dashboard.page import INDEX
 from svc_proto.dashboard.phone_calls import PREFIX as PHONE
 from svc_proto.dashboard.relay_calls import PREFIXES
 from svc_proto.engine.openapi import COMMON, STREAM
-from svc_proto.engine.says import Door, Manual, Says
+from svc_proto.engine.says import DoorWords, Manual, Says
 from svc_proto.relay import shapes as relay
 from svc_proto.schema.chat_events import EVENTS
 
@@ -81,12 +81,12 @@ OWN = {
         "Draw a QR", shapes.Rows, body={"text/plain": str}, no={422: "it is no text, or there is too much"}
     ),
 }
-DOORS: Mapping[Enum, Door] = {
-    Access.OWNER: Door(
+DOORS: Mapping[Enum, DoorWords] = {
+    Access.OWNER: DoorWords(
         "For whoever may see the dashboard: with its password, or without one from this host.", ("", "password")
     ),
-    Access.MONITOR: Door("For programs of this host, or whoever shows `SVC_METRICS_TOKEN`.", ("", "metrics")),
-    Access.PUBLIC: Door("For anybody."),
+    Access.MONITOR: DoorWords("For programs of this host, or whoever shows `SVC_METRICS_TOKEN`.", ("", "metrics")),
+    Access.PUBLIC: DoorWords("For anybody."),
 }
 
 

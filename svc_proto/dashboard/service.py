@@ -15,7 +15,7 @@ from svc_proto.dashboard.access import FIELDS, Access, Gate
 from svc_proto.dashboard.checks import unprocessable
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.upstream import PRIVATE
-from svc_proto.dashboard.vitals_calls import Watch
+from svc_proto.dashboard.vitals_calls import VitalsWatch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.documents import Documents
 from svc_proto.engine.door import Door
@@ -48,7 +48,7 @@ class Dashboard:
         self.limits = limits
         self._gate = Gate(config)
         self._monitor = Monitor(config.metrics_token, self._gate.limiter, address=self._gate.address, store=False)
-        self._watch = Watch(config)
+        self._watch = VitalsWatch(config)
         drawing = Route(method="POST", pattern="/api/qr", access=Access.OWNER, handler=self._draw, body_limit=MAX_QR)
         calls = (relay_calls, agent_calls, phone_calls)
         rows = [

@@ -15,16 +15,16 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.peers.peer import Peer, PeerFailed
-from svc_proto.peers.vitals import EVERY, NAMES, SPAN, History, Reading, Vitals
+from svc_proto.peers.vitals import EVERY, NAMES, SPAN, History, Vitals, VitalsReading
 from svc_proto.schema.metrics import Numbers
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Watch"]
+__all__ = ["VitalsWatch"]
 
 
-class Watch:
+class VitalsWatch:
     """The looks, and the route that shows them."""
 
     def __init__(self, config: DashboardConfig) -> None:
@@ -90,4 +90,4 @@ class Watch:
             except PeerFailed:
                 continue  # a gap in what is shown, and the other tabs say what is wrong
             servers[role] = Numbers(answer.body.decode("utf-8", "replace"))
-        return self._history.take(Reading(begun, servers)), servers
+        return self._history.take(VitalsReading(begun, servers)), servers

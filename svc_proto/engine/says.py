@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-__all__ = ["Door", "Manual", "Says", "Shape", "Table"]
+__all__ = ["DoorWords", "Manual", "Says", "Shape", "Table"]
 
 Shape: TypeAlias = object
 """A type of JSON (`schema.json_schema`); a mapping from media types to such types; None: there is no body."""
@@ -48,7 +48,7 @@ Table: TypeAlias = Mapping[str, Mapping[str, Says]]
 
 
 @frozen
-class Door:
+class DoorWords:
     """A policy in words, and the names of the schemes of which one has to be shown; an empty one: none has to be."""
 
     words: str
@@ -62,7 +62,7 @@ class Manual:
     title: str
     description: str
     says: Table
-    doors: Mapping[Enum, Door]
+    doors: Mapping[Enum, DoorWords]
     schemes: Mapping[str, Mapping[str, str]]
     places: Mapping[str, str]  # what stands in the braces of paths
     refusal: Callable[[str], tuple[str, Shape]]

@@ -28,9 +28,9 @@ from svc_proto.basics.moment import Moment
 from svc_proto.machines.limiter import address_key
 from svc_proto.machines.session import Session
 from svc_proto.machines.table import Table, step
-from svc_proto.schema.oauth import Question, proves
+from svc_proto.schema.oauth import AuthorizationRequest, proves
 
-__all__ = ["CONSENT_TABLE", "Allowed", "Consent", "ConsentState", "ConsentTrigger", "Consents"]
+__all__ = ["CONSENT_TABLE", "Allowed", "Consent", "ConsentState", "ConsentTrigger", "OwnerConsents"]
 
 MAX_CONSENTS = 256  # a further one takes the place of the oldest
 MAX_OF_ADDRESS = 8  # that wait for the owner
@@ -88,9 +88,9 @@ class Allowed:
 
 @define(kw_only=True)
 class Consent:
-    """One question. Made and changed by `Consents` alone; who trades it names the session."""
+    """One question. Made and changed by `OwnerConsents` alone; who trades it names the session."""
 
-    question: Question
+    question: AuthorizationRequest
     address: str  # of the browser
     ticket: str  # by which the browser comes back
     code: str  # that the owner types
@@ -102,11 +102,11 @@ class Consent:
     state: ConsentState = field(default=ConsentState.ASKED, init=False)
 
     def step(self, trigger: ConsentTrigger) -> None:
-        """Follow the table; for `Consents` alone."""
+        """Follow the table; for `OwnerConsents` alone."""
         self.state = step(CONSENT_TABLE, self.state, trigger)
 
 
-class Consents:
+class OwnerConsents:
     """All of them. What has ended is forgotten."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Consents:
     def __len__(self) -> int:
         return len(self._consents)
 
-    def ask(self, question: Question, address: str, now: Moment, entropy: Entropy) -> Consent:
+    def ask(self, question: AuthorizationRequest, address: str, now: Moment, entropy: Entropy) -> Consent:
         """A new question. `Refused` 429 where this address has asked too many that nobody has answered."""
         self.expire(now)
         key = address_key(address)

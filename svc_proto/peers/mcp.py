@@ -33,7 +33,7 @@ from svc_proto.version import VERSION
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["LIFE", "MAX_MESSAGE", "Carrier", "McpClient", "McpFailed", "State", "Trigger"]
+__all__ = ["LIFE", "MAX_MESSAGE", "Carrier", "McpClient", "McpFailed", "McpState", "McpTrigger"]
 
 MAX_MESSAGE = 8 * 1024 * 1024  # bytes of one message of a server: more ends the connection
 MAX_ASKED = 64  # requests of ours that wait for an answer
@@ -78,7 +78,7 @@ class Carrier(Protocol):
         ...
 
 
-class State(IntEnum):
+class McpState(IntEnum):
     """Of one connection."""
 
     NEW = auto()
@@ -87,7 +87,7 @@ class State(IntEnum):
     OVER = auto()
 
 
-class Trigger(IntEnum):
+class McpTrigger(IntEnum):
     """What moves it."""
 
     OPEN = auto()
@@ -95,11 +95,11 @@ class Trigger(IntEnum):
     END = auto()
 
 
-LIFE: Table[State, Trigger] = {
-    (State.NEW, Trigger.OPEN): State.OPENING,
-    (State.OPENING, Trigger.AGREE): State.OPEN,
-    (State.OPENING, Trigger.END): State.OVER,
-    (State.OPEN, Trigger.END): State.OVER,
+LIFE: Table[McpState, McpTrigger] = {
+    (McpState.NEW, McpTrigger.OPEN): McpState.OPENING,
+    (McpState.OPENING, McpTrigger.AGREE): McpState.OPEN,
+    (McpState.OPENING, McpTrigger.END): McpState.OVER,
+    (McpState.OPEN, McpTrigger.END): McpState.OVER,
 }
 
 
@@ -132,7 +132,7 @@ class McpClient:
         self._asked: dict[RequestId, _Asked] = {}
         self._count = 0
         self._why = McpFailed("it is not connected", unheard=True)
-        self.state = State.NEW
+        self.state = McpState.NEW
         self.offers = Members()  # its capabilities
         self.title = ""  # what it calls itself
         self.ignored = 0  # messages that answer nothing, or are none
@@ -141,7 +141,7 @@ class McpClient:
 
     def open(self, within: float) -> Flow[None]:
         """Connect, and agree on a version. Raises `McpFailed`."""
-        self._step(Trigger.OPEN)
+        self._step(McpTrigger.OPEN)
         try:
             yield from self._carrier.open()
             about = {"protocolVersion": HANDSHAKES[-1], "capabilities": {}, "clientInfo": CLIENT}
@@ -154,14 +154,14 @@ class McpClient:
             self.close()
             raise
         self.offers, self.title = answer.inner("capabilities"), quoted(answer.inner("serverInfo").text("title", "name"))
-        if self.state is State.OVER:
+        if self.state is McpState.OVER:
             raise self._why
-        self._step(Trigger.AGREE)
+        self._step(McpTrigger.AGREE)
 
     def ask(self, method: str, params: Mapping[str, object], *, within: float) -> Flow[Members]:
         """Make a request; its result. Raises `McpFailed`: what it refuses, no answer in time, or a lost connection."""
         engine = self._engine
-        if self.state not in (State.OPENING, State.OPEN):
+        if self.state not in (McpState.OPENING, McpState.OPEN):
             raise self._why
         if len(self._asked) >= MAX_ASKED:
             raise McpFailed(f"{MAX_ASKED} requests wait for its answer already", unheard=True)
@@ -177,7 +177,7 @@ class McpClient:
         finally:
             del self._asked[identity]
             self._carrier.forget(identity)
-            if asked.answer is None and patient and self.state is State.OPEN:
+            if asked.answer is None and patient and self.state is McpState.OPEN:
                 note = {"requestId": identity, "reason": "nobody waits for it any more"}
                 self._carrier.send(write_note("notifications/cancelled", note), None)
         answer = asked.answer
@@ -209,7 +209,7 @@ class McpClient:
 
     def heard(self, data: bytes | str) -> None:
         """The server has said something."""
-        if self.state is State.OVER:
+        if self.state is McpState.OVER:
             return
         try:
             message = parse(data)
@@ -258,13 +258,13 @@ class McpClient:
             self._engine.resume(asked.ticket, None)
 
     def _end(self, why: McpFailed, tell: Callable[[McpFailed], None]) -> None:
-        if self.state in (State.OPENING, State.OPEN):
-            self._step(Trigger.END)
+        if self.state in (McpState.OPENING, McpState.OPEN):
+            self._step(McpTrigger.END)
             self._why = why
             tell(why)  # before those who wait, who may ask again
             for asked in list(self._asked.values()):
                 self._answer(asked, why)
             self._carrier.close()
 
-    def _step(self, trigger: Trigger) -> None:
+    def _step(self, trigger: McpTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)

@@ -26,7 +26,7 @@ from svc_proto.schema.mcp_messages import RequestId
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["HttpCarrier", "Place"]
+__all__ = ["HttpCarrier", "HttpParameters"]
 
 BOTH = b"application/json, " + EVENT_STREAM
 SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
@@ -43,7 +43,7 @@ STATUSES = {401: "it does not let us in", 403: "it does not let us in", 404: "th
 
 
 @frozen(kw_only=True)
-class Place:
+class HttpParameters:
     """Where it is, and the header fields that let us in."""
 
     url: str
@@ -61,7 +61,7 @@ class _Ends(Protocol):
 class HttpCarrier:
     """See the module, and `Carrier`."""
 
-    def __init__(self, engine: Engine, place: Place, ends: _Ends) -> None:
+    def __init__(self, engine: Engine, place: HttpParameters, ends: _Ends) -> None:
         self._engine = engine
         self._peer = Peer("the MCP server", place.url)
         self._headers = place.headers

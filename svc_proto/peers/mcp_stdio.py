@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.channel import Channel
     from svc_proto.engine.core import Engine
 
-__all__ = ["Program", "StdioCarrier"]
+__all__ = ["StdioParameters", "StdioCarrier"]
 
 MAX_UNREAD = 16 * 1024 * 1024  # bytes that a server leaves unread: it does not read at all
 MIN_SECRET = 6  # characters of a variable's value that is not repeated
@@ -35,7 +35,7 @@ PROBLEMS = {FailureKind.NOT_FOUND: "there is no such program, or folder", Failur
 
 
 @frozen(kw_only=True)
-class Program:
+class StdioParameters:
     """What to run. Of the variables of this process it sees those of every child (`engine.child`), and `env`."""
 
     argv: tuple[str, ...] = field(repr=False)
@@ -52,7 +52,7 @@ class _Ends(Protocol):
 class StdioCarrier:
     """See the module, and `Carrier`."""
 
-    def __init__(self, engine: Engine, program: Program, ends: _Ends) -> None:
+    def __init__(self, engine: Engine, program: StdioParameters, ends: _Ends) -> None:
         self._engine = engine
         self._program = program
         self._ends = ends

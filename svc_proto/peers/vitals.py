@@ -1,7 +1,7 @@
 """How the servers of a host fare: what counts of their `/metrics`, as rates between two looks, and the last hour of it.
 
     history = History()
-    now = history.take(Reading(moment, {"relay": Numbers(text)}))   # `Vitals`: rates since the look that was kept last
+    now = history.take(VitalsReading(moment, {"relay": Numbers(text)}))  # `Vitals`: rates since the last that was kept
 
 A counter that is lower than before belongs to a server that was started anew: then all of it is new. What two servers
 of one process both tell of that process counts once; it is the process if it was started at the same moment.
@@ -18,7 +18,7 @@ from svc_proto.basics.counts import BOUNDS
 from svc_proto.basics.moment import Moment
 from svc_proto.schema.metrics import Numbers
 
-__all__ = ["EVERY", "NAMES", "SPAN", "History", "Reading", "Vitals"]
+__all__ = ["EVERY", "NAMES", "SPAN", "History", "VitalsReading", "Vitals"]
 
 EVERY = 15.0  # s between two looks that are kept
 SPAN = 3600.0  # s for which they are
@@ -28,7 +28,7 @@ WELL = ("success", "confirmation", "no status")  # outcomes of commands that are
 
 
 @frozen
-class Reading:
+class VitalsReading:
     """What servers said when they were asked at one moment, by role (`relay`, `api`); who is silent is not there."""
 
     now: Moment
@@ -75,9 +75,9 @@ class History:
     def __init__(self, *, every: float = EVERY, span: float = SPAN) -> None:
         self._every = every
         self._kept: deque[Vitals] = deque(maxlen=int(span / every))
-        self._last: Reading | None = None
+        self._last: VitalsReading | None = None
 
-    def take(self, reading: Reading) -> Vitals:
+    def take(self, reading: VitalsReading) -> Vitals:
         """Look at what was read, and keep it if it is time to. What was overtaken by another look has no rates."""
         found = _look(self._last, reading)
         if self._last is None or reading.now.mono - self._last.now.mono >= NEARLY * self._every:
@@ -94,7 +94,7 @@ class History:
         return [getattr(each, name) for each in self._kept]
 
 
-def _look(before: Reading | None, reading: Reading) -> Vitals:
+def _look(before: VitalsReading | None, reading: VitalsReading) -> Vitals:
     servers = reading.servers
     since = _Since(before, reading)
     within, count, late = since.spread("svc_loop_lag_seconds")
@@ -130,7 +130,7 @@ Count = Callable[[Numbers, str], float | None]
 class _Since:
     """What has come since the reading before, of servers that are in both."""
 
-    def __init__(self, before: Reading | None, reading: Reading) -> None:
+    def __init__(self, before: VitalsReading | None, reading: VitalsReading) -> None:
         self._seconds = 0.0 if before is None else reading.now.mono - before.now.mono
         known = {} if before is None or self._seconds <= 0 else before.servers
         self._pairs = [(known[role], numbers) for role, numbers in reading.servers.items() if role in known]

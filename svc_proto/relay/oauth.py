@@ -15,7 +15,7 @@ from svc_proto.basics.validate import boolean, choice, invalid, optional, second
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.machines.consent import Allowed, Consent, Consents, ConsentState
+from svc_proto.machines.consent import Allowed, Consent, ConsentState, OwnerConsents
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.session import DeviceInfo, Session
 from svc_proto.machines.sessions import DEFAULT_TTL
@@ -54,7 +54,7 @@ class OAuth:
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
-        self.consents = Consents()
+        self.consents = OwnerConsents()
 
     @cached_property
     def _timer(self) -> Timer:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from svc_proto.engine.openapi import COMMON, JSON, STREAM
-from svc_proto.engine.says import Door, Manual, Says, Shape
+from svc_proto.engine.says import DoorWords, Manual, Says, Shape
 from svc_proto.relay import shapes
 from svc_proto.relay import shapes_messages as messages
 from svc_proto.relay import shapes_oauth as oauth
@@ -217,22 +217,22 @@ for _base, _name, _settings, _change, _new, _session in (
     }
 
 BEARER = "For whoever shows the token of a session"
-DOORS: dict[Enum, Door] = {
-    Access.PUBLIC: Door("For anybody."),
-    Access.SOCKET: Door("For anybody but another site's page; the first message says who it is."),
-    Access.LOOPBACK: Door("For programs of this host."),
-    Access.MONITOR: Door("For programs of this host, or whoever shows `SVC_METRICS_TOKEN`.", ("", "metrics")),
-    Access.BEARER: Door(f"{BEARER}.", ("session",)),
-    Access.LOOPBACK_OR_BEARER: Door(
+DOORS: dict[Enum, DoorWords] = {
+    Access.PUBLIC: DoorWords("For anybody."),
+    Access.SOCKET: DoorWords("For anybody but another site's page; the first message says who it is."),
+    Access.LOOPBACK: DoorWords("For programs of this host."),
+    Access.MONITOR: DoorWords("For programs of this host, or whoever shows `SVC_METRICS_TOKEN`.", ("", "metrics")),
+    Access.BEARER: DoorWords(f"{BEARER}.", ("session",)),
+    Access.LOOPBACK_OR_BEARER: DoorWords(
         "For programs of this host, or whoever shows the token of a session.", ("", "session")
     ),
-    Access.LOCAL_OR_BEARER: Door(
+    Access.LOCAL_OR_BEARER: DoorWords(
         "For programs of this host, or whoever shows the token of a session.", ("", "session")
     ),
-    Access.BRIDGE: Door(f"{BEARER} with the grant `bridge`.", ("session",)),
-    Access.AGENT: Door(f"{BEARER} with the grant `bridge`, but for no web page.", ("session",)),
+    Access.BRIDGE: DoorWords(f"{BEARER} with the grant `bridge`.", ("session",)),
+    Access.AGENT: DoorWords(f"{BEARER} with the grant `bridge`, but for no web page.", ("session",)),
     **{
-        access: Door(f"{BEARER} with the grant `{grant}`, or the API's key.", ("session", "key"))
+        access: DoorWords(f"{BEARER} with the grant `{grant}`, or the API's key.", ("session", "key"))
         for access, grant in GRANTS.items()
     },
 }

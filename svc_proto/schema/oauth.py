@@ -26,7 +26,7 @@ __all__ = [
     "READ",
     "SCOPES",
     "Client",
-    "Question",
+    "AuthorizationRequest",
     "check_resource",
     "client_metadata",
     "form_of",
@@ -81,7 +81,7 @@ class Client:
 
 
 @frozen(kw_only=True)
-class Question:
+class AuthorizationRequest:
     """What a client asks the owner for."""
 
     client: Client
@@ -145,7 +145,7 @@ def client_metadata(client: Client) -> dict[str, object]:
 # --- a request for authorisation (RFC 6749 section 4.1.1, RFC 7636, RFC 8707) ---
 
 
-def parse_question(query: Mapping[str, str], client: Client, resource: str) -> Question:
+def parse_question(query: Mapping[str, str], client: Client, resource: str) -> AuthorizationRequest:
     """What is asked, whoever the client is. Raises `Refused` 400 with what is wrong."""
     if query.get("response_type") != "code":
         raise Refused(400, "unsupported_response_type", "response_type must be code")
@@ -160,7 +160,7 @@ def parse_question(query: Mapping[str, str], client: Client, resource: str) -> Q
     state = query.get("state")
     if state is not None and len(state) > MAX_STATE:
         raise Refused(400, "invalid_request", f"state must have at most {MAX_STATE} characters")
-    return Question(
+    return AuthorizationRequest(
         client=client,
         redirect=query.get("redirect_uri", ""),
         scope=known[0] if known else ACT,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request
 from svc_proto.voice.choice import SettingsT, choose
-from svc_proto.voice.session import Kind, Mode, VoiceSession
+from svc_proto.voice.session import VoiceKind, VoiceMode, VoiceSession
 from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 from svc_proto.voice.socket import VoiceSocket
@@ -67,8 +67,8 @@ class Family:
         self,
         principal: Principal,
         chosen: OutputSettings | RealtimeSettings,
-        kind: Kind,
-        mode: Callable[[VoiceSession], Mode],
+        kind: VoiceKind,
+        mode: Callable[[VoiceSession], VoiceMode],
         about: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
         """Make a session, for which there is room. The answer to the call that has wanted it, without `about`."""

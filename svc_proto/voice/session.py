@@ -1,10 +1,10 @@
 """A voice session: ids, ring, resume, grant and event log once, and a mode for what is said in it.
 
-    class Echo(Mode):
+    class Echo(VoiceMode):
         def on_message(self, kind, message): ...     # what only this mode knows
         def keeps(self, code): ...                   # whether a lost socket may come back
 
-    kind = Kind(name="voice.echo", family="voice-echo", runs=folder)
+    kind = VoiceKind(name="voice.echo", family="voice-echo", runs=folder)
     session = VoiceSession(voice, table, principal, chosen, kind, Echo)
     session.emit("voice.response.started", provider="stub")
     session.emit_audio("voice.audio.delta", pcm, 24_000)
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from svc_proto.voice.settings import OutputSettings, RealtimeSettings
     from svc_proto.voice.socket import VoiceSocket
 
-__all__ = ["MAX_DELTA", "POLICY", "Kind", "Mode", "VoiceSession", "problem_of"]
+__all__ = ["MAX_DELTA", "POLICY", "VoiceKind", "VoiceMode", "VoiceSession", "problem_of"]
 
 MAX_DELTA = 32 * 1024  # bytes of PCM in one event
 MAX_CANDIDATES = 4  # of one session: the one that came first has to go
@@ -59,7 +59,7 @@ TAKEN_OVER = "another socket has taken over"
 
 
 @frozen(kw_only=True)
-class Kind:
+class VoiceKind:
     """What a session is, whatever is said in it."""
 
     name: str  # prefix of its types in the log: `<name>.session.created`
@@ -71,7 +71,7 @@ class Kind:
     keep_days: int = KEEP_DAYS  # of what older sessions have left; 0: for ever
 
 
-class Mode:
+class VoiceMode:
     """What a session does with what happens to it."""
 
     def __init__(self, session: VoiceSession) -> None:
@@ -123,8 +123,8 @@ class VoiceSession:
         table: SessionTable,
         principal: Principal,
         chosen: OutputSettings | RealtimeSettings,
-        kind: Kind,
-        mode: Callable[[VoiceSession], Mode],
+        kind: VoiceKind,
+        mode: Callable[[VoiceSession], VoiceMode],
     ) -> None:
         engine = table.engine
         self.engine = engine

@@ -31,7 +31,7 @@ from svc_proto.voice.family import Family
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.registry import is_renderer
 from svc_proto.voice.rendering import Rendering
-from svc_proto.voice.session import Kind, Mode, VoiceSession, problem_of
+from svc_proto.voice.session import VoiceKind, VoiceMode, VoiceSession, problem_of
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 from svc_proto.voice.socket import VoiceSocket
 from svc_proto.voice.speaking import audio_of, expression_of, options_of, text_of
@@ -86,7 +86,7 @@ class VoiceOutput(Family):
             raise Refused(400, "voice_refused", f"voice provider {chosen.provider} does not turn text into speech")
         self.sessions.make_room(principal)
         config = self.voice.config
-        kind = Kind(name="voice.output", family="voice-output", runs=config.output_runs, window=config.resume_ttl)
+        kind = VoiceKind(name="voice.output", family="voice-output", runs=config.output_runs, window=config.resume_ttl)
         return self.admit(principal, chosen, kind, lambda session: OutputMode(session, chosen))
 
 
@@ -102,7 +102,7 @@ class RealtimeLab(Family):
         if self.voice.registry.find(chosen.provider) is None:
             raise Refused(400, "voice_refused", f"unknown voice provider: {chosen.provider}")
         self.sessions.make_room(principal)
-        kind = Kind(
+        kind = VoiceKind(
             name="voice.realtime",
             family="realtime",
             runs=self.voice.config.lab_runs,
@@ -190,7 +190,7 @@ class Speech:
         self._mode.failed(error)
 
 
-class OutputMode(Mode):
+class OutputMode(VoiceMode):
     """One text, spoken."""
 
     def __init__(self, session: VoiceSession, chosen: OutputSettings) -> None:
@@ -258,7 +258,7 @@ class OutputMode(Mode):
         )
 
 
-class LabMode(Mode):
+class LabMode(VoiceMode):
     """One selection of provider, model and voice, to be listened to."""
 
     def __init__(self, session: VoiceSession, chosen: RealtimeSettings) -> None:

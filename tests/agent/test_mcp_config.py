@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.mcp_config import MAX_SERVERS, OFF, ServerConfig, read_servers
-from svc_proto.peers.mcp_http import Place
-from svc_proto.peers.mcp_stdio import Program
+from svc_proto.peers.mcp_http import HttpParameters
+from svc_proto.peers.mcp_stdio import StdioParameters
 
 
 def read(**given: Any) -> ServerConfig:
@@ -26,16 +26,16 @@ def problem(**given: Any) -> str:
 def test_a_program() -> None:
     env = {"TOKEN": "t", "PORT": 7, "VERBOSE": True}
     server = read(command="npx", args=["-y", "pkg", 8], env=env, cwd="/srv", timeout=5, connect_timeout=120)
-    assert server.way == Program(
+    assert server.way == StdioParameters(
         argv=("npx", "-y", "pkg", "8"), env=(("TOKEN", "t"), ("PORT", "7"), ("VERBOSE", "true")), cwd="/srv"
     )
     assert (server.name, server.slug, server.timeout, server.connect_timeout) == ("shop", "shop", 5.0, 120.0)
-    assert read(command="x") == ServerConfig(name="shop", slug="shop", way=Program(argv=("x",)))
+    assert read(command="x") == ServerConfig(name="shop", slug="shop", way=StdioParameters(argv=("x",)))
 
 
 def test_an_address() -> None:
     server = read(url="https://a.example/mcp?x=1", headers={"Authorization": "Bearer t"}, transport="http")
-    assert server.way == Place(url="https://a.example/mcp?x=1", headers=((b"authorization", b"Bearer t"),))
+    assert server.way == HttpParameters(url="https://a.example/mcp?x=1", headers=((b"authorization", b"Bearer t"),))
     assert "Bearer" not in repr(server)
 
 

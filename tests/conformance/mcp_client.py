@@ -16,9 +16,9 @@ from svc_proto.client.chore import Chore
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.peers.mcp import Carrier, McpClient, McpFailed
-from svc_proto.peers.mcp_http import HttpCarrier, Place
-from svc_proto.peers.mcp_stdio import Program as Child
+from svc_proto.peers.mcp_http import HttpCarrier, HttpParameters
 from svc_proto.peers.mcp_stdio import StdioCarrier
+from svc_proto.peers.mcp_stdio import StdioParameters as Child
 from svc_proto.schema.members import Members
 
 WITHIN = 20.0  # s
@@ -31,7 +31,7 @@ def main(runtime: str, target: Sequence[str]) -> int:
     def plan(engine: Engine) -> Flow[dict[str, object]]:
         def carry(client: McpClient) -> Carrier:
             if target[0].startswith("http"):
-                return HttpCarrier(engine, Place(url=target[0]), client)
+                return HttpCarrier(engine, HttpParameters(url=target[0]), client)
             return StdioCarrier(engine, Child(argv=tuple(target)), client)
 
         client = McpClient(engine, carry)

@@ -10,7 +10,7 @@ from svc_proto.basics import strict_json
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.openapi import describe, written
 from svc_proto.engine.router import Kind, Route
-from svc_proto.engine.says import Door, Manual, Says
+from svc_proto.engine.says import DoorWords, Manual, Says
 from svc_proto.version import VERSION
 
 
@@ -60,7 +60,7 @@ MANUAL = Manual(
     title="A server",
     description="Of things.",
     says=SAYS,
-    doors={Access.OPEN: Door("For anybody."), Access.KEY: Door("For some.", ("", "key"))},
+    doors={Access.OPEN: DoorWords("For anybody."), Access.KEY: DoorWords("For some.", ("", "key"))},
     schemes={"key": {"type": "http", "scheme": "bearer"}},
     places={"id": "its id"},
     refusal=lambda path: ("Refused", Refusal),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.engine.says import Door, Says
+from svc_proto.engine.says import DoorWords, Says
 
 
 def test_what_is_not_said() -> None:
@@ -10,4 +10,4 @@ def test_what_is_not_said() -> None:
     assert (says.answer, says.status, says.body, says.query, says.headers) == (None, 200, None, None, None)
     assert (says.also, says.no, says.details, says.events, says.heard, says.said) == ({}, {}, "", {}, {}, {})
     assert says == Says("Something", None, 200)
-    assert Door("For anybody.").schemes == ()
+    assert DoorWords("For anybody.").schemes == ()

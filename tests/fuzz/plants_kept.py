@@ -19,7 +19,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.media import MediaEntry, MediaRegistry, MediaState
 from svc_proto.relay.media import Media
 from svc_proto.relay.upload import DISK_PATIENCE, IncomingFile
-from svc_proto.voice.realtime.conversation import Conversation
+from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.orders import Note, Order
 from tests.fuzz.plant import Patch, Plant
 
@@ -94,13 +94,13 @@ def _a_row_that_cannot_be_stored_is_forgotten(patch: Patch) -> None:
 
 
 def _a_session_outlives_its_provider(patch: Patch) -> None:
-    lost = Conversation.provider_lost
+    lost = VoiceConversation.provider_lost
 
-    def hopeful(self: Conversation, message: str, now: float) -> list[Order]:
+    def hopeful(self: VoiceConversation, message: str, now: float) -> list[Order]:
         run = self.runs.turn
         return [Note("voice.provider_lost", {})] if run is not None and run.live else lost(self, message, now)
 
-    patch.setattr(Conversation, "provider_lost", hopeful)
+    patch.setattr(VoiceConversation, "provider_lost", hopeful)
 
 
 def _a_drained_socket_wakes_nobody(patch: Patch) -> None:

@@ -49,7 +49,7 @@ for line in sys.stdin:
 
 
 def play(runtime: str, talk: Callable[[McpClient, Engine], Flow[Any]]) -> Any:
-    program = mcp_stdio.Program(argv=(sys.executable, "-I", "-S", "-c", SERVER), env=(("MINE", "1"),))
+    program = mcp_stdio.StdioParameters(argv=(sys.executable, "-I", "-S", "-c", SERVER), env=(("MINE", "1"),))
 
     def plan(engine: Engine) -> Flow[Any]:
         client = McpClient(engine, lambda client: StdioCarrier(engine, program, client))

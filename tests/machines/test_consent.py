@@ -6,13 +6,15 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.machines.consent import CONSENT_TABLE, Allowed, Consent, Consents, ConsentState, ConsentTrigger
-from svc_proto.schema.oauth import Client, Question
+from svc_proto.machines.consent import CONSENT_TABLE, Allowed, Consent, ConsentState, ConsentTrigger, OwnerConsents
+from svc_proto.schema.oauth import AuthorizationRequest, Client
 from tests.playbook import counting_entropy
 
 VERIFIER, CHALLENGE = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 CLIENT = Client("Agent", ("https://a.example/",))
-QUESTION = Question(client=CLIENT, redirect="https://a.example/", scope="bridge", challenge=CHALLENGE, state=None)
+QUESTION = AuthorizationRequest(
+    client=CLIENT, redirect="https://a.example/", scope="bridge", challenge=CHALLENGE, state=None
+)
 YES = Allowed("bridge", 60.0)
 
 
@@ -22,7 +24,7 @@ def at(mono: float) -> Moment:
 
 class Desk:
     def __init__(self) -> None:
-        self.consents = Consents()
+        self.consents = OwnerConsents()
         self.entropy = counting_entropy()
 
     def ask(self, mono: float = 0.0, address: str = "192.0.2.1") -> Consent:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from svc_proto.engine.flow import Flow
 from svc_proto.peers import mcp
-from svc_proto.peers.mcp import LIFE, LONGEST, MAX_ASKED, McpClient, McpFailed, State, Trigger
+from svc_proto.peers.mcp import LIFE, LONGEST, MAX_ASKED, McpClient, McpFailed, McpState, McpTrigger
 from svc_proto.schema.mcp_messages import HANDSHAKES, RequestId
 from tests.engine.service import open_book
 from tests.engine.test_flow import Owner
@@ -116,8 +116,8 @@ def test_the_table_is_what_it_says() -> None:
         ("OPENING", "END"): "OVER",
         ("OPEN", "END"): "OVER",
     }
-    assert len(State) == 4
-    assert len(Trigger) == 3
+    assert len(McpState) == 4
+    assert len(McpTrigger) == 3
 
 
 def test_the_handshake() -> None:
@@ -129,7 +129,7 @@ def test_the_handshake() -> None:
     (noted,) = talk.hear(id=1, result=ABOUT)
     assert noted == {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {}}
     assert (talk.bag.version, talk.client.title, dict(talk.client.offers)) == ("2025-06-18", "A shop", {"tools": {}})
-    assert talk.client.state is State.OPEN
+    assert talk.client.state is McpState.OPEN
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_handshake_that_fails(answer: dict[str, object], why: str) -> None:
     talk.hear(id=1, **answer)
     (failed,) = talk.told
     assert failed.startswith(why)
-    assert (talk.client.state, talk.bag.closed, talk.over) == (State.OVER, 1, [])
+    assert (talk.client.state, talk.bag.closed, talk.over) == (McpState.OVER, 1, [])
     talk.do(talk.client.ask("ping", {}, within=1.0))
     assert talk.told == ["it is not connected"]
 
@@ -157,7 +157,7 @@ def test_a_server_that_ends_with_the_handshake() -> None:
     talk.bag.ends = True
     talk.do(talk.client.open(10.0))
     talk.hear(id=1, result=ABOUT)
-    assert (talk.told, talk.client.state) == (["it has ended"], State.OVER)
+    assert (talk.told, talk.client.state) == (["it has ended"], McpState.OVER)
 
 
 def test_a_server_that_says_nothing_at_first() -> None:

@@ -16,7 +16,7 @@ from svc_proto.engine.stream import ResponseWriter
 from svc_proto.mcp.http import McpServer
 from svc_proto.peers import mcp_http
 from svc_proto.peers.mcp import McpClient, McpFailed
-from svc_proto.peers.mcp_http import GONE, MAX_NOTES, HttpCarrier, Place
+from svc_proto.peers.mcp_http import GONE, MAX_NOTES, HttpCarrier, HttpParameters
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import encode_event
 from tests.agent.world import AgentWorld
@@ -24,7 +24,7 @@ from tests.mcp.desk import Shop
 from tests.peers.service import Access, ScriptedService
 
 PORT = 9300
-SHOP = Place(url=f"http://127.0.0.1:{PORT}/mcp", headers=((b"authorization", b"Bearer t-1"),))
+SHOP = HttpParameters(url=f"http://127.0.0.1:{PORT}/mcp", headers=((b"authorization", b"Bearer t-1"),))
 EVENTS = Headers([(b"content-type", b"text/event-stream")])
 Talk = Callable[[McpClient, Engine], Flow[Any]]
 Handler = Callable[[Request], Any]
@@ -105,7 +105,7 @@ def said(message: dict[str, Any], **more: Any) -> bytes:
     return encode_event(json.dumps(message), **more)
 
 
-def run(server: Any, talk: Talk, place: Place = SHOP) -> tuple[Any, list[str]]:
+def run(server: Any, talk: Talk, place: HttpParameters = SHOP) -> tuple[Any, list[str]]:
     """What a talk leads to, as text if it fails; and why connections ended by themselves."""
     world = AgentWorld()
     if server is not None:

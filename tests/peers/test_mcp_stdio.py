@@ -14,15 +14,15 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.peers import mcp_stdio
 from svc_proto.peers.mcp import McpClient, McpFailed
-from svc_proto.peers.mcp_stdio import Program, StdioCarrier
+from svc_proto.peers.mcp_stdio import StdioCarrier, StdioParameters
 from tests.agent.world import AgentWorld
 from tests.peers.mcp_program import McpProgram
 
-SHOP = Program(argv=("/bin/shop", "--all"), env=(("TOKEN", "tok-123"), ("N", "1")), cwd="/srv")
+SHOP = StdioParameters(argv=("/bin/shop", "--all"), env=(("TOKEN", "tok-123"), ("N", "1")), cwd="/srv")
 Talk = Callable[[McpClient, Engine], Flow[Any]]
 
 
-def run(kind: type[Script] | None, talk: Talk, program: Program = SHOP) -> tuple[Any, list[str], AgentWorld]:
+def run(kind: type[Script] | None, talk: Talk, program: StdioParameters = SHOP) -> tuple[Any, list[str], AgentWorld]:
     """What a talk leads to, as text if it fails; why connections ended by themselves; and the world."""
     world = AgentWorld()
     if kind is not None:

@@ -12,13 +12,13 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request
 from svc_proto.machines.voice_session import Cursor, VoiceState
 from svc_proto.voice.contract import ProviderError
-from svc_proto.voice.session import MAX_EARLY, Kind, Mode, VoiceSession, problem_of
+from svc_proto.voice.session import MAX_EARLY, VoiceKind, VoiceMode, VoiceSession, problem_of
 from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.socket import VoiceSocket
 from tests.voice.rig import PHONE, Client, Rig
 
 
-class SlowMode(Mode):
+class SlowMode(VoiceMode):
     """It is ready when a test says so, and keeps whatever happens to its socket."""
 
     def __init__(self, session: VoiceSession) -> None:
@@ -63,10 +63,12 @@ class Family:
         return VoiceSocket(self.table.find(session_id, PHONE))
 
 
-def made(rig: Rig, mode: Callable[[VoiceSession], Mode], **kind: Any) -> tuple[VoiceSession, Any, dict[str, object]]:
+def made(
+    rig: Rig, mode: Callable[[VoiceSession], VoiceMode], **kind: Any
+) -> tuple[VoiceSession, Any, dict[str, object]]:
     """A session, its family, and what names it."""
     table = SessionTable(rig.engine)
-    what = Kind(name="voice.slow", family="slow", runs="/runs", window=30.0, **kind)
+    what = VoiceKind(name="voice.slow", family="slow", runs="/runs", window=30.0, **kind)
     voice = cast("Any", rig.voice)
     session = rig.do(lambda: VoiceSession(voice, table, PHONE, rig.voice.output, what, mode))
     table.add(session)
@@ -219,7 +221,7 @@ def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
 
 def test_a_mode_that_adds_nothing() -> None:
     rig = Rig()
-    session, family, named = made(rig, Mode)
+    session, family, named = made(rig, VoiceMode)
     client = rig.attach(family, named)
     client.say("client.ack")
     client.say("anything")
@@ -244,8 +246,8 @@ def test_a_log_of_one_session_and_the_sweep_of_others() -> None:
     table = SessionTable(rig.engine)
 
     def create(days: int) -> None:
-        kind = Kind(name="voice.slow", family="voice", runs="/runs", keep_days=days)
-        session = VoiceSession(cast("Any", rig.voice), table, PHONE, rig.voice.output, kind, Mode)
+        kind = VoiceKind(name="voice.slow", family="voice", runs="/runs", keep_days=days)
+        session = VoiceSession(cast("Any", rig.voice), table, PHONE, rig.voice.output, kind, VoiceMode)
         session.created({})
 
     for days in (0, 14, 14):

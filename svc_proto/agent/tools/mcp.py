@@ -18,7 +18,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.visible import plain, readable
 from svc_proto.engine.flow import Flow
-from svc_proto.peers.mcp_http import Place
+from svc_proto.peers.mcp_http import HttpParameters
 from svc_proto.schema.members import Members
 
 __all__ = ["GROUP", "PREFIX", "Run", "result_text", "tools_of"]
@@ -105,7 +105,7 @@ def _name(slug: str, raw: str) -> str:
 
 def _edition(config: ServerConfig, row: Members) -> str:
     way = config.way
-    where = way.url if isinstance(way, Place) else strict_json.dumps(way.argv)
+    where = way.url if isinstance(way, HttpParameters) else strict_json.dumps(way.argv)
     said = [where, row.get("name"), row.get("description"), row.get("inputSchema"), row.get("annotations")]
     return sha256_hex(strict_json.dumps(said))[:12]
 

@@ -16,7 +16,7 @@ from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, run_notes
 from svc_proto.voice.agent.provider_words import provider_words
 from svc_proto.voice.agent.runs import ApiRuns
-from svc_proto.voice.agent.session import Agent, AgentSetup
+from svc_proto.voice.agent.session import AgentSetup, VoiceAgent
 from svc_proto.voice.agent.tools import function_schemas, parse_call
 from svc_proto.voice.contract import (
     AudioChunk,
@@ -39,7 +39,7 @@ from svc_proto.voice.contract import (
 )
 from svc_proto.voice.pcm import SAMPLE_WIDTH, resample
 from svc_proto.voice.provider_link import ProviderLink, open_link
-from svc_proto.voice.realtime.conversation import Conversation
+from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.orders import (
     Approve,
     AskAboutApproval,
@@ -57,7 +57,7 @@ from svc_proto.voice.realtime.orders import (
 )
 from svc_proto.voice.realtime.story import AnswerDelta, RunEvent
 from svc_proto.voice.rendering import Rendering
-from svc_proto.voice.session import Mode, VoiceSession, problem_of
+from svc_proto.voice.session import VoiceMode, VoiceSession, problem_of
 from svc_proto.voice.text import clean_for_speech
 
 __all__ = ["NativeMode"]
@@ -67,16 +67,16 @@ LOOK_AGAIN = 1.0  # s between two looks whether a client takes something again
 SHORTEST = 0.1  # s of an utterance: a provider refuses a shorter one
 
 
-class NativeMode(Mode):
+class NativeMode(VoiceMode):
     """See the module."""
 
     def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
         super().__init__(session)
         engine = self.engine
-        self.agent = agent = Agent(session, setup, self, names_chat=True)
+        self.agent = agent = VoiceAgent(session, setup, self, names_chat=True)
         self._context = setup.context
         self.chat_runs = ApiRuns(session.voice, session.principal, self)
-        self.talk = Conversation(
+        self.talk = VoiceConversation(
             word=agent.word,
             speakable=clean_for_speech,
             new_id=lambda: engine.entropy(8).hex(),

@@ -25,16 +25,16 @@ from svc_proto.machines.table import Table, step
 from svc_proto.voice.agent.instructions import run_notes
 from svc_proto.voice.agent.recording import transcribe
 from svc_proto.voice.agent.runs import ApiRuns
-from svc_proto.voice.agent.session import Agent, AgentSetup
+from svc_proto.voice.agent.session import AgentSetup, VoiceAgent
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.pcm import resample
-from svc_proto.voice.realtime.mouth import Answer
+from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.orders import AskAboutApproval, Emit, Order, StartRun
-from svc_proto.voice.realtime.run import Run
+from svc_proto.voice.realtime.run import VoiceRun
 from svc_proto.voice.realtime.story import AnswerComplete, AnswerDelta, RunEvent
 from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.rendering import Rendering
-from svc_proto.voice.session import Mode, VoiceSession, problem_of
+from svc_proto.voice.session import VoiceMode, VoiceSession, problem_of
 from svc_proto.voice.text import MAX_TEXT, clean_for_speech
 
 __all__ = ["LIFE", "RenderedMode", "RenderedState", "RenderedTrigger"]
@@ -72,12 +72,12 @@ LIFE: Table[RenderedState, RenderedTrigger] = {
 }
 
 
-class RenderedMode(Mode):
+class RenderedMode(VoiceMode):
     """See the module."""
 
     def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
         super().__init__(session)
-        self.agent = Agent(session, setup, self, names_chat=False)
+        self.agent = VoiceAgent(session, setup, self, names_chat=False)
         self.chat_runs = ApiRuns(session.voice, session.principal, self)
         self.state = RenderedState.IDLE
         self._turns = 0
@@ -85,7 +85,7 @@ class RenderedMode(Mode):
         self._kept = 0  # bytes of it
         self._said_bytes = 0  # of microphone audio since the last turn
         self._rate = HEARING_RATE  # as the client said last
-        self._current: Run | None = None
+        self._current: VoiceRun | None = None
         self._listening: Task | None = None
         self._rendering: Rendering | None = None
         self._beat = self.engine.timers.timer(self._run_due)
@@ -204,7 +204,7 @@ class RenderedMode(Mode):
         self._step(RenderedTrigger.RUN)
         self._turns += 1
         self.agent.tell(Emit("voice.response.started", {"response_id": None}))
-        self._current = run = Run(
+        self._current = run = VoiceRun(
             self.agent.word,
             f"turn-{self._turns}",
             text=text[:MAX_TEXT],
@@ -307,7 +307,7 @@ class RenderedMode(Mode):
 
     # --- the rendering: a `RenderingListener` ---
 
-    def _speak(self, answer: Answer) -> None:
+    def _speak(self, answer: SpokenAnswer) -> None:
         self._step(RenderedTrigger.SPEAK)
         chosen = self.agent.chosen
         request = SpeechRequest(

@@ -19,7 +19,7 @@ from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.family import Family
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.registry import LOCAL
-from svc_proto.voice.session import Kind
+from svc_proto.voice.session import VoiceKind
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
@@ -49,7 +49,7 @@ class RealtimeAgent(Family):
         context = yield from self._context(body, chat_session_id, principal)
         self.sessions.make_room(principal)
         config = self.voice.config
-        kind = Kind(
+        kind = VoiceKind(
             name="voice.realtime_agent",
             family="realtime-agent",
             runs=config.agent_runs,

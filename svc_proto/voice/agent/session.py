@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from svc_proto.voice.agent.rendered import RenderedMode
     from svc_proto.voice_config import VoiceConfig
 
-__all__ = ["Agent", "AgentSetup"]
+__all__ = ["VoiceAgent", "AgentSetup"]
 
 MAX_WORD = 256  # characters of an id or of an answer
 CONFIRM = ("svc.confirm", "hermes.confirm")  # both spellings, always (wire terminal-voice 0.1)
@@ -60,7 +60,7 @@ class AgentSetup:
         )
 
 
-class Agent:
+class VoiceAgent:
     """The client's side of a session: its messages call `turns`, the mode, and what is told of those are its events."""
 
     def __init__(

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from svc_proto.voice.realtime.mouth import Answer
-from svc_proto.voice.realtime.run import Run
+from svc_proto.voice.realtime.mouth import SpokenAnswer
+from svc_proto.voice.realtime.run import VoiceRun
 
 __all__ = [
     "Call",
@@ -87,7 +87,7 @@ class UnknownCall:
 Call: TypeAlias = RunCall | StatusCall | CancelCall | ConfirmCall | UnknownCall
 
 
-def completed_output(run: Run, answer: Answer) -> dict[str, object]:
+def completed_output(run: VoiceRun, answer: SpokenAnswer) -> dict[str, object]:
     """The run has answered."""
     spoken = answer.spoken
     return {
@@ -107,12 +107,12 @@ def completed_output(run: Run, answer: Answer) -> dict[str, object]:
     }
 
 
-def failed_output(run: Run, error: str) -> dict[str, object]:
+def failed_output(run: VoiceRun, error: str) -> dict[str, object]:
     """What the model is told of a task that has failed."""
     return {"ok": False, "error": error, "run_id": run.story.run_id, "session_id": run.story.session_id}
 
 
-def cancelled_output(run: Run) -> dict[str, object]:
+def cancelled_output(run: VoiceRun) -> dict[str, object]:
     """What the model is told of a task that was stopped."""
     return {"ok": False, "cancelled": True, "run_id": run.story.run_id, "session_id": run.story.session_id}
 
@@ -132,7 +132,7 @@ def busy_output() -> dict[str, object]:
     return {"ok": False, "error": "busy", "instruction": BUSY}
 
 
-def status_output(run: Run | None, queued: Sequence[str] = ()) -> dict[str, object]:
+def status_output(run: VoiceRun | None, queued: Sequence[str] = ()) -> dict[str, object]:
     """How far it is; `queued` are the tasks that wait for it."""
     waiting = [{"position": place, "request_preview": text} for place, text in enumerate(queued, 1)]
     queue = {"queued_count": len(waiting), "queued_items": waiting}
@@ -143,7 +143,7 @@ def status_output(run: Run | None, queued: Sequence[str] = ()) -> dict[str, obje
     return {"ok": True, "run_id": story.run_id or None, "status": status, **_progress(run), **queue}
 
 
-def _progress(run: Run | None) -> dict[str, object]:
+def _progress(run: VoiceRun | None) -> dict[str, object]:
     story = None if run is None else run.story
     question = None if story is None else story.confirmations.head
     return {

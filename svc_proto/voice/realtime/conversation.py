@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 from svc_proto.voice.realtime.calls import Call, CancelCall, RunCall, cancelled_output, completed_output, failed_output
 from svc_proto.voice.realtime.floor import ANSWERED_WITHIN, DRAIN_WITHIN, FORCED, Floor, FloorState, FloorTrigger
-from svc_proto.voice.realtime.mouth import ALARM, Answer, Held, Mouth, MouthState, passed_on
+from svc_proto.voice.realtime.mouth import ALARM, Held, Mouth, MouthState, SpokenAnswer, passed_on
 from svc_proto.voice.realtime.orders import (
     AnswerCall,
     CancelResponse,
@@ -30,17 +30,17 @@ from svc_proto.voice.realtime.orders import (
     StopRendering,
 )
 from svc_proto.voice.realtime.responses import Start
-from svc_proto.voice.realtime.run import FOREGROUND, BackgroundRules, Run, RunState, Tier
-from svc_proto.voice.realtime.runs import Runs
+from svc_proto.voice.realtime.run import FOREGROUND, BackgroundRules, Tier, VoiceRun, VoiceRunState
+from svc_proto.voice.realtime.runs import VoiceRuns
 from svc_proto.voice.realtime.story import RunEvent
 
-__all__ = ["Conversation"]
+__all__ = ["VoiceConversation"]
 
 TRANSCRIBED_WITHIN = 10.0  # s; the response needs no transcript, the provider has heard the person
 _S, _T = FloorState, FloorTrigger
 
 
-class Conversation:
+class VoiceConversation:
     """One session's. Every call gives the orders that follow from it, to be carried out in that order.
 
     `word` is the product's word on this wire, `new_id` gives what no other response of the session has in its id,
@@ -61,7 +61,7 @@ class Conversation:
         self.word = word
         self.floor = Floor()
         self.mouth = Mouth(word, new_id, result_delivery)
-        self.runs = Runs(
+        self.runs = VoiceRuns(
             word=word,
             speakable=speakable,
             rules=rules,
@@ -311,7 +311,7 @@ class Conversation:
         if run is None:
             return out
         working, stopped = self.floor.state is _S.WORKING, run.story.interrupted
-        if run.state is RunState.DETACHED:
+        if run.state is VoiceRunState.DETACHED:
             idle = self.floor.state is _S.IDLE
             out += runs.stopped(run, now) if stopped else runs.finish(run, now, idle=idle)
         elif stopped:
@@ -335,7 +335,7 @@ class Conversation:
         fields = {"call_id": call_id} | ({} if error_code is None else {"error_code": error_code})
         if run is None:
             return out
-        if run.state is RunState.DETACHED:
+        if run.state is VoiceRunState.DETACHED:
             out += self.runs.fail(run, message, now)
             self._emit("voice.error", message=message, **fields)
         else:
@@ -426,7 +426,7 @@ class Conversation:
         run = self.runs.turn
         if run is None:
             self._end()
-        elif run.state is RunState.ANSWERED:
+        elif run.state is VoiceRunState.ANSWERED:
             self._tell(self.runs.tell(run))
         else:
             self.floor.go(_T.WORK)
@@ -458,7 +458,7 @@ class Conversation:
     def _tells(self) -> bool:
         return self.mouth.state is not MouthState.SILENT
 
-    def _tell(self, answer: Answer, *, background: bool = False) -> None:
+    def _tell(self, answer: SpokenAnswer, *, background: bool = False) -> None:
         """An answer is on its way to the ear."""
         self.mouth.take(answer, background=background)
         self.floor.go(_T.TELL, self._now + DRAIN_WITHIN)
@@ -534,7 +534,7 @@ class Conversation:
             return f"{self.word}_filler"
         return "result_pending" if mouth is MouthState.WAITING or self.runs.answered else "idle"
 
-    def _promote(self, run: Run) -> None:
+    def _promote(self, run: VoiceRun) -> None:
         """The turn waits no longer."""
         runs = self.runs
         if runs.free:
@@ -544,7 +544,7 @@ class Conversation:
         call = RunCall(call_id=run.call_id, text=run.text, profile=run.profile)
         self._wait_in_line(runs.new(call), Tier.PROMOTED)
 
-    def _detach(self, run: Run, tier: Tier) -> None:
+    def _detach(self, run: VoiceRun, tier: Tier) -> None:
         spoken = self.runs.hands_off
         self._out += self.runs.detach(run, tier, spoken=spoken)
         if spoken:
@@ -552,10 +552,10 @@ class Conversation:
         else:
             self._end()
 
-    def _wait_in_line(self, run: Run, tier: Tier) -> None:
+    def _wait_in_line(self, run: VoiceRun, tier: Tier) -> None:
         call_id = run.call_id
         self._out += self.runs.wait_in_line(run, tier)
-        if self.runs.hands_off or run.state is RunState.OVER:
+        if self.runs.hands_off or run.state is VoiceRunState.OVER:
             self._speak_of(call_id)
         else:
             self._emit("voice.response.done", response_id=None)

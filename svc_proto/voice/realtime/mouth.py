@@ -32,7 +32,17 @@ from attrs import evolve, field, frozen
 from svc_proto.machines.table import Table, step
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Order, ReadAloud, Render, Summarize
 
-__all__ = ["ALARM", "MAX_HELD", "MAX_TEXT", "MOUTH_TABLE", "Answer", "Held", "Mouth", "MouthState", "MouthTrigger"]
+__all__ = [
+    "ALARM",
+    "MAX_HELD",
+    "MAX_TEXT",
+    "MOUTH_TABLE",
+    "SpokenAnswer",
+    "Held",
+    "Mouth",
+    "MouthState",
+    "MouthTrigger",
+]
 __all__ += ["on_script", "passed_on"]
 
 ALARM = 30.0  # s until an answer that nobody heard is shown as text, wire terminal-voice 9 "delivery alarm"
@@ -96,7 +106,7 @@ MOUTH_TABLE: Table[MouthState, MouthTrigger] = {
 
 
 @frozen(kw_only=True)
-class Answer:
+class SpokenAnswer:
     """What a run answered: `text` to be seen, `spoken` to be heard."""
 
     call_id: str
@@ -120,7 +130,7 @@ class Mouth:
     def __init__(self, word: str, new_id: Callable[[], str], result_delivery: str = "speak_verbatim") -> None:
         self.result_delivery = result_delivery
         self.state = MouthState.SILENT
-        self.answer: Answer  # from `take` or `respeak` on
+        self.answer: SpokenAnswer  # from `take` or `respeak` on
         self._word = word
         self._new_id = new_id
         self._held: list[Held] = []
@@ -136,7 +146,7 @@ class Mouth:
         """The response that the relay has spoken, if it does."""
         return self._response_id if self.state in (MouthState.RENDERING, MouthState.RENDERED) else None
 
-    def take(self, answer: Answer, *, background: bool = False) -> None:
+    def take(self, answer: SpokenAnswer, *, background: bool = False) -> None:
         """An answer is to be told. `background`: nobody's turn waits for it."""
         self._step(MouthTrigger.TAKE)
         self._clear()
@@ -200,7 +210,7 @@ class Mouth:
         """The provider says something else: have the relay speak it."""
         return self._render("forced-summary-fallback", FALLBACK)
 
-    def respeak(self, answer: Answer) -> Order:
+    def respeak(self, answer: SpokenAnswer) -> Order:
         """Have the relay speak an answer once more."""
         self._clear()
         self.answer = answer
@@ -232,7 +242,7 @@ class Mouth:
         place = "background-visual" if wanted and self._background else "delivery-fallback"
         return self.shown(self.answer, place)
 
-    def shown(self, answer: Answer, place: str = "delivery-fallback") -> list[Order]:
+    def shown(self, answer: SpokenAnswer, place: str = "delivery-fallback") -> list[Order]:
         """How an answer is shown that nobody speaks."""
         kind = {"response_id": f"{place}-{self._new_id()}", "source": self._word, "delivery": VISUAL}
         return [

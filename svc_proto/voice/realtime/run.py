@@ -34,7 +34,7 @@ from svc_proto.basics import strict_json
 from svc_proto.machines.confirmations import choice_for
 from svc_proto.machines.table import Table, step
 from svc_proto.voice.realtime.floor import DRAIN_WITHIN, Drain
-from svc_proto.voice.realtime.mouth import Answer
+from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.orders import Approve, Emit, Order, StartRun, StopRun
 from svc_proto.voice.realtime.story import RunStory
 
@@ -47,9 +47,9 @@ __all__ = [
     "RUN_TABLE",
     "SLOW_AFTER",
     "BackgroundRules",
-    "Run",
-    "RunState",
-    "RunTrigger",
+    "VoiceRun",
+    "VoiceRunState",
+    "VoiceRunTrigger",
     "Tier",
 ]
 
@@ -60,7 +60,7 @@ HEARTBEAT = 5.0  # s, wire terminal-voice 9
 SLOW_AFTER = 1.5  # s from the start of a tool that is known to be slow, wire terminal-voice 6.9
 
 
-class RunState(Enum):
+class VoiceRunState(Enum):
     """Where a run is."""
 
     ASKED = "asked"
@@ -73,7 +73,7 @@ class RunState(Enum):
     OVER = "over"
 
 
-class RunTrigger(Enum):
+class VoiceRunTrigger(Enum):
     """What moves it."""
 
     PAUSE = "pause"
@@ -85,8 +85,8 @@ class RunTrigger(Enum):
     DROP = "drop"
 
 
-_S, _T = RunState, RunTrigger
-RUN_TABLE: Table[RunState, RunTrigger] = {
+_S, _T = VoiceRunState, VoiceRunTrigger
+RUN_TABLE: Table[VoiceRunState, VoiceRunTrigger] = {
     (_S.ASKED, _T.PAUSE): _S.PAUSING,
     (_S.ASKED, _T.BEGIN): _S.RUNNING,
     (_S.ASKED, _T.QUEUE): _S.QUEUED,
@@ -137,7 +137,7 @@ FOREGROUND = BackgroundRules(enabled=False)
 """Runs just block."""
 
 
-class Run:
+class VoiceRun:
     """See the module. One on the `side` has a chat session of its own, `side_session`, which clients do not see."""
 
     def __init__(
@@ -161,16 +161,16 @@ class Run:
         self.tier = Tier.FOREGROUND
         self.spoke = False  # the provider said something before it called
         self.story = RunStory(word, call_id, session_id)
-        self.state = RunState.ASKED
+        self.state = VoiceRunState.ASKED
         self.due: float | None = None  # of the drain, of the pause, or of the heartbeat
         self.drain: Drain | None = None
-        self.answer: Answer | None = None
+        self.answer: SpokenAnswer | None = None
         self.began = 0.0
         self.promote_at: float | None = None  # when the turn waits for it no longer
         self._hinted = False
         self._speak_at = rules.progress_after or None  # s from its beginning on
 
-    def step(self, trigger: RunTrigger) -> None:
+    def step(self, trigger: VoiceRunTrigger) -> None:
         """Move along the table."""
         self.state = step(RUN_TABLE, self.state, trigger)
 
@@ -211,7 +211,7 @@ class Run:
 
     def pause(self, now: float) -> Emit:
         """What was said is played: say that it starts, and give the person a moment."""
-        self.step(RunTrigger.PAUSE)
+        self.step(VoiceRunTrigger.PAUSE)
         self.drain = None
         self.due = now + PAUSE
         about = {"run_id": None, "call_id": self.call_id}
@@ -219,7 +219,7 @@ class Run:
 
     def begin(self, now: float) -> StartRun:
         """Have the API server at it."""
-        self.step(RunTrigger.BEGIN)
+        self.step(VoiceRunTrigger.BEGIN)
         self.began = now
         self.due = now + HEARTBEAT
         self.promote_at = now + self.rules.promote_after if self.rules.enabled else None
@@ -271,12 +271,12 @@ class Run:
 
     # --- how it ends ---
 
-    def finish(self, speakable: Callable[[str], str]) -> Answer:
+    def finish(self, speakable: Callable[[str], str]) -> SpokenAnswer:
         """The run has answered."""
-        self.step(RunTrigger.FINISH)
+        self.step(VoiceRunTrigger.FINISH)
         self.due = None
         text = self.story.answer or SILENT
-        self.answer = Answer(
+        self.answer = SpokenAnswer(
             call_id=self.call_id,
             run_id=self.story.run_id,
             text=text,

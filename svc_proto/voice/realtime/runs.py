@@ -29,12 +29,20 @@ from svc_proto.voice.realtime.calls import (
     queued_output,
     status_output,
 )
-from svc_proto.voice.realtime.mouth import Answer
+from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.orders import AnswerCall, Emit, LeaveRun, Note, Order, StopRun
-from svc_proto.voice.realtime.run import FOREGROUND, LIVE, BackgroundRules, Run, RunState, RunTrigger, Tier
+from svc_proto.voice.realtime.run import (
+    FOREGROUND,
+    LIVE,
+    BackgroundRules,
+    Tier,
+    VoiceRun,
+    VoiceRunState,
+    VoiceRunTrigger,
+)
 from svc_proto.voice.realtime.story import AnswerDelta, RunEvent, SessionBound
 
-__all__ = ["GRACE", "MAX_CALLS", "MAX_QUEUED", "MAX_RESULTS", "ONE_TASK", "TOO_LONG", "Runs"]
+__all__ = ["GRACE", "MAX_CALLS", "MAX_QUEUED", "MAX_RESULTS", "ONE_TASK", "TOO_LONG", "VoiceRuns"]
 
 MAX_QUEUED = 3  # wire terminal-voice 6.9; a further task is told to be too many
 MAX_RESULTS = 4  # answers that wait to be heard; until there is room nothing more is detached
@@ -45,11 +53,11 @@ MAX_CALLS = 256  # ids of function calls that are remembered; the oldest is forg
 MAX_PREVIEW = 80  # characters of a task that waits
 ONE_TASK = "A task is under way. Ask for its status, or wait for its result."
 TOO_LONG = "The task takes longer than a voice session waits for it. Its answer will be in the chat."
-OF_THE_TURN = (RunState.ASKED, RunState.PAUSING, RunState.RUNNING, RunState.ANSWERED)
+OF_THE_TURN = (VoiceRunState.ASKED, VoiceRunState.PAUSING, VoiceRunState.RUNNING, VoiceRunState.ANSWERED)
 
 
 @define(eq=False, kw_only=True)
-class Runs:
+class VoiceRuns:
     """See the module. Times are monotonic seconds."""
 
     word: str
@@ -59,10 +67,12 @@ class Runs:
     profile: str | None = None  # of runs whose call names none
     session_id: str | None = None  # the chat session that runs go to
     away: bool = field(default=False, init=False)  # nobody listens
-    last: Answer | None = field(default=None, init=False)  # the newest answer from the background, to be said again
+    last: SpokenAnswer | None = field(
+        default=None, init=False
+    )  # the newest answer from the background, to be said again
     side_session: str | None = field(default=None, init=False)  # the chat session of tasks beside a detached run
     _calls: dict[str, None] = field(factory=dict, init=False)
-    _runs: list[Run] = field(factory=list, init=False)  # none that is over
+    _runs: list[VoiceRun] = field(factory=list, init=False)  # none that is over
     _waiting_since: float = field(default=0.0, init=False)  # the first of the answers
     _heard_at: float = field(default=0.0, init=False)  # the microphone
     _away_since: float = field(default=0.0, init=False)
@@ -71,7 +81,7 @@ class Runs:
     # --- what there is ---
 
     @property
-    def turn(self) -> Run | None:
+    def turn(self) -> VoiceRun | None:
         """The run of the turn."""
         for run in self._runs:
             if run.state in OF_THE_TURN:
@@ -79,12 +89,12 @@ class Runs:
         return None
 
     @property
-    def detached(self) -> Run | None:
+    def detached(self) -> VoiceRun | None:
         """The run in the background."""
-        return self._first(RunState.DETACHED)
+        return self._first(VoiceRunState.DETACHED)
 
     @property
-    def first(self) -> Run | None:
+    def first(self) -> VoiceRun | None:
         """The run that somebody means who wants "it" stopped."""
         return self.turn or self.detached
 
@@ -94,20 +104,20 @@ class Runs:
         return self.rules.spoken_handoff and not self.away
 
     @property
-    def shown(self) -> Run | None:
+    def shown(self) -> VoiceRun | None:
         """The run that somebody who asks how far it is may mean."""
-        waiting = self._those(RunState.WAITING)
+        waiting = self._those(VoiceRunState.WAITING)
         return self.first or (waiting[-1] if waiting else None)
 
     @property
     def answered(self) -> bool:
         """Whether an answer from the background waits."""
-        return self._first(RunState.WAITING) is not None
+        return self._first(VoiceRunState.WAITING) is not None
 
     @property
     def free(self) -> bool:
         """Whether a run may be detached."""
-        return self.detached is None and len(self._those(RunState.WAITING)) < MAX_RESULTS
+        return self.detached is None and len(self._those(VoiceRunState.WAITING)) < MAX_RESULTS
 
     @property
     def busy(self) -> bool:
@@ -117,18 +127,20 @@ class Runs:
     @property
     def queued(self) -> list[str]:
         """The tasks that wait, shortened."""
-        return [run.text[:MAX_PREVIEW] for run in self._those(RunState.QUEUED)]
+        return [run.text[:MAX_PREVIEW] for run in self._those(VoiceRunState.QUEUED)]
 
     @property
     def unheard(self) -> list[str]:
         """The ids of runs in the background whose answer nobody has heard."""
-        return [run.story.run_id for run in (*self._those(RunState.WAITING), *self._those(RunState.DETACHED))]
+        return [run.story.run_id for run in (*self._those(VoiceRunState.WAITING), *self._those(VoiceRunState.DETACHED))]
 
     def has_task(self, text: str) -> bool:
         """Whether that is under way in the background, or waits: models ask for a thing twice."""
-        return any(run.text == text and run.state in (RunState.QUEUED, RunState.DETACHED) for run in self._runs)
+        return any(
+            run.text == text and run.state in (VoiceRunState.QUEUED, VoiceRunState.DETACHED) for run in self._runs
+        )
 
-    def live(self, call_id: str) -> Run | None:
+    def live(self, call_id: str) -> VoiceRun | None:
         """The run of that call, if the API server is at it."""
         for run in self._runs:
             if run.state in LIVE and run.story.call_id == call_id:
@@ -146,7 +158,7 @@ class Runs:
         for run in self._runs:
             if run.due is not None:
                 times.append(run.due)
-                if run.state is RunState.DETACHED:
+                if run.state is VoiceRunState.DETACHED:
                     times.append(run.began + self.rules.longest)
         if self._runs:
             times += [self.promotion_at] if working else [self.next_at] if idle else []
@@ -199,7 +211,7 @@ class Runs:
     def kept_until(self, window: float, longest: float, *, live: bool) -> float:
         """While nobody listens, when to wait no longer: `live`: something is going on (wire terminal-voice 6.9)."""
         plain = self._away_since + window
-        if live or any(run.state in (RunState.QUEUED, RunState.DETACHED) for run in self._runs):
+        if live or any(run.state in (VoiceRunState.QUEUED, VoiceRunState.DETACHED) for run in self._runs):
             return max(self._away_since + longest, plain)
         return max(plain, self._ended_at + GRACE)
 
@@ -246,9 +258,9 @@ class Runs:
 
     # --- how one begins ---
 
-    def new(self, call: RunCall, *, side: bool = False) -> Run:
+    def new(self, call: RunCall, *, side: bool = False) -> VoiceRun:
         """A run of this call: one that is bound wins over a chat session that a model made up."""
-        run = Run(
+        run = VoiceRun(
             self.word,
             call.call_id,
             text=call.text,
@@ -266,18 +278,18 @@ class Runs:
         detached = self.detached
         return self.new(call, side=detached is not None and not detached.side).take(now, spoke=spoke)
 
-    def detach(self, run: Run, tier: Tier, *, spoken: bool) -> list[Order]:
+    def detach(self, run: VoiceRun, tier: Tier, *, spoken: bool) -> list[Order]:
         """A run is not waited for any longer. `spoken`: words about that follow."""
         about = {"call_id": run.call_id, "origin": "provider_tool_call", "spoken_handoff": spoken}
         return [*self._promote(run, tier, about), AnswerCall(run.call_id, background_output())]
 
-    def wait_in_line(self, run: Run, tier: Tier) -> list[Order]:
+    def wait_in_line(self, run: VoiceRun, tier: Tier) -> list[Order]:
         """A run has to wait for the one that is detached. It is over when too many wait."""
         call_id, place = run.call_id, len(self.queued) + 1
         if place > MAX_QUEUED:
             self.drop(run)
             return [AnswerCall(call_id, busy_output())]
-        run.step(RunTrigger.QUEUE)
+        run.step(VoiceRunTrigger.QUEUE)
         run.rename(f"{call_id}:queued")  # not mixed up with a run of that name that has not ended yet
         run.tier = tier
         self._to_the_end(run)
@@ -290,7 +302,7 @@ class Runs:
         }
         return [Emit(f"{self.word}.run.queued", fields), AnswerCall(call_id, queued_output(place))]
 
-    def give_back(self, run: Run) -> list[Order]:
+    def give_back(self, run: VoiceRun) -> list[Order]:
         """A run of the turn is stopped, since it would have to be waited for."""
         self.side_session = None  # whatever is stopped there may take its time
         self.drop(run)
@@ -301,7 +313,7 @@ class Runs:
         at = self.next_at if self._can_start else None
         if at is None or now < at:
             return []
-        run = self._those(RunState.QUEUED)[0]
+        run = self._those(VoiceRunState.QUEUED)[0]
         run.story.session_id = self.session_id or run.story.session_id
         begun = run.begin(now)
         about = {"call_id": None, "origin": "queued", "spoken_handoff": False}
@@ -327,7 +339,7 @@ class Runs:
         if run.side:
             story.session_id = self.session_id  # clients would switch their chat to another one
             if isinstance(event, SessionBound):
-                self.side_session = event.session_id if run.state is RunState.RUNNING else None
+                self.side_session = event.session_id if run.state is VoiceRunState.RUNNING else None
                 return []
         told: list[Order] = [*run.draft()] if isinstance(event, AnswerDelta) else []
         told += story.take(event)
@@ -345,7 +357,7 @@ class Runs:
 
     # --- how one ends ---
 
-    def finish(self, run: Run, now: float, *, idle: bool) -> list[Order]:
+    def finish(self, run: VoiceRun, now: float, *, idle: bool) -> list[Order]:
         """The run in the background has answered. `idle`: nobody is in a turn."""
         self._ended_at = now
         told: list[Order] = [*run.story.complete()]
@@ -358,13 +370,13 @@ class Runs:
             told.append(Note("voice.realtime_agent.result_deferred", {"run_id": self.last.run_id}))
         return told
 
-    def fail(self, run: Run, error: str, now: float) -> list[Order]:
+    def fail(self, run: VoiceRun, error: str, now: float) -> list[Order]:
         """The run in the background has failed."""
         self._ended_at = now
         self.drop(run)
         return [self._completed(run, ok=False, error=error)]
 
-    def stopped(self, run: Run, now: float) -> list[Order]:
+    def stopped(self, run: VoiceRun, now: float) -> list[Order]:
         """Somebody else has stopped the run in the background."""
         self._ended_at = now
         self.drop(run)
@@ -380,54 +392,54 @@ class Runs:
             self.drop(run)
         return told
 
-    def drop(self, run: Run) -> None:
+    def drop(self, run: VoiceRun) -> None:
         """Nobody wants it any more."""
-        run.step(RunTrigger.DROP)
+        run.step(VoiceRunTrigger.DROP)
         self._runs.remove(run)
 
-    def drop_turn(self, output: Callable[[Run], Mapping[str, object]] | None) -> list[Order]:
+    def drop_turn(self, output: Callable[[VoiceRun], Mapping[str, object]] | None) -> list[Order]:
         """Nobody wants the run of the turn any more; what the model is told of it, if it was told nothing yet."""
         run = self.turn
         if run is None:
             return []
-        wanted = output is not None and run.state is not RunState.ANSWERED
+        wanted = output is not None and run.state is not VoiceRunState.ANSWERED
         told: list[Order] = [AnswerCall(run.call_id, output(run))] if wanted and output is not None else []
         self.drop(run)
         return told
 
-    def tell(self, run: Run) -> Answer:
+    def tell(self, run: VoiceRun) -> SpokenAnswer:
         """Its answer is on its way to the ear."""
-        run.step(RunTrigger.TELL)
+        run.step(VoiceRunTrigger.TELL)
         self._runs.remove(run)
         assert run.answer is not None  # the table says so
         return run.answer
 
-    def take_result(self, now: float) -> Answer | None:
+    def take_result(self, now: float) -> SpokenAnswer | None:
         """An answer whose time has come."""
         at = None if self._can_start else self.next_at
         if at is None or now < at:
             return None
         self._waiting_since = now
-        return self.tell(self._those(RunState.WAITING)[0])
+        return self.tell(self._those(VoiceRunState.WAITING)[0])
 
-    def take_results(self) -> list[Answer]:
+    def take_results(self) -> list[SpokenAnswer]:
         """All of them, at the end, if somebody listens."""
-        return [] if self.away else [self.tell(run) for run in self._those(RunState.WAITING)]
+        return [] if self.away else [self.tell(run) for run in self._those(VoiceRunState.WAITING)]
 
     # --- helpers ---
 
-    def _first(self, state: RunState) -> Run | None:
+    def _first(self, state: VoiceRunState) -> VoiceRun | None:
         for run in self._runs:
             if run.state is state:
                 return run
         return None
 
-    def _those(self, state: RunState) -> list[Run]:
+    def _those(self, state: VoiceRunState) -> list[VoiceRun]:
         return [run for run in self._runs if run.state is state]
 
     @property
     def _can_start(self) -> bool:
-        return self._first(RunState.QUEUED) is not None and self.free
+        return self._first(VoiceRunState.QUEUED) is not None and self.free
 
     @property
     def _background_due(self) -> float | None:
@@ -435,10 +447,10 @@ class Runs:
         run = self.detached
         return None if run is None or run.due is None else min(run.due, run.began + self.rules.longest)
 
-    def _promote(self, run: Run, tier: Tier, about: Mapping[str, object]) -> list[Order]:
+    def _promote(self, run: VoiceRun, tier: Tier, about: Mapping[str, object]) -> list[Order]:
         self.side_session = None if run.side else self.side_session  # that one is taken
         run.tier = tier
-        run.step(RunTrigger.DETACH)
+        run.step(VoiceRunTrigger.DETACH)
         told = {"run_id": run.story.run_id, "tier": tier.value}
         fields = {
             "session_id": run.story.session_id,
@@ -451,11 +463,11 @@ class Runs:
         }
         return [Note(f"voice.{self.word}_run.promoted", told), Emit(f"{self.word}.run.promoted", fields)]
 
-    def _to_the_end(self, run: Run) -> None:
+    def _to_the_end(self, run: VoiceRun) -> None:
         """They begin, and are told, in the order in which they came to wait."""
         self._runs.remove(run)
         self._runs.append(run)
 
-    def _completed(self, run: Run, **fields: object) -> Emit:
+    def _completed(self, run: VoiceRun, **fields: object) -> Emit:
         about = {"session_id": run.story.session_id, "run_id": run.story.run_id, "queued_count": len(self.queued)}
         return Emit(f"{self.word}.run.background_completed", {**about, **fields})

@@ -12,8 +12,8 @@ from svc_proto.agent.tools.mcp import MAX_BLOCKS, MAX_FAILURE, MAX_NAME, MAX_SAI
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
 from svc_proto.basics import strict_json
 from svc_proto.engine.flow import Flow
-from svc_proto.peers.mcp_http import Place
-from svc_proto.peers.mcp_stdio import Program
+from svc_proto.peers.mcp_http import HttpParameters
+from svc_proto.peers.mcp_stdio import StdioParameters
 from svc_proto.schema.members import Members
 
 
@@ -23,7 +23,7 @@ def run(name: str, arguments: Arguments) -> Flow[str]:
 
 
 def made(*rows: dict[str, Any], **more: Any) -> tuple[tuple[Tool, ...], int]:
-    config = ServerConfig(**{"name": "My shop", "slug": "my-shop", "way": Program(argv=("x",)), **more})
+    config = ServerConfig(**{"name": "My shop", "slug": "my-shop", "way": StdioParameters(argv=("x",)), **more})
     return tools_of(config, [Members(row) for row in rows], run)
 
 
@@ -69,7 +69,10 @@ def test_a_remembered_answer_is_for_one_definition() -> None:
         {"annotations": {"readOnlyHint": True}},
     ]
     editions = [one(row).edition for row in rows]
-    editions += [one({}, way=Program(argv=("y",))).edition, one({}, way=Place(url="http://a/")).edition]
+    editions += [
+        one({}, way=StdioParameters(argv=("y",))).edition,
+        one({}, way=HttpParameters(url="http://a/")).edition,
+    ]
     assert len(set(editions)) == 6
     assert one({}).edition == editions[0]
 

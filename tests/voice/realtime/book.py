@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import count
 
 from svc_proto.voice.realtime.calls import RunCall, StatusCall
-from svc_proto.voice.realtime.conversation import Conversation
+from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.floor import FloorState
 from svc_proto.voice.realtime.mouth import MouthState
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Note, Order
@@ -41,7 +41,7 @@ class Talk:
         self, *, result_delivery: str = "speak_verbatim", word: str = "svc", rules: BackgroundRules = FOREGROUND
     ) -> None:
         numbers = count(1)
-        self.broker = Conversation(
+        self.broker = VoiceConversation(
             word=word,
             speakable=str,
             new_id=lambda: str(next(numbers)),

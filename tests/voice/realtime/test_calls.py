@@ -10,13 +10,13 @@ from svc_proto.voice.realtime.calls import (
     failed_output,
     status_output,
 )
-from svc_proto.voice.realtime.mouth import Answer
-from svc_proto.voice.realtime.run import Run
+from svc_proto.voice.realtime.mouth import SpokenAnswer
+from svc_proto.voice.realtime.run import VoiceRun
 from svc_proto.voice.realtime.story import ApprovalAsked
 
 
-def begun() -> Run:
-    made = Run("svc", "k1", text="df", session_id="c1", profile="work")
+def begun() -> VoiceRun:
+    made = VoiceRun("svc", "k1", text="df", session_id="c1", profile="work")
     made.take(0.0, spoke=False)
     made.on_due(0.75, "idle")
     return made
@@ -24,7 +24,7 @@ def begun() -> Run:
 
 def test_a_long_answer() -> None:
     spoken = "word " * 400
-    output = completed_output(begun(), Answer(call_id="k1", run_id="n1", text="# " + spoken, spoken=spoken))
+    output = completed_output(begun(), SpokenAnswer(call_id="k1", run_id="n1", text="# " + spoken, spoken=spoken))
     assert output["raw_text_omitted"] is True
     assert len(str(output["summary"])) == MAX_SUMMARY
     assert output["profile"] == "work"

@@ -17,7 +17,7 @@ from svc_proto.voice.realtime.floor import FLOOR_TABLE, Floor, FloorState, Floor
 from svc_proto.voice.realtime.mouth import MOUTH_TABLE, MouthState, MouthTrigger
 from svc_proto.voice.realtime.orders import Respond
 from svc_proto.voice.realtime.responses import RESPONSE_TABLE, ResponseState, ResponseTrigger
-from svc_proto.voice.realtime.run import RUN_TABLE, RunState, RunTrigger
+from svc_proto.voice.realtime.run import RUN_TABLE, VoiceRunState, VoiceRunTrigger
 from tests.machines.lifecycles import ROW, check_table
 
 
@@ -27,7 +27,7 @@ from tests.machines.lifecycles import ROW, check_table
         (floor, FLOOR_TABLE, FloorState, FloorTrigger),
         (mouth, MOUTH_TABLE, MouthState, MouthTrigger),
         (responses, RESPONSE_TABLE, ResponseState, ResponseTrigger),
-        (run, RUN_TABLE, RunState, RunTrigger),
+        (run, RUN_TABLE, VoiceRunState, VoiceRunTrigger),
     ],
 )
 def test_a_table_is_that_of_its_document(module: ModuleType, table: Any, states: type[Enum], triggers: Any) -> None:

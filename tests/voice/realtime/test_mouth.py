@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.voice.realtime.mouth import JUDGED_FROM, MAX_HELD, MAX_TEXT, Answer, Held, Mouth, MouthState, on_script
+from svc_proto.voice.realtime.mouth import (
+    JUDGED_FROM,
+    MAX_HELD,
+    MAX_TEXT,
+    Held,
+    Mouth,
+    MouthState,
+    SpokenAnswer,
+    on_script,
+)
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Order, ReadAloud, Render
 
 TEXT = "The disk is 62 percent used, and 40 gigabytes are free."
-ANSWER = Answer(call_id="k1", run_id="n1", text=f"# {TEXT}", spoken=TEXT)
+ANSWER = SpokenAnswer(call_id="k1", run_id="n1", text=f"# {TEXT}", spoken=TEXT)
 SUMMARY = {"response_id": "r2", "delivery": "forced_summary"}
 
 

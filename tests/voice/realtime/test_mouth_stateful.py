@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from svc_proto.voice.realtime.mouth import JUDGED_FROM, MAX_HELD, MAX_TEXT, Answer, Held, Mouth, MouthState
+from svc_proto.voice.realtime.mouth import JUDGED_FROM, MAX_HELD, MAX_TEXT, Held, Mouth, MouthState, SpokenAnswer
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Order, Render
 
 
@@ -61,7 +61,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
 
     def _answered(self) -> None:
         self.sample = next(self.samples)
-        answer = Answer(call_id="k1", run_id="n1", text=f"# {self.sample.spoken}", spoken=self.sample.spoken)
+        answer = SpokenAnswer(call_id="k1", run_id="n1", text=f"# {self.sample.spoken}", spoken=self.sample.spoken)
         numbers = count(1)
         self.mouth = Mouth("svc", lambda: str(next(numbers)))
         self.mouth.take(answer)

@@ -13,24 +13,24 @@ from svc_proto.voice.realtime.run import (
     PAUSE,
     SILENT,
     BackgroundRules,
-    Run,
-    RunState,
+    VoiceRun,
+    VoiceRunState,
 )
 from svc_proto.voice.realtime.story import AnswerDelta, ApprovalAsked, RunBegan, ToolBegan
 
 
-def made_run(*, spoke: bool = False) -> Run:
-    made = Run("svc", "k1", text="df", session_id="c1", profile=None)
+def made_run(*, spoke: bool = False) -> VoiceRun:
+    made = VoiceRun("svc", "k1", text="df", session_id="c1", profile=None)
     made.take(10.0, spoke=spoke)
     return made
 
 
 def test_what_was_said_is_played_first() -> None:
-    made = Run("svc", "k1", text="df", session_id="c1", profile="work")
+    made = VoiceRun("svc", "k1", text="df", session_id="c1", profile="work")
     (requested,) = made.take(10.0, spoke=True)
     assert isinstance(requested, Emit)
     assert requested.fields["reason"] == "pre_svc_ack"
-    assert (made.state, made.due) == (RunState.ASKED, 12.5)
+    assert (made.state, made.due) == (VoiceRunState.ASKED, 12.5)
     timeout, progress = made.on_due(12.5, "idle")
     assert isinstance(timeout, Emit)
     assert timeout.type == "voice.playback_drain.timeout"
@@ -127,7 +127,7 @@ def test_its_questions() -> None:
 
 
 def test_when_its_progress_may_be_spoken() -> None:
-    made = Run(
+    made = VoiceRun(
         "svc",
         "k1",
         text="df",

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.machines.confirmations import Question
 from svc_proto.voice.realtime.orders import Emit, Order, StartRun
-from svc_proto.voice.realtime.run import Run, RunState, RunTrigger
+from svc_proto.voice.realtime.run import VoiceRun, VoiceRunState, VoiceRunTrigger
 from svc_proto.voice.realtime.story import AnswerDelta, ApprovalAsked, RunBegan, ToolSucceeded
 
 A_MOMENT = 0.125  # s; times are sums of eighths, which floats hold exactly
@@ -30,7 +30,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
         self._called(spoke=True)
 
     def _called(self, *, spoke: bool) -> None:
-        self.run = Run("svc", "k1", text="df", session_id="c1", profile=None)
+        self.run = VoiceRun("svc", "k1", text="df", session_id="c1", profile=None)
         self.at = "asked" if spoke else "pausing"
         self.due: float | None = self.now + (2.5 if spoke else 0.75)
         self.orders: list[Order] = self.run.take(self.now, spoke=spoke)
@@ -107,21 +107,21 @@ class RunAgainstAModel(RuleBasedStateMachine):
         # Wire terminal-voice 6.8: nothing to stop on the API server unless a run lives; always told.
         assert types == [*(["StopRun"] if self.at in LIVE else []), "svc.run.cancelled"]
 
-    @rule(trigger=st.sampled_from(RunTrigger))
-    def is_moved(self, trigger: RunTrigger) -> None:
+    @rule(trigger=st.sampled_from(VoiceRunTrigger))
+    def is_moved(self, trigger: VoiceRunTrigger) -> None:
         """The broker drops a run at any time, and lets go of one that has finished."""
-        if trigger is RunTrigger.FINISH:
+        if trigger is VoiceRunTrigger.FINISH:
             self._finish()
-        elif trigger is RunTrigger.DROP and self.at != "over":
+        elif trigger is VoiceRunTrigger.DROP and self.at != "over":
             self.run.step(trigger)
             self.at, self.due = "over", None
-        elif trigger is RunTrigger.DETACH and self.at == "running":
+        elif trigger is VoiceRunTrigger.DETACH and self.at == "running":
             self.run.step(trigger)
             self.at = "detached"
-        elif trigger is RunTrigger.TELL and self.at in ("answered", "waiting"):
+        elif trigger is VoiceRunTrigger.TELL and self.at in ("answered", "waiting"):
             self.run.step(trigger)
             self.at = "over"
-        elif trigger in (RunTrigger.DETACH, RunTrigger.TELL) or self.at not in ("asked", "pausing"):
+        elif trigger in (VoiceRunTrigger.DETACH, VoiceRunTrigger.TELL) or self.at not in ("asked", "pausing"):
             with pytest.raises(LocalProtocolError):
                 self.run.step(trigger)
 
@@ -142,7 +142,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
 
     @invariant()
     def it_is_where_the_table_says(self) -> None:
-        assert self.run.state is RunState(self.at)
+        assert self.run.state is VoiceRunState(self.at)
         assert self.run.live is (self.at in LIVE)
         assert (self.run.drain is not None) is (self.at == "asked") or self.at == "over"
         if self.at != "over":

@@ -6,8 +6,8 @@ import pytest
 
 from svc_proto.voice.realtime.calls import RunCall
 from svc_proto.voice.realtime.orders import Order
-from svc_proto.voice.realtime.run import HEARTBEAT, BackgroundRules, Run, Tier
-from svc_proto.voice.realtime.runs import GRACE, MAX_QUEUED, MAX_RESULTS, QUIET, QUIET_WITHIN, Runs
+from svc_proto.voice.realtime.run import HEARTBEAT, BackgroundRules, Tier, VoiceRun
+from svc_proto.voice.realtime.runs import GRACE, MAX_QUEUED, MAX_RESULTS, QUIET, QUIET_WITHIN, VoiceRuns
 from svc_proto.voice.realtime.story import AnswerDelta
 from tests.voice.realtime.book import names
 
@@ -19,10 +19,10 @@ class Scene:
 
     def __init__(self, **fields: str) -> None:
         self.now = 100.0
-        self.all = Runs(word="svc", speakable=str, rules=RULES, session_id="c1", **fields)
+        self.all = VoiceRuns(word="svc", speakable=str, rules=RULES, session_id="c1", **fields)
         self.numbers = 0
 
-    def new(self) -> Run:
+    def new(self) -> VoiceRun:
         self.numbers += 1
         return self.all.new(RunCall(call_id=f"k{self.numbers}", text=f"do k{self.numbers}"))
 

@@ -7,8 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from svc_proto.voice.realtime.calls import RunCall
 from svc_proto.voice.realtime.orders import Emit, Order, StartRun
-from svc_proto.voice.realtime.run import BackgroundRules, Run, Tier
-from svc_proto.voice.realtime.runs import MAX_QUEUED, MAX_RESULTS, Runs
+from svc_proto.voice.realtime.run import BackgroundRules, Tier, VoiceRun
+from svc_proto.voice.realtime.runs import MAX_QUEUED, MAX_RESULTS, VoiceRuns
 
 RULES = BackgroundRules(longest=40.0)
 
@@ -18,7 +18,7 @@ class RunsMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.all = Runs(word="svc", speakable=str, rules=RULES)
+        self.all = VoiceRuns(word="svc", speakable=str, rules=RULES)
         self.now = 100.0
         self.numbers = 0
         self.live = 0  # promoted, and not told to be over
@@ -26,11 +26,11 @@ class RunsMachine(RuleBasedStateMachine):
         self.unheard = 0
         self.away = False
 
-    def new(self) -> Run:
+    def new(self) -> VoiceRun:
         self.numbers += 1
         return self.all.new(RunCall(call_id=f"k{self.numbers}", text=f"k{self.numbers}"))
 
-    def detached(self) -> Run:
+    def detached(self) -> VoiceRun:
         assert self.all.detached is not None
         return self.all.detached
 
