@@ -233,7 +233,7 @@ def _load_sessions(hand: Hand, request: LoadSessions) -> tuple[Mapping[str, obje
 
 
 def _members(record: str | bytes) -> dict[str, object]:
-    """None, if it cannot be read: one row that does not fit keeps no other phone out, and stays where it is."""
+    """Without any, if it cannot be read: one row that does not fit keeps no other phone out, and stays where it is."""
     try:
         value = json.loads(record)
     except ValueError:
