@@ -10,7 +10,7 @@ import pytest
 from tests.loops.session_events import Turn, check_events, check_turn
 from tests.loops.streams import chat, eventually
 from tests.loops.world import ApiHandle, World
-from tests.peers.model import Answer, ScriptedModel, calls, plain, refusal
+from tests.peers.model import Answer, ScriptedModel, calls, plain
 
 KEY = "sk-events-77aa"
 MODEL_KEY = "sk-model-0d1e"
@@ -73,33 +73,6 @@ def test_a_plain_turn(world: World, start: Start) -> None:
     assert answer["usage"] == completed["usage"]
 
 
-def test_reasoning(world: World, start: Start) -> None:
-    api = start(plain("It is four.", reasoning="Two and two. Hence"))
-    session = api.session()
-    turn = turn_of(world, api, session)
-    assert turn.story == [*BEGIN, "tool.progress", "assistant.delta", *END]
-    assert turn.thought == "Two and two. Hence "
-    row = api.messages(session)[-1]
-    assert (row["content"], row["reasoning"]) == ("It is four.", turn.thought)
-
-
-def test_one_tool(world: World, start: Start) -> None:
-    api = start(calls(REMEMBER, text="I note it."), plain("Noted."))
-    session = api.session()
-    turn = turn_of(world, api, session)
-    tools = ["tool.started", "memory.updated", "tool.completed"]
-    assert turn.story == [*BEGIN, "assistant.delta", *tools, "assistant.delta", *END]
-    begun, done = turn.one("tool.started"), turn.one("tool.completed")
-    assert begun["call_id"] == done["call_id"]
-    assert begun["args"] == done["args"] == REMEMBER[1]
-    assert turn.said == "I note it.\n\nNoted."
-    assert turn.one("run.completed")["api_calls"] == 2
-    user, wanted, result, answer = api.messages(session)
-    assert (user["role"], wanted["role"], result["role"], answer["role"]) == ("user", "assistant", "tool", "assistant")
-    assert [call["id"] for call in wanted["tool_calls"]] == [begun["call_id"]] == [result["tool_call_id"]]
-    assert (answer["id"], answer["content"]) == (turn.one("message.started")["message"]["id"], "Noted.")
-
-
 def test_parallel_tools(world: World, start: Start) -> None:
     skills: tuple[str, dict[str, object]] = ("skills_list", {})
     api = start(calls(REMEMBER, skills, ("demo_wait", {"seconds": 0})), plain("All done."))
@@ -115,21 +88,6 @@ def test_parallel_tools(world: World, start: Start) -> None:
     rows = api.messages(session)
     assert [row["role"] for row in rows] == ["user", "assistant", "tool", "tool", "tool", "assistant"]
     assert {call["id"] for call in rows[1]["tool_calls"]} == {row["tool_call_id"] for row in rows[2:5]}
-
-
-def test_a_failing_tool(world: World, start: Start) -> None:
-    unknown: tuple[str, object] = ("no_such_tool", {})
-    broken: tuple[str, object] = ("memory", '{"action": ')
-    api = start(calls(("demo_fail", {}), unknown, broken, REMEMBER), plain("Most of it failed."))
-    session = api.session()
-    turn = turn_of(world, api, session)
-    failed = {told.data["tool_name"]: told.data["error"] for told in turn.all("tool.failed")}
-    assert set(failed) == {"demo_fail", "no_such_tool", "memory"}
-    assert [told.data["tool_name"] for told in turn.all("tool.completed")] == ["memory"]
-    assert turn.story[-4:] == ["assistant.delta", *END]
-    assert turn.one("run.completed")["completed"] is True
-    results = [row["content"] for row in api.messages(session) if row["role"] == "tool"]
-    assert sum(text.startswith("error: ") for text in results) == 3
 
 
 def test_an_interrupted_turn(world: World, start: Start) -> None:
@@ -160,27 +118,6 @@ def test_a_turn_stopped_while_a_tool_runs(world: World, start: Start) -> None:
     turn = check_turn(stream.rest())
     assert turn.one("run.completed")["interrupted"] is True
     assert turn_of(world, api, session).said == "Again."
-
-
-def test_an_error_of_the_model_before_the_answer(world: World, start: Start) -> None:
-    api = start(refusal(401, f"bad key {MODEL_KEY}"), plain("Now it works."))
-    session = api.session()
-    turn = turn_of(world, api, session)
-    assert turn.names == [*BEGIN, "error", "done"]
-    assert "401" in turn.one("error")["message"]
-    assert rows_of(api, session) == [("user", "Hi")]
-    assert turn_of(world, api, session).said == "Now it works."
-    assert MODEL_KEY not in repr(api.server.logs)
-
-
-def test_an_error_of_the_model_in_the_middle(world: World, start: Start) -> None:
-    api = start(plain("one two three").dropped(3), plain("Now it works."))
-    session = api.session()
-    turn = turn_of(world, api, session)
-    assert turn.story == [*BEGIN, "assistant.delta", "error", "done"]
-    assert turn.said == "one two "
-    assert rows_of(api, session) == [("user", "Hi"), ("assistant", "one two ")]
-    assert turn_of(world, api, session).said == "Now it works."
 
 
 @pytest.mark.parametrize("leave", ["abort", "close"])
@@ -221,12 +158,3 @@ def test_events_as_far_as_they_were_read_are_the_beginning_of_a_turn(world: Worl
 def test_the_built_in_agent(world: World, start: Start, line: str, story: list[str]) -> None:
     api = start()
     assert turn_of(world, api, api.session(), line).story == [*BEGIN, *story, *END]
-
-
-def test_turns_on_one_session_wait_for_each_other(world: World, start: Start) -> None:
-    api = start(plain("first answer").slow(0.03), plain("second answer"))
-    session = api.session()
-    first, second = chat(world, api, session, "first"), chat(world, api, session, "second")
-    assert check_turn(first.rest()).said == "first answer"
-    assert check_turn(second.rest()).said == "second answer"
-    assert [content for _, content in rows_of(api, session)] == ["first", "first answer", "second", "second answer"]

@@ -11,7 +11,7 @@ from clients.phone.handset import SimulatedHandset
 from clients.phone.handset.png import draw
 from svc_proto.device.safety.settings import Answers, SafetySettings
 from tests.loops.session_events import Turn, check_turn
-from tests.loops.streams import UnreadStream, chat, open_stream
+from tests.loops.streams import UnreadStream, chat
 from tests.loops.world import REMOTE, ApiHandle, World, bearer
 from tests.peers.model import ScriptedModel, calls, last_result, plain
 
@@ -149,40 +149,6 @@ def test_an_approval_in_a_session_stream(world: World, choice: str) -> None:
     assert [row["role"] for row in api.messages(session)] == ["user", "assistant", "tool", "assistant"]
 
 
-def test_a_denial(world: World) -> None:
-    api, session, stream, run_id = waiting(world)
-    assert answer(api, run_id, "deny")[0] == 200
-    turn = check_turn(stream.rest())
-    assert turn.story == [*BEGIN, "assistant.delta", *QUESTION, "tool.failed", "assistant.delta", *END]
-    assert turn.one("tool.failed")["call_id"] == turn.one("tool.pending")["call_id"]
-    assert "did not allow" in turn.said
-    assert "did not allow" in api.messages(session)[2]["content"]
-
-
-def test_nobody_answers(world: World) -> None:
-    """Denied after a while: a minute, unless it is set otherwise (wire api 6.5)."""
-    config: dict[str, Any] = {} if world.virtual_time else {"approval_timeout": 0.2}
-    begun = world.clock()
-    api, _, stream, run_id = waiting(world, **config)
-    turn = check_turn(stream.rest(90.0))
-    assert turn.one("tool.failed")["error"]
-    assert "did not allow" in turn.said
-    if world.virtual_time:
-        assert 60.0 < world.clock() - begun < 61.0
-        assert stream.body.count(b": keepalive\n\n") >= 1  # after 30 s of silence
-    assert answer(api, run_id, "once")[0] == 409
-
-
-def test_a_stop_while_it_waits(world: World) -> None:
-    api, session, stream, run_id = waiting(world)
-    assert api.ask("POST", f"/v1/runs/{run_id}/stop").status == 200
-    turn = check_turn(stream.rest())
-    assert turn.one("run.completed")["interrupted"] is True
-    assert "tool.started" not in turn.names
-    assert answer(api, run_id, "once")[0] == 409
-    assert check_turn(chat(world, api, session, "And now?").rest()).names[-1] == "done"
-
-
 def test_an_approval_for_the_session_is_remembered_in_it_alone(world: World) -> None:
     ask: tuple[str, object] = ("demo_ask", {})
     model = ScriptedModel([calls(ask), plain("1"), calls(ask), plain("2"), calls(ask), plain("3")])
@@ -212,32 +178,6 @@ def test_an_approval_that_lets_the_phone_act(relayed: World) -> None:
     turn = check_turn(stream.rest())
     assert turn.story == [*BEGIN, *ASKED, "assistant.delta", *END]
     assert relayed.http("GET", "/bridge/activity").json["activity"][0]["path"] == "/send_intent"
-
-
-def test_an_approval_in_the_stream_of_a_run(world: World) -> None:
-    """The same question by its other name (wire api 6.3)."""
-    model = ScriptedModel([calls(("demo_ask", {})), plain("Done.")])
-    api = api_with(world, model, relay_url="http://127.0.0.1:9")
-    stream = open_stream(world, api, "POST", "/v1/runs", {"input": "Do it", "stream": True}).open()
-    asked = stream.until("approval.request").data
-    assert asked["choices"] == ["once", "session", "always", "deny"]
-    assert answer(api, asked["run_id"], "once")[0] == 200
-    assert stream.until("approval.responded").data["choice"] == "once"
-    assert stream.until("run.completed").data["output"] == "Done."
-    assert stream.rest().endswith(b": stream closed\n\n")
-
-
-def test_an_answer_that_names_no_call_is_not_for_a_new_question(world: World) -> None:
-    """It may have been meant for the one before: only an answer that says what it means is taken at once."""
-    api, _, stream, run_id = waiting(world)
-    path = f"/v1/runs/{run_id}/approval"
-    for body in ({"choice": "once"}, {"choice": "session", "all": True}, {"choice": "once", "call_id": "call_old"}):
-        refused = api.ask("POST", path, body)
-        assert (refused.status, refused.json["error"]["code"]) == (409, "approval_not_pending")
-    asked = api.ask("GET", f"/v1/runs/{run_id}").json["approvals"][0]
-    assert asked["command"] == "demo_ask {}"
-    assert api.ask("POST", path, {"choice": "once", "call_id": asked["call_id"]}).status == 200
-    assert check_turn(stream.rest()).said == "May I?\n\nyou allowed it"
 
 
 def test_a_phone_with_gates_asks_its_own_user(relayed: World) -> None:

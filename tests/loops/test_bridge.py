@@ -39,37 +39,6 @@ def test_the_reference_phone_answers(relayed: World) -> None:
     assert phone.stop() == 0
 
 
-def test_without_a_phone(relayed: World) -> None:
-    caller = relayed.pair()
-    answer = relayed.http("GET", "/ping", headers=bearer(caller.token))
-    assert (answer.status, answer.code) == (503, "phone_not_connected")
-    assert activity(relayed) == []
-
-
-def test_a_command_as_the_phone_sees_it(relayed: World) -> None:
-    phone = relayed.fake_phone()
-    calling = call(
-        relayed, phone.token, "POST", "/tap?a=1&device=Tablet", b'{"x": 3, "y": 4, "z": null, "device_id": "q"}'
-    )
-    command = phone.command()
-    assert command["body"] == {"x": 3, "y": 4}
-    assert (command["method"], command["path"], command["params"]) == ("POST", "/tap", {"a": "1"})
-    phone.respond(command["request_id"], {"x": 3, "odd": ["ü", None, 1.5]}, status=423)
-    answer = calling.finish()
-    assert (answer.status, answer.json) == (423, {"x": 3, "odd": ["ü", None, 1.5]})
-    assert activity(relayed)[0]["decision"] == "blocked"
-
-
-def test_several_commands_answered_out_of_order(relayed: World) -> None:
-    phone = relayed.fake_phone()
-    calls = [call(relayed, phone.token, "POST", "/wait", b'{"ms": %d}' % n) for n in range(20)]
-    commands = [phone.command() for _ in calls]
-    for command in reversed(commands):
-        phone.respond(command["request_id"], {"slept_ms": command["body"]["ms"]})
-    for n, calling in enumerate(calls):
-        assert calling.finish().json == {"slept_ms": n}
-
-
 def test_pipelined_commands_are_answered_in_their_order(relayed: World) -> None:
     phone = relayed.fake_phone()
     wire = relayed.connect()
@@ -114,81 +83,12 @@ def test_a_phone_that_comes_back_on_a_new_socket_takes_the_place_of_the_old(rela
     assert relayed.http("GET", "/bridge/devices").json["count"] == 1
 
 
-def test_answers_that_answer_nothing(relayed: World) -> None:
-    phone, other = relayed.fake_phone("A"), relayed.fake_phone("B")
-    calling = call(relayed, phone.token, path="/ping?device=A")
-    command = phone.command()
-    other.respond(command["request_id"], {"from": "the wrong socket"})
-    other.pong()
-    phone.respond("no such command", {"from": "nowhere"})
-    odd: list[object] = [5, None, ["x"], {}]
-    for request_id in odd:
-        phone.say("bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": {}})
-    phone.say("bridge", "bridge.response", {"status": 200, "result": {}})
-    phone.pong()
-    phone.respond(command["request_id"], {"from": "the right one"})
-    assert calling.finish().json == {"from": "the right one"}
-    phone.respond(command["request_id"], {"from": "the right one", "again": True})
-    phone.pong()
-    assert len(activity(relayed)) == 1
-
-
-@pytest.mark.parametrize(
-    ("status", "result", "expected", "body"),
-    [
-        (200, None, 200, {}),
-        (201, [1, 2], 201, [1, 2]),
-        (200, "text", 200, {"value": "text"}),
-        (404, {"error": "x"}, 404, {"error": "x"}),
-        ("200", {"a": 1}, 200, {"a": 1}),
-        (99, {}, 502, None),
-        (600, {}, 502, None),
-        (10**30, {}, 502, None),
-        (-1, {}, 502, None),
-    ],
-)
-def test_what_becomes_of_a_phones_answer(
-    relayed: World, status: object, result: object, expected: int, body: object
-) -> None:
-    phone = relayed.fake_phone()
-    calling = call(relayed, phone.token)
-    request_id = phone.command()["request_id"]
-    phone.say("bridge", "bridge.response", {"request_id": request_id, "status": status, "result": result})
-    answer = calling.finish()
-    assert answer.status == expected
-    if body is not None:
-        assert answer.json == body
-
-
-def test_a_caller_that_does_not_wait(relayed: World) -> None:
-    phone = relayed.fake_phone()
-    for leave in ("abort", "close"):
-        calling = call(relayed, phone.token)
-        command = phone.command()
-        getattr(calling.wire, leave)()
-        phone.respond(command["request_id"], {"late": True})
-        phone.pong()
-    calling = call(relayed, phone.token)
-    phone.respond(phone.command()["request_id"], {"fine": True})
-    assert calling.finish().json == {"fine": True}
-    assert relayed.http("GET", "/relay/info").json["pending_commands"] == 0
-
-
 def test_a_caller_that_half_closes_is_answered(relayed: World) -> None:
     phone = relayed.fake_phone()
     calling = call(relayed, phone.token)
     calling.wire.close_write()
     phone.respond(phone.command()["request_id"], {"fine": True})
     assert calling.finish().json == {"fine": True}
-
-
-def test_a_revoked_caller_is_told_at_once(relayed: World) -> None:
-    phone, caller = relayed.fake_phone("Phone"), relayed.pair("Caller")
-    calling = call(relayed, caller.token)
-    phone.command()
-    assert relayed.http("DELETE", f"/sessions/{caller.token[:8]}").status == 200
-    assert calling.finish().status == 401
-    phone.pong()
 
 
 def test_two_phones_and_selectors(relayed: World) -> None:
@@ -220,16 +120,6 @@ def test_two_phones_and_selectors(relayed: World) -> None:
     relayed.eventually(lambda: relayed.http("GET", "/bridge/devices").json["count"] == 1)
     assert relayed.http("GET", "/ping", headers=token).status == 200
     relayed.wait_until(lambda: performed() == (2, 3))
-
-
-def test_a_desktop_becomes_a_phone_with_its_first_status(relayed: World) -> None:
-    desktop = relayed.pair("Desk", surface="desktop")
-    assert relayed.http("GET", "/ping", headers=bearer(desktop.token)).status == 503
-    desktop.say("bridge", "bridge.status", {"bridge": {"device_control_supported": True}})
-    desktop.pong()
-    calling = call(relayed, desktop.token)
-    desktop.respond(desktop.command()["request_id"], {})
-    assert calling.finish().status == 200
 
 
 # --- sizes ---
@@ -299,52 +189,12 @@ def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: World) 
 # --- time ---
 
 
-def test_no_answer_within_30_seconds(virtual_world: VirtualWorld) -> None:
-    phone = virtual_world.fake_phone()
-    calling = call(virtual_world, phone.token)
-    command = phone.command()
-    began = virtual_world.clock()
-    answer = calling.finish(40.0)
-    assert (answer.status, answer.code) == (504, "phone_timeout")
-    assert virtual_world.clock() - began == pytest.approx(30.0, abs=0.1)
-    assert activity(virtual_world)[0]["decision"] == "timeout"
-    phone.respond(command["request_id"], {"late": True})
-    phone.pong()
-    assert activity(virtual_world)[0]["decision"] == "timeout"
-    calling = call(virtual_world, phone.token)
-    phone.respond(phone.command()["request_id"], {"next": True})
-    assert calling.finish().json == {"next": True}
-
-
 def test_a_wait_of_15_seconds_on_the_reference_phone(virtual_world: VirtualWorld) -> None:
     phone = virtual_world.phone()
     began = virtual_world.clock()
     answer = call(virtual_world, phone.token, "POST", "/wait", b'{"ms": 99999}').finish(20.0)
     assert answer.json == {"slept_ms": 15_000}
     assert virtual_world.clock() - began == pytest.approx(15.0, abs=0.1)
-
-
-def test_a_phone_whose_grant_runs_out_is_not_connected(virtual_world: VirtualWorld) -> None:
-    caller = virtual_world.pair("Caller")
-    phone = virtual_world.fake_phone("Phone", grants={"bridge": 20})
-    assert virtual_world.http("GET", "/bridge/devices").json["count"] == 1
-    virtual_world.pass_time(25.0)
-    assert virtual_world.http("GET", "/ping", headers=bearer(caller.token)).code == "phone_not_connected"
-    phone.say("bridge", "bridge.status", {}, "s1")
-    message = phone.hear()
-    assert (message["type"], message["id"]) == ("error", "s1")
-
-
-def test_a_caller_that_never_reads_is_dropped(virtual_world: VirtualWorld) -> None:
-    phone: Ws = virtual_world.fake_phone()
-    calling = call(virtual_world, phone.token)
-    calling.wire.pause()
-    phone.respond(phone.command()["request_id"], {"text": "z" * 3_000_000})
-    for _ in range(3):
-        virtual_world.pass_time(24.0)
-        phone.pong()
-    with pytest.raises(ConnectionError):
-        calling.finish()
 
 
 @pytest.mark.parametrize("connection", ["keep-alive", "close"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from svc_proto.config import SessionPolicy
 from svc_proto.machines.grants import CHANNELS
 from tests.loops.wires import Ws
 from tests.loops.world import World, bearer
@@ -49,21 +48,3 @@ def test_a_withheld_shell_is_opened_by_this_host_only(world: World) -> None:
     ws.say("terminal", "terminal.list", {})
     assert ws.hear()["channel"] == "terminal"
     declined(ws, "tui")
-
-
-def test_a_session_that_lives_as_it_was_paired(world: World) -> None:
-    world.start_relay(session_policy=SessionPolicy.AS_PAIRED)
-    token = world.pair("Phone", ttl_seconds=600, grants={"terminal": 60, "tui": False}).token
-    assert asked_for(world, token, {"ttl_seconds": 600, "grants": {"terminal": 60}}) == (200, "")
-    assert asked_for(world, token, {"ttl_seconds": 601}) == (403, "as_paired")
-    assert asked_for(world, token, {"grants": {"terminal": 61}}) == (403, "as_paired")
-    assert asked_for(world, token, {"grants": {"tui": 1}}) == (403, "withheld")
-    assert asked_for(world, token, {"ttl_seconds": 0, "grants": {"tui": 1}}, local=True) == (200, "")
-
-
-def test_what_is_no_channel_is_refused_by_name(world: World) -> None:
-    world.start_relay()
-    answer = world.post("/pairing/register", {"code": "Q7M2ZK", "grants": {"termnal": False}})
-    assert (answer.status, answer.json["field"]) == (400, "grants.termnal")
-    ws = world.websocket()
-    assert world.sign_in(ws, pairing_code="Q7M2ZK")["type"] == "auth.fail"

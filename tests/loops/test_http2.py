@@ -9,7 +9,7 @@ import pytest
 from svc_proto.wire.events import ResponseData, ResponseEnd, ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.live import LiveWorld
-from tests.loops.wires import PATIENCE, Answer, Declined, HttpClient
+from tests.loops.wires import PATIENCE, Answer, HttpClient
 from tests.loops.wires2 import Client2, Ws2
 from tests.loops.world import World, bearer
 
@@ -79,20 +79,6 @@ def test_pairing_and_a_bridge_call_on_one_connection(relayed: World) -> None:
     assert client.ask("GET", "/health").status == 200
 
 
-def test_a_phone_of_http1_and_a_caller_of_http2(relayed: World) -> None:
-    phone = relayed.fake_phone()
-    client = client2(relayed)
-    calling = client.begin("GET", "/screen", headers=bearer(phone.token))
-    phone.respond(phone.command()["request_id"], {"text": "hello"})
-    assert client.finish(calling).json == {"text": "hello"}
-
-
-def test_a_websocket_that_is_declined(served: World) -> None:
-    with pytest.raises(Declined) as caught:
-        Ws2(client2(served), path="/nothing")
-    assert caught.value.answer.status == 404
-
-
 def test_a_file_and_its_ranges(relayed: World) -> None:
     phone = relayed.pair(surface="android")
     data = bytes(range(256)) * 3000
@@ -150,11 +136,3 @@ def test_tls_with_alpn(world: World) -> None:
     assert phone.wait_closed().code == 1001
     client.wire.close()
     assert relay.exit_code() == 0
-
-
-def test_a_flood_costs_its_own_connection_only(served: World) -> None:
-    wire = served.connect()
-    ping = b"\x00\x00\x08\x06\x00\x00\x00\x00\x00" + bytes(8)
-    wire.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00" + ping * 1100)
-    assert wire.read_all()[-4:] == b"\x00\x00\x00\x0b"  # GOAWAY, ENHANCE_YOUR_CALM
-    assert served.http("GET", "/health").status == 200

@@ -8,12 +8,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.loops.virtual import VirtualWorld
 from tests.loops.world import REMOTE, World, bearer
 
-MIB = 1024 * 1024
 IMAGES = {
     "png": b"\x89PNG\r\n\x1a\n",
     "jpg": b"\xff\xd8\xff\xe0",
@@ -70,69 +67,6 @@ def test_many_pastes_at_once_are_as_many_files(relayed: World, tmp_path: Path) -
     callers = [relayed.client().begin("POST", "/clipboard/inbox", headers=bearer(token), body=body) for _ in range(20)]
     paths = {caller.finish().json["path"] for caller in callers}
     assert len(paths) == len(inbox(relayed, tmp_path)) == 20
-
-
-@pytest.mark.repetition  # of the limit that the route's own tests have
-def test_as_much_as_an_image_may_have_and_a_byte_more(relayed: World, tmp_path: Path) -> None:
-    token = relayed.pair().token
-    data = IMAGES["png"] + bytes(25 * MIB - 8)
-    assert paste(relayed, token, "png", data).json["size_bytes"] == 25 * MIB
-    answer = paste(relayed, token, "png", data + b"x")
-    assert (answer.status, answer.code) == (413, "too_large")
-    assert len(inbox(relayed, tmp_path)) == 1
-
-
-def test_old_pastes_are_swept(relayed: World, tmp_path: Path) -> None:
-    token = relayed.pair().token
-    first = paste(relayed, token, "gif", b"GIF89a").json["path"]
-    if isinstance(relayed, VirtualWorld):
-        relayed.pass_time(301.0)
-    else:
-        old = Path(first).stat().st_mtime - 301
-        os.utime(first, (old, old))
-    answer = paste(relayed, token, "gif", b"GIF87a").json
-    assert answer["swept_stale"] == 1
-    assert inbox(relayed, tmp_path) == [answer["path"].rpartition("/")[2]]
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"), [({}, 401), ({"authorization": "Bearer nobody"}, 401)], ids=["without", "wrong"]
-)
-def test_who_may_paste_and_read(relayed: World, headers: dict[str, str], status: int) -> None:
-    assert relayed.post("/clipboard/inbox", {}, headers=headers).status == status
-    assert relayed.http("GET", "/notifications/recent", headers=headers, peer=REMOTE).status == status
-    assert relayed.http("GET", "/notifications/recent", headers=headers).status == 200
-    token = relayed.pair().token
-    assert relayed.http("GET", "/notifications/recent", headers=bearer(token), peer=REMOTE).status == 200
-
-
-def test_the_newest_hundred_notifications_of_all_phones(relayed: World) -> None:
-    phones = [relayed.fake_phone(name) for name in ("One", "Two")]
-    for number in range(130):
-        phone = phones[number % 2]
-        phone.say("notifications", "notification.posted", {"title": f"n{number}", "text": None, "posted_at": number})
-        phone.pong()
-    phones[0].say("notifications", "notification.posted", {"title": "x" * 20_000})  # more than one may have
-    phones[0].say("notifications", "notification.removed", {"title": "no such type"})
-    phones[0].pong()
-    for limit, count in (("", 20), ("?limit=1", 1), ("?limit=100", 100), ("?limit=9999", 100)):
-        answer = relayed.http("GET", f"/notifications/recent{limit}").json
-        assert (answer["ok"], answer["count"]) == (True, count)
-        assert [entry["title"] for entry in answer["notifications"]] == [f"n{129 - at}" for at in range(count)]
-    (newest,) = relayed.http("GET", "/notifications/recent?limit=1").json["notifications"]
-    assert newest == {"title": "n129", "text": None, "posted_at": 129}
-
-
-def test_a_restart_empties_the_notifications(world: World) -> None:
-    relay = world.start_relay(durable=True)
-    phone = world.fake_phone()
-    phone.say("notifications", "notification.posted", {"title": "Hi"})
-    phone.pong()
-    assert world.http("GET", "/notifications/recent").json["count"] == 1
-    phone.wire.close()
-    assert relay.stop(2.0) == 0
-    relay.restart()
-    assert world.http("GET", "/notifications/recent").json == {"ok": True, "notifications": [], "count": 0}
 
 
 def test_a_client_that_only_posts_costs_nobody_else_anything(relayed: World) -> None:

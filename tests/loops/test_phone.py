@@ -12,7 +12,6 @@ from attrs import evolve
 
 from clients.phone.handset import SimulatedHandset
 from svc_proto.device.phone import Phone, PhoneConfig
-from svc_proto.device.preferences import MIB, Preferences
 from svc_proto.machines.route_choice import Candidate
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from tests.loops.conftest import open_world
@@ -116,32 +115,6 @@ def test_what_the_routes_did_to_the_handset(driven: tuple[World, PhoneHandle, Si
     assert handset.gestures[-1].points == ((1, 2),)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status"),
-    [
-        ("POST", "/tap", b"", 400),
-        ("POST", "/tap", b"not JSON", 400),
-        ("POST", "/tap", b'{"nodeId": "w9:999"}', 404),
-        ("POST", "/open_app", b'{"package": "no.such.app"}', 404),
-        ("POST", "/press_key", b'{"key": "enter"}', 400),
-        ("GET", "/tap", b"", 405),
-    ],
-)
-def test_a_refusal(
-    driven: tuple[World, PhoneHandle, SimulatedHandset], method: str, path: str, body: bytes, status: int
-) -> None:
-    world, phone, _ = driven
-    answer = world.http(method, path, headers=bearer(phone.token), body=body)
-    assert answer.status == status
-    assert answer.json["error"]
-
-
-def test_head_on_a_route_of_the_phone(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
-    world, phone, _ = driven
-    answer = world.http("HEAD", "/ping", headers=bearer(phone.token))
-    assert (answer.status, answer.body) == (200, b"")
-
-
 def test_many_callers_of_one_phone(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
     world, phone, _ = driven
     callers = [world.client() for _ in range(50)]
@@ -151,16 +124,6 @@ def test_many_callers_of_one_phone(driven: tuple[World, PhoneHandle, SimulatedHa
         assert {caller.finish().status for caller in callers} == {200}
     for caller in callers:
         caller.wire.close()
-
-
-def test_the_record_of_it(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
-    world, phone, _ = driven
-    world.http("POST", "/broadcast", headers=bearer(phone.token), body=b'{"action": "x", "password": "hush"}')
-    records = world.http("GET", "/bridge/activity?limit=500").json["activity"]
-    assert 1 <= len(records) <= 100
-    assert records[0]["path"] == "/broadcast"
-    assert b"hush" not in world.http("GET", "/bridge/activity").body
-    assert world.http("GET", "/relay/info").json["pending_commands"] == 0
 
 
 # --- attachments and routes ---------------------------------------------------------------------------------------
@@ -178,22 +141,6 @@ def test_an_attachment_is_fetched_from_the_registry(relayed: World) -> None:
     assert [(each["number"], each["state"]) for each in told[:2]] == [(1, "LOADING"), (2, "LOADING")]
     outcomes = {each["number"]: (each["state"], each["message"], each["size"]) for each in told[2:]}
     assert outcomes == {1: ("READY", "", 4), 2: ("unavailable card", "file not found", 0)}
-
-
-def test_an_attachment_that_is_too_large(relayed: World) -> None:
-    ws = relayed.pair()
-    large = {
-        "file_name": "a.bin",
-        "content_type": "application/octet-stream",
-        "content": base64.b64encode(bytes(5 * MIB + 1)).decode(),
-    }
-    token = relayed.post("/media/upload", large, headers=bearer(ws.token)).json["token"]
-    texts, careful = (f"MEDIA:svc-relay://{token}",), Preferences(max_inbound_mb=5)
-    phone = relayed.phone(
-        make=lambda config: Phone(evolve(config, texts=texts, preferences=careful), SimulatedHandset())
-    )
-    relayed.wait_until(lambda: phone.count("attachment") == 2)
-    assert phone.news[-1].fields["message"] == "file too large"
 
 
 def test_the_phone_finds_a_route_and_comes_back_by_it(world: World) -> None:

@@ -14,7 +14,7 @@ import pytest
 from attrs import define, field
 
 from clients.phone.handset import SimulatedHandset
-from clients.phone.handset.screens import BANK, MAIL, MESSAGES
+from clients.phone.handset.screens import MAIL
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.timers import Timer
 from svc_proto.commands import Tell
@@ -189,31 +189,6 @@ def test_master_off(relayed: World) -> None:
     relayed.eventually(lambda: relayed.http("GET", "/bridge/status").json["bridge"]["master_enabled"] is False)
 
 
-def test_the_death_of_the_process_turns_it_off(relayed: World) -> None:
-    at = scene(relayed)
-    assert at.call("GET", "/screen").status == 200
-    token = at.phone.token
-    assert at.phone.stop() == 0
-    person = Person(at.handset, SafetySettings())
-    reborn = Scene(relayed, person, relayed.phone(make=person, token=token))
-    assert reborn.refused("POST", "/tap", {"x": 500, "y": 1200}) == (403, "bridge_disabled", "blocked")
-
-
-def test_accessibility_missing(relayed: World) -> None:
-    at = scene(relayed)
-    at.do(lambda phone: phone.controls.turn(Switch.ACCESSIBILITY, False))
-    assert at.refused("POST", "/tap", {"x": 500, "y": 1200}) == (503, "service_unavailable", "error")
-    assert at.refused("GET", "/current_app") == (503, "service_unavailable", "error")
-    assert at.call("GET", "/ping").status == 200
-
-
-def test_without_accessibility_it_cannot_be_armed(relayed: World) -> None:
-    handset = SimulatedHandset()
-    handset.device.permissions.accessibility = False
-    at = scene(relayed, handset=handset)
-    assert at.refused("POST", "/tap", {"x": 500, "y": 1200}) == (403, "bridge_disabled", "blocked")
-
-
 def test_screen_capture_consent_missing(relayed: World) -> None:
     at = scene(relayed)
     assert at.call("GET", "/screenshot").status == 200
@@ -223,40 +198,6 @@ def test_screen_capture_consent_missing(relayed: World) -> None:
     assert relayed.http("GET", "/relay/info").json["pending_commands"] == 0
     at.do(lambda phone: phone.controls.turn(Switch.CAPTURE, True))
     assert at.call("GET", "/screenshot").json["media"].startswith("MEDIA:")
-
-
-# --- blocklist ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("POST", "/tap", {"x": 500, "y": 1200}),
-        ("GET", "/screen", None),
-        ("GET", "/screenshot", None),
-        ("POST", "/press_key", {"key": "home"}),
-        ("POST", "/return_to_hermes", {}),
-    ],
-)
-def test_a_blocked_app_in_front(relayed: World, method: str, path: str, body: object) -> None:
-    handset = SimulatedHandset()
-    handset.device.launch(BANK, SETUP)
-    assert scene(relayed, handset=handset).refused(method, path, body) == (403, None, "blocked")
-
-
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/open_app", {"package": BANK}),
-        ("/send_intent", {"action": "android.intent.action.MAIN", "component": f"{BANK}/.Main"}),
-        ("/broadcast", {"action": "x", "package": BANK}),
-        ("/share_media", {"text": "x", "package": BANK}),
-    ],
-)
-def test_a_blocked_target(relayed: World, path: str, body: object) -> None:
-    at = scene(relayed)
-    assert at.refused("POST", path, body) == (403, None, "blocked")
-    assert at.person.asked == []
 
 
 # --- destructive verbs --------------------------------------------------------------------------------------------
@@ -281,72 +222,12 @@ def test_denied(relayed: World, path: str, body: object) -> None:
     assert len(at.person.asked) == 2
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/send_sms", {"number": "+15550100", "text": "love you", "to": "+1900666", "body": "SUBSCRIBE"}),
-        ("/send_mms", {"number": "+15550100", "to": "+1900666", "text": "love you"}),
-        ("/call", {"to": "+15550100", "number": "+1900666"}),
-        ("/share_media", {"path": "/a.png", "attachments": [{"media": "t", "uri": "file:///b"}]}),
-    ],
-)
-def test_what_the_question_could_not_show_is_refused_unasked(relayed: World, path: str, body: object) -> None:
-    handset = SimulatedHandset()
-    at = scene(relayed, handset=handset)
-    assert at.call("POST", path, body).status == 400
-    assert (at.person.asked, list(handset.outbox)) == ([], [])
-
-
-def test_a_denial_tells_the_agent_not_to_try_again(relayed: World) -> None:
-    at = scene(relayed, handset=composing(), word=no)
-    answer = at.call("POST", "/tap_text", SEND)
-    assert answer.json["reason"] == "confirmation_denied_or_timeout"
-    assert answer.json["final"] is True
-    assert "Do not retry" in answer.json["instruction"]
-
-
-def test_no_permission_to_ask_is_a_denial(relayed: World) -> None:
-    handset = composing()
-    handset.device.permissions.overlay = False
-    at = scene(relayed, handset=handset, word=yes)
-    assert at.refused("POST", "/tap_text", SEND) == (403, "user_denied", "blocked")
-    assert at.person.asked == []
-
-
 def test_allowed(relayed: World) -> None:
     at = scene(relayed, handset=composing(), word=yes)
     answer = at.call("POST", "/tap_text", SEND)
     assert (answer.status, answer.json["confirmed"]) == (200, True)
     assert [item.kind for item in at.handset.outbox] == ["mail"]
     assert at.record()["decision"] == "confirmed"
-
-
-def test_what_the_user_allowed_is_gone(relayed: World) -> None:
-    handset = composing()
-
-    def look_away(count: int) -> tuple[bool, bool]:
-        handset.device.launch(MESSAGES, SETUP)  # the user opened another app meanwhile
-        return True, False
-
-    at = scene(relayed, handset=handset, word=look_away)
-    answer = at.call("POST", "/tap_text", SEND)
-    assert (answer.status, answer.json["error_code"]) == (403, "screen_changed")
-    assert list(handset.outbox) == []
-    assert at.record()["decision"] == "blocked"
-
-
-def test_do_not_ask_again(relayed: World) -> None:
-    at = scene(relayed, word=lambda count: (True, True))
-    body = {"to": "+15550100", "body": "Hello"}
-    assert at.call("POST", "/send_sms", body).json["confirmed"] is True
-    again = at.call("POST", "/send_sms", body)
-    assert (again.status, "confirmed" in again.json) == (200, False)
-    assert at.record()["decision"] == "executed"
-    assert len(at.person.asked) == 1
-    at.handset.device.launch(BANK, SETUP)  # "the master toggle and the blocklist still apply"
-    assert at.refused("POST", "/send_sms", body) == (403, None, "blocked")
-    at.do(lambda phone: phone.controls.turn(Switch.MASTER, False))
-    assert at.refused("POST", "/send_sms", body) == (403, "bridge_disabled", "blocked")
 
 
 def test_a_question_does_not_hold_up_others(relayed: World) -> None:
@@ -382,11 +263,6 @@ def locked(*, credential: bool) -> SimulatedHandset:
     return handset
 
 
-def test_attended_a_locked_phone_stays_locked(relayed: World) -> None:
-    at = scene(relayed, handset=locked(credential=False))
-    assert at.refused("POST", "/tap", {"x": 500, "y": 1200}) == (400, "keyguard_blocked", "blocked")
-
-
 def test_unattended_a_lock_without_credential_opens(relayed: World) -> None:
     at = scene(relayed, SafetySettings(armed=True, unattended=True), handset=locked(credential=False))
     assert at.call("GET", "/screen").status == 200
@@ -403,22 +279,6 @@ def test_unattended_a_credential_is_respected(relayed: World) -> None:
     assert at.record()["decision"] == "blocked"
     assert not at.handset.gestures
     assert at.handset.device.locked
-
-
-def test_a_store_build(relayed: World) -> None:
-    at = scene(relayed, handset=SimulatedHandset(build="googlePlay"))
-    for method, path, body in (
-        ("GET", "/screen", None),
-        ("POST", "/tap", {"x": 1, "y": 2}),
-        ("GET", "/current_app", None),
-        ("POST", "/send_sms", {"to": "1", "body": "x"}),
-    ):
-        assert at.refused(method, path, body) == (403, "device_control_sideload_only", "blocked")
-    for method, path in (("GET", "/ping"), ("GET", "/events"), ("POST", "/setup")):
-        assert at.call(method, path, {} if method == "POST" else None).status == 200
-    status = relayed.http("GET", "/bridge/status").json
-    assert status["bridge"]["device_control_supported"] is False
-    assert status["device"]["flavor"] == "googlePlay"
 
 
 # --- what takes minutes -------------------------------------------------------------------------------------------
@@ -438,23 +298,3 @@ def test_the_answer_comes_after_the_caller_has_left(virtual_world: VirtualWorld)
     virtual_world.pass_time(40.0)
     assert at.phone.count("performed") == 1  # the denial of the phone, at 60 s
     assert list(at.handset.outbox) == []
-
-
-def test_idle_for_too_long(virtual_world: VirtualWorld) -> None:
-    at = scene(virtual_world, SafetySettings(armed=True, idle_minutes=5))
-    virtual_world.pass_time(299.0)
-    assert at.call("GET", "/screen").status == 200  # "any command: idle timer resets"
-    virtual_world.pass_time(299.0)
-    assert at.call("GET", "/ping").status == 200
-    virtual_world.pass_time(301.0)
-    assert virtual_world.http("GET", "/bridge/status").json["bridge"]["master_enabled"] is False
-    assert at.refused("POST", "/tap", {"x": 500, "y": 1200}) == (403, "bridge_disabled", "blocked")
-
-
-def test_the_relay_knows_when_it_will_turn_itself_off(virtual_world: VirtualWorld) -> None:
-    scene(virtual_world)
-    virtual_world.pass_time(1.0)
-    safety = virtual_world.http("GET", "/bridge/status").json["safety"]
-    assert (safety["auto_disable_minutes"], safety["destructive_verbs_count"]) == (30, 12)
-    assert safety["blocklist_count"] == 32
-    assert safety["auto_disable_at_ms"] is not None
