@@ -12,7 +12,7 @@ from runtimes.sim.child import WINDOW, Child
 from runtimes.sim.faults import Faults
 from runtimes.sim.network import Network
 from runtimes.sim.world import World as Simulation
-from svc_proto.commands import SignalName, TerminalSize
+from svc_proto.commands import SignalName
 from tests.loops.programs import AGENT, SHELL, TmuxServer, install
 from tests.loops.shells import Desk
 from tests.loops.virtual import NotStarted, VirtualWorld
@@ -78,31 +78,6 @@ def plain() -> Iterator[Scene]:
 # --- terminals ------------------------------------------------------------------------------------------------------
 
 
-def test_a_shell(scene: Scene) -> None:
-    desk = scene.desk()
-    attached = desk.attach(cols=97, rows=31)
-    assert (attached["tmux_available"], attached["reattach"]) == (scene.tmux is not None, False)
-    (child,) = scene.children
-    assert (child.pid, child.size) == (attached["pid"], TerminalSize(97, 31))
-    assert "31 97" in desk.run("stty size")
-    desk.say("resize", session_name="main", cols=121, rows=43)
-    desk.ws.pong()
-    scene.settle()
-    assert "43 121" in desk.run("stty size")
-    assert "this is main" in desk.run("echo this is $SVC_RELAY_TERMINAL")
-    desk.type("exit 0\r")
-    status = {} if attached["tmux_available"] else {"exit_status": 0}
-    assert desk.hear("detached")["payload"] == {"session_name": "main", "reason": "eof", **status}
-
-
-def test_20000_lines(scene: Scene) -> None:
-    desk = scene.desk()
-    desk.attach()
-    shown = desk.run("seq 20000").split("\r\n")
-    first = shown.index("1")
-    assert shown[first : first + 20_000] == [str(number) for number in range(1, 20_001)]
-
-
 def test_a_reader_that_stops_for_an_hour_loses_nothing(scene: Scene) -> None:
     """It reads no byte meanwhile, and says only that it is there, as ours does (`Socket.hold`)."""
     desk = scene.desk()
@@ -115,28 +90,6 @@ def test_a_reader_that_stops_for_an_hour_loses_nothing(scene: Scene) -> None:
     shown = desk.until("off\r\n").split("\r\n")
     first = shown.index("1")
     assert shown[first : first + 80_000] == [str(number) for number in range(1, 80_001)]
-
-
-def test_control_c(scene: Scene) -> None:
-    desk = scene.desk()
-    desk.attach()
-    desk.type("sleep\r")
-    desk.type("\x03")
-    assert "after" in desk.run("echo after")
-
-
-def test_detaching_and_coming_back(scene: Scene) -> None:
-    desk = scene.desk()
-    desk.attach()
-    desk.run("KEPT=value")
-    desk.say("detach", session_name="main")
-    assert desk.hear("detached")["payload"]["reason"] == "client detach"
-    scene.settle()
-    assert scene.children == []
-    again = desk.attach()
-    assert again["reattach"] is (scene.tmux is not None)
-    desk.type('echo "it is $KEPT"\r')
-    desk.until("it is value" if scene.tmux is not None else "it is\r")
 
 
 @pytest.mark.parametrize("leave", ["abort", "close", "kill"])
@@ -166,53 +119,6 @@ def test_the_client_or_the_relay_goes(scene: Scene, leave: str) -> None:
         desk.until("it is value")
 
 
-def test_a_relay_that_stops_takes_its_leave(scene: Scene) -> None:
-    desk = scene.desk()
-    desk.attach()
-    scene.world.relay.begin_stop()
-    assert desk.hear("detached")["payload"]["reason"] == "server shutdown"
-    assert desk.ws.wait_closed().code == 1001
-    desk.ws.wire.close()
-    assert scene.world.relay.exit_code() == 0
-    scene.settle()
-    assert scene.children == []
-    assert scene.tmux is None or list(scene.tmux.sessions) == ["svc-main"]
-
-
-def test_a_session_that_is_revoked_while_attached(scene: Scene) -> None:
-    desk = scene.desk()
-    desk.attach()
-    desk.run("true")
-    (child,) = scene.children
-    assert scene.world.http("DELETE", f"/sessions/{desk.ws.token[:8]}").json["ok"] is True
-    assert desk.ws.wait_closed().code == 1008
-    scene.settle(1.5)
-    assert (child.alive, child.signals) == (False, [SignalName.HANGUP])
-
-
-def test_a_session_that_expires_while_attached(scene: Scene) -> None:
-    desk = scene.desk(ttl_seconds=20, grants={"terminal": 20})
-    desk.attach()
-    (child,) = scene.children
-    began = scene.world.clock()
-    assert desk.ws.wait_closed(30.0).code == 1008
-    assert scene.world.clock() - began == pytest.approx(20.0, abs=0.2)
-    scene.settle(1.5)
-    assert not child.alive
-
-
-def test_a_grant_that_runs_out_while_something_is_shown(scene: Scene) -> None:
-    desk = scene.desk(grants={"terminal": 20, "chat": 0})
-    desk.attach()
-    desk.run("echo shown")
-    scene.settle(25.0)
-    desk.type("echo hid''den\r")
-    assert desk.hear("error")["payload"]["error"] == "grant_required"
-    assert desk.hear("detached")["payload"]["reason"] == "grant expired"
-    assert "hidden" not in desk.screens["main"]
-    desk.ws.pong()
-
-
 def test_a_flood_that_nobody_reads_stops_at_its_window(plain: Scene) -> None:
     phone, noisy = plain.world.fake_phone(), plain.desk("Noisy")
     noisy.attach()
@@ -233,22 +139,6 @@ def test_a_flood_that_nobody_reads_stops_at_its_window(plain: Scene) -> None:
     assert child.output.held == held
     noisy.type("\x03")
     assert "after" in noisy.run("echo after")
-
-
-def test_two_clients_of_one_session(scene: Scene) -> None:
-    first, second = scene.desk("First"), scene.desk("Second")
-    first.attach()
-    assert second.attach()["reattach"] is (scene.tmux is not None)
-    first.type("echo mir''ror\r")
-    first.until("mirror")
-    if scene.tmux is not None:
-        second.until("mirror")
-    first.say("kill", session_name="main")
-    assert first.hear("detached")["payload"]["reason"] == "client kill"
-    if scene.tmux is not None:
-        assert second.hear("detached")["payload"]["reason"] == "eof"
-        assert scene.tmux.sessions == {}
-    assert second.ws.wire.eof is False
 
 
 # --- the TUI --------------------------------------------------------------------------------------------------------
@@ -281,29 +171,6 @@ def tui(plain: Scene) -> tuple[Scene, Ws, Child]:
     return plain, ws, child
 
 
-def test_attach_resize_and_detach(tui: tuple[Scene, Ws, Child]) -> None:
-    scene, ws, child = tui
-    assert child.size is None
-    assert call(ws, "echo", text="Grüße")["result"] == {"text": "Grüße"}
-    ws.say("tui", "tui.resize", {"cols": 97, "rows": 31})
-    assert ws.hear()["payload"]["result"] == {"cols": 97, "rows": 31}
-    ws.say("tui", "tui.detach")
-    ws.pong()
-    scene.settle()
-    assert child.signals == [SignalName.TERMINATE]
-    assert scene.children == []
-    assert call(ws, "echo")["error"]["code"] == -32000
-    assert attach(ws) != child.pid
-
-
-def test_a_gateway_that_crashes_is_told_of_and_can_be_attached_anew(tui: tuple[Scene, Ws, Child]) -> None:
-    _, ws, child = tui
-    assert call(ws, "crash") == {"message": "the agent gateway exited with 7"}
-    assert child.status == 7
-    attach(ws)
-    assert call(ws, "echo", again=True)["result"] == {"again": True}
-
-
 @pytest.mark.parametrize("how", ["revoke", "expire", "abort", "detach", "kill"])
 @pytest.mark.parametrize("stubborn", [False, True])
 def test_a_gateway_is_reaped(plain: Scene, how: str, stubborn: bool) -> None:
@@ -330,24 +197,6 @@ def test_a_gateway_is_reaped(plain: Scene, how: str, stubborn: bool) -> None:
     plain.settle(1.5)  # 2 s from SIGTERM to SIGKILL
     assert not child.alive
     assert plain.children == []
-
-
-def test_a_client_that_does_not_read_gets_every_line_later(tui: tuple[Scene, Ws, Child]) -> None:
-    scene, ws, _ = tui
-    ws.say("tui", "tui.rpc.request", {"id": "r1", "method": "flood", "params": {"count": 2000, "size": 1000}})
-    ws.wire.pause()
-    scene.settle(10.0)
-    assert [ws.hear()["payload"]["params"]["n"] for _ in range(2000)] == list(range(2000))
-    assert ws.hear()["payload"]["id"] == "r1"
-
-
-def test_a_gateway_that_reads_no_more_is_not_fed_for_ever(tui: tuple[Scene, Ws, Child]) -> None:
-    _, ws, _ = tui
-    call(ws, "deaf")
-    text = "x" * 7_000_000
-    for _ in range(5):
-        ws.say("tui", "tui.rpc.request", {"id": "r1", "method": "echo", "params": {"text": text}})
-    assert call(ws, "echo")["error"]["message"] == "the agent gateway does not read"
 
 
 # --- bad days -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from svc_proto.wire.urls import encode_segment
 from tests.loops.agents import ANSWER, KEY, Agent, ends, of, play, run, talk, types
 from tests.loops.conftest import open_world
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, ask_for, contents, create
+from tests.loops.voices import VoiceClient, contents, create
 from tests.loops.wires import Declined
 from tests.loops.world import World, bearer
 from tests.peers.realtime import Called, Dropped, Said
@@ -180,36 +180,6 @@ def test_an_api_server_that_is_gone(world: World, tmp_path: Path) -> None:
     world.eventually(lambda: agent.outputs()[0]["ok"] is False)
 
 
-def test_who_owns_the_session(world: World, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, Said(ANSWER))
-    agent.answer = create(world, agent.token, "realtime-agent", provider="openai_realtime")
-    first = VoiceClient(world, agent.token, agent.answer)
-    first.until("voice.session.ready")
-    candidate = VoiceClient(world, agent.token, agent.answer)
-    candidate.say("response.create", text="me!")
-    assert candidate.until("voice.session.resume_failed")[-1]["reason"] == "session_not_claimed"
-    assert candidate.ws.wait_closed().code == 4009
-    heir = VoiceClient(world, agent.token, agent.answer)
-    heir.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=1)
-    resumed = heir.until("voice.replay.done")
-    assert resumed[0]["last_input_chunk_id"] == 0
-    assert first.ws.wait_closed().code == 4000
-    heir.say("response.create", text="hello")
-    assert play(heir, ends)
-
-
-def test_a_session_that_is_not_ready_yet(world: World, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path)
-    agent.peer.before = 1.0
-    answer = create(world, agent.token, "realtime-agent", provider="openai_realtime")
-    first = VoiceClient(world, agent.token, answer)
-    second = VoiceClient(world, agent.token, answer)
-    second.say("session.resume", resume_token=answer["resume_token"])
-    assert second.until("voice.session.resume_failed")[-1]["reason"] == "session_initializing"
-    assert second.ws.wait_closed().code == 1013
-    first.until("voice.session.ready")
-
-
 def test_a_run_outlives_a_lost_socket(world: World, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path, run("/wait 1"), Said("You waited one second, it is done."))
     client = agent.open()
@@ -292,20 +262,6 @@ def test_the_stub_renders_after_the_chat(world: World, tmp_path: Path) -> None:
     assert "already running" in client.until("voice.error")[-1]["message"]
     client.say("response.cancel")
     assert types(client.until("voice.response.done"))[-2:] == ["svc.run.cancelled", "voice.response.done"]
-
-
-def test_what_makes_no_session(world: World, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path)
-    bodies: list[dict[str, object]] = [
-        {"provider": "openai_tts"},
-        {"provider": "no such"},
-        {"chat_session_id": 7},
-        {"context_messages": {}},
-    ]
-    for body in bodies:
-        refused = ask_for(world, agent.token, "realtime-agent", **body)
-        assert refused.status == 400, refused
-        assert (refused.headers.get(b"content-type") or b"").startswith(b"text/plain")
 
 
 @needs_engines
