@@ -22,6 +22,7 @@ __all__ = [
     "ServerContext",
     "TlsFileError",
     "client_context",
+    "own_context",
     "server_context",
 ]
 
@@ -85,6 +86,20 @@ def client_context(cafile: str | Path | None = None) -> ssl.SSLContext:
     except (ssl.SSLError, OSError) as error:
         raise TlsFileError(f"cannot use {cafile}: {error}") from error
     return _common(context)
+
+
+def own_context(*certificates: str | Path) -> ssl.SSLContext:
+    """Trust in certificates of our own, whoever issued them and whatever name they bear."""
+    context = client_context(certificates[0])
+    try:
+        for certificate in certificates[1:]:
+            context.load_verify_locations(certificate)
+    except OSError as error:  # of which `SSLError` is one
+        raise TlsFileError(f"cannot use {certificate}: {error}") from error
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 class PinnedTls:

@@ -21,7 +21,7 @@ from runtimes.running import Claim, TakenError, claim
 from runtimes.service_home import find_home, with_env_file
 from runtimes.store import named_store, open_store
 from runtimes.store_service import Store, StoreError
-from runtimes.tls import ServerContext, TlsFileError, client_context, server_context
+from runtimes.tls import ServerContext, TlsFileError, own_context, server_context
 from servers.options import INTERRUPTED, give_up
 from servers.supervised import given_socket, watcher
 from svc_proto.engine.reach import ANYWHERE
@@ -198,18 +198,10 @@ def trust_in(*certificates: str) -> ssl.SSLContext:
 
     Raises `CannotStartError`, code 1.
     """
-    import ssl  # noqa: PLC0415, RUF100 - only where TLS is spoken
-
     try:
-        context = client_context(certificates[0])
-        for certificate in certificates[1:]:
-            context.load_verify_locations(certificate)
-    except (TlsFileError, OSError) as error:
+        return own_context(*certificates)
+    except TlsFileError as error:
         raise CannotStartError(f"cannot use a certificate of this host: {error}", code=1) from error
-    context.check_hostname = False
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context
 
 
 def limits_beside(servers: int, limits: Limits = DEFAULT_LIMITS) -> Limits:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from runtimes.service_home import find_home
 from svc_proto.basics.visible import plain
 from svc_proto.client.problem import Problem
@@ -42,7 +42,7 @@ Exit codes: 0; 1 when it cannot be restored, and then nothing has changed; 2 for
 """
 
 
-@click.command("backup", cls=Single, epilog=BACKUP, context_settings=SETTINGS)
+@click.command("backup", epilog=BACKUP, context_settings=SETTINGS)
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--replace", is_flag=True, help="Put it in the place of a file of that name.")
 @json_option
@@ -70,7 +70,7 @@ def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
     print_lines([f"Not in it: {plain(each)}" for each in left_out])
 
 
-@click.command("restore", cls=Single, epilog=RESTORE, context_settings=SETTINGS)
+@click.command("restore", epilog=RESTORE, context_settings=SETTINGS)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--replace", is_flag=True, help="Also where there is something already; it is kept beside.")
 @json_option

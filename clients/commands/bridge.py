@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, print_json
+from clients.commands.cli import SETTINGS, print_json
 from clients.commands.desktop import on_relay, who_options, whom
 from runtimes.option import runtime_option
 
@@ -26,7 +26,7 @@ Exit codes: 0; 1 when the phone or the relay refuses (its answer is on standard 
 """
 
 
-@click.command("bridge", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("bridge", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("method", type=click.Choice(["GET", "POST"], case_sensitive=False))
 @click.argument("route", metavar="/ROUTE")
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
@@ -53,7 +53,3 @@ def main(
     said = plain(str(answer.get("error") or "")) if isinstance(answer, dict) else ""
     print(f"error: {said} (status {status})" if said else f"error: status {status}", file=sys.stderr)
     return 1
-
-
-if __name__ == "__main__":
-    main(prog_name="svc-relay bridge")

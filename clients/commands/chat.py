@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_text, shown
+from clients.commands.cli import SETTINGS, json_text, shown
 from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
@@ -37,7 +37,7 @@ Exit codes: 0; 1 when the server refuses, cannot be reached, or the agent did no
 """
 
 
-@click.command("chat", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("chat", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("message", required=False)
 @click.option("--session", metavar="ID", help="Go on in this session.  [a new one]")
 @click.option("--api-url", envvar="SVC_API_URL", metavar="URL", help="The API server.  [SVC_API_URL; configuration]")
@@ -147,7 +147,3 @@ class _Writer:
             self._open = False
             with suppress(OSError):  # whoever reads has left: that is said already
                 print(flush=True)
-
-
-if __name__ == "__main__":
-    main(prog_name="svc-relay chat")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy, Single, json_option, print_json
+from clients.commands.cli import SETTINGS, Lazy, json_option, print_json
 from runtimes.service_home import find_home
 from svc_proto.client.problem import MISUSED, Problem
 
@@ -58,7 +58,7 @@ def main() -> None:
     """The database of this host's servers."""
 
 
-@click.command("upgrade", cls=Single, epilog=UPGRADE, context_settings=SETTINGS)
+@click.command("upgrade", epilog=UPGRADE, context_settings=SETTINGS)
 @click.option("--dry-run", is_flag=True, help="Only see whether it goes well.")
 @json_option
 def upgrade(*, dry_run: bool, as_json: bool) -> None:
@@ -85,7 +85,7 @@ def upgrade(*, dry_run: bool, as_json: bool) -> None:
         print(f"The schema {'would go' if dry_run else 'went'} from version {before} to {after}.")
 
 
-@click.command("copy", cls=Single, epilog=COPY, context_settings=SETTINGS)
+@click.command("copy", epilog=COPY, context_settings=SETTINGS)
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @json_option

@@ -130,7 +130,3 @@ def extend_device(
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-if __name__ == "__main__":
-    main(prog_name="svc-relay devices")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from clients.commands.desktop import on_desktop, relay_option
 from runtimes.option import runtime_option
 
@@ -27,7 +27,7 @@ Exit codes: 0; 1 when something is wrong.
 """
 
 
-@click.command("doctor", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("doctor", epilog=EXAMPLES, context_settings=SETTINGS)
 @relay_option
 @json_option
 @runtime_option
@@ -51,7 +51,3 @@ def report(findings: Sequence[Finding], *, as_json: bool) -> int:
     else:
         print_lines(finding_lines(findings))
     return 0 if found["ok"] else 1
-
-
-if __name__ == "__main__":
-    main(prog_name="svc-relay doctor")

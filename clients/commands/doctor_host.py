@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option
+from clients.commands.cli import SETTINGS, json_option
 from clients.commands.doctor import report
 from runtimes.option import runtime_option
 
@@ -23,7 +23,7 @@ Exit codes: 0 when all is well; 1 when something is wrong.
 """
 
 
-@click.command("doctor", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("doctor", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.option("--public-url", metavar="URL", help="http:// or https:// address of this host from outside.")
 @json_option
 @runtime_option
@@ -56,7 +56,3 @@ def main(public_url: str | None, *, as_json: bool, runtime: str) -> int:
 
     findings = perform(plan, runtime, home=home)
     return report(findings, as_json=as_json)
-
-
-if __name__ == "__main__":
-    main(prog_name="svc doctor")

@@ -79,13 +79,9 @@ def trust_for_api() -> ssl.SSLContext | None:
 def _trust_in(variable: str, path: str | None) -> ssl.SSLContext | None:
     if path is None:
         return None
-    from runtimes.tls import TlsFileError, client_context
+    from runtimes.tls import TlsFileError, own_context
 
     try:
-        context = client_context(path)
+        return own_context(path)
     except TlsFileError as error:
         raise Problem(f"{variable}: {error}", code=MISUSED) from None
-    context.check_hostname = False
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context

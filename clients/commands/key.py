@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy, Single, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, Lazy, json_option, print_json, print_lines
 from runtimes.option import runtime_option
 
 __all__ = ["main", "rotate"]
@@ -34,7 +34,7 @@ def main() -> None:
     """The key of the API server on this host."""
 
 
-@click.command("rotate", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("rotate", epilog=EXAMPLES, context_settings=SETTINGS)
 @json_option
 @runtime_option
 def rotate(*, as_json: bool, runtime: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, shown
+from clients.commands.cli import SETTINGS, shown
 from runtimes.service_home import find_home
 from svc_proto.client.problem import Problem
 
@@ -32,7 +32,7 @@ Exit codes: 0; 1 when there are none; 2 for bad options; 130 after Ctrl-C.
 POLL = 0.25  # s between two looks for more
 
 
-@click.command("logs", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("logs", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what comes.")
 @click.option("-n", "--lines", type=click.IntRange(0, 1_000_000), default=50, show_default=True, help="Of each file.")
 def main(*, follow: bool, lines: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy, Single, why
+from clients.commands.cli import SETTINGS, Lazy, why
 from runtimes.option import runtime_option
 from svc_proto.client.problem import Problem
 
@@ -78,7 +78,7 @@ def main(ctx: click.Context, *, relay_url: str | None, runtime: str) -> None:
     launch(lambda: [mcp_program(url, os.environ.get("SVC_RELAY_TOKEN", ""))], runtime)
 
 
-@click.command("install", cls=Single, epilog=INSTALL, context_settings=SETTINGS)
+@click.command("install", epilog=INSTALL, context_settings=SETTINGS)
 @click.argument("client", type=click.Choice(CLIENTS))
 def install(*, client: str) -> None:
     """Tell an agent's program where the phone is, or print what to tell it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, print_lines
+from clients.commands.cli import SETTINGS, print_lines
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -24,7 +24,7 @@ Exit codes: 0; 1 when nobody waits with that word, or you say no; 2 for bad opti
 DAY = 86_400  # s
 
 
-@click.command("allow", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("allow", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("word")
 @click.option("--read-only", is_flag=True, help="It may look, and not act (bridge:read).")
 @click.option("--days", type=click.IntRange(1, 3_650), help="For how long.  [30]")
@@ -54,7 +54,3 @@ def main(word: str, *, read_only: bool, days: int | None, refuse: bool, yes: boo
     print("Allowed: its page goes on by itself." if allow else "Refused: its page says so.")
     if not allow and not refuse:
         raise click.exceptions.Exit(1)
-
-
-if __name__ == "__main__":
-    main(prog_name="svc mcp allow")

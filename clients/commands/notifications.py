@@ -6,7 +6,7 @@ import time
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_table
+from clients.commands.cli import SETTINGS, json_option, print_json, print_table
 from clients.commands.desktop import on_relay, who_options, whom
 from runtimes.option import runtime_option
 
@@ -20,7 +20,7 @@ Examples:
 """
 
 
-@click.command("notifications", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("notifications", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many, newest first.")
 @who_options
 @json_option
@@ -36,7 +36,3 @@ def main(limit: int, remote: str | None, token: str | None, *, as_json: bool, ru
         print_table(("WHEN", "APP", "TITLE", "TEXT"), notification_rows(found, time.time()))
     else:
         print("No notifications: phones send them while they are connected and were allowed to.")
-
-
-if __name__ == "__main__":
-    main(prog_name="svc-relay notifications")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
@@ -36,7 +36,7 @@ Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options.
 TRIES = 3  # wire core 10.3
 
 
-@click.command("pair", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("pair", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("code", required=False)
 @click.option("--code", "code_option", metavar="CODE", help="The same as the argument.  [SVC_RELAY_CODE]")
 @click.option("--remote", metavar="URL", help="The relay's ws:// or wss:// address.  [SVC_RELAY_URL]")
@@ -175,7 +175,3 @@ class _Pairing:
             new_certificate=self._new_certificate,
         )
         return on_desktop(lambda engine: pair_desktop(engine, wanted), self._runtime)
-
-
-if __name__ == "__main__":
-    main(prog_name="svc-relay pair")

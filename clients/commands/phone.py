@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Single
+from clients.commands.cli import SETTINGS
 from runtimes.option import runtime_option
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Exit codes: 0 after Ctrl-C; 1 when there is no relay, or it refuses; 2 for bad o
 HOST = "127.0.0.1"
 
 
-@click.command("phone", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("phone", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.option("--name", default="Reference phone", show_default=True, help="Device name.")
 @click.option("--off", is_flag=True, help="Start with Device Control off.")
 @runtime_option
@@ -138,7 +138,3 @@ def _show(news: Tell) -> None:
             print(f"offline: next try in {fields['retry_in']:.0f} s", flush=True)
         case "asked":
             print(f"It asks on its screen: allow {fields['action']}?", flush=True)
-
-
-if __name__ == "__main__":
-    main(prog_name="svc phone")

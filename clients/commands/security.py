@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from runtimes.option import runtime_option
 
 __all__ = ["main"]
@@ -19,7 +19,7 @@ Examples:
 WANTED = {"status": None, "on": True, "enable": True, "off": False, "disable": False}
 
 
-@click.command("insecure-api-key", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("insecure-api-key", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("what", type=click.Choice(list(WANTED)), default="status", metavar="[status|on|off]")
 @click.option("--host", help="The relay's loopback address.  [as it runs; 127.0.0.1]")
 @click.option("--port", type=click.IntRange(1, 65_535), help="The relay's port.  [as it runs; RELAY_PORT; 8767]")
@@ -44,7 +44,3 @@ def main(what: str, host: str | None, port: int | None, *, as_json: bool, runtim
         print_json(state, ordered=True)
     else:
         print_lines(security_lines(state.get("allow_insecure_api_bearer")))
-
-
-if __name__ == "__main__":
-    main(prog_name="svc-relay insecure-api-key")

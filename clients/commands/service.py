@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, why
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, why
 from clients.commands.glance import glance
 from runtimes.running import ROLES, Running, find_all, is_held
 from runtimes.service_home import find_home
@@ -44,7 +44,7 @@ STOP_WITHIN = 30.0  # s; servers give requests under way 10
 POLL = 0.05  # s between two looks
 
 
-@click.command("status", cls=Single, epilog=STATUS, context_settings=SETTINGS)
+@click.command("status", epilog=STATUS, context_settings=SETTINGS)
 @json_option
 def status(*, as_json: bool) -> int:
     """Show which servers run on this host, where they listen, which model answers, and which phones are online."""
@@ -72,7 +72,7 @@ def status(*, as_json: bool) -> int:
     return 0 if well["relay"] else 1
 
 
-@click.command("down", cls=Single, epilog=DOWN, context_settings=SETTINGS)
+@click.command("down", epilog=DOWN, context_settings=SETTINGS)
 def down() -> None:
     """Stop the servers that run on this host's service home, and the simulated phone."""
     home = find_home(os.environ)

@@ -67,7 +67,3 @@ def kill_session(
 
     on_session(lambda engine, session: kill_terminal(engine, session, name), who, runtime)
     print(f"Ended {name}.")
-
-
-if __name__ == "__main__":
-    main(prog_name="svc-relay sessions")

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from clients.commands.cli import SETTINGS, Single
+from clients.commands.cli import SETTINGS
 from clients.commands.desktop import on_desktop, on_desktop_chore, who_options, whom
 from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
@@ -31,7 +31,7 @@ Exit codes: that of the command with --exec (130 after Ctrl-C), or of the shell 
 """
 
 
-@click.command("shell", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("shell", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.option("--session", "name", default=None, help="Name of the terminal session.  [default]")
 @click.option("--shell", metavar="PATH", help="Absolute path of the shell to start.  [the relay's]")
 @click.option(
@@ -98,7 +98,3 @@ def _key(text: str) -> int | None:
     if len(text) == 2 and text[0] == "^" and "@" <= text[1].upper() <= "_":
         return ord(text[1].upper()) ^ 0x40
     raise Problem("--escape must be none, or ^ and one of A-Z [ \\ ] ^ _", code=MISUSED)
-
-
-if __name__ == "__main__":
-    main(prog_name="svc-relay shell")

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_lines, why
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, why
 from svc_proto.client.problem import Problem
 
 __all__ = ["main"]
@@ -20,7 +20,7 @@ Examples:
 """
 
 
-@click.command("status", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("status", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.option("--reveal-tokens", is_flag=True, help="Show session tokens.")
 @json_option
 def main(*, reveal_tokens: bool, as_json: bool) -> None:
@@ -39,7 +39,3 @@ def main(*, reveal_tokens: bool, as_json: bool) -> None:
         print_json(status_json(sessions, reveal=reveal_tokens))
     else:
         print_lines(status_lines(sessions, time.time(), reveal=reveal_tokens))
-
-
-if __name__ == "__main__":
-    main(prog_name="svc-relay status")

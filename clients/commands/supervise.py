@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from clients.commands.cli import SETTINGS, Lazy, Single
+from clients.commands.cli import SETTINGS, Lazy
 
 __all__ = ["install", "main", "remove"]
 
@@ -59,7 +59,7 @@ def main() -> None:
     """Have systemd or launchd run the servers."""
 
 
-@click.command("install", cls=Single, epilog=INSTALL, context_settings=SETTINGS)
+@click.command("install", epilog=INSTALL, context_settings=SETTINGS)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 @SystemOption
 @click.option("--user", metavar="NAME", help="Who runs them, with --system.  [who called sudo]")
@@ -83,7 +83,7 @@ def install(
     supervisor.install(options, system=system, user=user, hardened=hardened, listen=listen, now=now, show=only_print)
 
 
-@click.command("remove", cls=Single, epilog=REMOVE, context_settings=SETTINGS)
+@click.command("remove", epilog=REMOVE, context_settings=SETTINGS)
 @SystemOption
 def remove(*, system: bool) -> None:
     """Stop the servers that the supervisor runs, and have it forget them."""

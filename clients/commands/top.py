@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, Single, json_option, print_json, print_table
+from clients.commands.cli import SETTINGS, json_option, print_json, print_table
 from runtimes.service_home import find_home, with_env_file
 from svc_proto.client.problem import Problem
 
@@ -47,7 +47,7 @@ BESIDE_BARS = 56  # columns of what stands left of them
 LEAST_BARS = 8
 
 
-@click.command("top", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.command("top", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.option("--every", type=click.FloatRange(0.1, 60), default=2.0, show_default=True, help="Seconds between looks.")
 @click.option("--once", is_flag=True, help="Print one table. Without a terminal this is what happens anyway.")
 @json_option
@@ -178,7 +178,3 @@ def _sleeps(seconds: float) -> bool:
     """Nobody has keys to press."""
     time.sleep(seconds)
     return False
-
-
-if __name__ == "__main__":
-    main(prog_name="svc top")

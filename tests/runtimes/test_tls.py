@@ -13,7 +13,7 @@ import pytest
 
 from runtimes import listen as listen_module
 from runtimes.host import Services
-from runtimes.tls import PinnedTls, TlsFileError, client_context, server_context
+from runtimes.tls import PinnedTls, TlsFileError, client_context, own_context, server_context
 from svc_proto.commands import (
     Abort,
     Cancel,
@@ -383,6 +383,8 @@ def test_files_that_cannot_be_used(certificate: Files, tmp_path: Path) -> None:
         server_context(cert)  # no key in it
     with pytest.raises(TlsFileError, match="cannot use"):
         client_context(tmp_path / "none.pem")
+    with pytest.raises(TlsFileError, match="cannot use"):
+        own_context(cert, tmp_path / "none.pem")
     both = tmp_path / "both.pem"
     both.write_bytes(cert.read_bytes() + key.read_bytes())
     assert server_context(both).minimum_version is ssl.TLSVersion.TLSv1_2

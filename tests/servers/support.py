@@ -115,8 +115,8 @@ class Running:
 def running(
     home: Path, module: str, *arguments: str, env: Mapping[str, str] | None = None, runtime: str = "asyncio"
 ) -> Iterator[Running]:
-    """`python -m module arguments`, killed at the end if it still runs."""
-    command = python(module, "--runtime", runtime, *arguments)
+    """`python -m module arguments`, killed at the end if it still runs; behind the module may stand a command."""
+    command = python(*module.split(), "--runtime", runtime, *arguments)
     with Popen(
         command, cwd=ROOT, env=environment(home, env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -41,7 +41,7 @@ def test_a_phone_of_this_host(lonely: Shelf) -> None:
         ports = {each[1]: each[2] for each in said}
         env = {name: value for name, value in lonely.env.items() if name.startswith("SVC_")}
         for start in ("first", "again"):
-            with running(lonely.home, "clients.commands.phone", "--name", "Kitchen", env=env) as phone:
+            with running(lonely.home, "clients.commands.svc phone", "--name", "Kitchen", env=env) as phone:
                 phone.line(rf"^Its screen: http://127\.0\.0\.1:{ports['dashboard']}/#phone$")
                 phone.line("^online$")
                 sessions = call(int(ports["relay"]), "GET", "/sessions").body["sessions"]
