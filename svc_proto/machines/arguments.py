@@ -10,19 +10,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from attrs import frozen
+
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, unquoted
 
-__all__ = ["ARGUMENTS", "check_arguments"]
+__all__ = ["ARGUMENTS", "Rule", "check_arguments"]
 
 Arguments: TypeAlias = Mapping[str, object]
-Rule: TypeAlias = Callable[[Arguments], None]
+Check: TypeAlias = Callable[[Arguments], None]
+
+
+@frozen
+class Rule:
+    """What is checked, and for the documents which members it is about: of what kind they are, and whether all of them
+    have to be there; `words` say what else there is to say.
+    """
+
+    check: Check
+    kinds: Mapping[
+        str, str
+    ]  # word (a text that is not blank), text, name, whole, place (not below 0), flag, array, any
+    required: bool = True
+    words: str = ""
 
 
 def check_arguments(method: str, path: str, arguments: Arguments) -> None:
     """Refuse arguments that the route cannot use: `Refused` 400 `invalid_field` naming the field."""
     for rule in ARGUMENTS.get((method, path), ()):
-        rule(arguments)
+        rule.check(arguments)
 
 
 def _text(*names: str, blank: bool = False) -> Rule:
@@ -40,7 +56,8 @@ def _text(*names: str, blank: bool = False) -> Rule:
             return
         raise invalid(names[0], "present")
 
-    return check
+    alone = len(names) == 1
+    return Rule(check, dict.fromkeys(names, "text" if blank else "word"), alone, "" if alone else " or ".join(names))
 
 
 def _whole(*names: str, required: bool = True, least: int | None = None) -> Rule:
@@ -57,7 +74,7 @@ def _whole(*names: str, required: bool = True, least: int | None = None) -> Rule
             if least is not None and number < least:
                 raise invalid(name, f"a whole number, at least {least}")
 
-    return check
+    return Rule(check, dict.fromkeys(names, "whole" if least is None else "place"), required)
 
 
 def _flag(name: str, *, required: bool = False) -> Rule:
@@ -70,7 +87,7 @@ def _flag(name: str, *, required: bool = False) -> Rule:
         if not (isinstance(value, bool) or value in ("true", "false")):
             raise invalid(name, "true or false")
 
-    return check
+    return Rule(check, {name: "flag"}, required)
 
 
 def _choice(name: str, allowed: tuple[str, ...]) -> Rule:
@@ -81,7 +98,7 @@ def _choice(name: str, allowed: tuple[str, ...]) -> Rule:
         if not isinstance(value, str) or value.strip().lower() not in allowed:
             raise invalid(name, f"one of {', '.join(allowed)}")
 
-    return check
+    return Rule(check, {name: "name"}, words=f"{name} ({', '.join(allowed)})")
 
 
 def _either(field: str, *rules: Rule) -> Rule:
@@ -90,13 +107,14 @@ def _either(field: str, *rules: Rule) -> Rule:
     def check(arguments: Arguments) -> None:
         for rule in rules:
             try:
-                rule(arguments)
+                rule.check(arguments)
             except Refused:
                 continue
             return
         raise invalid(field, "present, or what may stand for it")
 
-    return check
+    kinds = {name: kind for rule in rules for name, kind in rule.kinds.items()}
+    return Rule(check, kinds, False, " or ".join(rule.words or " and ".join(rule.kinds) for rule in rules))
 
 
 def _handover(arguments: Arguments) -> None:
@@ -110,6 +128,13 @@ def _handover(arguments: Arguments) -> None:
         raise invalid("attachments", "present, unless there is text")
 
 
+_HANDOVER = Rule(
+    _handover,
+    {"attachments": "array", "media_tokens": "array", "paths": "array", "text": "any"},
+    required=False,
+    words="files by any of these members, or text",
+)
+_ANY_TEXT = Rule(lambda arguments: None, {"text": "any"}, required=False, words="text: what it has to hold")
 _NODE = _text("nodeId", "node_id")
 _POINT = _whole("x", "y", least=0)
 _LINE = _whole("start_x", "start_y", "end_x", "end_y")
@@ -119,7 +144,7 @@ _ACTION = _text("action")
 ARGUMENTS: dict[tuple[str, str], tuple[Rule, ...]] = {
     ("GET", "/screen"): (_flag("include_bounds"),),
     ("POST", "/diff_screen"): (_text("previous_hash"),),
-    ("POST", "/find_nodes"): (_flag("clickable"), _whole("limit", required=False)),
+    ("POST", "/find_nodes"): (_ANY_TEXT, _flag("clickable"), _whole("limit", required=False)),
     ("POST", "/describe_node"): (_NODE,),
     ("POST", "/tap"): (_either("nodeId", _POINT, _text("nodeId")), _whole("duration_ms", required=False)),
     ("POST", "/tap_text"): (_text("text"),),
@@ -143,7 +168,7 @@ ARGUMENTS: dict[tuple[str, str], tuple[Rule, ...]] = {
     ("POST", "/search_contacts"): (_text("query"), _whole("limit", required=False)),
     ("POST", "/call"): (_text("number"),),
     ("POST", "/send_sms"): (_text("to"), _text("body")),
-    ("POST", "/share_media"): (_handover,),
-    ("POST", "/send_mms"): (_text("to"), _handover),
+    ("POST", "/share_media"): (_HANDOVER,),
+    ("POST", "/send_mms"): (_text("to"), _HANDOVER),
 }
 """The routes that take arguments; the others take none."""
