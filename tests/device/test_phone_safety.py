@@ -10,7 +10,6 @@ from svc_proto.commands import Abort, Connect, Connected, Tell
 from svc_proto.device.handset import Later, NeedsUpload, Reply
 from svc_proto.device.phone import PhoneState
 from svc_proto.device.safety.activity import ActivityStatus
-from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.device.safety.confirmation import ConfirmationState
 from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.device.safety.view import SafetyView
@@ -18,7 +17,6 @@ from svc_proto.facts import Closed, FailureKind, Stopping
 from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
 from tests.device.rig import ASKING, RELAY, STREAM, TOKEN, RelayEnd, Rig
 
-BANK = DEFAULT_BLOCKLIST[0]
 OK = {"ok": True}
 ALLOWED = {"ok": True, "confirmed": True}
 SEND = {"text": "Send it"}
@@ -81,15 +79,6 @@ def test_an_allow() -> None:
     assert performed(rig) == ["r1"]
 
 
-def test_a_denial_is_final() -> None:
-    rig = rig_of()
-    key = ask(rig)
-    ((request, status, result),) = decide(rig, key, allow=False)
-    assert (request, status, result["error_code"], result["final"]) == ("r1", 403, "user_denied", True)
-    assert is_over(rig, key)
-    assert performed(rig) == []
-
-
 def test_a_time_out_is_a_denial_at_its_own_time() -> None:
     rig = rig_of()
     key = ask(rig)
@@ -108,14 +97,6 @@ def test_a_late_wake_up_does_not_let_a_late_yes_pass() -> None:
     rig.book.now = rig.book.now.at(rig.book.now.mono + 26.0)  # the loop was asleep
     assert [status for _, status, _ in decide(rig, key, allow=True)] == [403]
     assert performed(rig) == []
-
-
-def test_do_not_ask_again() -> None:
-    rig = rig_of()
-    decide(rig, ask(rig), allow=True, remember=True)
-    rig.command("/tap_text", "r2", body=SEND)
-    assert rig.responses() == [("r2", 200, OK)]
-    ask(rig, "r3", "/send_sms", {"to": "1", "body": "send"})  # trust in a verb on a button does not silence messages
 
 
 @pytest.mark.parametrize(("answers", "status"), [(Answers.ALLOW, 200), (Answers.DENY, 403)])
@@ -141,15 +122,6 @@ def test_a_bug_after_an_allow_is_the_answer() -> None:
     rig.handset.answers["/tap_text"] = RuntimeError("secret")
     assert decide(rig, ask(rig), allow=True) == [("r1", 500, {"error": "internal error, reference bug-1"})]
     assert rig.phone.gate.log.entries()[0].status is ActivityStatus.FAILED
-
-
-def test_what_was_allowed_has_changed() -> None:
-    rig = rig_of()
-    key = ask(rig)
-    rig.handset.foreground = "com.example.other"
-    ((_, status, result),) = decide(rig, key, allow=True)
-    assert (status, result["error_code"]) == (403, "screen_changed")
-    assert performed(rig) == []
 
 
 # --- nobody is there to be answered -------------------------------------------------------------------------------
@@ -272,41 +244,6 @@ def test_idle_while_the_relay_is_away() -> None:
     while rig.phone.gate.armed:
         rig.book.fail(rig.next_connect(), FailureKind.UNREACHABLE).take()
     assert not rig.is_in(PhoneState.ONLINE)
-
-
-@pytest.mark.parametrize(
-    ("lacking", "path", "status", "code"),
-    [
-        ("accessibility", "/tap", 503, "service_unavailable"),
-        ("screen_capture", "/screenshot", 500, None),
-        ("overlay", "/call", 403, "user_denied"),
-    ],
-)
-def test_what_the_system_did_not_grant(lacking: str, path: str, status: int, code: str | None) -> None:
-    rig = rig_of()
-    setattr(rig.handset.consents, lacking, False)
-    rig.command(path, body={"number": "112"})
-    ((_, found, result),) = rig.responses()
-    assert (found, result.get("error_code")) == (status, code)
-    assert performed(rig) == []
-
-
-def test_the_overlay_permission_is_taken_back_by_the_system() -> None:
-    rig = rig_of()
-    key = ask(rig)
-    rig.handset.consents.overlay = False
-    assert [status for _, status, _ in decide(rig, key, allow=True)] == [403]
-    assert performed(rig) == []
-
-
-def test_an_app_of_the_blocklist() -> None:
-    rig = rig_of(SafetySettings(armed=True, blocklist=(BANK, "com.example.mail")))
-    rig.command("/screen")
-    assert rig.responses() == [("r1", 403, {"error": "blocked package com.example.mail"})]
-    rig.handset.foreground = "com.example.other"
-    rig.command("/open_app", "r2", body={"package": BANK})
-    assert rig.responses() == [("r2", 403, {"error": f"blocked package {BANK}"})]
-    assert performed(rig) == []
 
 
 def test_a_store_build() -> None:
