@@ -216,19 +216,6 @@ def test_the_relay_goes_away_and_comes_back(tmp_path: Path) -> None:
     assert ended(terminal) == 130
 
 
-def test_a_signal_restores_the_terminal(home: Shelf) -> None:
-    terminal = home.spawn("svc-relay", "shell")
-    before = termios.tcgetattr(terminal.child_fd)
-    terminal.expect(PROMPT)
-    assert termios.tcgetattr(terminal.child_fd) != before
-    assert terminal.pid is not None
-    os.kill(terminal.pid, signal.SIGTERM)
-    terminal.expect(pexpect.EOF)
-    assert termios.tcgetattr(terminal.child_fd) == before
-    terminal.close()
-    assert terminal.exitstatus == 130
-
-
 def test_a_revoked_session(home: Shelf) -> None:
     terminal = home.spawn("svc-relay", "shell")
     before = termios.tcgetattr(terminal.child_fd)
