@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import logging
 import os
@@ -190,7 +191,10 @@ def bind_server(config: RelayConfig | ApiConfig | DashboardConfig, role: str) ->
         text = f"{whose}the socket that was opened for it cannot be used: {error.strerror}"
         raise CannotStartError(text, code=2) from error
     except BindError as error:
-        raise CannotStartError(f"{whose}{error}", code=2) from error
+        taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
+        option = "--port" if role == "relay" else f"--port (of svc up: --{role}-port)"
+        hint = f"; svc status shows what runs here, {option} names another" if taken else ""
+        raise CannotStartError(f"{whose}{error}{hint}", code=2) from error
 
 
 def trust_in(*certificates: str) -> ssl.SSLContext:

@@ -325,15 +325,6 @@ def test_both_read_the_same_file(tmp_path: Path) -> None:
         assert servers.stop() == 0
 
 
-def test_the_apis_port_in_use(failing: Failing) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert failing(everything.main, *LOCAL, "--api-port", str(port)) == (
-            2,
-            f"api: cannot listen on 127.0.0.1:{port}: address already in use",
-        )
-
-
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "::1", "localhost"])
 def test_every_address_that_loopback_is_part_of(tmp_path: Path, host: str) -> None:
     if ":" in host and not has_ipv6():
@@ -382,19 +373,3 @@ def test_the_log_in_json_and_at_the_level_of_each(tmp_path: Path) -> None:
         assert servers.stop() == 0
         models = [json.loads(line) for line in servers.seen if '"event": "model"' in line]
         assert [each["name"] for each in models] == ["built-in"]
-
-
-def test_errors_are_one_line(failing: Failing) -> None:
-    assert failing(everything.main, "--nope")[0] == 2
-    code, line = failing(everything.main, "--host", "203.0.113.7", "--port", "0")
-    assert code == 2
-    assert "203.0.113.7" in line
-
-
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        everything.main.main(["-h"])
-    assert caught.value.code == 0
-    text = capsys.readouterr().out
-    assert "--no-qr" in text
-    assert "Examples:" in text

@@ -149,37 +149,7 @@ def test_files_are_weaker_than_the_environment_and_options(tmp_path: Path) -> No
     assert (config.host, config.port, config.key) == ("1.1.1.1", 3333, "sixteen-from-env")
 
 
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main.main(["--help"])
-    assert caught.value.code == 0
-    text = capsys.readouterr().out
-    for option in ("host", "port", "relay-url", "log-level", "config", "brand", "runtime"):
-        assert f"--{option}" in text
-    assert "Examples:" in text
-    assert all(len(line) <= 110 for line in text.splitlines())
-
-
 # --- errors -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--nope"], "--nope"),
-        (["stray"], "stray"),
-        (["--port", "65536"], "--port"),
-        (["--runtime", "twisted"], "--runtime"),
-        (["--log-level", "loud"], "--log-level"),
-        (["--relay-url", "ftp://x"], "--relay-url"),
-        (["--brand", "acme"], "--brand"),
-        (["--host", "203.0.113.7"], "203.0.113.7"),
-    ],
-)
-def test_bad_options(failing: Failing, arguments: list[str], said: str) -> None:
-    code, line = failing(main, *arguments)
-    assert code == 2
-    assert said in line
 
 
 @pytest.mark.parametrize(
@@ -217,12 +187,3 @@ def test_a_broken_file_beside_the_service(failing: Failing, tmp_path: Path) -> N
     code, line = failing(main, *LOCAL)
     assert code == 2
     assert line.endswith("config.yaml: not YAML at line 2")
-
-
-def test_a_port_in_use(failing: Failing) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert failing(main, "--port", str(port)) == (
-            2,
-            f"api: cannot listen on 127.0.0.1:{port}: address already in use",
-        )

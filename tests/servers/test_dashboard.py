@@ -180,13 +180,3 @@ def test_the_page_is_packaged() -> None:
     assert b"<script>" not in files["index.html"]
     assert b"style=" not in files["index.html"]
     assert sum(map(len, files.values())) < 160_000  # bytes: it loads at once
-
-
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main.main(["--help"])
-    assert caught.value.code == 0
-    text = capsys.readouterr().out
-    for option in ("host", "port", "no-ssl", "chat", "log-level", "runtime"):
-        assert f"--{option}" in text
-    assert "Examples:" in text

@@ -5,7 +5,6 @@ import json
 import signal
 import socket
 import ssl
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 from runtimes.tls import client_context
 from servers.relay import main
 from servers.relay_program import read_config
-from svc_proto.version import VERSION
 from svc_proto.wire.events import SocketClosed
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
@@ -183,48 +181,7 @@ def test_a_pin_that_is_none(failing: Failing, monkeypatch: pytest.MonkeyPatch) -
     assert failing(main, "--port", "0") == (2, "RELAY_WEBAPI_PIN must be sha256/ and 44 characters of Base64")
 
 
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main.main(["--help"])
-    assert caught.value.code == 0
-    text = capsys.readouterr().out
-    for option in ("host", "port", "no-ssl", "shell", "webapi-url", "log-level", "config", "allow-insecure-api-key"):
-        assert f"--{option}" in text
-    assert "Examples:" in text
-    assert all(len(line) <= 100 for line in text.splitlines())
-
-
-def test_each_program_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("servers.__main__", "servers.relay", "servers.api", "servers.dashboard", "clients.phone.__main__"):
-        with pytest.raises(SystemExit) as left:
-            import_module(name).main.main(["--version"])
-        assert left.value.code == 0
-        assert capsys.readouterr().out == f"svc-relay {VERSION}\n"
-
-
 # --- errors -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--nope"], "--nope"),
-        (["stray"], "stray"),
-        (["--port"], "--port"),
-        (["--port", "x"], "--port"),
-        (["--port", "65536"], "--port"),
-        (["--runtime", "twisted"], "--runtime"),
-        (["--log-level", "loud"], "--log-level"),
-        (["--shell", "sh"], "--shell"),
-        (["--webapi-url", "ftp://x"], "--webapi-url"),
-        (["--brand", "acme"], "--brand"),
-        (["--host", "203.0.113.7"], "203.0.113.7"),
-    ],
-)
-def test_bad_options(failing: Failing, arguments: list[str], said: str) -> None:
-    code, line = failing(main, *arguments)
-    assert code == 2
-    assert said in line
 
 
 @pytest.mark.parametrize(
@@ -262,15 +219,6 @@ def test_bad_surroundings(
     assert found == code
     assert said.format(**words) in line
     assert "secret" not in line
-
-
-def test_a_port_in_use(failing: Failing) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert failing(main, "--host", "127.0.0.1", "--port", str(port)) == (
-            2,
-            f"cannot listen on 127.0.0.1:{port}: address already in use",
-        )
 
 
 def test_a_home_that_is_not_writable(failing: Failing, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,86 @@
+"""The command lines of the servers: what each takes, and how each says what it cannot take."""
+
+from __future__ import annotations
+
+import socket
+from importlib import import_module
+
+import pytest
+
+from servers.options import ProgramCommand
+from svc_proto.version import VERSION
+from tests.servers.conftest import Failing
+
+EVERY = ["servers.__main__", "servers.relay", "servers.api", "servers.dashboard"]
+BAD = [("--nope",), ("stray",), ("--port",), ("--port", "x"), ("--port", "65536"), ("--runtime", "twisted")]
+
+
+def program(name: str) -> ProgramCommand:
+    main: ProgramCommand = import_module(name).main
+    return main
+
+
+def said(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a program prints that starts nothing."""
+    with pytest.raises(SystemExit) as left:
+        program(name).main([option])
+    assert left.value.code == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [*EVERY, "clients.phone.__main__"])
+def test_each_says_its_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(name, "--version", capsys) == f"svc-relay {VERSION}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("servers.__main__", "host api-host no-qr"),
+        ("servers.relay", "host no-ssl shell webapi-url log-level config allow-insecure-api-key"),
+        ("servers.api", "host relay-url log-level config brand"),
+        ("servers.dashboard", "host no-ssl chat log-level"),
+    ],
+)
+def test_help(name: str, options: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(name, "--help", capsys)
+    for option in (*options.split(), "port", "runtime"):
+        assert f"--{option}" in text
+    assert "Examples:" in text
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        *((name, arguments) for name in EVERY for arguments in (*BAD, ("--host", "203.0.113.7", "--port", "0"))),
+        *((name, ("--log-level", "loud")) for name in EVERY[1:]),
+        *((name, ("--brand", "acme")) for name in EVERY[1:3]),
+        ("servers.relay", ("--shell", "sh")),
+        ("servers.relay", ("--webapi-url", "ftp://x")),
+        ("servers.api", ("--relay-url", "ftp://x")),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_named_on_one_line(failing: Failing, name: str, arguments: tuple[str, ...]) -> None:
+    code, line = failing(program(name), *arguments)
+    assert code == 2
+    assert (arguments[1] if arguments[0] == "--host" else arguments[0]) in line or "needs a password" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "role", "others"),
+    [
+        ("servers.relay", "--port", "", "--port"),
+        ("servers.api", "--port", "api: ", "--port (of svc up: --api-port)"),
+        ("servers.dashboard", "--port", "dashboard: ", "--port (of svc up: --dashboard-port)"),
+        ("servers.__main__", "--api-port", "api: ", "--port (of svc up: --api-port)"),
+    ],
+)
+def test_a_port_in_use(failing: Failing, name: str, option: str, role: str, others: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        free = () if option == "--port" else ("--port", "0", "--dashboard-port", "0")
+        code, line = failing(program(name), "--host", "127.0.0.1", option, str(port), *free)
+    hint = f"svc status shows what runs here, {others} names another"
+    assert (code, line) == (2, f"{role}cannot listen on 127.0.0.1:{port}: address already in use; {hint}")
