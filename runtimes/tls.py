@@ -91,11 +91,11 @@ def client_context(cafile: str | Path | None = None) -> ssl.SSLContext:
 def own_context(*certificates: str | Path) -> ssl.SSLContext:
     """Trust in certificates of our own, whoever issued them and whatever name they bear."""
     context = client_context(certificates[0])
-    try:
-        for certificate in certificates[1:]:
+    for certificate in certificates[1:]:
+        try:
             context.load_verify_locations(certificate)
-    except OSError as error:  # of which `SSLError` is one
-        raise TlsFileError(f"cannot use {certificate}: {error}") from error
+        except OSError as error:  # of which `SSLError` is one
+            raise TlsFileError(f"cannot use {certificate}: {error}") from error
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

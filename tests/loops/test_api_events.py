@@ -17,7 +17,6 @@ MODEL_KEY = "sk-model-0d1e"
 NOWHERE = "http://127.0.0.1:9"  # no relay listens there
 BEGIN = ["session.created", "run.started", "message.started"]
 END = ["assistant.completed", "run.completed", "done"]
-REMEMBER = ("memory", {"action": "add", "target": "memory", "content": "likes tea"})
 Start = Callable[..., ApiHandle]
 
 
@@ -71,42 +70,6 @@ def test_a_plain_turn(world: World, start: Start) -> None:
     assert (user["id"], user["content"]) == (asked["id"], asked["content"]) == (asked["id"], "Hällo")
     assert (answer["id"], answer["content"]) == (completed["message_id"], turn.said)
     assert answer["usage"] == completed["usage"]
-
-
-def test_parallel_tools(world: World, start: Start) -> None:
-    skills: tuple[str, dict[str, object]] = ("skills_list", {})
-    api = start(calls(REMEMBER, skills, ("demo_wait", {"seconds": 0})), plain("All done."))
-    session = api.session()
-    turn = turn_of(world, api, session)
-    started, done = turn.all("tool.started"), turn.all("tool.completed")
-    assert [told.data["tool_name"] for told in started] == ["memory", "skills_list", "demo_wait"]
-    assert {told.data["call_id"] for told in started} == {told.data["call_id"] for told in done}
-    assert turn.names.index("tool.completed") > max(
-        place for place, name in enumerate(turn.names) if name == "tool.started"
-    )
-    assert turn.story[-4:] == ["assistant.delta", *END]
-    rows = api.messages(session)
-    assert [row["role"] for row in rows] == ["user", "assistant", "tool", "tool", "tool", "assistant"]
-    assert {call["id"] for call in rows[1]["tool_calls"]} == {row["tool_call_id"] for row in rows[2:5]}
-
-
-def test_an_interrupted_turn(world: World, start: Start) -> None:
-    api = start(plain("one two three four").stuck(3), plain("Again."))
-    session = api.session()
-    stream = chat(world, api, session, "Hi")
-    run_id = stream.until("run.started").data["run_id"]
-    stream.until("assistant.delta")
-    stream.until("assistant.delta")
-    answer = api.ask("POST", f"/v1/runs/{run_id}/stop")
-    assert (answer.status, answer.json) == (200, {"run_id": run_id, "status": "stopping"})
-    turn = check_turn(stream.rest())
-    assert turn.story == [*BEGIN, "assistant.delta", *END]
-    completed = turn.one("assistant.completed")
-    assert (completed["completed"], completed["partial"], completed["interrupted"]) == (False, True, True)
-    assert completed["content"] == "one two "
-    assert rows_of(api, session) == [("user", "Hi"), ("assistant", "one two ")]
-    assert api.ask("POST", f"/v1/runs/{run_id}/stop").status == 404
-    assert turn_of(world, api, session).said == "Again."
 
 
 def test_a_turn_stopped_while_a_tool_runs(world: World, start: Start) -> None:

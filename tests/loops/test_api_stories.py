@@ -149,23 +149,6 @@ def test_an_approval_in_a_session_stream(world: World, choice: str) -> None:
     assert [row["role"] for row in api.messages(session)] == ["user", "assistant", "tool", "assistant"]
 
 
-def test_an_approval_for_the_session_is_remembered_in_it_alone(world: World) -> None:
-    ask: tuple[str, object] = ("demo_ask", {})
-    model = ScriptedModel([calls(ask), plain("1"), calls(ask), plain("2"), calls(ask), plain("3")])
-    api = api_with(world, model, relay_url="http://127.0.0.1:9")
-    session = api.session()
-    stream = chat(world, api, session, "Do it", approvals=True)
-    run_id = stream.until("tool.pending").data["run_id"]
-    assert answer(api, run_id, "session")[0] == 200
-    assert check_turn(stream.rest()).said == "1"
-    turn = turn_of(world, api, session, "Again")
-    assert ("tool.pending" in turn.names, turn.said) == (False, "2")
-    other = chat(world, api, api.session(), "Do it", approvals=True)
-    run_id = other.until("tool.pending").data["run_id"]
-    assert answer(api, run_id, "deny")[0] == 200
-    assert check_turn(other.rest()).said == "3"
-
-
 def test_an_approval_that_lets_the_phone_act(relayed: World) -> None:
     relayed.phone(name="Pixel")
     model = ScriptedModel([calls(OPENING), plain("Open.")])
@@ -189,20 +172,3 @@ def test_a_phone_with_gates_asks_its_own_user(relayed: World) -> None:
     assert turn.story == [*BEGIN, "tool.started", "tool.completed", "assistant.delta", *END]
     record = relayed.http("GET", "/bridge/activity").json["activity"][0]
     assert (record["path"], record["decision"]) == ("/call", "confirmed")
-
-
-def test_a_phone_that_has_not_said_that_it_asks(relayed: World) -> None:
-    """The question is the agent's then, and where the chat shows none the answer is no, at once."""
-    relayed.fake_phone()
-    model = ScriptedModel([calls(CALLING), lambda request: plain(last_result(request))] * 2)
-    api = api_with(relayed, model)
-    begun = relayed.clock()
-    turn = turn_of(relayed, api, api.session(), "Call Ada")
-    assert turn.story == [*BEGIN, "tool.started", "tool.failed", "assistant.delta", *END]
-    assert "nobody can be asked from here" in turn.one("tool.failed")["error"]
-    assert relayed.clock() - begun < 30.0
-    stream = chat(relayed, api, api.session(), "Call Ada", approvals=True)
-    asked = stream.until("approval.request").data
-    assert asked["command"] == 'phone_call {"number":"+15550100"}'
-    assert answer(api, asked["run_id"], "deny")[0] == 200
-    assert "did not allow" in check_turn(stream.rest()).said

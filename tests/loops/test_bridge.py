@@ -166,14 +166,6 @@ def test_an_answer_as_big_as_a_message_may_be(relayed: World) -> None:
     assert calling.finish().json == result
 
 
-def test_an_answer_that_is_too_big_costs_the_phone_its_socket(relayed: World) -> None:
-    phone = relayed.fake_phone(deflate=False)
-    calling = call(relayed, phone.token)
-    phone.respond(phone.command()["request_id"], {"text": "z" * 9_000_000})
-    assert calling.finish().code == "phone_disconnected"
-    assert phone.wait_closed().code == 1009
-
-
 def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: World) -> None:
     phone = relayed.fake_phone(deflate=False)
     phone.wire.pause()
@@ -187,14 +179,6 @@ def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: World) 
 
 
 # --- time ---
-
-
-def test_a_wait_of_15_seconds_on_the_reference_phone(virtual_world: VirtualWorld) -> None:
-    phone = virtual_world.phone()
-    began = virtual_world.clock()
-    answer = call(virtual_world, phone.token, "POST", "/wait", b'{"ms": 99999}').finish(20.0)
-    assert answer.json == {"slept_ms": 15_000}
-    assert virtual_world.clock() - began == pytest.approx(15.0, abs=0.1)
 
 
 @pytest.mark.parametrize("connection", ["keep-alive", "close"])

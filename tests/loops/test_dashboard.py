@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from typing import Any
-
-import pytest
 
 from svc_proto.dashboard.agent_calls import PREFIX
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.boards import FILES, RELAY, Board
-from tests.loops.world import REMOTE, World, bearer
-from tests.peers.canned import Canned, http
+from tests.loops.boards import Board
+from tests.loops.world import World, bearer
 
 KEY = "sk-dash-93c1"
-PASSWORD = "correct horse"
-PATIENCE = 0.3  # s, in place of 5: real loops have to wait it out
 
 
 def test_what_there_is_is_shown(relayed: World) -> None:
@@ -43,39 +37,6 @@ def test_what_there_is_is_shown(relayed: World) -> None:
     assert board.relay("DELETE", f"/sessions/{phone.token[:8]}").json["revoked"] == phone.token[:8]
     assert phone.exit_code() == 1  # the relay refuses its token now
     assert board.relay("GET", "/sessions").json["sessions"] == []
-
-
-def test_the_page_and_who_may_see_it(world: World) -> None:
-    board = Board(world)
-    assert board.ask("GET", "/").body == FILES["index.html"]
-    assert board.ask("GET", "/", headers={"host": "rebound.example"}).status == 403
-    assert board.ask("GET", f"{RELAY}/push", headers={"origin": "https://evil.example"}).status == 403
-    assert board.ask("GET", "/", peer=REMOTE).status == 403
-
-
-def test_with_a_password(world: World) -> None:
-    board = Board(world, password=PASSWORD)
-    assert board.ask("GET", "/", peer=REMOTE).status == 401
-    known = {"authorization": "Basic " + b64encode(f"me:{PASSWORD}".encode()).decode()}
-    assert board.ask("GET", "/", headers=known, peer=REMOTE).status == 200
-    assert PASSWORD not in repr(board.server.logs)
-
-
-@pytest.mark.parametrize(
-    ("peer", "word"),
-    [
-        (Canned(), "no answer within 0.3 seconds"),
-        (Canned(http(200, b"<html>")), "it did not answer in JSON"),
-        (Canned(http(200, b"{}", length=99), closes=True), "the connection ended within a message"),
-        (Canned(http(200, b"x" * (9 << 20))), "the answer has more than"),
-    ],
-    ids=["silent", "no JSON", "cut", "huge"],
-)
-def test_a_relay_that_is_none(world: World, peer: Canned, word: str) -> None:
-    board = Board(world, relay_url=world.peer(peer), patience=5.0 if word.startswith("the answer") else PATIENCE)
-    answer = board.relay("GET", "/overview")
-    assert answer.status == 502
-    assert word in board.detail(answer)
 
 
 def test_a_relay_that_goes_and_comes_back(relayed: World) -> None:

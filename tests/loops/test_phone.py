@@ -107,14 +107,6 @@ def test_a_screenshot_is_uploaded_and_can_be_fetched(driven: tuple[World, PhoneH
     assert picture.body.startswith(b"\x89PNG\r\n")
 
 
-def test_what_the_routes_did_to_the_handset(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
-    world, phone, handset = driven
-    world.http("POST", "/call", headers=bearer(phone.token), body=b'{"number": "112233"}')
-    assert handset.outbox[-1].kind == "call"
-    world.http("POST", "/tap", headers=bearer(phone.token), body=b'{"x": 1, "y": 2}')
-    assert handset.gestures[-1].points == ((1, 2),)
-
-
 def test_many_callers_of_one_phone(driven: tuple[World, PhoneHandle, SimulatedHandset]) -> None:
     world, phone, _ = driven
     callers = [world.client() for _ in range(50)]

@@ -142,34 +142,6 @@ def test_leaving_in_the_middle_frees_everything(relayed: World, tmp_path: Path) 
     assert ask_for(relayed, token, "output", provider="stub").status == 200
 
 
-def test_who_may_have_a_session(relayed: World) -> None:
-    token, other = relayed.pair().token, relayed.pair("Phone").token
-    answer = create(relayed, token, provider="stub")
-    refused = []
-    for headers in ({}, bearer("wrong"), bearer(other)):
-        with pytest.raises(Declined) as declined:
-            relayed.websocket(answer["websocket_path"], headers=headers)
-        refused.append(declined.value.answer)
-    assert [refusal.status for refusal in refused] == [401, 401, 403]
-    with pytest.raises(Declined) as unknown:
-        relayed.websocket("/voice/output/nothing", headers=bearer(token))
-    assert unknown.value.answer.status == 404
-    assert all((refusal.headers.get(b"content-type") or b"").startswith(b"text/plain") for refusal in refused)
-    assert ask_for(relayed, token, "output", provider="openai_realtime").status == 400
-    VoiceClient(relayed, token, answer).until("voice.session.ready")
-
-
-def test_a_revoked_session_loses_its_voice(relayed: World, tmp_path: Path) -> None:
-    speaks(relayed, tmp_path, Sound(SPEECH, hangs=True))
-    token = relayed.pair().token
-    client = VoiceClient(relayed, token, create(relayed, token, provider="openai_tts"))
-    client.say("response.create", text="Hello.")
-    client.until("voice.audio.delta")
-    revoked = relayed.http("DELETE", f"/sessions/{token[:8]}", headers=bearer(token))
-    assert revoked.status == 200, revoked
-    assert client.ws.wait_closed().code == 1008
-
-
 def test_the_lab(relayed: World, tmp_path: Path) -> None:
     script = RealtimeScript([Said("Fine, thanks.")])
     url = relayed.peer(OpenAiPeer(script=script)).replace("http", "ws", 1)
@@ -214,27 +186,6 @@ def test_a_client_that_reads_slowly_holds_the_provider_back(virtual_world: Virtu
     heard = client.until("voice.response.done")
     size = sum(event["byte_count"] for event in heard if event["type"] == "voice.audio.delta")
     assert (size, peer.written) == (len(story), len(story))
-
-
-def test_the_window_closes_and_nobody_comes(virtual_world: VirtualWorld, tmp_path: Path) -> None:
-    world = virtual_world
-    speaks(world, tmp_path, Sound(SPEECH, hangs=True))
-    token = world.pair().token
-    forgotten = create(world, token, provider="stub")
-    answer = create(world, token, provider="openai_tts")
-    client = VoiceClient(world, token, answer)
-    client.say("response.create", text="Hello.")
-    client.until("voice.audio.delta")
-    client.break_off()
-    world.pass_time(29.0)
-    late = VoiceClient(world, token, answer)
-    assert late.until("voice.session.resume_failed")[-1]["reason"] == "resume_expired"
-    assert late.ws.wait_closed().code == 4008
-    world.pass_time(90.0)
-    for each in (answer, forgotten):
-        with pytest.raises(Declined) as declined:
-            VoiceClient(world, token, each)
-        assert declined.value.answer.status == 410
 
 
 def test_a_socket_ends_with_its_grant() -> None:

@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from tests.loops.raw import BINARY, CLOSE, CONTINUATION, TEXT, RawSocket, close_code, frame
+from tests.loops.raw import BINARY, CLOSE, TEXT, RawSocket, close_code, frame
 from tests.loops.world import World
 
 PING_ENVELOPE = {"channel": "system", "type": "ping", "id": "p1", "payload": {"ts": 12}}
@@ -26,15 +26,6 @@ def alive(raw: RawSocket) -> None:
     """The socket still answers."""
     raw.send(TEXT, SOME)
     assert raw.hear() == PONG_ENVELOPE
-
-
-def test_a_character_cut_in_two_fragments(relayed: World) -> None:
-    raw = paired(relayed)
-    text = json.dumps({**PING_ENVELOPE, "id": "ü€𐍈"}, ensure_ascii=False).encode()
-    cut = text.index("€".encode()) + 1
-    raw.send(TEXT, text[:cut], fin=False)
-    raw.send(CONTINUATION, text[cut:])
-    assert raw.hear()["id"] == "ü€𐍈"
 
 
 def test_a_socket_in_single_bytes(relayed: World) -> None:
@@ -83,14 +74,6 @@ def test_deflate_agreed(relayed: World) -> None:
     alive(raw)  # a message may go uncompressed all the same
     raw.send(TEXT, b"this is not deflate", rsv=4)
     assert raw.closed_with() in (1002, 1007)
-
-
-@pytest.mark.parametrize("deflate", [True, False])
-def test_deflate_on_and_off(relayed: World, deflate: bool) -> None:
-    ws = relayed.pair(deflate=deflate)
-    assert ws.compressed is deflate
-    ws.say("system", "ping", {"ts": "z" * 100_000}, "big")  # over the size from which both sides compress
-    assert ws.hear()["payload"]["ts"] == "z" * 100_000
 
 
 def test_a_flood_of_pings(relayed: World) -> None:
