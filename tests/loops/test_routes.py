@@ -67,65 +67,27 @@ def wrong(field: str, body: object = None, **more: Any) -> Bad:
     return Bad("invalid_field", field, body, **more)
 
 
-NO_OBJECTS: tuple[object, ...] = ([], 5, "x", None)
-
-
 def no_object(field: str | None = None) -> list[Bad]:
     """Bodies for a route that takes a JSON object."""
     return [
-        *(Bad("invalid_json", None, body) for body in (b"", b"{", b"\xff", b'{"a":1,"a":2}', b"[" * 5000, b"NaN")),
-        *(Bad("invalid_field" if field else "invalid_body", field, body) for body in NO_OBJECTS),
+        *(Bad("invalid_json", None, body) for body in (b"", b'{"a":1,"a":2}')),
+        Bad("invalid_field" if field else "invalid_body", field, []),
     ]
 
 
 CODE = {"code": "ABC123"}
-META = [
-    wrong("code", {}),
-    wrong("code", {"code": 5}),
-    wrong("code", {"code": " "}),
-    wrong("code", {"code": "ABC12"}),
-    wrong("code", {"code": "ABC12\u00df"}),
-    wrong("ttl_seconds", {**CODE, "ttl_seconds": "60"}),
-    wrong("ttl_seconds", {**CODE, "ttl_seconds": -1}),
-    wrong("ttl_seconds", {**CODE, "ttl_seconds": 1e300}),
-    wrong("grants", {**CODE, "grants": []}),
-    wrong("grants.bridge", {**CODE, "grants": {"bridge": "long"}}),
-    wrong("transport_hint", {**CODE, "transport_hint": "tcp"}),
-]
+META = [wrong("code", {}), wrong("grants.bridge", {**CODE, "grants": {"bridge": "long"}})]
 FILE = {"path": "/tmp/x", "content_type": "image/png"}
 UPLOAD = {"content_type": "image/png", "content": "QUJD"}
 PASTE = {"format": "png", "bytes_base64": "iVBORw0KGgo="}
 FOUR = {"start_x": 1, "start_y": 2, "end_x": 3, "end_y": 4}
 SELECTOR = wrong("device", {"device": 5})
 
-PROFILE = Plain("profile", {"profile": 5})
-SETTINGS = [
-    *(Plain("JSON", body) for body in (b"", b"{", b"\xff", b'{"a":1,"a":2}', b"[" * 5000, b"NaN", *NO_OBJECTS)),
-    PROFILE,
-    Plain("nothing", {}),
-    Plain("url", {"url": "http://192.0.2.1"}),
-    Plain("enabled", {"enabled": "perhaps"}),
-    Plain("provider", {"provider": "nobody"}),
-    Plain("voice", {"voice": ""}),
-    Plain("sample_rate", {"sample_rate": 7_999}),
-    Plain("sample_rate", {"sample_rate": "fast"}),
-]
-OPTIONS = [Plain("nobody", place="nobody"), Plain("edge", place="edge")]
-CHOICE = [
-    *(Plain("JSON", body) for body in (b"{", b"\xff", *NO_OBJECTS)),
-    *OPTIONS,
-    PROFILE,
-    Plain("sample_rate", {"sample_rate": "fast"}),
-    Plain("model", {"model": 5}),
-    Plain("voice", {"voice": "a\x00"}),
-]
-SESSION = [
-    *(Plain("JSON", body) for body in (b"{", b"\xff", *NO_OBJECTS)),
-    PROFILE,
-    Plain("provider", {"provider": "nobody"}),
-    Plain("voice", {"provider": "stub", "voice": ["x"]}),
-    Plain("sample_rate", {"provider": "stub", "sample_rate": True}),
-]
+NO_JSON = Plain("JSON", b"{")
+SETTINGS = [NO_JSON, Plain("sample_rate", {"sample_rate": 7_999})]
+OPTIONS = [Plain("nobody", place="nobody")]
+CHOICE = [NO_JSON, *OPTIONS, Plain("model", {"model": 5})]
+SESSION = [NO_JSON, Plain("provider", {"provider": "nobody"})]
 SOCKET = [Plain("WebSocket")]
 
 BAD: dict[str, list[Bad] | list[Plain]] = {
@@ -139,38 +101,15 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
     "GET /readyz": [],
     "GET /metrics": [],
     "POST /pairing": [],
-    "POST /pairing/register": [
-        *no_object("body"),
-        *META,
-        wrong("endpoints", {**CODE, "endpoints": {}}),
-        wrong("endpoints", {**CODE, "endpoints": [{}] * 100}),
-    ],
+    "POST /pairing/register": [*no_object("body"), *META, wrong("endpoints", {**CODE, "endpoints": {}})],
     "POST /pairing/approve": [*no_object("body"), *META],
-    "POST /pairing/mint": [
-        *(Bad("invalid_json", None, body) for body in (b"{", b"\xff")),
-        wrong("host", {"host": 5}),
-        wrong("host", {"host": "0.0.0.0"}),
-        wrong("port", {"port": 0}),
-        wrong("port", {"port": "many"}),
-        wrong("port", {"port": 65_536}),
-        wrong("tls", {"tls": "yes"}),
-        wrong("api_key", {"api_key": 5}),
-        wrong("dashboard_url", {"dashboard_url": []}),
-        wrong("ttl_seconds", {"ttl_seconds": True}),
-        wrong("grants", {"grants": 5}),
-        wrong("transport_hint", {"transport_hint": 5}),
-        wrong("endpoints", {"endpoints": "lan"}),
-    ],
+    "POST /pairing/mint": [Bad("invalid_json", None, b"{"), wrong("port", {"port": 0})],
     "GET /sessions": [],
     "DELETE /sessions/{token_prefix}": [Bad("invalid_prefix", "token_prefix", place="abc")],
     "PATCH /sessions/{token_prefix}": [
         *no_object("body"),
         Bad("invalid_prefix", "token_prefix", {"ttl_seconds": 1}, place="%20%20%20a"),
-        wrong("ttl_seconds", {}),
-        wrong("ttl_seconds", {"ttl_seconds": "60"}),
         wrong("ttl_seconds", {"ttl_seconds": -1}),
-        wrong("grants", {"grants": []}),
-        wrong("grants.bridge", {"grants": {"bridge": -1}}),
     ],
     # --- reports ---
     "GET /relay/info": [],
@@ -187,76 +126,37 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
     # --- media and the inbox ---
     "POST /media/register": [
         *no_object(),
-        wrong("path", {"content_type": "image/png"}),
         wrong("content_type", {"path": "/tmp/x"}),
-        wrong("content_type", {**FILE, "content_type": "image"}),
-        wrong("content_type", {**FILE, "content_type": "image/png\r\nx: y"}),
-        wrong("file_name", {**FILE, "file_name": 5}),
-        wrong("sensitive", {**FILE, "sensitive": []}),
-        Bad("relative_path", "path", {**FILE, "path": "x"}),
-        Bad("outside_roots", "path", {**FILE, "path": "/usr/bin/env"}),
-        Bad("outside_roots", "path", {**FILE, "path": "/etc/passwd"}),
         Bad("outside_roots", "path", {**FILE, "path": "/tmp/../etc/passwd"}),
-        Bad("not_found", "path", {**FILE, "path": "/tmp/no such file, surely"}),
     ],
-    "POST /media/upload": [
-        *no_object(),
-        wrong("content_type", {"content": "QUJD"}),
-        wrong("content", {"content_type": "image/png"}),
-        wrong("content", {**UPLOAD, "content": "QUJ"}),
-        wrong("content", {**UPLOAD, "content": ""}),
-        wrong("file_name", {**UPLOAD, "file_name": {}}),
-    ],
-    "GET /media/by-path": [
-        wrong("path"),
-        wrong("path", query="?path=%20"),
-        wrong("content_type", query="?path=/tmp/x&content_type=image"),
-    ],
+    "POST /media/upload": [*no_object(), wrong("content", {**UPLOAD, "content": "QUJ"})],
+    "GET /media/by-path": [wrong("path")],
     "GET /media/inspect": [],
     "GET /media/inspect/{token}": [],
     "GET /media/{token}": [],
-    "POST /clipboard/inbox": [
-        *no_object(),
-        wrong("format", {"bytes_base64": "QUJD"}),
-        wrong("format", {**PASTE, "format": "bmp"}),
-        wrong("bytes_base64", {"format": "png"}),
-        wrong("bytes_base64", {**PASTE, "bytes_base64": "*"}),
-        wrong("bytes_base64", {**PASTE, "bytes_base64": ""}),
-        wrong("bytes_base64", {**PASTE, "format": "gif"}),
-        wrong("filename_hint", {**PASTE, "filename_hint": 5}),
-    ],
-    "GET /notifications/recent": [wrong("limit", query=f"?limit={word}") for word in ("0", "-1", "x", "1.5", "%C2%B2")],
+    "POST /clipboard/inbox": [*no_object(), wrong("bytes_base64", {**PASTE, "format": "gif"})],
+    "GET /notifications/recent": [wrong("limit", query="?limit=1.5")],
     # --- voice ---
     "GET /voice/config": [],  # a profile that there is not is the global one
     "POST /voice/transcribe": [Bad("invalid_multipart", None, body) for body in (b"", b"RIFF", {"file": "x"})],
-    "POST /voice/synthesize": [
-        *no_object(),
-        *(wrong("text", body) for body in ({}, {"text": 5}, {"text": " "}, {"text": "x" * 5001}, {"text": "```x```"})),
-    ],
+    "POST /voice/synthesize": [*no_object(), wrong("text", {"text": " "})],
     "GET /voice/output/config": [],
-    "PATCH /voice/output/config": [
-        *SETTINGS,
-        Plain("codec", {"codec": "ogg"}),
-        Plain("provider", {"provider": "openai_realtime"}),
-    ],
+    "PATCH /voice/output/config": SETTINGS,
     "GET /voice/output/providers/{provider_id}/options": OPTIONS,
-    "POST /voice/output/providers/{provider_id}/validate": [*CHOICE, Plain("language", {"language": {}})],
+    "POST /voice/output/providers/{provider_id}/validate": CHOICE,
     "POST /voice/output/session": SESSION,
     "GET /voice/output/{session_id}": SOCKET,
     "GET /voice/realtime/config": [],
-    "PATCH /voice/realtime/config": [*SETTINGS, Plain("language", {"language": "en"})],
+    "PATCH /voice/realtime/config": SETTINGS,
     "GET /voice/realtime/providers/{provider_id}/options": [*OPTIONS, Plain("stub")],
     "POST /voice/realtime/providers/{provider_id}/validate": [Plain("stub", {}), *OPTIONS],
     "POST /voice/realtime/session": SESSION,
     "GET /voice/realtime/{session_id}": SOCKET,
     "GET /voice/realtime-agent/config": [],
-    "PATCH /voice/realtime-agent/config": [*SETTINGS, Plain("promote_after_ms", {"promote_after_ms": -1})],
+    "PATCH /voice/realtime-agent/config": SETTINGS,
     "GET /voice/realtime-agent/providers/{provider_id}/options": OPTIONS,
     "POST /voice/realtime-agent/providers/{provider_id}/validate": CHOICE,
-    "POST /voice/realtime-agent/session": [
-        *SESSION,
-        Plain("context_messages", {"provider": "stub", "context_messages": 5}),
-    ],
+    "POST /voice/realtime-agent/session": SESSION,
     "GET /voice/realtime-agent/{session_id}": SOCKET,
     # --- Device Control; a body that is no object counts as empty (wire bridge 2.1) ---
     "GET /ping": [],
@@ -266,17 +166,13 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
     "POST /return_to_hermes": [SELECTOR],
     "GET /screen": [wrong("include_bounds", query="?include_bounds=maybe")],
     "GET /screen_hash": [],
-    "POST /diff_screen": [wrong("previous_hash", b"nonsense"), wrong("previous_hash", {"previous_hash": " "})],
+    "POST /diff_screen": [wrong("previous_hash", b"nonsense")],
     "POST /find_nodes": [wrong("clickable", {"clickable": "yes"}), wrong("limit", {"limit": 1.5})],
     "POST /describe_node": [wrong("nodeId", b""), wrong("node_id", {"node_id": {}})],
     "GET /screenshot": [],
     "GET /get_apps": [],
     "GET /apps": [],
-    "POST /tap": [
-        wrong("nodeId", b"[]"),
-        wrong("nodeId", {"x": 1}),
-        wrong("duration_ms", {"nodeId": "w0:1", "duration_ms": "x"}),
-    ],
+    "POST /tap": [wrong("nodeId", b"[]")],
     "POST /tap_text": [wrong("text", {}), wrong("text", {"text": ["x"]})],
     "POST /long_press": [wrong("nodeId", {}), wrong("duration", {"nodeId": "w0:1", "duration": []})],
     "POST /drag": [wrong("end_y", {**FOUR, "end_y": -1}), wrong("start_x", {})],
@@ -300,7 +196,7 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
     "POST /share_media": [wrong("attachments", {}), wrong("attachments", {"attachments": "x"})],
     "POST /send_mms": [wrong("to", {"text": "x"}), wrong("attachments", {"to": "1"})],
 }
-"""What each route refuses; empty for one that takes no input, or whose input means something whatever it is."""
+"""Some of what each route refuses, its room has the rest; empty where whatever comes in means something."""
 
 CASES = [pytest.param(name, bad, id=f"{name} {n}") for name, cases in BAD.items() for n, bad in enumerate(cases)]
 
