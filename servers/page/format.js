@@ -66,7 +66,8 @@ export function expiry(value, short = false) {
   if (then === null) return DASH;
   const left = then - now();
   if (left <= 0) return short ? "expired" : "Expired";
-  return left > 26 * 7 * DAY ? day(then) : span(left, short);
+  // What was given for a day a moment ago is a day, not 23 hours.
+  return left > 26 * 7 * DAY ? day(then) : span(left > HOUR - MINUTE ? left + MINUTE : left, short);
 }
 
 /** `4:05`, `1:04:05`: what is left of a countdown. */

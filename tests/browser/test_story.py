@@ -48,7 +48,7 @@ def test_pair_drive_look_and_revoke(tmp_path: Path, visit: Visitor) -> None:
             expect(device).to_contain_text("Android")
             expect(device).to_contain_text("Online")
             expect(device).to_contain_text("bridge")
-            expect(device).to_contain_text("6 days")  # what a phone asks for over plain ws
+            expect(device).to_contain_text("7 days")  # what a phone asks for over plain ws
 
             assert call(ports["relay"], "GET", "/ping", token=token).status == 200
             mail = {"package": "com.example.mail"}
