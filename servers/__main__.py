@@ -12,7 +12,7 @@ EXAMPLES = """
 \b
 Examples:
   svc up                          everything on its default port, with a QR to scan
-  svc up --brand hermes           for the Hermes-Relay app for Android; SVC_BRAND in ~/.svc/.env remembers it
+  svc up --brand hermes           for the Hermes-Relay app for Android; see SVC_BRAND
   svc up --host 127.0.0.1         for this host only
   svc up --runtime trio           on another event loop
   svc up --api-host 127.0.0.1     the API for this host only: no phone can chat

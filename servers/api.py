@@ -14,9 +14,9 @@ Examples:
   python -m servers.api                                listen on 127.0.0.1:8642
   API_SERVER_KEY=… python -m servers.api --host 0.0.0.0
                                                        for other hosts too, for those who know the key
-  API_SERVER_SSL_CERT=cert.pem API_SERVER_SSL_KEY=key.pem python -m servers.api
+  API_SERVER_SSL_CERT=a.pem API_SERVER_SSL_KEY=key.pem python -m servers.api
                                                        over TLS; SIGHUP has both read again
-  SVC_MODEL_BASE_URL=http://127.0.0.1:11434/v1 SVC_MODEL=llama3.2 python -m servers.api
+  SVC_MODEL_BASE_URL=http://host/v1 SVC_MODEL=llama3.2 python -m servers.api
                                                        answer with a model that Ollama serves
   python -m servers.api --port 0 --runtime trio        on a free port, on another event loop
   SVC_BRAND=hermes python -m servers.api               speak the names that older clients know

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from runtimes.help import Help
 from runtimes.option import runtime_option
 
 __all__ = ["HELP", "INTERRUPTED", "ProgramCommand", "api_options", "dashboard_options", "give_up", "relay_options"]
@@ -20,6 +21,7 @@ LOG_FORMAT = click.option("--log-format", help="text, or json: an object a line.
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
+click.Context.formatter_class = Help
 
 
 class ProgramCommand(click.Command):

@@ -24,7 +24,7 @@ Examples:
   svc-relay chat 'What is on the phone?'
   svc-relay chat --session 5f0d… 'And now?'       go on in a session
   git diff | svc-relay chat -                     the message from standard input
-  svc-relay chat --json hello | jq -r 'select(.event == "assistant.delta").data.delta'
+  svc-relay chat --json hello | jq -r '.data.delta // empty'
 
 \b
 The answer goes to standard output; what the tools do, and the session's id, to standard error. --json prints each event

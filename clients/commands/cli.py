@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from runtimes.help import Help
 from runtimes.leave import leave
 from svc_proto.client.problem import Problem
 
@@ -33,6 +34,7 @@ __all__ = [
 INTERRUPTED = 130  # the shell's code for Ctrl-C
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 Command = TypeVar("Command", bound=Callable[..., Any])
+click.Context.formatter_class = Help
 
 
 def json_option(command: Command) -> Command:

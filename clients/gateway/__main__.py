@@ -15,7 +15,7 @@ The relay starts this program for desktops that chat, unless SVC_TUI_COMMAND nam
 
 \b
 Example:
-  echo '{"jsonrpc": "2.0", "id": 1, "method": "session.list"}' | python -m clients.gateway
+  echo '{"id": 1, "method": "session.list"}' | python -m clients.gateway
 
 \b
 RELAY_WEBAPI_URL is the API server's address, API_SERVER_KEY the key that it asks for, RELAY_WEBAPI_PIN the pin of its

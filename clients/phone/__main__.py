@@ -22,13 +22,14 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  python -m clients.phone --remote ws://127.0.0.1:8767 --code ABC123 --master on
-  python -m clients.phone --remote ws://127.0.0.1:8767 --token 1c2d3e4f-… --allow
-  python -m clients.phone --remote wss://relay.example --code ABC123 --runtime trio
+  python -m clients.phone --remote ws://127.0.0.1 --code ABC123 --master on
+  python -m clients.phone --remote ws://127.0.0.1 --token 1c2d3e4f-… --allow
+  python -m clients.phone --remote wss://h.example --code ABC123 --view
   python -m clients.phone --api http://192.168.1.5:8642 --code ABC123
-  python -m clients.phone --remote ws://127.0.0.1:8767 --code ABC123 --block com.example.mail --idle-minutes 5
+  python -m clients.phone --remote ws://127.0.0.1 --code ABC123 --cellular
+  python -m clients.phone --remote ws://127.0.0.1 --code ABC123 --block a.mail
   python -m clients.phone --pair-qr 'svc-relay://pair?payload=…' --allow-plain
-  python -m clients.phone --remote ws://127.0.0.1:8767 --token 1c2d3e4f-… --fetch MEDIA:svc-relay://t0ken
+  python -m clients.phone --remote ws://127.0.0.1 --token … --fetch MEDIA:/x
 
 \b
 Register a code first, on the relay's host:

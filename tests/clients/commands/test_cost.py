@@ -96,11 +96,11 @@ except SystemExit:
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        ("clients.commands.svc --help", 12),
+        ("clients.commands.svc --help", 13),
         ("clients.commands.svc logs --help", 17),
         ("clients.commands.svc status", 25),
-        ("clients.commands.svc_relay --help", 12),
-        ("clients.commands.svc_relay voice talk --help", 18),
+        ("clients.commands.svc_relay --help", 13),
+        ("clients.commands.svc_relay voice talk --help", 19),
     ],
 )
 def test_how_much_is_loaded(desk: Shelf, words: str, most: int) -> None:

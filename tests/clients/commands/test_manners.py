@@ -62,6 +62,9 @@ def test_each_help_has_an_example() -> None:
     found = dict(pair for name, command in programs.items() for pair in every(command, name))
     assert set(found) >= set(COMMANDS) - {"svc-pair"}  # which is `svc pair`
     assert [name for name, command in found.items() if "\nExample" not in (command.epilog or "")] == []
+    for name, command in found.items():
+        shown = command.get_help(click.Context(command, info_name=name, terminal_width=80)).splitlines()
+        assert [line for line in shown if line.startswith("    ") and len(line) > 80] == []
 
 
 @pytest.mark.parametrize(
