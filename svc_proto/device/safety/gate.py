@@ -317,23 +317,23 @@ class SafetyGate:
         if command.path in (rules.FREE_ROUTES if self._sideload else rules.STORE_ROUTES):
             return None
         if not self._sideload:
-            return rules.sideload_only()
+            return rules.SIDELOAD_ONLY
         path = command.path
         if not self._master.armed and path not in rules.MASTERLESS_ROUTES:
-            return rules.master_off()
+            return rules.MASTER_OFF
         if not self._consents.accessibility:
-            return rules.accessibility_missing()
+            return rules.ACCESSIBILITY_MISSING
         if path == "/screenshot" and not self._consents.screen_capture:
-            return rules.capture_not_allowed()
+            return rules.CAPTURE_NOT_ALLOWED
         refusal = self._blocked(command)
         if refusal is not None or path in rules.READ_ROUTES:
             return refusal
         if path not in rules.KNOWN_ROUTES:
-            return rules.unknown_route()
+            return rules.UNKNOWN_ROUTE
         if not self._unattended.wakes:
             return None
         # The app that a dismissed lock uncovers is not the one that was checked above.
-        return self._blocked(command) if self._unattended.make_ready(now) else rules.keyguard_blocked()
+        return self._blocked(command) if self._unattended.make_ready(now) else rules.KEYGUARD_BLOCKED
 
     def _blocked(self, command: HandsetCommand) -> Reply | None:
         for package in (self._handset.foreground, *rules.targets(command)):
@@ -379,7 +379,7 @@ class SafetyGate:
         if refusal is not None:
             return refusal
         if self._context(command) != confirmation.context:
-            return rules.screen_changed()
+            return rules.SCREEN_CHANGED
         return _confirmed(self._handset.perform(command, now))
 
     def _context(self, command: HandsetCommand) -> tuple[str, ...]:
@@ -405,7 +405,7 @@ class SafetyGate:
     def _went_off(self, now: Moment) -> None:
         self._consents.end_capture_session()
         for log_id, confirmation in self._withdraw(ConfirmationTrigger.WITHDRAW):
-            self._answer_later(log_id, confirmation, rules.master_off(), now)
+            self._answer_later(log_id, confirmation, rules.MASTER_OFF, now)
 
     def _withdraw(self, trigger: ConfirmationTrigger) -> Iterator[tuple[str, Confirmation]]:
         while self._waiting:

@@ -15,26 +15,26 @@ from svc_proto.device.safety.confirmation import Question
 from svc_proto.device.safety.view import ACCESSIBILITY_HINT
 
 __all__ = [
+    "ACCESSIBILITY_MISSING",
     "ALWAYS_ASK",
+    "CAPTURE_NOT_ALLOWED",
     "DENIED_ERROR",
     "FREE_ROUTES",
+    "KEYGUARD_BLOCKED",
     "KNOWN_ROUTES",
     "MASTERLESS_ROUTES",
+    "MASTER_OFF",
     "READ_ROUTES",
+    "SCREEN_CHANGED",
+    "SIDELOAD_ONLY",
     "STORE_ROUTES",
-    "accessibility_missing",
+    "UNKNOWN_ROUTE",
     "blocked_package",
-    "capture_not_allowed",
     "denied",
     "inspected_texts",
-    "keyguard_blocked",
-    "master_off",
     "prompt",
     "question_about",
-    "screen_changed",
-    "sideload_only",
     "targets",
-    "unknown_route",
 ]
 
 FREE_ROUTES = ("/ping", "/setup")  # answered whatever the state is: liveness and a note, they touch nothing
@@ -84,6 +84,40 @@ _MAX_QUOTE = 200  # characters of a text in a refusal
 _MAX_NUMBER_BITS = 1_024  # far past any use, far below the interpreter's limit on digits
 
 
+def _shut(status: int, code: str, error: str, action: str, **more: object) -> Reply:
+    return Reply(status, {"error": error, "error_code": code, "required_action": action, **more})
+
+
+SIDELOAD_ONLY = Reply(
+    403,
+    {
+        "error": "Device Control exists only in the sideload build of this app",
+        "error_code": "device_control_sideload_only",
+        "flavor": "googlePlay",
+    },
+)
+ACCESSIBILITY_MISSING = _shut(
+    503, "service_unavailable", "the accessibility service is off on the phone", ACCESSIBILITY_HINT
+)
+MASTER_OFF = _shut(
+    403,
+    "bridge_disabled",
+    "Device Control is turned off on the phone",
+    "Turn on Device Control in the app on the phone.",
+)
+CAPTURE_NOT_ALLOWED = Reply(500, {"error": "screen capture has not been allowed on the phone"})  # wire bridge 3.4
+KEYGUARD_BLOCKED = _shut(
+    423, "keyguard_blocked", "the phone is locked with a credential", "Unlock the phone.", final=True
+)
+SCREEN_CHANGED = _shut(
+    403,
+    "screen_changed",
+    "the screen changed while the user was asked; nothing was done",
+    "Read the screen again.",
+)
+UNKNOWN_ROUTE = Reply(404, {"error": "path: unknown command"})  # wire bridge 3.8: nobody knows this path
+
+
 def inspected_texts(
     command: HandsetCommand,
     text_of: Callable[[str], str | None],
@@ -124,77 +158,12 @@ def prompt(command: HandsetCommand) -> Question:
     return Question(action=_action(command), verb=None, text=outgoing.shown)
 
 
-def sideload_only() -> Reply:
-    """Device Control exists only in the sideload build."""
-    error = "Device Control exists only in the sideload build of this app"
-    return Reply(403, {"error": error, "error_code": "device_control_sideload_only", "flavor": "googlePlay"})
-
-
-def accessibility_missing() -> Reply:
-    """The accessibility service is not bound."""
-    return Reply(
-        503,
-        {
-            "error": "the accessibility service is off on the phone",
-            "error_code": "service_unavailable",
-            "required_action": ACCESSIBILITY_HINT,
-        },
-    )
-
-
-def master_off() -> Reply:
-    """The master toggle is off."""
-    return Reply(
-        403,
-        {
-            "error": "Device Control is turned off on the phone",
-            "error_code": "bridge_disabled",
-            "required_action": "Turn on Device Control in the app on the phone.",
-        },
-    )
-
-
 def blocked_package(command: HandsetCommand, package: str) -> Reply:
     """The app in front, or the one to be started, is on the blocklist."""
     result: dict[str, object] = {"error": f"blocked package {package}"}
     if command.path in _SHARING_ROUTES:  # wire bridge 5.3: "share and MMS add `status`, `reason`"
         result.update(status="blocked", reason="blocked_package")
     return Reply(403, result)
-
-
-def capture_not_allowed() -> Reply:
-    """Wire bridge 3.4: 500 without screen-capture consent."""
-    return Reply(500, {"error": "screen capture has not been allowed on the phone"})
-
-
-def keyguard_blocked() -> Reply:
-    """Unattended access cannot get past a credential."""
-    return Reply(
-        423,
-        {
-            "error": "the phone is locked with a credential",
-            "error_code": "keyguard_blocked",
-            "required_action": "Unlock the phone.",
-            "final": True,
-        },
-    )
-
-
-def screen_changed() -> Reply:
-    """What the user allowed is no longer what would be touched."""
-    return Reply(
-        403,
-        {
-            "error": "the screen changed while the user was asked; nothing was done",
-            "error_code": "screen_changed",
-            "required_action": "Read the screen again.",
-        },
-    )
-
-
-def unknown_route() -> Reply:
-    """Wire bridge 3.8: nobody knows this path."""
-    return Reply(404, {"error": "path: unknown command"})
 
 
 def denied(question: Question) -> Reply:
