@@ -6,24 +6,10 @@ when there is one question, and none has lapsed a moment ago; else the question 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from svc_proto.device.person import (
-    HELP,
-    Chat,
-    Decision,
-    Leave,
-    Network,
-    Notice,
-    Recording,
-    Say,
-    Shell,
-    Show,
-    Tap,
-    Turn,
-    Word,
-)
+from svc_proto.device.person import HELP, Decision, Leave, Network, Said, Tap, Turn, Verb, Word
 from svc_proto.device.safety.settings import Answers, Switch
 
 if TYPE_CHECKING:
@@ -62,8 +48,15 @@ class Controls:
         self._consoles = consoles
         self._voice = voice
         self._on_network = on_network
-        self._on_notice = on_notice
         self._note = note
+        self._verbs: Mapping[Verb, Callable[[str], object]] = {
+            Verb.SHOW: self._show,
+            Verb.NOTIFY: on_notice,
+            Verb.SAY: voice.say,
+            Verb.PLAY: voice.play,
+            Verb.CHAT: consoles.chat,
+            Verb.SHELL: consoles.type,
+        }
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
         """Answer a question. False when it is not open any more."""
@@ -105,20 +98,17 @@ class Controls:
                 self._note(self._decided(word))
             case Turn():
                 self._note(self._turned(word))
-            case Show(text=text):
-                numbers = self._attachments.show(text)
-                if not numbers:
-                    self._note("there is no media marker in that")
+            case Said(verb=verb, text=text):
+                self._verbs[verb](text)
             case Tap(number=number):
                 if not self._attachments.tap(number):
                     self._note(f"there is nothing to fetch under {number}")
             case Network(cellular=cellular):
                 self._on_network(cellular)
                 self._note(f"the network is {'cellular' if cellular else 'wifi'} now")
-            case Notice(text=text):
-                self._on_notice(text)
-            case Say() | Recording() | Chat() | Shell() | Leave():
-                self._speak(word)
+            case Leave():
+                if not self._consoles.leave():
+                    self._note("there is nothing to leave")
             case None:
                 self._note(HELP)
             case _ as never:
@@ -131,21 +121,9 @@ class Controls:
             for confirmation in self._gate.confirmations():
                 self.decide(confirmation.confirmation_id, allow=False)
 
-    def _speak(self, word: Say | Recording | Chat | Shell | Leave) -> None:
-        match word:
-            case Say(text=text):
-                self._voice.say(text)
-            case Recording(path=path):
-                self._voice.play(path)
-            case Chat(text=text):
-                self._consoles.chat(text)
-            case Shell(text=text):
-                self._consoles.type(text)
-            case Leave():
-                if not self._consoles.leave():
-                    self._note("there is nothing to leave")
-            case _ as never:
-                assert_never(never)
+    def _show(self, text: str) -> None:
+        if not self._attachments.show(text):
+            self._note("there is no media marker in that")
 
     def _turned(self, word: Turn) -> str:
         if self.turn(word.switch, word.on):

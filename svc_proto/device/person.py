@@ -23,7 +23,7 @@ The core that hears the words decides what they come to; here they are only read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Protocol, TypeAlias
 
 from attrs import frozen
@@ -39,19 +39,15 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 __all__ = [
     "HELP",
     "KEYBOARD",
-    "Chat",
     "Decision",
     "Leave",
     "Listener",
     "Network",
-    "Notice",
     "PersonChannel",
-    "Recording",
-    "Say",
-    "Shell",
-    "Show",
     "Tap",
+    "Said",
     "Turn",
+    "Verb",
     "Word",
     "read_word",
 ]
@@ -90,19 +86,31 @@ class Decision:
     which: str | None
 
 
+class Verb(Enum):
+    """What is to become of a text."""
+
+    SHOW = "show"  # a chat text has come
+    NOTIFY = "notify"  # a notification has come
+    SAY = "say"  # the agent is to hear this
+    PLAY = "play"  # the agent is to hear the speech in this file
+    CHAT = "chat"  # the agent is to read this
+    SHELL = "shell"  # a line for a terminal on the relay's host
+
+
+@frozen
+class Said:
+    """A text, and what is to become of it."""
+
+    verb: Verb
+    text: str
+
+
 @frozen
 class Turn:
     """A switch is turned on or off."""
 
     switch: Switch
     on: bool
-
-
-@frozen
-class Show:
-    """A chat text has come."""
-
-    text: str
 
 
 @frozen
@@ -120,46 +128,11 @@ class Network:
 
 
 @frozen
-class Notice:
-    """A notification has come."""
-
-    text: str
-
-
-@frozen
-class Say:
-    """The agent is to hear this."""
-
-    text: str
-
-
-@frozen
-class Recording:
-    """The agent is to hear the speech in a file."""
-
-    path: str
-
-
-@frozen
-class Chat:
-    """The agent is to read this."""
-
-    text: str
-
-
-@frozen
-class Shell:
-    """A line for a terminal on the relay's host."""
-
-    text: str
-
-
-@frozen
 class Leave:
     """Terminal and agent are let go of."""
 
 
-Word: TypeAlias = Decision | Turn | Show | Tap | Network | Notice | Say | Recording | Chat | Shell | Leave
+Word: TypeAlias = Decision | Turn | Tap | Network | Said | Leave
 
 
 def read_word(line: str) -> Word | None:
@@ -174,7 +147,7 @@ def read_word(line: str) -> Word | None:
             return Decision(allow=allow, remember=remember, which=names[0] if names else None)
         case [("show" | "notify" | "say" | "chat" | "shell") as verb, _, *_]:
             text = line.strip()[len(verb) :].strip()  # as it was typed: markers have capitals
-            return Recording(text) if verb == "say" and text.lower().endswith(SOUND) else _VERBS[verb](text)
+            return Said(Verb.PLAY if verb == "say" and text.lower().endswith(SOUND) else Verb(verb), text)
         case ["leave"]:
             return Leave()
         case ["tap", number] if number.isdecimal() and len(number) < MOST_DIGITS:
@@ -183,15 +156,6 @@ def read_word(line: str) -> Word | None:
             return Network(network == "cellular")
         case _:
             return None
-
-
-_VERBS: Mapping[str, Callable[[str], Word]] = {
-    "show": Show,
-    "notify": Notice,
-    "say": Say,
-    "chat": Chat,
-    "shell": Shell,
-}
 
 
 class Listener(Protocol):

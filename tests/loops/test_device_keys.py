@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from tests.loops.streams import UnreadStream, chat
-from tests.loops.virtual import VirtualWorld
 from tests.loops.world import ApiHandle, RelayHandle, World
 
 MAIN = "sk-main-5d1c"
-
-
-@pytest.fixture(params=["sim"])
-def empty_world() -> Iterator[VirtualWorld]:
-    opened = VirtualWorld()
-    yield opened
-    opened.close()
 
 
 def invite(world: World, body: object = None) -> tuple[str, str]:
@@ -80,26 +71,3 @@ def test_a_key_outlives_a_restart_and_its_end_does_too(world: World) -> None:
     assert servers.stop() == 0
     servers.restart()
     assert asked(world, servers, kept) == 401
-
-
-def test_a_code_that_nobody_uses_takes_its_key_along(empty_world: VirtualWorld) -> None:
-    world = empty_world
-    servers = world.start_servers(key=MAIN)
-    _, key = invite(world)
-    world.pass_time(590.0)
-    assert asked(world, servers, key) == 200
-    world.pass_time(10.0)
-    assert asked(world, servers, key) == 401
-
-
-def test_a_session_that_expires_takes_its_key_and_its_streams_along(empty_world: VirtualWorld) -> None:
-    world = empty_world
-    servers = world.start_servers(key=MAIN)
-    code, key = invite(world, {"ttl_seconds": 60})
-    paired(world, code)
-    world.pass_time(50.0)
-    stream = begun(world, servers, key)
-    world.pass_time(11.0)
-    assert asked(world, servers, key) == 401
-    with pytest.raises((ConnectionError, EOFError)):
-        stream.rest()
