@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import socket
@@ -75,21 +74,6 @@ def test_a_screenshot_from_one_phone_to_another_client(relayed: World) -> None:
     entries = world.http("GET", "/media/inspect").json["media"]
     assert [entry["size"] for entry in entries] == [len(picture.body)]
     assert phone.stop() == 0
-
-
-def test_json_upload_clipboard_and_notifications(relayed: World) -> None:
-    world = relayed
-    ws = world.pair()
-    content = base64.b64encode(b"\x89PNG\r\n\x1a\n" + os.urandom(300_000)).decode()
-    body = {"file_name": "a.png", "content_type": "image/png", "content": content}
-    token = world.post("/media/upload", body, headers=bearer(ws.token)).json["token"]
-    got = world.http("GET", f"/media/{token}", headers=bearer(ws.token))
-    assert base64.b64encode(got.body).decode() == content
-    pasted = world.post("/clipboard/inbox", {"format": "png", "bytes_base64": content}, headers=bearer(ws.token))
-    assert pasted.json["size_bytes"] == 300_008
-    ws.say("notifications", "notification.posted", {"title": "Hi"})
-    ws.pong()
-    assert world.http("GET", "/notifications/recent").json["notifications"] == [{"title": "Hi"}]
 
 
 # --- large files ----------------------------------------------------------------------------------------------------
@@ -172,14 +156,6 @@ def test_an_upload_that_breaks_off_leaves_nothing(live: World, tmp_path: Path) -
     wire.send(FORM_BEGIN + bytes(MIB))
     live.eventually(lambda: bool(uploads(tmp_path)))
     wire.abort()
-    live.eventually(lambda: not uploads(tmp_path))
-
-
-def test_an_upload_over_the_cap_leaves_nothing(live: World, tmp_path: Path) -> None:
-    token = live.pair().token
-    body = FORM_BEGIN + bytes(LARGE + 1) + FORM_END
-    answer = live.http("POST", "/media/upload", headers={**bearer(token), "content-type": FORM}, body=body)
-    assert (answer.status, answer.json["code"]) == (413, "too_large")
     live.eventually(lambda: not uploads(tmp_path))
 
 
@@ -344,28 +320,6 @@ def passed(events: int) -> Callable[[], bool]:
 
 
 # --- the limits of the registry and of memory -----------------------------------------------------------------------
-
-
-def test_the_oldest_of_501_entries_is_evicted(relayed: World, tmp_path: Path) -> None:
-    world = relayed
-    token = bearer(world.pair().token)
-    client = world.client()
-    media: list[str] = []
-    for number in range(501):
-        content = base64.b64encode(b"file %d" % number).decode()
-        body = json.dumps({"content_type": "text/plain", "content": content, "file_name": f"{number}.txt"}).encode()
-        answer = client.ask("POST", "/media/upload", headers=token, body=body)
-        assert answer.status == 200, answer
-        media.append(answer.json["token"])
-        if number == 499:
-            assert client.ask("GET", "/media/inspect").json["media"][-1]["file_name"] == "0.txt"
-    entries = client.ask("GET", "/media/inspect").json["media"]
-    assert [entry["file_name"] for entry in entries] == [f"{number}.txt" for number in range(500, 0, -1)]
-    answers = [client.ask("GET", f"/media/{media[number]}", headers=token) for number in (0, 1, 500)]
-    assert [answer.status for answer in answers] == [404, 200, 200]
-    assert answers[1].body == b"file 1"
-    if not isinstance(world, VirtualWorld):
-        world.eventually(lambda: len(uploads(tmp_path)) == 500)  # the file of the first went with its entry
 
 
 def peak(pid: int) -> int:

@@ -141,14 +141,6 @@ def test_the_relay_stops(either: World) -> None:
     assert not runs(pid)
 
 
-def test_a_session_that_is_revoked(either: World) -> None:
-    client = desk(either)
-    pid = client.attach()["pid"]
-    assert either.http("DELETE", f"/sessions/{client.ws.token[:8]}").status == 200
-    assert client.ws.wait_closed().code == 1008
-    either.eventually(lambda: not runs(pid))
-
-
 # --- bare shells: every byte as it was written ---
 
 

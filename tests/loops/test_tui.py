@@ -135,16 +135,6 @@ def test_the_api_server_is_down(loop: World) -> None:
     loop.eventually(lambda: not runs(pid))
 
 
-def test_a_second_attach_replaces_the_gateway(loop: World, api: LiveApi) -> None:
-    ws, first = attach(loop)
-    event(ws, "gateway.ready")
-    ws, second = attach(loop, ws)
-    assert first != second
-    event(ws, "gateway.ready")
-    loop.eventually(lambda: not runs(first))
-    assert runs(second)
-
-
 def test_lines_of_five_megabytes_both_ways(loop: World) -> None:
     child(
         loop,

@@ -119,16 +119,10 @@ def test_completion(lonely: Shelf) -> None:
     assert ours < allowed
 
 
-def test_pair(desk: Shelf) -> None:
-    ours, allowed = measured([sys.executable, "-m", module("svc")[-1], "pair"], desk.env, 0.5)
-    assert ours < allowed
-
-
-def test_status_of_the_servers(desk: Shelf) -> None:
-    ours, allowed = measured([sys.executable, "-m", module("svc")[-1], "status"], desk.env, 0.15)
-    assert ours < allowed
-
-
-def test_status(lonely: Shelf) -> None:
-    ours, allowed = measured([sys.executable, "-m", module("svc-relay")[-1], "status"], lonely.env, 0.5)
+@pytest.mark.parametrize(
+    ("program", "command", "limit"),
+    [("svc", "pair", 0.5), ("svc", "status", 0.15), ("svc-relay", "status", 0.5)],
+)
+def test_a_command(desk: Shelf, program: str, command: str, limit: float) -> None:
+    ours, allowed = measured([sys.executable, "-m", module(program)[-1], command], desk.env, limit)
     assert ours < allowed

@@ -275,26 +275,6 @@ def test_a_reader_that_leaves(desk: Shelf) -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("program", ["svc", "svc-pair", "svc-relay"])
-def test_help_says_how(lonely: Shelf, program: str) -> None:
-    done = lonely.run(program, "-h")
-    assert done.code == 0
-    assert "eval" in done.out or "Examples:" in done.out
-
-
-def test_help_and_pair_import_little() -> None:
-    shown = subprocess.run(
-        [module("svc")[0], "-X", "importtime", "-m", "clients.commands.svc", "--help"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stderr
-    loops = ("runtimes.host", "anyio", "asyncio")
-    for heavy in ("servers", *loops, "sqlalchemy", "yaml", "rich", "segno", "ssl", "h11", "wsproto"):
-        assert not re.search(rf"\| +{re.escape(heavy)}\b", shown), heavy
-
-
 def test_pair_imports_no_server_and_no_database(desk: Shelf) -> None:
     words = [module("svc")[0], "-X", "importtime", "-m", "clients.commands.pair"]
     shown = subprocess.run(words, cwd=ROOT, env=desk.env, capture_output=True, text=True, check=True).stderr
