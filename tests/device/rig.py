@@ -254,6 +254,18 @@ class Rig:
         return news
 
 
+def seated(safety: SafetySettings = ASKING, *, online: bool = True, **options: Any) -> Rig:
+    """A phone whose person sits at the keyboard; what it said so far is told."""
+    rig = Rig(token=TOKEN, safety=safety, **options)
+    if online:
+        rig.online()
+    else:
+        rig.start()
+    rig.sit()
+    rig.told()
+    return rig
+
+
 def is_status(said: Said) -> bool:
     """A `bridge.status` with the handset's word in it, and the gates' members."""
     wanted = (said.channel, said.type, said.payload["battery"])

@@ -9,22 +9,11 @@ import pytest
 from svc_proto.commands import Tell
 from svc_proto.device.consoles import COMES_WITHIN, LIFE, MOST_WAITING, PAIR_ANEW, LineState, LineTrigger
 from svc_proto.facts import Received
-from tests.device.rig import ASKING, KEYS, TOKEN, Rig, Said
+from tests.device.rig import KEYS, Rig, Said, seated
 
 ATTACHED = {"session_name": "reference-phone-tab1", "pid": 7}
 SIZE = {"cols": 80, "rows": 24}
 SUBMITTED = {"jsonrpc": "2.0", "id": "r1", "result": {"session_id": "s1"}}
-
-
-def seated(*, online: bool = True) -> Rig:
-    rig = Rig(token=TOKEN, safety=ASKING)
-    if online:
-        rig.online()
-    else:
-        rig.start()
-    rig.sit()
-    rig.told()
-    return rig
 
 
 def typed(rig: Rig, line: str) -> list[Said]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from svc_proto.commands import Abort, Command, Connect, Tell
@@ -11,19 +9,7 @@ from svc_proto.device.person import HELP
 from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.device.safety.view import ACCESSIBILITY_HINT
 from svc_proto.facts import Closed, ReadClosed, Received
-from tests.device.rig import ASKING, KEYS, TOKEN, Rig
-
-
-def seated(safety: SafetySettings = ASKING, *, online: bool = True, **options: Any) -> Rig:
-    """A phone whose person sits at the keyboard."""
-    rig = Rig(token=TOKEN, safety=safety, **options)
-    if online:
-        rig.online()
-    else:
-        rig.start()
-    rig.sit()
-    rig.told()
-    return rig
+from tests.device.rig import KEYS, Rig, seated
 
 
 def say(rig: Rig, line: str) -> list[str]:

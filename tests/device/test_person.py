@@ -19,7 +19,7 @@ from svc_proto.device.person import (
 )
 from svc_proto.device.safety.settings import Switch
 from svc_proto.facts import Accepted, Address, ChannelId, Closed, ReadClosed, Received, Stopping
-from tests.device.rig import KEYS, TOKEN, Rig
+from tests.device.rig import KEYS, seated
 
 
 def decision(allow: bool, remember: bool = False, which: str | None = None) -> Decision:
@@ -76,17 +76,6 @@ def test_a_line(line: str, word: Word | None) -> None:
 
 
 # --- the channel --------------------------------------------------------------------------------------------------
-
-
-def seated(*, online: bool = True) -> Rig:
-    """A phone whose person sits at the keyboard."""
-    rig = Rig(token=TOKEN)
-    if online:
-        rig.online()
-    else:
-        rig.start()
-    rig.sit()
-    return rig
 
 
 def test_one_keyboard_and_no_other_peer() -> None:

@@ -15,20 +15,12 @@ from svc_proto.device.safety.settings import Answers, SafetySettings
 from svc_proto.device.safety.view import SafetyView
 from svc_proto.facts import Closed, FailureKind, Stopping
 from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
-from tests.device.rig import ASKING, RELAY, STREAM, TOKEN, RelayEnd, Rig
+from tests.device.rig import RELAY, STREAM, TOKEN, RelayEnd, Rig, seated
 
 OK = {"ok": True}
 ALLOWED = {"ok": True, "confirmed": True}
 SEND = {"text": "Send it"}
 PICTURE = NeedsUpload("screen.png", "image/png", b"\x89PNG")
-
-
-def rig_of(safety: SafetySettings = ASKING, **options: Any) -> Rig:
-    rig = Rig(token=TOKEN, safety=safety, **options)
-    rig.online()
-    rig.sit()
-    rig.told()
-    return rig
 
 
 def ask(rig: Rig, request_id: str = "r1", path: str = "/tap_text", body: dict[str, object] | None = None) -> str:
@@ -61,7 +53,7 @@ def performed(rig: Rig) -> list[str]:
 
 
 def test_the_question() -> None:
-    rig = rig_of()
+    rig = seated()
     rig.command("/tap_text", body=SEND)
     question = {"confirmation": "c1", "action": "tap_text", "verb": "send", "text": "Send it", "seconds": 25.0}
     rig.book << [Tell("asked", question)]
@@ -72,7 +64,7 @@ def test_the_question() -> None:
 
 
 def test_an_allow() -> None:
-    rig = rig_of()
+    rig = seated()
     assert decide(rig, ask(rig), allow=True) == [("r1", 200, ALLOWED)]
     assert performed(rig) == ["r1"]
     rig.book.after(29.0).take()
@@ -80,7 +72,7 @@ def test_an_allow() -> None:
 
 
 def test_a_time_out_is_a_denial_at_its_own_time() -> None:
-    rig = rig_of()
+    rig = seated()
     key = ask(rig)
     rig.book.after(24.99) << []
     rig.book.after(0.01)
@@ -92,7 +84,7 @@ def test_a_time_out_is_a_denial_at_its_own_time() -> None:
 
 
 def test_a_late_wake_up_does_not_let_a_late_yes_pass() -> None:
-    rig = rig_of()
+    rig = seated()
     key = ask(rig)
     rig.book.now = rig.book.now.at(rig.book.now.mono + 26.0)  # the loop was asleep
     assert [status for _, status, _ in decide(rig, key, allow=True)] == [403]
@@ -101,7 +93,7 @@ def test_a_late_wake_up_does_not_let_a_late_yes_pass() -> None:
 
 @pytest.mark.parametrize(("answers", "status"), [(Answers.ALLOW, 200), (Answers.DENY, 403)])
 def test_a_standing_answer(answers: Answers, status: int) -> None:
-    rig = rig_of(SafetySettings(armed=True, answers=answers))
+    rig = seated(SafetySettings(armed=True, answers=answers))
     rig.command("/call", body={"number": "112233"})
     assert [found for _, found, _ in rig.responses()] == [status]
     assert [tell.event for tell in rig.told()] == ["performed"]
@@ -109,7 +101,7 @@ def test_a_standing_answer(answers: Answers, status: int) -> None:
 
 
 def test_an_allowed_command_that_takes_its_time() -> None:
-    rig = rig_of()
+    rig = seated()
     rig.handset.answers["/send_sms"] = Later(15.0, Reply(200, {"status": "sent"}))
     key = ask(rig, "r1", "/send_sms", {"to": "1", "body": "x"})
     assert decide(rig, key, allow=True) == []
@@ -118,7 +110,7 @@ def test_an_allowed_command_that_takes_its_time() -> None:
 
 
 def test_a_bug_after_an_allow_is_the_answer() -> None:
-    rig = rig_of()
+    rig = seated()
     rig.handset.answers["/tap_text"] = RuntimeError("secret")
     assert decide(rig, ask(rig), allow=True) == [("r1", 500, {"error": "internal error, reference bug-1"})]
     assert rig.phone.gate.log.entries()[0].status is ActivityStatus.FAILED
@@ -128,7 +120,7 @@ def test_a_bug_after_an_allow_is_the_answer() -> None:
 
 
 def test_a_lost_connection_withdraws_the_question() -> None:
-    rig = rig_of()
+    rig = seated()
     key = ask(rig)
     (open_,) = rig.phone.gate.confirmations()
     rig.vanish()
@@ -142,7 +134,7 @@ def test_a_lost_connection_withdraws_the_question() -> None:
 
 
 def test_the_gates_outlive_the_connection() -> None:
-    rig = rig_of()
+    rig = seated()
     decide(rig, ask(rig), allow=True, remember=True)
     rig.vanish()
     rig.book.take()
@@ -152,7 +144,7 @@ def test_the_gates_outlive_the_connection() -> None:
 
 
 def test_a_stop_is_the_death_of_the_process() -> None:
-    rig = rig_of()
+    rig = seated()
     key = ask(rig)
     rig.book >> Stopping(5.0)
     rig.book.take()
@@ -166,7 +158,7 @@ def test_a_stop_is_the_death_of_the_process() -> None:
 
 
 def test_a_command_that_comes_again_is_ignored() -> None:
-    rig = rig_of()
+    rig = seated()
     key = ask(rig)
     rig.command("/tap_text", body=SEND)
     rig.book << []
@@ -178,7 +170,7 @@ def test_a_command_that_comes_again_is_ignored() -> None:
 
 
 def test_old_request_ids_are_forgotten() -> None:
-    rig = rig_of()
+    rig = seated()
     for number in range(1026):
         rig.command("/tap", f"r{number}")
         rig.responses()
@@ -188,7 +180,7 @@ def test_old_request_ids_are_forgotten() -> None:
 
 
 def test_an_endless_request_id_is_malformed() -> None:
-    rig = rig_of()
+    rig = seated()
     rig.command("/tap", "r" * 201)
     rig.book << []
 
@@ -197,7 +189,7 @@ def test_an_endless_request_id_is_malformed() -> None:
 
 
 def test_off_until_it_is_turned_on() -> None:
-    rig = rig_of(SafetySettings())
+    rig = seated(SafetySettings())
     rig.command("/tap", body={"x": 1, "y": 2})
     ((_, status, result),) = rig.responses()
     assert (status, result["error_code"]) == (403, "bridge_disabled")
@@ -217,7 +209,7 @@ def test_off_until_it_is_turned_on() -> None:
 
 
 def test_idle_for_too_long() -> None:
-    rig = rig_of(SafetySettings(armed=True, idle_minutes=5))
+    rig = seated(SafetySettings(armed=True, idle_minutes=5))
     rig.delivered()
     rig.book.after(10.0)
     rig.command("/ping", "r0")
@@ -236,7 +228,7 @@ def test_idle_for_too_long() -> None:
 
 
 def test_idle_while_the_relay_is_away() -> None:
-    rig = rig_of(SafetySettings(armed=True, idle_minutes=5))
+    rig = seated(SafetySettings(armed=True, idle_minutes=5))
     rig.vanish()
     connect = rig.book.take() and rig.next_connect()
     assert isinstance(connect, Connect)
@@ -247,7 +239,7 @@ def test_idle_while_the_relay_is_away() -> None:
 
 
 def test_a_store_build() -> None:
-    rig = rig_of(build="googlePlay")
+    rig = seated(build="googlePlay")
     rig.type("on")
     rig.book.take()
     rig.command("/screen")
@@ -264,7 +256,7 @@ def test_a_store_build() -> None:
 
 
 def test_the_log_hears_of_uploads() -> None:
-    rig = rig_of()
+    rig = seated()
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot", "good")
     connect = rig.book.order(Connect)
@@ -309,7 +301,7 @@ def views(rig: Rig) -> list[SafetyView]:
 
 
 def test_a_program_may_decide_at_the_news() -> None:
-    rig = rig_of()
+    rig = seated()
 
     class Eager(list[Tell]):
         def append(self, news: Tell) -> None:
