@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import socket
@@ -74,6 +75,21 @@ def test_a_screenshot_from_one_phone_to_another_client(relayed: World) -> None:
     entries = world.http("GET", "/media/inspect").json["media"]
     assert [entry["size"] for entry in entries] == [len(picture.body)]
     assert phone.stop() == 0
+
+
+def test_json_upload_clipboard_and_notifications(relayed: World) -> None:
+    world = relayed
+    ws = world.pair()
+    content = base64.b64encode(b"\x89PNG\r\n\x1a\n" + os.urandom(300_000)).decode()
+    body = {"file_name": "a.png", "content_type": "image/png", "content": content}
+    token = world.post("/media/upload", body, headers=bearer(ws.token)).json["token"]
+    got = world.http("GET", f"/media/{token}", headers=bearer(ws.token))
+    assert base64.b64encode(got.body).decode() == content
+    pasted = world.post("/clipboard/inbox", {"format": "png", "bytes_base64": content}, headers=bearer(ws.token))
+    assert pasted.json["size_bytes"] == 300_008
+    ws.say("notifications", "notification.posted", {"title": "Hi"})
+    ws.pong()
+    assert world.http("GET", "/notifications/recent").json["notifications"] == [{"title": "Hi"}]
 
 
 # --- large files ----------------------------------------------------------------------------------------------------

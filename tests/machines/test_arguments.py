@@ -101,6 +101,20 @@ def test_every_row_is_refused_once_and_goes_through_once() -> None:
     assert {(method, path) for method, path, _, _ in BAD} == set(ARGUMENTS)
 
 
+def test_what_documents_are_told_of_a_row() -> None:
+    (node,), (text,) = ARGUMENTS["POST", "/describe_node"], ARGUMENTS["POST", "/tap_text"]
+    assert (node.required, node.words, node.kinds) == (
+        False,
+        "nodeId or node_id",
+        {"nodeId": "word", "node_id": "word"},
+    )
+    assert (text.required, text.words, text.kinds) == (True, "", {"text": "word"})
+    where, span = ARGUMENTS["POST", "/tap"]
+    assert (where.required, where.words) == (False, "x and y or nodeId")
+    assert where.kinds == {"x": "place", "y": "place", "nodeId": "word"}
+    assert (span.required, span.kinds) == (False, {"duration_ms": "whole"})
+
+
 @given(
     st.sampled_from(sorted(ARGUMENTS)),
     st.dictionaries(

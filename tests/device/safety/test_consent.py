@@ -23,7 +23,8 @@ def test_a_screenshot_needs_consent() -> None:
     handset = Recorder()
     gate = gate_of(handset)
     gate.set_capture_consent(False)
-    assert refused(gate, handset, command("/screenshot")).status == 500
+    told = {"error": "screen capture has not been allowed on the phone"}
+    assert refused(gate, handset, command("/screenshot")) == Reply(500, told)
     gate.set_capture_consent(True)
     assert gate.perform(command("/screenshot"), NOW) == OK
     gate.set_master(False, NOW)

@@ -67,6 +67,7 @@ def test_a_gate_lets_through_what_is_free_of_it(
     reply = refused(gate, handset, command(path))
     assert reply.status == status
     assert told.items() <= reply.result.items()
+    assert reply.result["error"]
     assert flavor == "googlePlay" or reply.result["required_action"]
 
 
