@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from svc_proto.device.person import HELP, Decision, Leave, Network, Said, Tap, Turn, Verb, Word
+from svc_proto.device.person import HELP, Decision, Leave, Network, Phrase, Tap, Turn, Verb, Word
 from svc_proto.device.safety.settings import Answers, Switch
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Controls:
                 self._note(self._decided(word))
             case Turn():
                 self._note(self._turned(word))
-            case Said(verb=verb, text=text):
+            case Phrase(verb=verb, text=text):
                 self._verbs[verb](text)
             case Tap(number=number):
                 if not self._attachments.tap(number):

@@ -21,10 +21,10 @@ from svc_proto.device.refusal import Refusal
 
 __all__ = [
     "READERS",
-    "OutgoingFile",
-    "PhoneCall",
     "Handover",
     "Outgoing",
+    "OutgoingFile",
+    "PhoneCall",
     "Sms",
     "read_call",
     "read_mms",

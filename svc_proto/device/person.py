@@ -44,8 +44,8 @@ __all__ = [
     "Listener",
     "Network",
     "PersonChannel",
+    "Phrase",
     "Tap",
-    "Said",
     "Turn",
     "Verb",
     "Word",
@@ -98,7 +98,7 @@ class Verb(Enum):
 
 
 @frozen
-class Said:
+class Phrase:
     """A text, and what is to become of it."""
 
     verb: Verb
@@ -132,7 +132,7 @@ class Leave:
     """Terminal and agent are let go of."""
 
 
-Word: TypeAlias = Decision | Turn | Tap | Network | Said | Leave
+Word: TypeAlias = Decision | Turn | Tap | Network | Phrase | Leave
 
 
 def read_word(line: str) -> Word | None:
@@ -147,7 +147,7 @@ def read_word(line: str) -> Word | None:
             return Decision(allow=allow, remember=remember, which=names[0] if names else None)
         case [("show" | "notify" | "say" | "chat" | "shell") as verb, _, *_]:
             text = line.strip()[len(verb) :].strip()  # as it was typed: markers have capitals
-            return Said(Verb.PLAY if verb == "say" and text.lower().endswith(SOUND) else Verb(verb), text)
+            return Phrase(Verb.PLAY if verb == "say" and text.lower().endswith(SOUND) else Verb(verb), text)
         case ["leave"]:
             return Leave()
         case ["tap", number] if number.isdecimal() and len(number) < MOST_DIGITS:

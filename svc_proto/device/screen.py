@@ -25,7 +25,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level, Tell, WriteConfig
 from svc_proto.device.handset import HandsetCommand, Reply
-from svc_proto.device.person import KEYBOARD, Said, Verb
+from svc_proto.device.person import KEYBOARD, Phrase, Verb
 from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
 from svc_proto.device.safety.guarded import PhoneHandset
 from svc_proto.device.safety.master import MasterState
@@ -217,7 +217,7 @@ class SeenPhone:
         if not isinstance(text, str) or not text.strip() or not isinstance(aloud, bool):
             raise Refused(400, "invalid", "text must be some text; aloud, true or false")
         self._talk.said(text)
-        self.phone.controls.on_word(Said(Verb.SAY if aloud else Verb.CHAT, text))
+        self.phone.controls.on_word(Phrase(Verb.SAY if aloud else Verb.CHAT, text))
         return self._done()
 
     def _done(self) -> Response:

@@ -15,14 +15,14 @@ from attrs import frozen
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, unquoted
 
-__all__ = ["ARGUMENTS", "Rule", "check_arguments"]
+__all__ = ["ARGUMENTS", "Demand", "check_arguments"]
 
 Arguments: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Arguments], None]
 
 
 @frozen
-class Rule:
+class Demand:
     """What is checked, and for the documents which members it is about: of what kind they are, and whether all of them
     have to be there; `words` say what else there is to say.
     """
@@ -41,7 +41,7 @@ def check_arguments(method: str, path: str, arguments: Arguments) -> None:
         rule.check(arguments)
 
 
-def _text(*names: str, blank: bool = False) -> Rule:
+def _text(*names: str, blank: bool = False) -> Demand:
     """One of these members must be text, and not blank."""
 
     def check(arguments: Arguments) -> None:
@@ -57,10 +57,10 @@ def _text(*names: str, blank: bool = False) -> Rule:
         raise invalid(names[0], "present")
 
     alone = len(names) == 1
-    return Rule(check, dict.fromkeys(names, "text" if blank else "word"), alone, "" if alone else " or ".join(names))
+    return Demand(check, dict.fromkeys(names, "text" if blank else "word"), alone, "" if alone else " or ".join(names))
 
 
-def _whole(*names: str, required: bool = True, least: int | None = None) -> Rule:
+def _whole(*names: str, required: bool = True, least: int | None = None) -> Demand:
     """Each of these members must be a whole number, or text that reads as one."""
 
     def check(arguments: Arguments) -> None:
@@ -74,10 +74,10 @@ def _whole(*names: str, required: bool = True, least: int | None = None) -> Rule
             if least is not None and number < least:
                 raise invalid(name, f"a whole number, at least {least}")
 
-    return Rule(check, dict.fromkeys(names, "whole" if least is None else "place"), required)
+    return Demand(check, dict.fromkeys(names, "whole" if least is None else "place"), required)
 
 
-def _flag(name: str, *, required: bool = False) -> Rule:
+def _flag(name: str, *, required: bool = False) -> Demand:
     """The member must be `true` or `false`."""
 
     def check(arguments: Arguments) -> None:
@@ -87,10 +87,10 @@ def _flag(name: str, *, required: bool = False) -> Rule:
         if not (isinstance(value, bool) or value in ("true", "false")):
             raise invalid(name, "true or false")
 
-    return Rule(check, {name: "flag"}, required)
+    return Demand(check, {name: "flag"}, required)
 
 
-def _choice(name: str, allowed: tuple[str, ...]) -> Rule:
+def _choice(name: str, allowed: tuple[str, ...]) -> Demand:
     """The member must be one of a few words, in any case."""
 
     def check(arguments: Arguments) -> None:
@@ -98,10 +98,10 @@ def _choice(name: str, allowed: tuple[str, ...]) -> Rule:
         if not isinstance(value, str) or value.strip().lower() not in allowed:
             raise invalid(name, f"one of {', '.join(allowed)}")
 
-    return Rule(check, {name: "name"}, words=f"{name} ({', '.join(allowed)})")
+    return Demand(check, {name: "name"}, words=f"{name} ({', '.join(allowed)})")
 
 
-def _either(field: str, *rules: Rule) -> Rule:
+def _either(field: str, *rules: Demand) -> Demand:
     """One of the rules must hold; `field` is named when none does."""
 
     def check(arguments: Arguments) -> None:
@@ -114,7 +114,7 @@ def _either(field: str, *rules: Rule) -> Rule:
         raise invalid(field, "present, or what may stand for it")
 
     kinds = {name: kind for rule in rules for name, kind in rule.kinds.items()}
-    return Rule(check, kinds, False, " or ".join(rule.words or " and ".join(rule.kinds) for rule in rules))
+    return Demand(check, kinds, False, " or ".join(rule.words or " and ".join(rule.kinds) for rule in rules))
 
 
 def _handover(arguments: Arguments) -> None:
@@ -128,20 +128,20 @@ def _handover(arguments: Arguments) -> None:
         raise invalid("attachments", "present, unless there is text")
 
 
-_HANDOVER = Rule(
+_HANDOVER = Demand(
     _handover,
     {"attachments": "array", "media_tokens": "array", "paths": "array", "text": "any"},
     required=False,
     words="files by any of these members, or text",
 )
-_ANY_TEXT = Rule(lambda arguments: None, {"text": "any"}, required=False, words="text: what it has to hold")
+_ANY_TEXT = Demand(lambda arguments: None, {"text": "any"}, required=False, words="text: what it has to hold")
 _NODE = _text("nodeId", "node_id")
 _POINT = _whole("x", "y", least=0)
 _LINE = _whole("start_x", "start_y", "end_x", "end_y")
 _DIRECTION = _choice("direction", ("up", "down", "left", "right"))
 _ACTION = _text("action")
 
-ARGUMENTS: dict[tuple[str, str], tuple[Rule, ...]] = {
+ARGUMENTS: dict[tuple[str, str], tuple[Demand, ...]] = {
     ("GET", "/screen"): (_flag("include_bounds"),),
     ("POST", "/diff_screen"): (_text("previous_hash"),),
     ("POST", "/find_nodes"): (_ANY_TEXT, _flag("clickable"), _whole("limit", required=False)),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, get_type_hints
 
 from svc_proto.machines.arguments import ARGUMENTS as RULES
-from svc_proto.machines.arguments import Rule
+from svc_proto.machines.arguments import Demand
 from svc_proto.relay.shapes import Selector
 from svc_proto.schema.json_schema import rule
 
@@ -29,7 +29,7 @@ MEMBERS: Mapping[str, Any] = {
 IN_QUERIES: Mapping[str, Any] = {"whole": int, "flag": Switch}
 
 
-def _taken(path: str, rules: Sequence[Rule], kinds: Mapping[str, Any]) -> type:
+def _taken(path: str, rules: Sequence[Demand], kinds: Mapping[str, Any]) -> type:
     """A type of JSON as `schema.json_schema` reads one: a phone's selector, and what the rules are about."""
     hints = get_type_hints(Selector, include_extras=True)
     for each in rules:
