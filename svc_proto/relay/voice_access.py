@@ -30,6 +30,7 @@ from svc_proto.engine.message import Request
 from svc_proto.relay.access import GRANTS, Access
 from svc_proto.voice.auth import ApiProbe
 from svc_proto.voice.principal import Principal
+from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class VoiceGate:
         # Wire 4.7: that a feature is off is said before anybody is asked who they are.
         voice = self._relay.voice_side.voice
         output = access is Access.VOICE_OUTPUT_SOCKET
-        settings = yield from (voice.output_settings() if output else voice.realtime_settings())
+        settings = yield from (voice.settings(OUTPUT_FAMILY) if output else voice.settings(REALTIME_FAMILY))
         if not settings.enabled:
             raise Refused(404, "disabled", "this voice feature is turned off")
         found = self._admit(GRANTS[access], request)

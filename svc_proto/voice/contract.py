@@ -72,6 +72,11 @@ class ProviderInfo:
     supports_realtime: bool = False
     supports_interruption: bool = False
     supports_expression: bool = False
+    native: bool = False  # the realtime agent's: hears and speaks by itself
+    rendered: bool = False  # the same: speaks what a chat run has answered
+    source: str = ""  # of what is known of its models and voices, where they go with each other
+    recommended: tuple[str, ...] = ()  # of its voices
+    voices_of: Mapping[str, tuple[str, ...]] = field(factory=dict)  # by model, where one has not all of them
 
 
 # --- speech out ---------------------------------------------------------------------------------------------------

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request
-from svc_proto.voice.choice import SettingsT, choose
 from svc_proto.voice.session import VoiceKind, VoiceMode, VoiceSession
 from svc_proto.voice.session_table import SessionTable
-from svc_proto.voice.settings import OutputSettings, RealtimeSettings
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings, SettingsT, choose
 from svc_proto.voice.socket import VoiceSocket
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What can be chosen of a provider: the registry's tables, and what its vendor offers now (wire voice 4.2, 4.4).
+"""What can be chosen of a provider: the registry's table, and what its vendor offers now (wire voice 4.2, 4.4, 4.5).
 
 What was found is kept for a while, by provider and by the keys that the operator has set. A vendor that cannot be
 asked is no error: the tables remain, and `dynamic` says why there is no more.
@@ -19,24 +19,20 @@ from svc_proto.voice.providers.discovery import Discovered
 if TYPE_CHECKING:
     from svc_proto.voice.service import Voice
 
-__all__ = ["STATIC", "Offer", "Options", "compatible_voices", "provider_object"]
+__all__ = ["STATIC", "Choice", "Offer", "Options", "check_choice", "compatible_voices", "provider_object"]
 
 MAX_CACHED = 64
 STATIC: Mapping[str, object] = {"attempted": False, "status": "static", "source": "provider_info"}
 
-_RECOMMENDED = {
-    "xai_tts": ("eve", "ara", "sal"),
-    "xai_realtime": ("eve", "ara", "sal"),
-    "openai_tts": ("marin", "cedar", "coral"),
-    "openai_realtime": ("marin", "cedar", "coral"),
-}
-_SOURCES = {
-    "xai_tts": "xai_docs",
-    "xai_realtime": "xai_docs",
-    "openai_tts": "openai_docs",
-    "openai_realtime": "openai_docs",
-}
-_OLD_OPENAI = ("alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer")  # of tts-1 and tts-1-hd
+
+@frozen(kw_only=True)
+class Choice:
+    """What is to be checked. `language` None: this family has none."""
+
+    model: str
+    voice: str
+    sample_rate: int  # Hz
+    language: str | None = None
 
 
 @frozen
@@ -105,7 +101,6 @@ class Options:
 def provider_object(info: ProviderInfo, offer: Offer | None = None, *, native: bool | None = None) -> dict[str, object]:
     """The option object. Labels and groups only with an `offer`. `native` is the agent's own member (wire 6.1)."""
     found = offer.found if offer is not None else None
-    speech = info.supports_speech_to_speech or bool(native)
     answer: dict[str, object] = {
         "id": info.id,
         "name": info.name,
@@ -117,7 +112,7 @@ def provider_object(info: ProviderInfo, offer: Offer | None = None, *, native: b
         "sample_rates": list(info.sample_rates),
         "supports_tts": info.supports_tts,
         "supports_stt": info.supports_stt,
-        "supports_speech_to_speech": speech,
+        "supports_speech_to_speech": info.supports_speech_to_speech or bool(native),
         "supports_tool_use": info.supports_tool_use or bool(native),
         "supports_realtime": info.supports_realtime,
         "supports_interruption": info.supports_interruption,
@@ -130,33 +125,48 @@ def provider_object(info: ProviderInfo, offer: Offer | None = None, *, native: b
 
 def compatible_voices(info: ProviderInfo, found: Discovered | None, model: str) -> list[str] | None:
     """The voices of a model; None where nothing is known of it."""
-    if info.id == "openai_tts" and model in ("tts-1", "tts-1-hd"):
-        return list(_OLD_OPENAI)
-    if info.id in _SOURCES and model in info.models:
+    if model in info.voices_of:
+        return list(info.voices_of[model])
+    if info.source and model in info.models:
         return _union(info.voices, [voice.id for voice in found.voices] if found is not None else ())
     return None
 
 
+def check_choice(offer: Offer, choice: Choice) -> list[dict[str, str]]:
+    """`{id, status, message}` each; the choice is valid if none is an `error` (wire terminal-voice 4.5)."""
+    known = provider_object(offer.info, offer)
+    checks = [_check_model(known["models"], choice.model), _check_voice(offer, known["voices"], choice)]
+    if rates := offer.info.sample_rates:
+        fits = choice.sample_rate in rates
+        allowed = ", ".join(map(str, rates))
+        message = f"{choice.sample_rate} Hz is offered" if fits else f"{choice.sample_rate} Hz is not one of {allowed}"
+        checks.append(_check("sample_rate_known", "ok" if fits else "error", message))
+    if choice.language and (languages := known["languages"]):
+        checks.append(_listed("language_known", "language", choice.language, languages))
+    return checks
+
+
+# --- helpers ---
+
+
 def _described(info: ProviderInfo, found: Discovered | None) -> dict[str, object]:
     """Labels, groups and what goes with what."""
-    recommended = list(_RECOMMENDED.get(info.id, ()))
-    labels = {name: name.replace("_", " ").replace("-", " ").title() for name in info.voices if info.id in _SOURCES}
+    known = info.voices if info.source else ()
+    labels = {name: name.replace("_", " ").replace("-", " ").title() for name in known}
     metadata = {
-        name: _metadata(labels.get(name, name), _SOURCES[info.id], recommended=name in recommended)
-        for name in info.voices
-        if info.id in _SOURCES
+        name: _metadata(label, info.source, recommended=name in info.recommended) for name, label in labels.items()
     }
-    groups: list[dict[str, object]] = []
-    if info.id in _SOURCES:
-        vendor = info.id.partition("_")[0]
-        groups.append(_group(f"{vendor}_builtin", "Built-in", info.voices, _SOURCES[info.id], recommended))
+    groups = [_group(info, "builtin", known, info.source)] if known else []
     if found is not None:
         for voice in found.voices:
             labels[voice.id] = voice.label
             metadata[voice.id] = _metadata(
-                voice.label, found.source, custom=voice.custom, recommended=voice.id in recommended
+                voice.label, found.source, custom=voice.custom, recommended=voice.id in info.recommended
             )
-        groups = _found_groups(info, found, recommended)
+        builtin = _union(known, [voice.id for voice in found.voices if not voice.custom])
+        custom = [voice.id for voice in found.voices if voice.custom]
+        groups = [_group(info, "builtin", builtin, found.source)]
+        groups += [_group(info, "custom", custom, found.source)] if custom else []
     compatibility = {
         model: voices for model in info.models if (voices := compatible_voices(info, found, model)) is not None
     }
@@ -167,32 +177,19 @@ def _described(info: ProviderInfo, found: Discovered | None) -> dict[str, object
         "voice_groups": groups,
         "voice_metadata": metadata,
         "model_voice_compatibility": compatibility,
-        "recommended_voices": recommended,
+        "recommended_voices": list(info.recommended),
         "requires_manual_id": False,
     }
 
 
-def _found_groups(info: ProviderInfo, found: Discovered, recommended: Sequence[str]) -> list[dict[str, object]]:
-    vendor = info.id.partition("_")[0]
-    builtin = _union(
-        info.voices if info.id in _SOURCES else (), [voice.id for voice in found.voices if not voice.custom]
-    )
-    custom = [voice.id for voice in found.voices if voice.custom]
-    groups = [_group(f"{vendor}_builtin", "Built-in", builtin, found.source, recommended)]
-    if custom:
-        groups.append(_group(f"{vendor}_custom", "Custom", custom, found.source, (), custom=True))
-    return groups
-
-
-def _group(
-    name: str, label: str, values: Sequence[str], source: str, recommended: Sequence[str], *, custom: bool = False
-) -> dict[str, object]:
+def _group(info: ProviderInfo, kind: str, values: Sequence[str], source: str) -> dict[str, object]:
+    custom = kind == "custom"
     return {
-        "id": name,
-        "label": label,
+        "id": f"{info.id.partition('_')[0]}_{kind}",
+        "label": "Custom" if custom else "Built-in",
         "values": list(values),
         "source": source,
-        "recommended": list(recommended),
+        "recommended": [] if custom else list(info.recommended),
         "custom": custom,
     }
 
@@ -211,3 +208,28 @@ def _metadata(label: str, source: str, *, custom: bool = False, recommended: boo
 def _union(known: Sequence[str], found: Sequence[str]) -> list[str]:
     """The entries of both lists in their order, each once."""
     return list(dict.fromkeys((*known, *found)))
+
+
+def _check_model(models: object, model: str) -> dict[str, str]:
+    if not model and models:
+        return _check("model_present", "error", "no model is chosen")
+    return _listed("model_known", "model", model, models)
+
+
+def _check_voice(offer: Offer, voices: object, choice: Choice) -> dict[str, str]:
+    if not choice.voice:
+        return _check("voice_present", "error", "no voice is chosen")
+    compatible = compatible_voices(offer.info, offer.found, choice.model)
+    if compatible is not None and choice.voice not in compatible:
+        return _check("voice_compatible", "error", f"the model {choice.model} has no voice {choice.voice}")
+    return _listed("voice_known", "voice", choice.voice, voices)
+
+
+def _listed(name: str, what: str, value: str, values: object) -> dict[str, str]:
+    if isinstance(values, list) and value in values:
+        return _check(name, "ok", f"the {what} {value} is known")
+    return _check(name, "warning", f"the {what} {value} is not in the list; the provider may know it all the same")
+
+
+def _check(name: str, status: str, message: str) -> dict[str, str]:
+    return {"id": name, "status": status, "message": message}

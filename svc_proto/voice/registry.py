@@ -9,6 +9,7 @@ __all__ = ["LOCAL", "PROVIDERS", "Registry", "canonical_id", "is_renderer"]
 LOCAL = "local"  # this host's own engines
 OPENAI_VOICES = ("alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse", "marin", "cedar")
 XAI_VOICES = ("eve", "ara", "rex", "sal", "leo")
+OLD_OPENAI_VOICES = ("alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer")
 WIDE_RATES = (16_000, 22_050, 24_000, 44_100, 48_000)
 
 PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
@@ -33,6 +34,7 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         sample_rates=WIDE_RATES,
         supports_tts=True,
         supports_stt=True,
+        rendered=True,
     ),
     ProviderInfo(
         id="openai_realtime",
@@ -44,6 +46,9 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         supports_tts=True,
         supports_realtime=True,
         supports_expression=True,
+        native=True,
+        source="openai_docs",
+        recommended=("marin", "cedar", "coral"),
     ),
     ProviderInfo(
         id="openai_tts",
@@ -55,6 +60,9 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         sample_rates=(24_000,),
         supports_tts=True,
         supports_expression=True,
+        source="openai_docs",
+        recommended=("marin", "cedar", "coral"),
+        voices_of={"tts-1": OLD_OPENAI_VOICES, "tts-1-hd": OLD_OPENAI_VOICES},
     ),
     ProviderInfo(
         id="stub",
@@ -68,6 +76,7 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         supports_stt=True,
         supports_speech_to_speech=True,
         supports_expression=True,
+        rendered=True,
     ),
     ProviderInfo(
         id="xai_realtime",
@@ -81,6 +90,9 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         supports_realtime=True,
         supports_interruption=True,
         supports_expression=True,
+        native=True,
+        source="xai_docs",
+        recommended=("eve", "ara", "sal"),
     ),
     ProviderInfo(
         id="xai_tts",
@@ -92,6 +104,8 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         sample_rates=(24_000,),
         supports_tts=True,
         supports_expression=True,
+        source="xai_docs",
+        recommended=("eve", "ara", "sal"),
     ),
 )
 

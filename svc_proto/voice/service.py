@@ -12,8 +12,8 @@ from svc_proto.engine.host_api import host_api_key
 from svc_proto.voice.keys import Keys
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.registry import Registry
-from svc_proto.voice.settings import OutputSettings, RealtimeSettings
-from svc_proto.voice.stored import StoredSettings
+from svc_proto.voice.settings import SettingsT
+from svc_proto.voice.stored import SectionFamily, StoredSettings
 from svc_proto.voice_config import VoiceConfig
 
 if TYPE_CHECKING:
@@ -35,15 +35,10 @@ class Voice:
         self.registry = Registry()
         self.stored = StoredSettings(engine, config, self.registry, self._speaks)
 
-    def output_settings(self, profile: str | None = None) -> Flow[OutputSettings]:
-        """What speech output is set to, for a profile or for the relay; the keys are read anew, too."""
+    def settings(self, family: SectionFamily[SettingsT], profile: str | None = None) -> Flow[SettingsT]:
+        """What a family is set to, for a profile or for the relay; the keys are read anew, too."""
         yield from self.refresh_keys()
-        return (yield from self.stored.output(profile))
-
-    def realtime_settings(self, profile: str | None = None) -> Flow[RealtimeSettings]:
-        """What realtime is set to, for a profile or for the relay; the keys are read anew, too."""
-        yield from self.refresh_keys()
-        return (yield from self.stored.realtime(profile))
+        return (yield from self.stored.read(family, profile))
 
     def refresh_keys(self) -> Flow[None]:
         """Read `.env` of the service home."""

@@ -1,10 +1,57 @@
-"""What voice output and realtime are set to, and where that was found (wire terminal-voice 3.2, 4.1, 5, 6.1)."""
+"""What voice output and realtime are set to: one table of names, defaults and rules; and what a session picks of them.
+
+Each setting is a member of `OutputSettings`, `RealtimeSettings` or `Promotion`, with its rule, which gives a value or
+`Refused` 400 with the setting's name (wire terminal-voice 3.2, 4.1, 4.6, 5, 6.1). How they are found and kept:
+`svc_proto.voice.stored`.
+"""
 
 from __future__ import annotations
 
-from attrs import frozen
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
-__all__ = ["OutputSettings", "Promotion", "RealtimeSettings", "Scope"]
+from attrs import evolve, field, fields, frozen
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import choice, flag, integer, line, unquoted
+from svc_proto.voice.registry import LOCAL, Registry, canonical_id
+
+__all__ = ["MAX_RATE", "MIN_RATE", "OutputSettings", "Promotion", "RealtimeSettings", "Rule", "Rules", "Scope"]
+__all__ += ["OUTPUT", "PROMOTION", "REALTIME", "SettingsT", "choose", "chosen_text", "lenient", "rules_of", "whole"]
+
+Rule: TypeAlias = "Callable[[object, str], object]"
+Rules: TypeAlias = "Mapping[str, Rule]"
+T = TypeVar("T")
+
+MIN_RATE, MAX_RATE = 8_000, 96_000  # Hz, wire 4.1
+LENGTHS = {"provider": 80, "model": 160, "voice": 160, "language": 24}  # characters, wire 4.1
+CODECS = ("pcm", "wav", "mp3", "mulaw", "ulaw", "alaw")
+MODES = ("promote", "foreground")
+DELIVERIES = ("speak_verbatim", "speak_when_idle", "notify_then_speak", "visual_only")
+
+
+def whole(value: object, name: str, low: int, high: int) -> int:
+    """A whole number in a range, or its digits as text. `Refused` 400."""
+    return integer(unquoted(value), name, low, high)
+
+
+def _text(value: object, name: str) -> str:
+    return line(value, name, LENGTHS[name], 1)
+
+
+def _among(*words: str) -> Rule:
+    return lambda value, name: choice(str(value).strip().lower(), name, words)
+
+
+def _between(low: int, high: int) -> Rule:
+    return lambda value, name: whole(value, name, low, high)
+
+
+def _of(default: T, rule: Rule, **about: object) -> T:
+    """A row: `said` is its name in files and requests, `env` its variable's where that is not its own in capitals;
+    `file_only`: a request cannot change it.
+    """
+    return field(default=default, metadata={"rule": rule, **about})
 
 
 @frozen(kw_only=True)
@@ -30,31 +77,31 @@ class OutputSettings:
     """Of streaming speech output."""
 
     scope: Scope = Scope()
-    enabled: bool = True
-    provider: str = "xai_tts"
-    model: str = "xai-tts"
-    voice: str = "eve"
-    sample_rate: int = 24_000  # Hz
-    language: str = "en"
-    codec: str = "pcm"
-    optimize_streaming_latency: int = 1
-    text_normalization: bool = False
-    fallback_enabled: bool = True
-    auto_speech_tags: bool = False
+    enabled: bool = _of(True, flag)
+    provider: str = _of("xai_tts", _text)
+    model: str = _of("xai-tts", _text)
+    voice: str = _of("eve", _text)
+    sample_rate: int = _of(24_000, _between(MIN_RATE, MAX_RATE))  # Hz
+    language: str = _of("en", _text)
+    codec: str = _of("pcm", _among(*CODECS))
+    optimize_streaming_latency: int = _of(1, _between(0, 1), env="OPTIMIZE_LATENCY")
+    text_normalization: bool = _of(False, flag)
+    fallback_enabled: bool = _of(True, flag)
+    auto_speech_tags: bool = _of(False, flag)
 
 
 @frozen(kw_only=True)
 class Promotion:
     """Of runs that go on in the background."""
 
-    enabled: bool = True
-    promote_after_ms: int = 6_000
-    background_default_mode: str = "promote"
-    spoken_handoff: bool = True
-    progress_spoken_after_ms: int = 0
-    progress_repeat_ms: int = 30_000
-    result_delivery: str = "speak_verbatim"
-    max_background_runs: int = 1
+    enabled: bool = _of(True, flag, said="promotion_enabled")
+    promote_after_ms: int = _of(6_000, _between(0, 120_000))
+    background_default_mode: str = _of("promote", _among(*MODES))
+    spoken_handoff: bool = _of(True, flag)
+    progress_spoken_after_ms: int = _of(0, _between(0, 600_000))
+    progress_repeat_ms: int = _of(30_000, _between(0, 600_000))
+    result_delivery: str = _of("speak_verbatim", _among(*DELIVERIES))
+    max_background_runs: int = _of(1, _between(1, 4))
 
 
 @frozen(kw_only=True)
@@ -62,11 +109,74 @@ class RealtimeSettings:
     """Of the realtime lab and the realtime agent."""
 
     scope: Scope = Scope()
-    enabled: bool = True
-    provider: str = "xai_realtime"
-    model: str = "grok-voice-latest"
-    voice: str = "eve"
-    sample_rate: int = 24_000  # Hz
+    enabled: bool = _of(True, flag)
+    provider: str = _of("xai_realtime", _text)
+    model: str = _of("grok-voice-latest", _text)
+    voice: str = _of("eve", _text)
+    sample_rate: int = _of(24_000, _between(MIN_RATE, MAX_RATE))  # Hz
     promotion: Promotion = Promotion()
-    run_retention_days: int = 14  # 0: event logs are kept
-    debug_audio_tap: bool = False
+    run_retention_days: int = _of(14, _between(0, 36_500), file_only=True)  # 0: event logs are kept
+    debug_audio_tap: bool = _of(False, flag, file_only=True)
+
+
+SettingsT = TypeVar("SettingsT", OutputSettings, RealtimeSettings)
+
+
+def rules_of(kind: type, *, file_only: bool = False) -> Rules:
+    """The table of a kind of settings by the names that files and requests say: those of `file_only`, or the others."""
+    rows = [(row.metadata.get("said", row.name), row.metadata) for row in fields(kind)]
+    return {
+        name: about["rule"] for name, about in rows if "rule" in about and bool(about.get("file_only")) is file_only
+    }
+
+
+OUTPUT, REALTIME, PROMOTION = rules_of(OutputSettings), rules_of(RealtimeSettings), rules_of(Promotion)
+VARIABLES = {row.name: str(row.metadata["env"]) for row in fields(OutputSettings) if "env" in row.metadata}
+
+
+def lenient(rules: Rules, found: Mapping[str, object]) -> dict[str, object]:
+    """What of a file or an environment can be used; the rest counts as not said."""
+    values: dict[str, object] = {}
+    for name, rule in rules.items():
+        if found.get(name) is not None:
+            try:
+                values[name] = rule(found[name], name)
+            except Refused:
+                continue
+    return values
+
+
+def chosen_text(body: Mapping[str, object], name: str, otherwise: str = "") -> str:
+    """A member that is text of one line, no longer than its kind may be, without blanks around. `Refused` 400."""
+    value = body.get(name)
+    return otherwise if value is None else line(value, name, LENGTHS[name])
+
+
+def choose(settings: SettingsT, body: Mapping[str, object], registry: Registry) -> SettingsT:
+    """The settings with what the body names. One that is null or blank counts as absent. `Refused` 400.
+
+    Whoever names another provider and no model or voice gets that provider's own, not the settings'.
+    """
+    output = hasattr(settings, "language")  # realtime has none
+    names = [name for name in LENGTHS if output or name != "language"]
+    named = {name: text for name in names if (text := chosen_text(body, name))}
+    picked: dict[str, Any] = dict(named)
+    if "provider" in picked:
+        provider = picked["provider"] = canonical_id(picked["provider"], "tts" if output else "realtime")
+        info = registry.find(provider)
+        if info is None:
+            raise Refused(400, "voice_refused", f"unknown voice provider: {provider}")
+        if provider != settings.provider:
+            picked.setdefault("model", info.models[0])
+            picked.setdefault("voice", info.voices[0])
+            if settings.sample_rate not in info.sample_rates:
+                picked["sample_rate"] = info.sample_rates[0]
+    if "language" in picked and picked.get("provider", settings.provider) == LOCAL and "voice" not in named:
+        # A voice of espeak-ng is a language: nobody wants German read in English.
+        voice = str(picked.get("voice", settings.voice))
+        wanted = named["language"].replace("_", "-")  # as Android writes `de_DE`
+        if wanted.lower().partition("-")[0] != voice.lower().partition("-")[0]:
+            picked["voice"] = wanted
+    if body.get("sample_rate") is not None:
+        picked["sample_rate"] = whole(body["sample_rate"], "sample_rate", MIN_RATE, MAX_RATE)
+    return evolve(settings, **picked)

@@ -35,6 +35,7 @@ from svc_proto.voice.session import VoiceKind, VoiceMode, VoiceSession, problem_
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 from svc_proto.voice.socket import VoiceSocket
 from svc_proto.voice.speaking import audio_of, expression_of, options_of, text_of
+from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY
 from svc_proto.voice.text import clean_for_speech
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class VoiceOutput(Family):
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
         """`POST /voice/output/session`. `Refused` 404 when disabled, 400 for a bad choice, 503 when there are
         too many."""
-        settings = yield from self.voice.output_settings(profile_of({}, body))
+        settings = yield from self.voice.settings(OUTPUT_FAMILY, profile_of({}, body))
         chosen = self.choose(settings, body)
         info = self.voice.registry.find(chosen.provider)
         if info is None or not is_renderer(info):
@@ -97,7 +98,7 @@ class RealtimeLab(Family):
 
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
         """`POST /voice/realtime/session`. `Refused` 404 when disabled, 400 for a bad choice, 503 for too many."""
-        settings = yield from self.voice.realtime_settings(profile_of({}, body))
+        settings = yield from self.voice.settings(REALTIME_FAMILY, profile_of({}, body))
         chosen = self.choose(settings, body)
         if self.voice.registry.find(chosen.provider) is None:
             raise Refused(400, "voice_refused", f"unknown voice provider: {chosen.provider}")

@@ -1,12 +1,17 @@
 """The settings as they are stored: read anew for each request, changed one at a time, comments and order kept.
 
+The relay's own settings come from the environment, then its file, then defaults. A profile's section is laid over
+them (wire terminal-voice 3.2). A model and a voice belong to a provider: whoever names another provider and no model or
+voice gets that provider's first. Where no provider is named at all, this host's own engines speak if they are there.
 A change touches its own section of one file, which is replaced as a whole, atomically.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, cast
+
+from attrs import frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, WriteConfig
@@ -14,30 +19,163 @@ from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.voice.fields import Rules
-from svc_proto.voice.profiles import find_profile
-from svc_proto.voice.registry import Registry, canonical_id
-from svc_proto.voice.sections import (
-    OUTPUT_FAMILY,
-    REALTIME_FAMILY,
-    SectionFamily,
-    laid_over,
-    output_settings,
-    profile_values,
-    realtime_settings,
-    with_its_own,
+from svc_proto.schema.members import Members
+from svc_proto.voice.profiles import Profile, find_profile
+from svc_proto.voice.registry import LOCAL, Registry, canonical_id, is_renderer
+from svc_proto.voice.settings import (
+    OUTPUT,
+    PROMOTION,
+    REALTIME,
+    VARIABLES,
+    OutputSettings,
+    Promotion,
+    RealtimeSettings,
+    Rules,
+    Scope,
+    SettingsT,
+    lenient,
+    rules_of,
 )
-from svc_proto.voice.settings import OutputSettings, RealtimeSettings, Scope
 from svc_proto.voice_config import VoiceConfig
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["StoredSettings", "checked_change"]
+__all__ = ["OUTPUT_FAMILY", "REALTIME_FAMILY", "SectionFamily", "StoredSettings", "checked_change", "laid_over"]
+__all__ += ["merged", "profile_values", "with_its_own"]
+
+_OF_A_PROVIDER = ("model", "voice", "sample_rate")
+_TTS_NAMES = ("provider", *_OF_A_PROVIDER)  # what is taken of `tts:`
+
+
+@frozen(kw_only=True)
+class SectionFamily(Generic[SettingsT]):
+    """One block of settings."""
+
+    section: str  # of a configuration file
+    kind: str  # what a vendor's bare name stands for
+    prefix: str  # of its variables
+    rules: Rules
+    settings: type[SettingsT]  # what it makes
+
+    def from_environment(self, variables: Mapping[str, str]) -> dict[str, object]:
+        """What the environment says."""
+        said = {name: variables.get(self.prefix + VARIABLES.get(name, name.upper())) for name in self.rules}
+        return self._canonical(lenient(self.rules, said))
+
+    def from_file(self, holder: Mapping[str, object]) -> dict[str, object]:
+        """What the section of a file says; empty if there is none."""
+        return self._canonical(lenient(self.rules, self._flat(Members.of(holder).inner(self.section))))
+
+    def flat_tts(self, holder: Mapping[str, object]) -> dict[str, object]:
+        """What `tts:` says that concerns speech output."""
+        found = self._canonical(lenient(self.rules, self._flat(Members.of(holder).inner("tts"))))
+        return {name: value for name, value in found.items() if name in _TTS_NAMES}
+
+    def _flat(self, found: Mapping[str, object]) -> dict[str, object]:
+        """The block of the provider first, then what stands beside it."""
+        provider = found.get("provider")
+        flat: dict[str, object] = {}
+        if isinstance(provider, str):
+            wanted = canonical_id(provider, self.kind)
+            for name, value in found.items():  # `openai:` is a block of `openai_tts`, too
+                if isinstance(value, dict) and canonical_id(str(name), self.kind) == wanted:
+                    flat.update(cast("dict[str, object]", value))
+        flat.update({name: value for name, value in found.items() if not isinstance(value, dict)})
+        for name in ("model", "voice"):
+            if flat.get(name) is None:
+                flat[name] = flat.get(f"{name}_id")
+        return flat
+
+    def _canonical(self, values: dict[str, object]) -> dict[str, object]:
+        if isinstance(provider := values.get("provider"), str):
+            values["provider"] = canonical_id(provider, self.kind)
+        return values
+
+
+OUTPUT_FAMILY = SectionFamily(
+    section="voice_output", kind="tts", prefix="RELAY_VOICE_OUTPUT_", rules=OUTPUT, settings=OutputSettings
+)
+REALTIME_FAMILY = SectionFamily(
+    section="realtime_voice",
+    kind="realtime",
+    prefix="RELAY_REALTIME_VOICE_",
+    rules={**REALTIME, **PROMOTION, **rules_of(RealtimeSettings, file_only=True)},
+    settings=RealtimeSettings,
+)
+
+
+def profile_values(family: SectionFamily[Any], profile: Profile, registry: Registry) -> dict[str, object]:
+    """What a profile says of a family; empty: nothing that can be used."""
+    values = family.from_file(profile.data)
+    if values or family is not OUTPUT_FAMILY:
+        return values
+    values = family.flat_tts(profile.data)
+    info = registry.find(str(values.get("provider")))
+    return values if info is not None and is_renderer(info) else {}
+
+
+def laid_over(file: Mapping[str, object], variables: Mapping[str, object]) -> dict[str, object]:
+    """The relay's own settings: what the environment says over its file."""
+    named = file.get("provider")
+    other = named is not None and variables.get("provider", named) != named
+    kept = {name: value for name, value in file.items() if not (other and name in _OF_A_PROVIDER)}
+    return {**kept, **variables}
+
+
+def with_its_own(
+    family: SectionFamily[Any], holder: Mapping[str, object], change: Mapping[str, object], registry: Registry
+) -> dict[str, object]:
+    """A change of a file's section. One of the provider alone takes along what stands beside the last one's name, and
+    what the new one does not know: a voice, a model.
+    """
+    said = Members.of(holder).inner(family.section)
+    info = registry.find(str(change.get("provider")))
+    before = said.get("provider")
+    if info is None or not isinstance(before, str) or canonical_id(before, family.kind) == info.id:
+        return dict(change)
+    blocks = {name: value for name, value in said.items() if isinstance(value, dict)}
+    own = family.from_file({family.section: {**blocks, "provider": info.id}})
+    whole = dict(change)
+    for name, known in (("model", info.models), ("voice", info.voices)):
+        value = said.get(name) or said.get(f"{name}_id")
+        if value is not None and value not in known and name not in change:
+            whole[name] = own.get(name, known[0])
+    return whole
+
+
+def merged(
+    family: SectionFamily[SettingsT],
+    base: Mapping[str, object],
+    over: Mapping[str, object],
+    scope: Scope,
+    registry: Registry,
+    *,
+    local: bool,
+) -> SettingsT:
+    """The settings that follow from what the relay says, and a profile over it; `local` is whether this host speaks."""
+    values: dict[str, Any] = {**base, **over}
+    if "provider" in over and over["provider"] != base.get("provider"):
+        for name in _OF_A_PROVIDER:
+            if name not in over:
+                values.pop(name, None)
+    provider = values.setdefault("provider", LOCAL if local else family.settings().provider)
+    info = registry.find(provider)
+    if provider == LOCAL and "language" in values:
+        values.setdefault("voice", values["language"])  # a voice of espeak-ng is a language
+    if info is not None:
+        values.setdefault("model", info.models[0])
+        values.setdefault("voice", info.voices[0])
+        if "sample_rate" not in values and 24_000 not in info.sample_rates:
+            values["sample_rate"] = info.sample_rates[0]
+    promotion = {name.removeprefix("promotion_"): values.pop(name) for name in PROMOTION if name in values}
+    if promotion:
+        values["promotion"] = Promotion(**promotion)
+    return family.settings(scope=scope, **values)
 
 
 def checked_change(
-    family: SectionFamily, rules: Rules, body: Mapping[str, object], providers: Sequence[str]
+    family: SectionFamily[Any], rules: Rules, body: Mapping[str, object], providers: Sequence[str]
 ) -> dict[str, object]:
     """Read the members of a PATCH, `profile` apart. `Refused` 400."""
     wanted = {name: value for name, value in body.items() if name != "profile"}
@@ -67,21 +205,16 @@ class StoredSettings:
         self._speaks = speaks
         self._changing = OneAtATime(engine)
 
-    def output(self, name: str | None) -> Flow[OutputSettings]:
-        """Of speech output, for a profile or the relay."""
-        base, over, scope, local = yield from self._layers(OUTPUT_FAMILY, name)
-        return output_settings(base, over, scope, self._registry, local=local)
+    def read(self, family: SectionFamily[SettingsT], name: str | None) -> Flow[SettingsT]:
+        """What is set, for a profile or the relay."""
+        base, over, scope, local = yield from self._layers(family, name)
+        return merged(family, base, over, scope, self._registry, local=local)
 
-    def realtime(self, name: str | None) -> Flow[RealtimeSettings]:
-        """Of realtime, for a profile or the relay."""
-        base, over, scope, local = yield from self._layers(REALTIME_FAMILY, name)
-        return realtime_settings(base, over, scope, self._registry, local=local)
-
-    def path_of(self, family: SectionFamily) -> str:
+    def path_of(self, family: SectionFamily[Any]) -> str:
         """The relay's own file."""
-        return self._config.output_path if family is OUTPUT_FAMILY else self._config.realtime_path
+        return self._config.output_path if family.settings is OutputSettings else self._config.realtime_path
 
-    def change(self, family: SectionFamily, name: str | None, change: Mapping[str, object]) -> Flow[str]:
+    def change(self, family: SectionFamily[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:
         """Set members of the section of a profile's file, or of the relay's; the path of the file.
 
         `Refused` 404 for a profile that is not there, or a file that cannot be changed.
@@ -93,7 +226,7 @@ class StoredSettings:
             self._changing.leave()
 
     def _layers(
-        self, family: SectionFamily, name: str | None
+        self, family: SectionFamily[Any], name: str | None
     ) -> Flow[tuple[dict[str, object], dict[str, object], Scope, bool]]:
         """The relay's settings, what the profile says over them, where that comes from, whether this host speaks."""
         config = self._config
@@ -116,7 +249,7 @@ class StoredSettings:
         local = not named and (yield from self._speaks())
         return base, over, scope, local
 
-    def _change(self, family: SectionFamily, name: str | None, change: Mapping[str, object]) -> Flow[str]:
+    def _change(self, family: SectionFamily[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:
         engine = self._engine
         path = self.path_of(family)
         shown: Mapping[str, object] = {}

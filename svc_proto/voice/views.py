@@ -12,10 +12,11 @@ from attrs import asdict, frozen
 
 from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.contract import ProviderInfo
-from svc_proto.voice.options import Offer, provider_object
+from svc_proto.voice.options import Choice, Offer, check_choice, provider_object
+from svc_proto.voice.providers.access import ELEVENLABS, OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, Vendor
 from svc_proto.voice.registry import LOCAL, Registry
-from svc_proto.voice.settings import OutputSettings, RealtimeSettings
-from svc_proto.voice.validation import Choice, check_choice
+from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
+from svc_proto.voice.settings import REALTIME, OutputSettings, RealtimeSettings
 
 if TYPE_CHECKING:
     from svc_proto.basics.brand import Brand
@@ -26,19 +27,12 @@ __all__ = [
     "LAB",
     "OUTPUT",
     "View",
-    "agent_config",
+    "config_answer",
     "options_answer",
-    "output_config",
-    "realtime_config",
     "validate_answer",
 ]
 
-NATIVE = ("openai_realtime", "xai_realtime")  # that speak and listen by themselves
-XAI_KEYS = ("VOICE_TOOLS_XAI_KEY", "XAI_API_KEY", "GROK_API_KEY")
-XAI_REALTIME_KEYS = (*XAI_KEYS, "XAI_REALTIME_CLIENT_SECRET", "XAI_EPHEMERAL_TOKEN")
-OPENAI_KEYS = ("OPENAI_API_KEY", "VOICE_TOOLS_OPENAI_KEY")
-OPENAI_REALTIME_KEYS = ("OPENAI_REALTIME_API_KEY", *OPENAI_KEYS)
-ELEVENLABS_KEYS = ("ELEVENLABS_API_KEY", "VOICE_TOOLS_ELEVENLABS_KEY")
+AGENT_VENDORS = {"openai_realtime": OPENAI_REALTIME, "xai_realtime": XAI_REALTIME}  # without a key it cannot be used
 LIMITS = (
     "Experimental: one spoken turn at a time, and at most five minutes each.",
     "Tasks run in a chat session of the API server, which needs to be reachable from the relay.",
@@ -59,7 +53,7 @@ class View:
         if self is OUTPUT:
             return registry.renderers()
         if self is AGENT:
-            return [info for info in registry.all() if info.id in (*NATIVE, "stub", LOCAL)]
+            return [info for info in registry.all() if info.native or info.rendered]
         return registry.all()
 
     def described(self, registry: Registry) -> list[ProviderInfo]:
@@ -69,7 +63,7 @@ class View:
 
     def object(self, info: ProviderInfo, offer: Offer | None = None) -> dict[str, object]:
         """The option object."""
-        return provider_object(info, offer, native=info.id in NATIVE if self is AGENT else None)
+        return provider_object(info, offer, native=info.native if self is AGENT else None)
 
 
 OUTPUT = View("voice_output", "voice.output", languages=True)
@@ -77,78 +71,38 @@ LAB = View("realtime_voice", "voice.realtime", languages=False)
 AGENT = View("realtime_agent", "voice.realtime_agent", languages=False)
 
 
-def output_config(
-    settings: OutputSettings, path: str, keys: Keys, registry: Registry, brand: Brand
+def config_answer(
+    view: View, settings: OutputSettings | RealtimeSettings, path: str, keys: Keys, registry: Registry, brand: Brand
 ) -> dict[str, object]:
-    """`GET /voice/output/config`."""
-    return {
+    """`GET …/config`."""
+    own: dict[str, object] = {}
+    if isinstance(settings, OutputSettings):
+        own = {name: getattr(settings, name) for name in OUTPUT_RULES if name not in REALTIME}
+        own["fallback_provider"] = f"legacy_{brand.name}_tts"
+    described = registry.all() if view is AGENT else view.allowed(registry)
+    answer: dict[str, object] = {
         "success": True,
         "enabled": settings.enabled,
-        "protocol": f"{brand.name}.{OUTPUT.protocol}.v0",
+        "protocol": f"{brand.name}.{view.protocol}.v0",
         "config_path": path,
         **_defaults(settings),
-        "language": settings.language,
-        "codec": settings.codec,
-        "optimize_streaming_latency": settings.optimize_streaming_latency,
-        "text_normalization": settings.text_normalization,
-        "fallback_enabled": settings.fallback_enabled,
-        "auto_speech_tags": settings.auto_speech_tags,
-        "fallback_provider": f"legacy_{brand.name}_tts",
-        "providers": [OUTPUT.object(info) for info in OUTPUT.allowed(registry)],
-        "auth": {
-            **_xai(keys, XAI_KEYS),
-            "openai_env": bool(keys.present(*OPENAI_KEYS)),
-            "openai_env_names": keys.present(*OPENAI_KEYS),
-            "elevenlabs_env": bool(keys.present(*ELEVENLABS_KEYS)),
-            "elevenlabs_env_names": keys.present(*ELEVENLABS_KEYS),
-        },
+        **own,
+        "providers": [view.object(info) for info in described],
+        "auth": _auth(view, keys),
         **settings.scope.fields(),
     }
-
-
-def realtime_config(
-    settings: RealtimeSettings, path: str, keys: Keys, registry: Registry, brand: Brand
-) -> dict[str, object]:
-    """`GET /voice/realtime/config`."""
-    return {
-        "success": True,
-        "enabled": settings.enabled,
-        "protocol": f"{brand.name}.{LAB.protocol}.v0",
-        "config_path": path,
-        **_defaults(settings),
-        "providers": [LAB.object(info) for info in LAB.allowed(registry)],
-        "auth": {**_xai(keys, XAI_REALTIME_KEYS), "xai_oauth_path": "", "xai_oauth_paths": []},
-        **settings.scope.fields(),
-    }
-
-
-def agent_config(
-    settings: RealtimeSettings, path: str, keys: Keys, registry: Registry, brand: Brand
-) -> dict[str, object]:
-    """`GET /voice/realtime-agent/config`."""
-    ready = {
-        "openai_realtime": bool(keys.present(*OPENAI_REALTIME_KEYS)),
-        "xai_realtime": bool(keys.present(*XAI_REALTIME_KEYS)),
-    }.get(settings.provider, True)
-    return {
-        **realtime_config(settings, path, keys, registry, brand),
-        "protocol": f"{brand.name}.{AGENT.protocol}.v0",
-        "available": settings.enabled and ready,
-        "experimental": True,
-        "mode": AGENT.mode,
-        "stable_engine": f"{brand.name}_voice_output",
-        "tool_surface": tool_surface(brand.name),
-        "limits": list(LIMITS),
-        "promotion": asdict(settings.promotion),
-        "providers": [AGENT.object(info) for info in registry.all()],
-        "auth": {
-            **_xai(keys, XAI_REALTIME_KEYS),
-            "xai_oauth_configured": False,
-            "xai_oauth_path": "",
-            "openai_env": bool(keys.present(*OPENAI_REALTIME_KEYS)),
-            "openai_env_names": keys.present(*OPENAI_REALTIME_KEYS),
-        },
-    }
+    if view is AGENT and isinstance(settings, RealtimeSettings):
+        vendor = AGENT_VENDORS.get(settings.provider)
+        answer |= {
+            "available": settings.enabled and (vendor is None or bool(keys.present(*vendor.keys))),
+            "experimental": True,
+            "mode": view.mode,
+            "stable_engine": f"{brand.name}_voice_output",
+            "tool_surface": tool_surface(brand.name),
+            "limits": list(LIMITS),
+            "promotion": asdict(settings.promotion),
+        }
+    return answer
 
 
 def options_answer(
@@ -204,10 +158,22 @@ def _defaults(settings: OutputSettings | RealtimeSettings) -> dict[str, object]:
     }
 
 
-def _xai(keys: Keys, names: Sequence[str]) -> dict[str, object]:
+def _auth(view: View, keys: Keys) -> dict[str, object]:
     """Only names of variables, never what is in them. There is no OAuth store."""
-    present = keys.present(*names)
-    return {"xai_env": bool(present), "xai_env_names": present, "xai_oauth": False, "xai_oauth_source": None}
+    present = keys.present(*(XAI if view is OUTPUT else XAI_REALTIME).keys)
+    auth: dict[str, object] = {"xai_env": bool(present), "xai_env_names": present}
+    auth |= {"xai_oauth": False, "xai_oauth_source": None}
+    if view is OUTPUT:
+        return {**auth, **_has(keys, "openai", OPENAI), **_has(keys, "elevenlabs", ELEVENLABS)}
+    if view is LAB:
+        return {**auth, "xai_oauth_path": "", "xai_oauth_paths": []}
+    about = {"xai_oauth_configured": False, "xai_oauth_path": ""}
+    return {**auth, **about, **_has(keys, "openai", OPENAI_REALTIME)}
+
+
+def _has(keys: Keys, name: str, vendor: Vendor) -> dict[str, object]:
+    present = keys.present(*vendor.keys)
+    return {f"{name}_env": bool(present), f"{name}_env_names": present}
 
 
 def _all_fine(checks: Sequence[Mapping[str, str]]) -> bool:

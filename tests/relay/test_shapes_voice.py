@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.relay import shapes_voice as shapes
 from svc_proto.schema.json_schema import Parts, members_of
-from svc_proto.voice.fields import OUTPUT, PROMOTION, REALTIME
+from svc_proto.voice.settings import OUTPUT, PROMOTION, REALTIME
 from tests.relay.routes.voice_world import get, voice_book
 
 

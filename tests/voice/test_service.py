@@ -6,6 +6,7 @@ from attrs import evolve
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.service import Voice
+from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY
 from tests.voice.plans import CONFIG, run
 
 PHONE = Principal(kind="session", device_id="phone", bearer_hash="a")
@@ -14,8 +15,8 @@ CALLER = Principal(kind="api", bearer_hash="b", bearer="the caller's own")
 
 def test_settings_read_the_keys_anew() -> None:
     def plan(voice: Voice) -> Flow[tuple[str, str, list[str]]]:
-        output = yield from voice.output_settings("work")
-        realtime = yield from voice.realtime_settings()
+        output = yield from voice.settings(OUTPUT_FAMILY, "work")
+        realtime = yield from voice.settings(REALTIME_FAMILY)
         return output.voice, realtime.voice, voice.keys.present("XAI_API_KEY")
 
     files = {
@@ -34,8 +35,8 @@ def test_the_relays_own_settings() -> None:
     )
 
     def plan(voice: Voice) -> Flow[tuple[object, ...]]:
-        output = yield from voice.output_settings()
-        realtime = yield from voice.realtime_settings("nobody")
+        output = yield from voice.settings(OUTPUT_FAMILY)
+        realtime = yield from voice.settings(REALTIME_FAMILY, "nobody")
         return output.voice, output.language, output.enabled, realtime.voice, realtime.scope.fallback_to_global
 
     files = {
@@ -47,7 +48,7 @@ def test_the_relays_own_settings() -> None:
 
 def test_a_profile_that_is_missing_falls_back_to_the_agents_file() -> None:
     def plan(voice: Voice) -> Flow[tuple[object, ...]]:
-        scope = (yield from voice.output_settings("nobody")).scope
+        scope = (yield from voice.settings(OUTPUT_FAMILY, "nobody")).scope
         return scope.config_scope, scope.profile, scope.fallback_to_global, scope.config_path
 
     files = {"/h/config.yaml": {"voice_output": {"voice": "rex"}}}

@@ -6,7 +6,7 @@ The three families have the same four routes each (wire terminal-voice 4.3 to 4.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from attrs import frozen
 
@@ -15,28 +15,15 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import Access
-from svc_proto.voice.choice import chosen_text, whole
 from svc_proto.voice.contract import ProviderInfo
-from svc_proto.voice.fields import OUTPUT as OUTPUT_RULES
-from svc_proto.voice.fields import PROMOTION, REALTIME, Rules
+from svc_proto.voice.options import Choice
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.registry import canonical_id
-from svc_proto.voice.sections import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily
-from svc_proto.voice.settings import OutputSettings, RealtimeSettings
-from svc_proto.voice.stored import checked_change
-from svc_proto.voice.validation import Choice
-from svc_proto.voice.views import (
-    AGENT,
-    LAB,
-    OUTPUT,
-    View,
-    agent_config,
-    options_answer,
-    output_config,
-    realtime_config,
-    validate_answer,
-)
+from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
+from svc_proto.voice.settings import PROMOTION, REALTIME, OutputSettings, RealtimeSettings, Rules, chosen_text, whole
+from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily, checked_change
+from svc_proto.voice.views import AGENT, LAB, OUTPUT, View, config_answer, options_answer, validate_answer
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
@@ -51,7 +38,7 @@ class _Theme:
     base: str
     access: Access
     view: View
-    family: SectionFamily
+    family: SectionFamily[Any]
     rules: Rules
 
 
@@ -124,21 +111,15 @@ class _SettingsRoutes:
     # --- helpers ---
 
     def _settings(self, profile: str | None) -> Flow[OutputSettings | RealtimeSettings]:
-        voice = self._relay.voice_side.voice
-        if self._theme.family is OUTPUT_FAMILY:
-            return (yield from voice.output_settings(profile))
-        return (yield from voice.realtime_settings(profile))
+        found: OutputSettings | RealtimeSettings
+        found = yield from self._relay.voice_side.voice.settings(self._theme.family, profile)
+        return found
 
     def _shown(self, settings: OutputSettings | RealtimeSettings) -> dict[str, object]:
         relay, theme = self._relay, self._theme
         voice = relay.voice_side.voice
         path = settings.scope.config_path or voice.stored.path_of(theme.family)
-        rest = (path, voice.keys, voice.registry, relay.config.brand)
-        if isinstance(settings, OutputSettings):
-            return output_config(settings, *rest)
-        if theme.view is AGENT:
-            return agent_config(settings, *rest)
-        return realtime_config(settings, *rest)
+        return config_answer(theme.view, settings, path, voice.keys, voice.registry, relay.config.brand)
 
     def _provider(self, request: Request) -> ProviderInfo:
         theme = self._theme

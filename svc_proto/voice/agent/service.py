@@ -18,16 +18,14 @@ from svc_proto.voice.agent.session import AgentSetup
 from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.family import Family
 from svc_proto.voice.profiles import profile_of
-from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.session import VoiceKind
+from svc_proto.voice.stored import REALTIME_FAMILY
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
 
-__all__ = ["NATIVE", "RENDERED", "RealtimeAgent"]
+__all__ = ["RealtimeAgent"]
 
-NATIVE = ("openai_realtime", "xai_realtime")  # hear and speak by themselves
-RENDERED = ("stub", LOCAL)  # speak what a chat run has answered
 MAX_ID = 256  # characters of a chat session's id, wire api 2.1
 
 
@@ -41,9 +39,10 @@ class RealtimeAgent(Family):
 
         `Refused` 404 when disabled, 400 for a bad choice, 503 for too many.
         """
-        settings = yield from self.voice.realtime_settings(profile_of({}, body))
+        settings = yield from self.voice.settings(REALTIME_FAMILY, profile_of({}, body))
         chosen = self.choose(settings, body)
-        if chosen.provider not in (*NATIVE, *RENDERED):
+        info = self.voice.registry.find(chosen.provider)
+        if info is None or not (info.native or info.rendered):
             raise Refused(400, "voice_refused", f"the realtime agent cannot use the voice provider {chosen.provider}")
         chat_session_id = optional(body, "chat_session_id", lambda value, name: line(value, name, MAX_ID)) or None
         context = yield from self._context(body, chat_session_id, principal)
@@ -62,7 +61,7 @@ class RealtimeAgent(Family):
             context=context,
             final_answer_only=body.get("final_answer_only") is True,
         )
-        mode = NativeMode if chosen.provider in NATIVE else RenderedMode
+        mode = NativeMode if info.native else RenderedMode
         about = {"chat_session_id": chat_session_id, "context_message_count": len(context)}
         answer = self.admit(principal, chosen, kind, partial(mode, setup=setup), about)
         return {**answer, **about, "experimental": True, "tool_surface": tool_surface(config.brand.name)}

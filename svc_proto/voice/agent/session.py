@@ -12,12 +12,11 @@ from svc_proto.basics.validate import integer, optional, text
 from svc_proto.voice.agent.instructions import ContextMessage
 from svc_proto.voice.agent.interface import interface_of
 from svc_proto.voice.agent.tools import tool_surface
-from svc_proto.voice.choice import MAX_RATE, MIN_RATE
 from svc_proto.voice.pcm import whole_samples
 from svc_proto.voice.realtime.orders import Emit
 from svc_proto.voice.realtime.run import BackgroundRules
 from svc_proto.voice.session import MAX_DELTA, VoiceSession
-from svc_proto.voice.settings import RealtimeSettings
+from svc_proto.voice.settings import MAX_RATE, MIN_RATE, RealtimeSettings
 from svc_proto.voice.speaking import audio_of, text_of
 
 if TYPE_CHECKING:
