@@ -13,37 +13,84 @@ from attrs import field, frozen
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.settings import Settings
 
-__all__ = ["KEY_VARIABLES", "URL_VARIABLES", "VoiceConfig", "voice_config"]
+__all__ = ["KEY_VARIABLES", "URL_VARIABLES", "VENDORS", "Vendor", "VoiceConfig", "voice_config"]
+__all__ += ["OPENAI", "OPENAI_REALTIME", "XAI", "XAI_REALTIME", "ELEVENLABS", "GROQ", "MISTRAL", "DEEPINFRA"]
 
 OUTPUT_PREFIX = "RELAY_VOICE_OUTPUT_"
 REALTIME_PREFIX = "RELAY_REALTIME_VOICE_"
 SLOW_TOOLS = ("cron", "desktop_", "browser", "execute_code", "terminal", "spawn")  # wire 6.9
 
-KEY_VARIABLES = (  # wire 3.5, 4.10, 6.11
-    "OPENAI_API_KEY",
-    "VOICE_TOOLS_OPENAI_KEY",
-    "OPENAI_REALTIME_API_KEY",
-    "XAI_API_KEY",
-    "GROK_API_KEY",
-    "VOICE_TOOLS_XAI_KEY",
-    "XAI_REALTIME_CLIENT_SECRET",
-    "XAI_EPHEMERAL_TOKEN",
-    "ELEVENLABS_API_KEY",
-    "VOICE_TOOLS_ELEVENLABS_KEY",
-    "GROQ_API_KEY",
-    "MISTRAL_API_KEY",
-    "DEEPINFRA_API_KEY",
+
+@frozen(kw_only=True)
+class Vendor:
+    """What is known of a vendor. `keys` in the order in which they are looked for (wire 3.5, 4.10, 6.11)."""
+
+    name: str
+    keys: tuple[str, ...]
+    asked: str  # which of them an operator without any is told to set
+    url_variable: str
+    url: str  # without a slash at its end
+
+
+OPENAI = Vendor(
+    name="OpenAI",
+    keys=("OPENAI_API_KEY", "VOICE_TOOLS_OPENAI_KEY"),
+    asked="OPENAI_API_KEY",
+    url_variable="OPENAI_BASE_URL",
+    url="https://api.openai.com/v1",
 )
-URL_VARIABLES = (  # where the providers are; the operator's to say, never a caller's
-    "OPENAI_BASE_URL",
-    "OPENAI_REALTIME_URL",
-    "XAI_BASE_URL",
-    "XAI_REALTIME_URL",
-    "ELEVENLABS_BASE_URL",
-    "GROQ_BASE_URL",
-    "MISTRAL_BASE_URL",
-    "DEEPINFRA_BASE_URL",
+OPENAI_REALTIME = Vendor(
+    name="OpenAI",
+    keys=("OPENAI_REALTIME_API_KEY", "OPENAI_API_KEY", "VOICE_TOOLS_OPENAI_KEY"),
+    asked="OPENAI_API_KEY",
+    url_variable="OPENAI_REALTIME_URL",
+    url="wss://api.openai.com/v1/realtime",
 )
+XAI = Vendor(
+    name="xAI",
+    keys=("VOICE_TOOLS_XAI_KEY", "XAI_API_KEY", "GROK_API_KEY"),
+    asked="XAI_API_KEY",
+    url_variable="XAI_BASE_URL",
+    url="https://api.x.ai",
+)
+XAI_REALTIME = Vendor(
+    name="xAI",
+    keys=(*XAI.keys, "XAI_REALTIME_CLIENT_SECRET", "XAI_EPHEMERAL_TOKEN"),
+    asked="XAI_API_KEY",
+    url_variable="XAI_REALTIME_URL",
+    url="wss://api.x.ai/v1/realtime",
+)
+ELEVENLABS = Vendor(
+    name="ElevenLabs",
+    keys=("ELEVENLABS_API_KEY", "VOICE_TOOLS_ELEVENLABS_KEY"),
+    asked="ELEVENLABS_API_KEY",
+    url_variable="ELEVENLABS_BASE_URL",
+    url="https://api.elevenlabs.io",
+)
+GROQ = Vendor(
+    name="Groq",
+    keys=("GROQ_API_KEY",),
+    asked="GROQ_API_KEY",
+    url_variable="GROQ_BASE_URL",
+    url="https://api.groq.com/openai/v1",
+)
+MISTRAL = Vendor(
+    name="Mistral",
+    keys=("MISTRAL_API_KEY",),
+    asked="MISTRAL_API_KEY",
+    url_variable="MISTRAL_BASE_URL",
+    url="https://api.mistral.ai/v1",
+)
+DEEPINFRA = Vendor(
+    name="DeepInfra",
+    keys=("DEEPINFRA_API_KEY",),
+    asked="DEEPINFRA_API_KEY",
+    url_variable="DEEPINFRA_BASE_URL",
+    url="https://api.deepinfra.com/v1/openai",
+)
+VENDORS = (OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, ELEVENLABS, GROQ, MISTRAL, DEEPINFRA)
+KEY_VARIABLES = tuple(dict.fromkeys(key for vendor in VENDORS for key in vendor.keys))
+URL_VARIABLES = tuple(vendor.url_variable for vendor in VENDORS)  # the operator's to say, never a caller's
 
 
 @frozen(kw_only=True)

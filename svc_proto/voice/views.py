@@ -13,10 +13,10 @@ from attrs import asdict, frozen
 from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.options import Choice, Offer, check_choice, provider_object
-from svc_proto.voice.providers.access import ELEVENLABS, OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, Vendor
 from svc_proto.voice.registry import LOCAL, Registry
 from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
 from svc_proto.voice.settings import REALTIME, OutputSettings, RealtimeSettings
+from svc_proto.voice_config import ELEVENLABS, OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, Vendor
 
 if TYPE_CHECKING:
     from svc_proto.basics.brand import Brand

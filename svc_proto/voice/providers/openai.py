@@ -6,8 +6,9 @@ from attrs import frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.voice.contract import SpeechRequest
-from svc_proto.voice.providers.access import DEEPINFRA, GROQ, MISTRAL, OPENAI, Vendor, VendorAccess
+from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.vendor import JSON, Form, VendorCall, number, options_text
+from svc_proto.voice_config import DEEPINFRA, GROQ, MISTRAL, OPENAI, Vendor
 
 __all__ = ["SHAPES", "OpenAi", "Shape"]
 

@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.contract import Dialect, ProviderError, RealtimeOptions, Renderer, Speaker, Transcriber
-from svc_proto.voice.providers.access import (
-    ELEVENLABS,
-    OPENAI_REALTIME,
-    XAI,
-    XAI_REALTIME,
-    KeySource,
-    admit,
-)
+from svc_proto.voice.providers.access import KeySource, admit
 from svc_proto.voice.providers.discovery import Discovered, discover_elevenlabs, discover_xai
 from svc_proto.voice.providers.elevenlabs import ElevenLabs
 from svc_proto.voice.providers.local import Local
@@ -32,6 +25,7 @@ from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.providers.vendor import VendorRenderer, VendorSpeaker, VendorTranscriber
 from svc_proto.voice.providers.xai import Xai
 from svc_proto.voice.providers.xai_realtime import XaiDialect
+from svc_proto.voice_config import ELEVENLABS, OPENAI_REALTIME, XAI, XAI_REALTIME
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
