@@ -172,13 +172,20 @@ def spawn_child(
 
 
 def run_command(
-    engine: Engine, argv: tuple[str, ...], *, inherit: tuple[str, ...] = INHERITED, within: float = 5.0
+    engine: Engine,
+    argv: tuple[str, ...],
+    *,
+    said: bytes = b"",
+    inherit: tuple[str, ...] = INHERITED,
+    within: float = 5.0,
 ) -> Flow[Finished | Failure]:
-    """Run a command without input to its end; the first megabyte of its output is kept."""
+    """Run a command to its end; `said` is its input, and the first megabyte of its output is kept."""
     collector = _Collector(engine)
     child = yield from spawn_child(engine, argv, collector, inherit=inherit, within=within)
     if isinstance(child, Failure):
         return child
+    if said:
+        child.write(said)
     child.close_input()
     try:
         finished = yield from wait(collector.ticket, engine.now.mono + within)

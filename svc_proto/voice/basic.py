@@ -2,6 +2,7 @@
 
     tts: {provider: xai, xai: {voice_id: leo}}
     stt: {enabled: true, provider: openai, openai: {model: whisper-1}}
+    tts: {provider: mine, providers: {mine: {type: command, command: "say -o {output_path}"}}}
 
 Where no provider is named, this host's own engines do it if they are there, else the first vendor with a key. One that
 is named and cannot be used is an error, never silently another.
@@ -17,8 +18,17 @@ from attrs import evolve, frozen
 from svc_proto.basics.validate import FALSE_WORDS, invalid, line, text
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.members import Members
-from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
+from svc_proto.voice.contract import (
+    ProviderError,
+    Recording,
+    Speaker,
+    SpeechRequest,
+    Spoken,
+    Transcriber,
+    Transcript,
+)
 from svc_proto.voice.profiles import Profile, find_profile
+from svc_proto.voice.providers.command import Command, CommandLine
 from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.text import MAX_TEXT, clean_for_speech
 
@@ -31,6 +41,7 @@ AUTO = {  # in the order in which they are tried where none is named: the key is
     "tts": ("openai", "xai", "elevenlabs", "deepinfra"),
     "stt": ("groq", "openai", "mistral", "xai", "elevenlabs", "deepinfra"),
 }
+BUILT_IN = {LOCAL, "grok", *AUTO["tts"], *AUTO["stt"]}  # any other name may be a command of the operator's (wire 3.5)
 HINT = "install espeak-ng and the voice extra, or set a key such as OPENAI_API_KEY, XAI_API_KEY or ELEVENLABS_API_KEY"
 WITH_CONTROLS = ("xai",)  # whose voice and language a request may choose, wire 3.4
 CHOOSABLE = ("voice", "language")
@@ -54,6 +65,7 @@ class SpeechEngine:
     model: str = ""
     voice: str = ""
     language: str = ""
+    command: CommandLine | None = None  # the operator's own
 
 
 def spoken_text(value: object) -> str:
@@ -112,7 +124,7 @@ class BasicVoice:
         if engine.provider is None:
             raise NoEngineError(f"No STT provider available: {HINT}", None)
         try:
-            transcriber = self._voice.providers.transcriber(engine.provider)
+            transcriber: Transcriber = self._own(engine) or self._voice.providers.transcriber(engine.provider)
             heard = yield from transcriber.transcribe(recording, model=engine.model, language=engine.language)
             return evolve(heard, provider=engine.provider)  # wire 3.3: `openai`, as it is configured
         except ProviderError as error:
@@ -136,7 +148,7 @@ class BasicVoice:
             language=chosen.get("language") or engine.language,
         )
         try:
-            speaker = self._voice.providers.speaker(engine.provider)
+            speaker: Speaker = self._own(engine) or self._voice.providers.speaker(engine.provider)
             return (yield from speaker.speak(request))
         except ProviderError as error:
             kind = "TTS configuration error" if error.variable is not None else "TTS failed"
@@ -158,14 +170,19 @@ class BasicVoice:
             root = (yield from find_profile(voice.engine, voice.config.config_path, None)).data.inner(kind)
             provider = root.word("provider").lower()
             said = said or root
-        fields = said.inner(provider) if provider else Members()
+        own = CommandLine.of(provider, said) if provider and provider not in BUILT_IN else None
+        fields = Members(own.values) if own is not None else said.inner(provider) if provider else Members()
         return SpeechEngine(
             provider=provider or (yield from self._auto(kind)),
             enabled=str(said.get("enabled", True)).strip().lower() not in FALSE_WORDS,
             model=fields.word("model", "model_id"),
             voice=fields.word("voice_id", "voice"),
             language=fields.word("language"),
+            command=own,
         )
+
+    def _own(self, engine: SpeechEngine) -> Command | None:
+        return None if engine.command is None else Command(self._voice.engine, engine.command)
 
     def _auto(self, kind: str) -> Flow[str | None]:
         voice = self._voice

@@ -53,13 +53,18 @@ def of_the_child(book: TestBook) -> list[Any]:
     return [command for command in book.take() if getattr(command, "ch", None) == ONE]
 
 
-def commanded() -> tuple[TestBook, list[Any]]:
+def commanded(said: bytes = b"") -> tuple[TestBook, list[Any]]:
     book = open_book()
     owner = Owner(book)
-    book.act(lambda: owner.spawn(run_command(book.engine, ("ls",)))) << [
+    book.act(lambda: owner.spawn(run_command(book.engine, ("ls",), said=said))) << [
         Spawn(TICKETED, ONE, ("ls",), inherit=INHERITED)
     ]
     return book, owner.told
+
+
+def test_what_a_command_is_told() -> None:
+    book, _ = commanded(b"in")
+    book >> Done(TICKETED, Spawned(7)) << [Send(ONE, b"in"), CloseWrite(ONE)]
 
 
 def test_the_life_of_a_child() -> None:

@@ -130,6 +130,24 @@ def test_a_vendor_speaks(world: World, tmp_path: Path) -> None:
     nothing_left(world, tmp_path)
 
 
+def test_a_command_of_the_operators_own(world: World, tmp_path: Path) -> None:
+    """It speaks with what is its input, and listens to what is in its file."""
+    if isinstance(world, VirtualWorld):
+        pytest.skip("it has no shell")
+    world.write_config(
+        "tts: {provider: mine, providers: {mine: {type: command, format: wav, "
+        """command: "sh -c 'cat >$0; echo $1 >>$0' {output_path} {voice}", voice: Ann}}}\n"""
+        "stt: {provider: ears, providers: {ears: {type: command, command: cat {input_path}}}}\n"
+    )
+    world.start_relay()
+    token = world.pair().token
+    said = synthesize(world, token, text="Hello; exit 1")
+    assert (said.status, said.headers.get(b"content-type"), said.body) == (200, b"audio/wav", b"Hello; exit 1Ann\n")
+    heard = json_of(transcribe(world, token, b" the lamp\n", "audio/wav"))
+    assert (heard["text"], heard["provider"]) == ("the lamp", "ears")
+    nothing_left(world, tmp_path)
+
+
 # --- settings -------------------------------------------------------------------------------------------------------
 
 
