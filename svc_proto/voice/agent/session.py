@@ -54,6 +54,7 @@ class AgentSetup:
             spoken_handoff=promotion.spoken_handoff and not self.final_answer_only,
             progress_after=0.0 if self.final_answer_only else promotion.progress_spoken_after_ms / 1000,
             progress_repeat=promotion.progress_repeat_ms / 1000,
+            max_runs=promotion.max_background_runs,
             longest=config.background_max,
             slow_tools=config.slow_tools,
         )

@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from svc_proto.voice.realtime.calls import Call, CancelCall, RunCall, cancelled_output, completed_output, failed_output
-from svc_proto.voice.realtime.floor import ANSWERED_WITHIN, DRAIN_WITHIN, FORCED, Floor, FloorState, FloorTrigger
-from svc_proto.voice.realtime.mouth import ALARM, Held, Mouth, MouthState, SpokenAnswer, passed_on
+from svc_proto.voice.realtime.delivery import Delivery
+from svc_proto.voice.realtime.filler import Filler
+from svc_proto.voice.realtime.floor import ANSWERED_WITHIN, DRAIN_WITHIN, Floor, FloorState, FloorTrigger
+from svc_proto.voice.realtime.mouth import ALARM, Held, Mouth, SpokenAnswer, passed_on
 from svc_proto.voice.realtime.orders import (
     AnswerCall,
     CancelResponse,
@@ -27,7 +29,6 @@ from svc_proto.voice.realtime.orders import (
     Note,
     Order,
     SayText,
-    StopRendering,
 )
 from svc_proto.voice.realtime.responses import Start
 from svc_proto.voice.realtime.run import FOREGROUND, BackgroundRules, Tier, VoiceRun, VoiceRunState
@@ -61,6 +62,7 @@ class VoiceConversation:
         self.word = word
         self.floor = Floor()
         self.mouth = Mouth(word, new_id, result_delivery)
+        self.answer = Delivery(word, self.floor, self.mouth, Filler(word, new_id))
         self.runs = VoiceRuns(
             word=word,
             speakable=speakable,
@@ -168,7 +170,7 @@ class VoiceConversation:
             self._emit(f"{self.word}.result.respeak_unavailable")
         else:
             self.floor.go(_T.TELL, now + ALARM)
-            out.append(self.mouth.respeak(answer))
+            out += [*self.answer.filler.stop(), self.mouth.respeak(answer)]
         return out
 
     # --- the provider ---
@@ -237,11 +239,7 @@ class VoiceConversation:
             return out
         floor.responses.bury(response_id)
         if self._tells:
-            out += self.mouth.complete(response_id)
-            if self.mouth.state is MouthState.REJECTED:
-                self._fall_back()
-            else:
-                self._end()
+            out += self.answer.complete(response_id, now)
         elif status == "failed":
             self._fail("The voice provider could not answer.", response_id)
         else:
@@ -278,27 +276,18 @@ class VoiceConversation:
     # --- the renderer ---
 
     def rendered_audio(self, response_id: str, audio: EmitAudio, now: float) -> list[Order]:
-        """A piece of the answer as the relay has it spoken."""
-        out = self._begin(now)
-        if self.mouth.renders == response_id:
-            out += self.mouth.rendered_audio(audio)
-            self.floor.due = now + ALARM
-        return out
+        """A piece of what the relay has spoken."""
+        return self._begin(now) + self.answer.rendered_audio(response_id, audio, now)
 
     def rendered(self, response_id: str, fields: Mapping[str, object], now: float) -> list[Order]:
         """That was all of it; `fields` are for the end of the response."""
-        out = self._begin(now)
-        if self.mouth.renders == response_id:
-            out += self.mouth.rendered(fields)
-            self._end()
-        return out
+        return self._begin(now) + self.answer.rendered(response_id, fields)
 
     def render_failed(self, response_id: str, message: str, now: float) -> list[Order]:
         """It cannot be had spoken, or not to its end."""
-        if self.mouth.renders != response_id:
-            return []
-        note = Note("voice.response.forced_summary_failed", {"message": message})
-        return [note, *self.rendered(response_id, {}, now)]
+        return self._begin(now) + self.answer.render_failed(response_id, message)
+
+    # --- the API server ---
 
     def run_event(self, call_id: str, event: RunEvent, now: float) -> list[Order]:
         """The run tells something."""
@@ -363,9 +352,7 @@ class VoiceConversation:
         self._out.append(Emit(kind, fields))
 
     def _end(self) -> None:
-        """Nobody has the floor."""
-        self.mouth.end()
-        self.floor.go(_T.END)
+        self.answer.end()
 
     def _overdue(self) -> None:
         floor = self.floor
@@ -389,6 +376,7 @@ class VoiceConversation:
             self._out.append(CancelResponse())
         if meaning in (Start.STRAY, Start.IGNORED):
             return False
+        self._out += self.answer.filler.stop()
         if floor.state is _S.ANSWERING:
             floor.due = self._now + ANSWERED_WITHIN
             if meaning is Start.OURS:
@@ -399,6 +387,7 @@ class VoiceConversation:
 
     def _interrupt(self) -> None:
         """The person begins something new: end what is going on, but for a run."""
+        self._out += self.answer.filler.stop()
         if self._tells:
             self._out.append(Note("voice.realtime_agent.delivery_preempted", {}))
             self._give_up(cancelled=True)
@@ -407,17 +396,14 @@ class VoiceConversation:
             self._emit("voice.response.done", response_id=self._quiet(), cancelled=True)
 
     def _quiet(self) -> str | None:
-        """Have nothing to do any more with what is spoken; the response that it was."""
-        response_id = self.floor.quiet(self._now)
-        if self.mouth.renders is not None:
-            self._out.append(StopRendering())
-        return self.mouth.heard_in or response_id
+        told, response_id = self.answer.quiet(self._now)
+        self._out += told
+        return response_id
 
     def _go_on(self) -> None:
         """What was said is played."""
         if self._tells:
-            self.floor.drain = None
-            self._speak()
+            self._out += self.answer.speak(self._now)
         else:
             self._out += self.floor.respond(self._now)
 
@@ -456,52 +442,23 @@ class VoiceConversation:
 
     @property
     def _tells(self) -> bool:
-        return self.mouth.state is not MouthState.SILENT
+        return self.answer.tells
 
     def _tell(self, answer: SpokenAnswer, *, background: bool = False) -> None:
-        """An answer is on its way to the ear."""
-        self.mouth.take(answer, background=background)
-        self.floor.go(_T.TELL, self._now + DRAIN_WITHIN)
-        if not background:
-            self._out.append(self.floor.wait_for_playback(answer.call_id, f"{self.word}_run_task"))
-        elif self.mouth.result_delivery == "visual_only":
-            self._speak()
-        else:
-            self._out.append(self.floor.wait_for_playback(None, None, FORCED))
+        self._out += self.answer.tell(answer, self._now, background=background)
 
-    def _speak(self) -> None:
-        if self.mouth.result_delivery == "visual_only":
-            self._out += self.mouth.show(wanted=True)
-            self._end()
-            return
-        self.floor.due = self._now + ALARM
-        self._out += self.floor.responses.ask(self.mouth.ask(), self._now)
+    def _give_up(self, *, cancelled: bool = False) -> None:
+        self._out += self.answer.give_up(self._now, cancelled=cancelled)
 
     def _hear(self, response_id: str, held: Held, now: float) -> list[Order]:
         out, floor = self._begin(now), self.floor
         current = self._is_current(response_id)
         if current and self._tells:
-            out += self.mouth.hear(response_id, held)
-            if self.mouth.state is MouthState.REJECTED:
-                self._fall_back()
+            out += self.answer.hear(response_id, held, now)
         elif current or response_id == floor.tail:
             floor.spoke = floor.spoke or bool(held.audio)
             out += passed_on(response_id, held)
         return out
-
-    def _fall_back(self) -> None:
-        """The provider says something else: the relay has the answer spoken itself. The alarm stays as it is set."""
-        call_id = self.mouth.answer.call_id
-        self._out.append(Note("voice.response.forced_summary_off_script", {"call_id": call_id}))
-        self._out += self.floor.hush()
-        self._quiet()
-        self._out.append(self.mouth.render())
-
-    def _give_up(self, *, cancelled: bool = False) -> None:
-        """End what is heard of an answer; what was not heard is shown."""
-        self._out += self.floor.hush()
-        self._quiet()
-        self._out += self.mouth.give_up(cancelled=cancelled)
 
     def _shown_results(self) -> list[Order]:
         """The provider will not speak them, and this session ends: whoever listens reads them."""
@@ -510,29 +467,24 @@ class VoiceConversation:
     # --- runs ---
 
     def _advance_runs(self) -> None:
-        now, runs, state, floor = self._now, self.runs, self.floor.state, self._floor
-        run = runs.turn
+        now, runs, state = self._now, self.runs, self.floor.state
+        floor, run, told = self.answer.who_speaks(waits=runs.answered), runs.turn, list[Order]()
         if run is not None and run.due is not None and now >= run.due:
-            self._out += run.on_due(now, floor)
+            told = run.on_due(now, floor)
+            self._out += told
         at = runs.promotion_at if state is _S.WORKING else None
         if run is not None and at is not None and now >= at:
             self._promote(run)
-        self._out += runs.advance(now, floor)
+        beats = runs.advance(now, floor)
+        self._out += beats
+        quiet = self.floor.state in (_S.IDLE, _S.WORKING) and self.answer.who_speaks(waits=runs.answered) == "idle"
+        if quiet and not runs.away:
+            self._out += self.answer.filler.speak([*told, *beats])
         if self.floor.state is _S.IDLE:
             self._out += runs.start_next(now)
             answer = runs.take_result(now)
             if answer is not None:
                 self._tell(answer, background=True)
-
-    @property
-    def _floor(self) -> str:
-        """Who has the word, for whoever would speak of progress."""
-        mouth = self.mouth.state
-        if mouth in (MouthState.JUDGING, MouthState.SPEAKING) or self.floor.state is _S.ANSWERING:
-            return "provider_speaking"
-        if mouth in (MouthState.RENDERING, MouthState.RENDERED):
-            return f"{self.word}_filler"
-        return "result_pending" if mouth is MouthState.WAITING or self.runs.answered else "idle"
 
     def _promote(self, run: VoiceRun) -> None:
         """The turn waits no longer."""
@@ -591,7 +543,8 @@ class VoiceConversation:
             self.floor.go(_T.WORK)
             self._out += runs.take(call, self._now, spoke=spoke)
             return
-        free, run = runs.free, runs.new(call)
+        free = runs.free
+        run = runs.new(call, side=free and runs.aside)
         run.spoke = spoke
         if free:
             self._out.append(run.begin(self._now))

@@ -125,6 +125,7 @@ class BackgroundRules:
     spoken_handoff: bool = True  # whether the person is told aloud that a run goes on in the background
     progress_after: float = 0.0  # from when on progress may be spoken; 0: never
     progress_repeat: float = 30.0  # between two such times; 0: it is spoken once
+    max_runs: int = 1  # in the background at once
     longest: float = 300.0  # a run in the background, from its beginning
     slow_tools: tuple[str, ...] = ()  # parts of their names
 

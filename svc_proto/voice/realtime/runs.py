@@ -1,9 +1,10 @@
-"""All runs of one conversation: that of the turn, one in the background, those in line, and answers nobody has heard.
+"""All runs of one conversation: of the turn, in the background, in line, and answers that nobody has heard.
 
-Where each of them is, its state says and nothing else (`svc_proto.voice.realtime.run`): one run is the turn's, one at a
-time is detached, three more are queued, and four answers wait at most. A second task is tried on a chat session of its
-own while one is detached. If it has not begun to act or to answer when its time is up, it is stopped and waits in line;
-otherwise it is not, since whatever it has done would be done twice.
+Where each of them is, its state says and nothing else (`svc_proto.voice.realtime.run`): one run is the turn's, as many
+are detached as the rules allow, three more are queued, and four answers wait at most. While the bound chat session is
+at a detached run, a further task is tried on one of its own. If there is no room in the background and it has not begun
+to act or to answer when its time is up, it is stopped and waits in line; otherwise it is not, since whatever it has
+done would be done twice.
 
 Each run that was promoted is told to be over once: by `run.background_completed`, or by `run.cancelled` if somebody has
 stopped it.
@@ -90,7 +91,7 @@ class VoiceRuns:
 
     @property
     def detached(self) -> VoiceRun | None:
-        """The run in the background."""
+        """The run in the background, the first of several."""
         return self._first(VoiceRunState.DETACHED)
 
     @property
@@ -117,7 +118,13 @@ class VoiceRuns:
     @property
     def free(self) -> bool:
         """Whether a run may be detached."""
-        return self.detached is None and len(self._those(VoiceRunState.WAITING)) < MAX_RESULTS
+        detached = len(self._those(VoiceRunState.DETACHED))
+        return detached < self.rules.max_runs and detached + len(self._those(VoiceRunState.WAITING)) < MAX_RESULTS
+
+    @property
+    def aside(self) -> bool:
+        """Whether the bound chat session is at a run already: the next one needs another."""
+        return any(not run.side for run in self._those(VoiceRunState.DETACHED))
 
     @property
     def busy(self) -> bool:
@@ -165,13 +172,15 @@ class VoiceRuns:
         return [when for when in times if when is not None]
 
     def advance(self, now: float, floor: str) -> list[Order]:
-        """Time has passed for the run in the background."""
-        run, due = self.detached, self._background_due
-        if run is None or due is None or now < due:
-            return []
-        if now < run.began + self.rules.longest:
-            return run.on_due(now, floor)
-        return [LeaveRun(run.call_id), *self.fail(run, TOO_LONG, now), Emit("voice.error", {"message": TOO_LONG})]
+        """Time has passed for the runs in the background: a heartbeat, or the end of patience."""
+        out: list[Order] = []
+        for run in self._those(VoiceRunState.DETACHED):
+            if now >= run.began + self.rules.longest:
+                gone = self.fail(run, TOO_LONG, now)
+                out += [LeaveRun(run.call_id), *gone, Emit("voice.error", {"message": TOO_LONG})]
+            elif run.due is not None and now >= run.due:
+                out += run.on_due(now, floor)
+        return out
 
     @property
     def promotion_at(self) -> float | None:
@@ -275,8 +284,7 @@ class VoiceRuns:
 
     def take(self, call: RunCall, now: float, *, spoke: bool) -> list[Order]:
         """The turn waits for this one: beside another one in a chat session of its own."""
-        detached = self.detached
-        return self.new(call, side=detached is not None and not detached.side).take(now, spoke=spoke)
+        return self.new(call, side=self.aside).take(now, spoke=spoke)
 
     def detach(self, run: VoiceRun, tier: Tier, *, spoken: bool) -> list[Order]:
         """A run is not waited for any longer. `spoken`: words about that follow."""
@@ -314,6 +322,7 @@ class VoiceRuns:
         if at is None or now < at:
             return []
         run = self._those(VoiceRunState.QUEUED)[0]
+        run.side, run.side_session = self.aside, self.side_session
         run.story.session_id = self.session_id or run.story.session_id
         begun = run.begin(now)
         about = {"call_id": None, "origin": "queued", "spoken_handoff": False}
@@ -349,7 +358,7 @@ class VoiceRuns:
 
     def approve(self, confirmation_id: str | None, answer: str) -> list[Order]:
         """An answer of the person, for whichever run has asked; nothing if none has."""
-        for run in (self.turn, self.detached):
+        for run in (self.turn, *self._those(VoiceRunState.DETACHED)):
             order = None if run is None else run.approve(confirmation_id, answer)
             if order is not None:
                 return [order]
@@ -384,10 +393,10 @@ class VoiceRuns:
 
     def cancel(self, now: float) -> list[Order]:
         """Stop what is in the background, and forget what waits (wire terminal-voice 6.8)."""
-        run, told = self.detached, []
-        if run is not None:
+        told: list[Order] = []
+        for run in self._those(VoiceRunState.DETACHED):
             self._ended_at = now
-            told = run.stop()
+            told += run.stop()
         for run in [each for each in self._runs if each.state not in OF_THE_TURN]:
             self.drop(run)
         return told
@@ -440,12 +449,6 @@ class VoiceRuns:
     @property
     def _can_start(self) -> bool:
         return self._first(VoiceRunState.QUEUED) is not None and self.free
-
-    @property
-    def _background_due(self) -> float | None:
-        """A heartbeat, or the end of patience."""
-        run = self.detached
-        return None if run is None or run.due is None else min(run.due, run.began + self.rules.longest)
 
     def _promote(self, run: VoiceRun, tier: Tier, about: Mapping[str, object]) -> list[Order]:
         self.side_session = None if run.side else self.side_session  # that one is taken

@@ -157,6 +157,39 @@ def test_a_second_task(world: VirtualWorld, tmp_path: Path) -> None:
     assert rows[-2:] == ["/echo done at last, here it is", "done at last, here it is"]
 
 
+def test_two_runs_in_the_background(world: VirtualWorld, tmp_path: Path) -> None:
+    """`max_background_runs`: the second has a chat session of its own, which no event names."""
+    turns: list[Turn] = [run("/wait 9"), HAND_OFF, background("/wait 4", "call_2"), Said("That, too.")]
+    agent = Agent(world, tmp_path, *turns, Said("It is done: demo_wait waited 4 s."), WAITED)
+    configure(agent, max_background_runs=2)
+    client = promoted(agent)
+    client.say("response.create", text="and that")
+    events = [event for _ in range(3) for event in play(client, is_("voice.response.done"))]
+    assert [event.get("delivery") for event in events if event["type"] == "voice.response.done"] == [
+        None,
+        *["forced_summary"] * 2,
+    ]
+    assert types(events).count("svc.run.promoted") == 1
+    assert "svc.run.queued" not in types(events)
+    assert types(events).count("svc.run.background_completed") == 2
+    assert len({event["chat_session_id"] for event in events if "chat_session_id" in event}) == 1
+    assert len(agent.api.ask("GET", "/api/sessions").json["sessions"]) == 2
+
+
+def test_progress_is_spoken(world: VirtualWorld, tmp_path: Path) -> None:
+    """It is sound that the relay has made; the turn goes on."""
+    agent = Agent(world, tmp_path, run("/wait 9"), Said("Using demo wait."), WAITED)
+    configure(agent, promotion_enabled=False, progress_spoken_after_ms=1000)
+    client = agent.open()
+    client.say("response.create", text="wait")
+    events = play(client, ends)
+    (beat,) = [event for event in events if event.get("should_speak")]
+    sound = [event["type"] for event in events if event.get("delivery") == "progress"]
+    assert (set(sound[:-1]), sound[-1]) == ({"voice.output_audio.delta"}, "voice.output_audio.done")
+    assert beat["event_id"] < next(event for event in events if event.get("delivery") == "progress")["event_id"]
+    assert (events[-1]["type"], events[-1]["delivery"]) == ("voice.response.done", "forced_summary")
+
+
 def test_to_hear_an_answer_again(world: VirtualWorld, tmp_path: Path) -> None:
     called = Called("hermes_run_task", {"text": "/wait 9"})
     agent = Agent(world, tmp_path, called, HAND_OFF, WAITED, Said("Once more."), brand=HERMES)

@@ -7,7 +7,7 @@ import pytest
 from svc_proto.machines.confirmations import Question
 from svc_proto.voice.realtime.calls import CancelCall, ConfirmCall
 from svc_proto.voice.realtime.floor import FloorState
-from svc_proto.voice.realtime.orders import AnswerCall, Approve, CloseClient, Emit, Note, Render
+from svc_proto.voice.realtime.orders import AnswerCall, Approve, CloseClient, Emit, Note, Order, Render
 from svc_proto.voice.realtime.run import BackgroundRules
 from svc_proto.voice.realtime.story import ApprovalAsked
 from tests.voice.realtime.book import ANSWER, PIECE, RULES, Talk, answered, heard, names
@@ -176,7 +176,8 @@ def test_progress_is_not_spoken_over_an_answer() -> None:
     orders += talk.after(5.0)
     talk.broker.response_done("b1", "completed", talk.now)  # it has said nothing
     orders += talk.after(5.0)
-    talk.broker.rendered("forced-summary-fallback-1", {}, talk.now)
+    assert talk.broker.mouth.renders is not None
+    talk.broker.rendered(talk.broker.mouth.renders, {}, talk.now)
     orders += talk.after(5.0)
     beats = [order for order in orders if isinstance(order, Emit) and order.type == "svc.run.progress"]
     assert [(beat.fields["floor"], beat.fields["should_speak"]) for beat in beats] == [
@@ -191,8 +192,14 @@ def test_when_progress_may_be_spoken() -> None:
     def spoken(rules: BackgroundRules) -> list[object]:
         talk = Talk(rules=rules)
         talk.quiet()
-        beats = [order for order in talk.after(60.0) if names([order]) == ["svc.run.progress"]]
-        return [beat.fields["elapsed_ms"] for beat in beats if isinstance(beat, Emit) and beat.fields["should_speak"]]
+        orders: list[Order] = []
+        for _ in range(60):
+            orders += talk.after(1.0)
+            if talk.broker.answer.filler.speaks is not None:
+                talk.broker.rendered(talk.broker.answer.filler.speaks, {}, talk.now)
+        beats = [order for order in orders if isinstance(order, Emit) and order.fields.get("should_speak")]
+        assert len([order for order in orders if isinstance(order, Render)]) == len(beats)
+        return [beat.fields["elapsed_ms"] for beat in beats]
 
     assert spoken(RULES) == []
     assert spoken(BackgroundRules(progress_after=10.0, progress_repeat=20.0)) == [10_000, 30_000, 50_000]

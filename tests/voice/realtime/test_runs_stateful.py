@@ -10,15 +10,15 @@ from svc_proto.voice.realtime.orders import Emit, Order, StartRun
 from svc_proto.voice.realtime.run import BackgroundRules, Tier, VoiceRun
 from svc_proto.voice.realtime.runs import MAX_QUEUED, MAX_RESULTS, VoiceRuns
 
-RULES = BackgroundRules(longest=40.0)
-
 
 class RunsMachine(RuleBasedStateMachine):
     """A model counts; the machine decides."""
 
+    most = 1  # in the background
+
     def __init__(self) -> None:
         super().__init__()
-        self.all = VoiceRuns(word="svc", speakable=str, rules=RULES)
+        self.all = VoiceRuns(word="svc", speakable=str, rules=BackgroundRules(longest=40.0, max_runs=self.most))
         self.now = 100.0
         self.numbers = 0
         self.live = 0  # promoted, and not told to be over
@@ -39,6 +39,10 @@ class RunsMachine(RuleBasedStateMachine):
         self.live += kinds.count("svc.run.promoted")
         self.live -= kinds.count("svc.run.background_completed") + kinds.count("svc.run.cancelled")
         return kinds
+
+    @property
+    def has_room(self) -> bool:
+        return self.live < self.most and self.live + self.unheard < MAX_RESULTS
 
     def due(self) -> float | None:
         """Of the run in the background."""
@@ -62,7 +66,7 @@ class RunsMachine(RuleBasedStateMachine):
 
     @rule()
     def start_next(self) -> None:
-        able = self.live == 0 and self.unheard < MAX_RESULTS and bool(self.queued)
+        able = self.has_room and bool(self.queued)
         able = able and (at := self.all.next_at) is not None and self.now >= at
         orders = self.all.start_next(self.now)
         assert bool(self.told(orders)) is able
@@ -91,7 +95,7 @@ class RunsMachine(RuleBasedStateMachine):
     @rule()
     def take_result(self) -> None:
         able = self.unheard > 0 and not self.away and (at := self.all.next_at) is not None and self.now >= at
-        able = able and not (self.live == 0 and self.queued and self.unheard < MAX_RESULTS)
+        able = able and not (self.has_room and self.queued)
         answer = self.all.take_result(self.now)
         assert (answer is not None) is able
         self.unheard -= able
@@ -126,8 +130,10 @@ class RunsMachine(RuleBasedStateMachine):
     # --- what always holds ---
 
     @invariant()
-    def one_at_a_time(self) -> None:
-        assert self.live == (self.all.detached is not None)
+    def so_many_at_a_time(self) -> None:
+        assert bool(self.live) == (self.all.detached is not None)
+        assert self.live <= self.most
+        assert self.all.free is self.has_room
         assert self.due() is None or self.live
 
     @invariant()
@@ -145,4 +151,11 @@ class RunsMachine(RuleBasedStateMachine):
             assert at is not None
 
 
+class SeveralMachine(RunsMachine):
+    """Where more of them may be in the background."""
+
+    most = 3
+
+
 TestRuns = RunsMachine.TestCase
+TestSeveral = SeveralMachine.TestCase

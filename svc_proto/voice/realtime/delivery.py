@@ -1,0 +1,131 @@
+"""An answer between the floor and the mouth, on its way to the ear; and progress, which gives way to everybody.
+
+When what was said before is played, the provider is asked to speak the answer. What it says in place of it is not
+heard: the relay has the answer spoken then. What cannot be heard is shown (wire terminal-voice 6.6, steps 4 to 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import define
+
+from svc_proto.voice.realtime.filler import Filler
+from svc_proto.voice.realtime.floor import DRAIN_WITHIN, FORCED, Floor, FloorState, FloorTrigger
+from svc_proto.voice.realtime.mouth import ALARM, Held, Mouth, MouthState, SpokenAnswer
+from svc_proto.voice.realtime.orders import EmitAudio, Note, Order, StopRendering
+
+__all__ = ["Delivery"]
+
+VISUAL = "visual_only"
+
+
+@define(eq=False)
+class Delivery:
+    """See the module. Whoever has it adds the orders to his own, in their order."""
+
+    word: str
+    floor: Floor
+    mouth: Mouth
+    filler: Filler
+
+    @property
+    def tells(self) -> bool:
+        """Whether an answer is on its way."""
+        return self.mouth.state is not MouthState.SILENT
+
+    def who_speaks(self, *, waits: bool) -> str:
+        """Who has the word, for whoever would speak of progress; `waits`: an answer from the background does."""
+        mouth = self.mouth.state
+        if mouth in (MouthState.JUDGING, MouthState.SPEAKING) or self.floor.state is FloorState.ANSWERING:
+            return "provider_speaking"
+        if self.filler.speaks is not None or mouth in (MouthState.RENDERING, MouthState.RENDERED):
+            return f"{self.word}_filler"
+        return "result_pending" if waits or mouth is MouthState.WAITING else "idle"
+
+    def tell(self, answer: SpokenAnswer, now: float, *, background: bool = False) -> list[Order]:
+        """An answer is to be heard, when what was said before is played."""
+        out = self.filler.stop()
+        self.mouth.take(answer, background=background)
+        self.floor.go(FloorTrigger.TELL, now + DRAIN_WITHIN)
+        if not background:
+            return [*out, self.floor.wait_for_playback(answer.call_id, f"{self.word}_run_task")]
+        if self.mouth.result_delivery == VISUAL:
+            return [*out, *self.speak(now)]
+        return [*out, self.floor.wait_for_playback(None, None, FORCED)]
+
+    def speak(self, now: float) -> list[Order]:
+        """It is played: ask for the answer."""
+        self.floor.drain = None
+        if self.mouth.result_delivery == VISUAL:
+            told = self.mouth.show(wanted=True)
+            self.end()
+            return told
+        self.floor.due = now + ALARM
+        return self.floor.responses.ask(self.mouth.ask(), now)
+
+    def end(self) -> None:
+        """Nobody has the floor."""
+        self.mouth.end()
+        self.floor.go(FloorTrigger.END)
+
+    def quiet(self, now: float) -> tuple[list[Order], str | None]:
+        """Have nothing to do any more with what is spoken; and the response that it was."""
+        response_id = self.floor.quiet(now)
+        out = self.filler.stop()
+        if self.mouth.renders is not None:
+            out.append(StopRendering())
+        return out, self.mouth.heard_in or response_id
+
+    def give_up(self, now: float, *, cancelled: bool = False) -> list[Order]:
+        """End what is heard of an answer; what was not heard is shown."""
+        return [*self.floor.hush(), *self.quiet(now)[0], *self.mouth.give_up(cancelled=cancelled)]
+
+    # --- by the provider ---
+
+    def hear(self, response_id: str, held: Held, now: float) -> list[Order]:
+        """The provider says something."""
+        out = self.mouth.hear(response_id, held)
+        return [*out, *self._fall_back(now)] if self.mouth.state is MouthState.REJECTED else out
+
+    def complete(self, response_id: str, now: float) -> list[Order]:
+        """It has finished."""
+        out = self.mouth.complete(response_id)
+        if self.mouth.state is MouthState.REJECTED:
+            return [*out, *self._fall_back(now)]
+        self.end()
+        return out
+
+    def _fall_back(self, now: float) -> list[Order]:
+        """It says something else: the relay has the answer spoken itself. The alarm stays as it is set."""
+        note = Note("voice.response.forced_summary_off_script", {"call_id": self.mouth.answer.call_id})
+        return [note, *self.floor.hush(), *self.quiet(now)[0], self.mouth.render()]
+
+    # --- by the relay ---
+
+    def rendered_audio(self, response_id: str, audio: EmitAudio, now: float) -> list[Order]:
+        """A piece of what the relay has spoken."""
+        if self.filler.speaks == response_id:
+            return [self.filler.sound(audio)]
+        if self.mouth.renders != response_id:
+            return []
+        self.floor.due = now + ALARM
+        return self.mouth.rendered_audio(audio)
+
+    def rendered(self, response_id: str, fields: Mapping[str, object]) -> list[Order]:
+        """That was all of it; `fields` are for the end of the response."""
+        if self.filler.speaks == response_id:
+            return self.filler.over()
+        if self.mouth.renders != response_id:
+            return []
+        told = self.mouth.rendered(fields)
+        self.end()
+        return told
+
+    def render_failed(self, response_id: str, message: str) -> list[Order]:
+        """It cannot be had spoken, or not to its end."""
+        if self.filler.speaks == response_id:
+            return self.filler.over(message)
+        if self.mouth.renders != response_id:
+            return []
+        return [Note("voice.response.forced_summary_failed", {"message": message}), *self.rendered(response_id, {})]
