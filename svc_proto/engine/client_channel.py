@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from attrs import frozen
@@ -90,10 +91,12 @@ class ClientChannel(HttpChannel):
         "_closing_behind",
         "_http2",
         "_into",
+        "_plain",
         "_shut_window",
         "_size",
         "_waiting",
         "_window_due",
+        "lane",
         "opened",
         "reader",
         "ticket",
@@ -112,6 +115,7 @@ class ClientChannel(HttpChannel):
     ) -> None:
         role, entropy = Role.CLIENT, engine.entropy
         self._http2: Http2Connection | None = None
+        self._plain: PlainCall | None = None
         if http2:
             from svc_proto.wire.http2 import Http2Connection  # noqa: PLC0415, RUF100 - see `engine.door`
 
@@ -120,7 +124,7 @@ class ClientChannel(HttpChannel):
         if self._http2 is not None:
             conn = self._http2
         elif into.handler is None:
-            conn = PlainCall(limits=limits, entropy=entropy)
+            conn = self._plain = PlainCall(limits=limits, entropy=entropy)
         else:
             conn = Http1Connection(role, limits=limits, entropy=entropy)
         super().__init__(engine, order.ch, limits, conn)
@@ -131,6 +135,7 @@ class ClientChannel(HttpChannel):
         self.url = url
         self._into = into
         self.reader: Reader | None = None  # who takes the answer bit by bit
+        self.lane: Callable[[bytes], bool] | None = None  # who may take a piece of the body before all others
         self.ticket: OperationId = engine.new_op()
         self.opened = False  # it became a WebSocket
         self._answer = ResponseHead(STREAM, 0)  # until there is one
@@ -181,6 +186,10 @@ class ClientChannel(HttpChannel):
 
     def received(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
+        if self.lane is not None and not (self._pumping or self._holding or self.closing):
+            body = None if self._plain is None else self._plain.whole(data)
+            if body is not None and self.lane(body):
+                return
         if self._http2 is not None:
             self._http2.at(self.engine.now.mono)
         super().received(data)

@@ -14,7 +14,9 @@ the server's writes back up.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from svc_proto.engine.client_channel import ClientChannel, Into
@@ -29,6 +31,8 @@ SILENCE = 300.0  # s without a byte, comments included, after which an event str
 MAX_UNREAD = 64 * 1024  # bytes or characters from which on the connection is not read
 OVERHEAD = 64  # characters that an event counts for besides its data, so that empty ones are bounded too
 EVENT_STREAM = b"text/event-stream"
+LONGEST_TAPPED = 4096  # bytes of an event that is shown to somebody before it is kept
+_ONE = re.compile(rb"event: ([a-z._]+)\ndata: ([^\r\n]*)\n\n")
 PieceT = TypeVar("PieceT")
 
 
@@ -152,11 +156,29 @@ class BodyReader(PacedReader[bytes]):
 class EventReader(PacedReader[ServerSentEvent]):
     """An answer that is an event stream."""
 
-    __slots__ = ("_decoder",)
+    __slots__ = ("_decoder", "_tap")
 
     def __init__(self, channel: ClientChannel, head: ResponseHead, *, longest: int = MAX_LINE) -> None:
         super().__init__(channel, head)
         self._decoder = EventStreamDecoder(max_line=longest)
+
+    def tap(self, listener: Callable[[str, str], bool]) -> None:
+        """Show each event that comes alone to `listener`, by its type and data, before it is kept. Where that says True
+        it has taken the event, and nobody is told.
+        """
+        self._tap, self._channel.lane = listener, self._show
+
+    def _show(self, data: bytes) -> bool:
+        found = _ONE.fullmatch(data)
+        if found is None or self._pieces or len(data) > LONGEST_TAPPED or not self._decoder.between:
+            return False
+        try:
+            taken = self._tap(found[1].decode("ascii"), found[2].decode("utf-8"))
+        except UnicodeDecodeError:
+            return False
+        if taken:
+            self._heard = self._channel.engine.now.mono
+        return taken
 
     @staticmethod
     def wants(head: ResponseHead) -> bool:

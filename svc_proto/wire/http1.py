@@ -185,6 +185,11 @@ class Http1Connection:
         elif self._reading is not Reading.OVER:
             self._inbox += data
 
+    def whole(self, data: bytes) -> bytes | None:
+        """See `PlainCall`."""
+        chunks = self._chunks
+        return None if chunks is None or self._eof or self._reading is not Reading.BODY else chunks.whole(data)
+
     def receive_eof(self) -> None:
         """The peer will send no more bytes. What was received before is still parsed."""
         self._eof = True

@@ -130,6 +130,15 @@ class PlainCall(Connection):
                     return
         self._obey().receive_data(data)
 
+    def whole(self, data: bytes) -> bytes | None:
+        """The piece of a body that these bytes are, if they are that and nothing else, and nothing waits before it.
+
+        They are not taken: whoever has no use for the piece gives them to `receive_data`.
+        """
+        if self._law is not None:
+            return self._law.whole(data)
+        return None if self._chunks is None else self._chunks.whole(data)
+
     def receive_eof(self) -> None:
         """The peer will send no more bytes. What was received before is still parsed."""
         if not self._over or self._law is not None:

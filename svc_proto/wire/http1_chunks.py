@@ -106,6 +106,14 @@ class ChunkedBody:
         """Take bytes. Parsing is left to `read`."""
         self._inbox += data
 
+    def whole(self, data: bytes) -> bytes | None:
+        """What these bytes bring if they are one plain chunk, and nothing waits before it; they are not taken."""
+        line = data.find(CRLF, 0, LINE)
+        if self._inbox or self._state is not ChunkState.SIZE or line <= 0 or not data.endswith(CRLF):
+            return None
+        size, begin = _plain_size(data[:line]), line + len(CRLF)
+        return data[begin : begin + size] if size and len(data) == begin + size + len(CRLF) else None
+
     def read(self) -> bytes:
         """The next of the body: small chunks that have come joined, a large one as far as it has come.
 

@@ -81,6 +81,12 @@ class EventStreamDecoder:
         """How long to wait before coming back, in milliseconds, if the server said so."""
         return self._retry
 
+    @property
+    def between(self) -> bool:
+        """Whether the next byte begins an event, and none of an earlier one is kept."""
+        begun = self._line or self._data or self._event or self._id != self._last_id or not self._begun
+        return not (begun or self._after_cr or self._decoder.getstate()[0])
+
     def receive_data(self, data: bytes) -> list[ServerSentEvent]:
         """Take bytes; return the events that they complete. Raises `RemoteProtocolError` at a limit."""
         text = self._decoder.decode(data)

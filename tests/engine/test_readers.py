@@ -11,7 +11,7 @@ from svc_proto.commands import Abort, Cancel, PauseReading, ResumeReading, Send
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.readers import MAX_UNREAD, OVERHEAD, SILENCE, EventReader, events
+from svc_proto.engine.readers import LONGEST_TAPPED, MAX_UNREAD, OVERHEAD, SILENCE, EventReader, events
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from tests.engine.test_client import CONNECT, ONE, OP, PEER, Caller, calling
 from tests.playbook import Playbook
@@ -29,6 +29,8 @@ END = Received(ONE, b"0\r\n\r\n")
 class Slow:
     """Reads a batch when told to, and keeps what came."""
 
+    tap: Callable[[str, str], bool] | None = None
+
     def __init__(self, within: float) -> None:
         self.within = within
         self.batches: list[object] = []
@@ -45,6 +47,8 @@ class Slow:
         )
         if not isinstance(reader, EventReader):
             return reader
+        if self.tap is not None:
+            reader.tap(self.tap)
         try:
             while True:
                 self.ticket = engine.new_op()
@@ -214,3 +218,73 @@ def test_giving_it_up() -> None:
     book, caller = calling(Slow(1.0).flow)
     book >> Started() << [CONNECT]
     book.act(caller.task.cancel) << [Cancel(OP)]
+
+
+def tapped() -> tuple[Playbook, Slow, list[tuple[str, str]]]:
+    """A stream whose events of type `a` somebody takes. It has begun."""
+    book, _, slow = reading(within=60.0)
+    taken: list[tuple[str, str]] = []
+
+    def tap(kind: str, data: str) -> bool:
+        taken.extend([(kind, data)] if kind == "a" else [])
+        return kind == "a"
+
+    slow.tap = tap
+    book >> Received(ONE, HEAD) << []
+    book >> chunk(b"event: begun\ndata: 0\n\n") << []
+    book.act(slow.read) << []
+    return book, slow, taken
+
+
+def test_an_event_that_comes_alone_is_shown_before_it_is_kept() -> None:
+    book, slow, taken = tapped()
+    book.act(slow.read) << []
+    book >> chunk("event: a\ndata: ü\n\n".encode()) << []
+    assert (taken, slow.batches) == ([("a", "ü")], [["0"]])
+    book >> chunk(b"event: b\ndata: 1\n\n") << []
+    assert slow.batches == [["0"], ["1"]]
+
+
+@pytest.mark.parametrize(
+    ("reads", "batch"),
+    [
+        ([b"event: b\ndata: 1\n\n", b"event: a\ndata: 2\n\n"], ["1", "2"]),  # the one before is not read yet
+        ([b"event: a\ndata: 1\n\nevent: a\ndata: 2\n\n"], ["1", "2"]),
+        ([b"event: a\nid: 5\ndata: 1\n\n"], ["1"]),
+        ([b": x", b"event: a\ndata: 1\n\n", b"data: 2\n\n"], ["1", "2"]),
+        ([b"event: a\r\ndata: 1\r\n\r\n"], ["1"]),
+        ([b"event: a\ndata: \xff\n\n"], ["\ufffd"]),
+        ([b"event: a\ndata: " + b"x" * LONGEST_TAPPED + b"\n\n"], ["x" * LONGEST_TAPPED]),
+    ],
+)
+def test_what_does_not_come_alone_is_kept_in_order(reads: list[bytes], batch: list[str]) -> None:
+    book, slow, taken = tapped()
+    for data in reads:
+        book >> chunk(data) << []
+    book.act(slow.read) << []
+    assert (taken, slow.batches[1:]) == ([], [batch])
+
+
+def test_the_longest_event_that_is_shown() -> None:
+    book, _, taken = tapped()
+    text = "x" * (LONGEST_TAPPED - len("event: a\ndata: \n\n"))
+    book >> chunk(f"event: a\ndata: {text}\n\n".encode()) << []
+    assert taken == [("a", text)]
+
+
+def test_what_is_taken_is_no_silence() -> None:
+    book, slow, _ = tapped()
+    book.act(slow.read) << []
+    book.after(50.0) << []
+    book >> chunk(b"event: a\ndata: 1\n\n") << []
+    book.after(59.0) << []
+    book.after(1.0) << [Abort(ONE)]
+
+
+def test_chunks_in_halves_and_behind_a_pause_are_read_as_ever() -> None:
+    book, slow, taken = tapped()
+    whole = chunk(b"event: a\ndata: 1\n\n").data
+    for part in (whole[:5], whole[5:]):
+        book >> Received(ONE, part) << []
+    book.act(slow.read) << []
+    assert (taken, slow.batches[1:]) == ([], [["1"]])

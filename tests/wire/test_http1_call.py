@@ -227,3 +227,23 @@ def test_without_the_law_there_is_nothing_to_trust_or_release() -> None:
     both.hear(b"")
     assert both.take(1) is None
     assert both.lane._law is None
+
+
+def test_a_read_that_is_one_piece_of_the_body() -> None:
+    """It is looked at, by the law too, and nothing is taken."""
+    chunk = b"2\r\nok\r\n"
+    both = asked()
+    assert (both.lane.whole(chunk), both.law.whole(chunk)) == (None, None)  # there is no head
+    both.hear(HEAD)
+    rest(both)
+    assert (both.lane.whole(chunk), both.law.whole(chunk), both.lane._law) == (b"ok", b"ok", None)
+    both.lane._obey()
+    assert both.lane.whole(chunk) == b"ok"
+    both.hear(chunk)
+    assert (both.lane.whole(chunk), rest(both)) == (None, [ResponseData(ONE, b"ok")])
+    both.end()
+    assert both.law.whole(chunk) is None
+    over = asked()
+    over.hear(HEAD + b"0\r\n\r\n")
+    rest(over)
+    assert (over.lane.whole(chunk), over.law.whole(chunk)) == (None, None)

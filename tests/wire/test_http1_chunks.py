@@ -182,3 +182,52 @@ def test_a_line_that_came_in_halves_is_looked_for_anew_in_the_next() -> None:
         assert chunks.read() == b"ok"
     assert chunks.read() == b""
     assert chunks.over
+
+
+@pytest.mark.parametrize(
+    ("data", "piece"),
+    [
+        (b"5\r\nhello\r\n", b"hello"),
+        (b"0005\r\nhello\r\n", b"hello"),
+        (b"5\r\nhello\r", None),
+        (b"5\r\nhello", None),
+        (b"5\r\nhell\r\n", None),
+        (b"4\r\nhello\r\n", None),
+        (b"5\r\nhello\r\n5\r\nhello\r\n", None),
+        (b"5;x\r\nhello\r\n", None),
+        (b"000005\r\nhello\r\n", None),
+        (b"+5\r\nhello\r\n", None),
+        (b"\r\nhello\r\n", None),
+        (b"0\r\n\r\n", None),
+        (b"hello", None),
+        (b"", None),
+    ],
+)
+def test_a_read_that_is_one_chunk(data: bytes, piece: bytes | None) -> None:
+    """It is looked at, and not taken."""
+    body = ChunkedBody(DEFAULT_LIMITS)
+    assert body.whole(data) == piece
+    assert (body.rest, body.read(), body.begun) == (b"", b"", False)
+
+
+@pytest.mark.parametrize("before", [b"5", b"5\r\nhe", b"5\r\nhello", b"0\r\n", b"0\r\n\r\n"])
+def test_a_chunk_behind_half_of_another_is_not_whole(before: bytes) -> None:
+    body = ChunkedBody(DEFAULT_LIMITS)
+    body.receive_data(before)
+    body.read()
+    assert body.whole(b"5\r\nhello\r\n") is None
+
+
+@given(st.lists(st.binary(max_size=40) | st.builds(chunk, st.binary(max_size=30), st.just(b"")), max_size=5))
+def test_what_is_whole_is_what_is_read(reads: list[bytes]) -> None:
+    body = ChunkedBody(DEFAULT_LIMITS)
+    for data in reads:
+        piece = body.whole(data)
+        body.receive_data(data)
+        try:
+            found = body.read()
+        except RemoteProtocolError:
+            assert piece is None
+            return
+        assert piece in (None, found)
+        assert piece is None or not body.rest

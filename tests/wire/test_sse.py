@@ -147,3 +147,24 @@ def test_whole_events_are_the_same_as_those_that_come_bit_by_bit(parts: list[str
     bit_by_bit = heard([stream[at : at + 1] for at in range(len(stream))])
     assert heard([stream]) == bit_by_bit
     assert heard(cut(stream, sizes)) == bit_by_bit
+
+
+@pytest.mark.parametrize(
+    ("stream", "between"),
+    [
+        (b"", False),  # a byte order mark may come
+        (b"data: a\n\n", True),
+        (b": comment\n", True),
+        (b"id: 7\ndata: a\n\n", True),
+        (b"data: a\n\nid: 7\n", False),
+        (b"data: a\n\nevent: b\n", False),
+        (b"data: a\n", False),
+        (b"data: a\n\nda", False),
+        (b"data: a\r\n\r", False),
+        (b"data: a\n\n\xc3", False),
+    ],
+)
+def test_whether_an_event_begins_with_the_next_byte(stream: bytes, between: bool) -> None:
+    decoder = EventStreamDecoder()
+    decoder.receive_data(stream)
+    assert decoder.between is between

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from svc_proto.basics import strict_json
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.readers import SILENCE
+from svc_proto.engine.readers import SILENCE, EventReader
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema.members import Members
-from svc_proto.voice.agent.run_mapping import Over, Trouble, map_event
+from svc_proto.voice.agent.run_mapping import DELTA, Over, Trouble, map_event
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunEvent, SessionBound
 from svc_proto.wire.sse import ServerSentEvent
@@ -39,17 +40,26 @@ class RunTrouble(Exception):  # noqa: N818 - what is wrong is not ours
 
 class ApiRun:
     """See the module. `tell` is called with what the run tells, in order, until `stop`. `word` is the product's word on
-    this wire, `system` notes for the agent."""
+    this wire, `system` notes for the agent. `drafts` may take a piece of the answer, of which nobody is told then.
+    """
 
     task: Task | None = None  # of whoever performs it
 
     def __init__(
-        self, engine: Engine, order: StartRun, tell: Callable[[RunEvent], None], *, word: str, system: str = ""
+        self,
+        engine: Engine,
+        order: StartRun,
+        tell: Callable[[RunEvent], None],
+        *,
+        word: str,
+        system: str = "",
+        drafts: Callable[[str], bool] | None = None,
     ) -> None:
         self._engine = engine
         self._order = order
         self._tell = tell
         self._word = word
+        self._drafts = drafts
         self._system = system
         self._api: ApiClient | None = None  # once it is asked
         self.run_id = ""
@@ -92,9 +102,26 @@ class ApiRun:
             session_id,
             _with_profile(body, order.profile),
             self._take,
+            self._tap,
             within=SILENCE,
             connect_within=CONNECT_WITHIN,
         )
+
+    def _tap(self, reader: EventReader) -> None:
+        drafts = self._drafts
+        if drafts is not None:
+            reader.tap(lambda kind, text: self._keep(kind, text, drafts))
+
+    def _keep(self, kind: str, text: str, drafts: Callable[[str], bool]) -> bool:
+        """A piece of an answer that is being drafted, which nobody is told."""
+        if kind != DELTA or not self.run_id or self._stopping:
+            return False
+        try:
+            data = strict_json.loads(text)
+        except strict_json.JsonError:
+            return False
+        delta = data.get("delta") if isinstance(data, dict) else None
+        return type(delta) is str and bool(delta) and drafts(delta)
 
     def _take(self, event: ServerSentEvent) -> bool:
         """One event; whether it was the last that matters."""

@@ -267,6 +267,10 @@ class NativeMode(VoiceMode):
 
     # --- the run ---
 
+    def drafts(self, call_id: str, delta: str) -> bool:
+        """A run goes on with its answer: nothing is to be told of that, and nothing is due. False if there is more."""
+        return self.talk.runs.drafts(call_id, delta)
+
     def run_event(self, call_id: str, event: RunEvent) -> None:
         """The run tells something."""
         if isinstance(event, AnswerDelta) and self.talk.runs.drafts(call_id, event.delta):

@@ -259,6 +259,10 @@ class RenderedMode(VoiceMode):
 
     # --- the run ---
 
+    def drafts(self, call_id: str, delta: str) -> bool:
+        """A run goes on with its answer: all of that is passed on."""
+        return False
+
     def run_event(self, call_id: str, event: RunEvent) -> None:
         """The run tells something: everything is passed on (wire 6.10)."""
         run = self._current

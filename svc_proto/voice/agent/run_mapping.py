@@ -27,7 +27,7 @@ from svc_proto.voice.realtime.story import (
     ToolWaits,
 )
 
-__all__ = ["Over", "Trouble", "map_event"]
+__all__ = ["DELTA", "Over", "Trouble", "map_event"]
 
 CHANGES = {  # what a forked server tells besides, as it does notes: each is a tool that is done
     "skill.loaded": ("skill", "name"),

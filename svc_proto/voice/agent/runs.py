@@ -48,7 +48,8 @@ class ApiRuns:
         """Begin a run. `system`: notes for the agent."""
         call_id = order.call_id
         tell = partial(self._listener.run_event, call_id)
-        self._runs[call_id] = run = ApiRun(self._engine, order, tell, word=self._word, system=system)
+        drafts = partial(self._listener.drafts, call_id)
+        self._runs[call_id] = run = ApiRun(self._engine, order, tell, word=self._word, system=system, drafts=drafts)
         run.task = self._engine.spawn(
             self._perform(run),
             on_done=lambda _: self._ended(call_id, run),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -230,3 +230,30 @@ def test_small_calls(bench: Bench) -> None:
     assert bench.flow(lambda engine: read_history(engine, target, "c1")) == [{"role": "user", "content": "x"}]
     assert bench.flow(lambda engine: read_history(engine, target, "unknown")) == []
     assert bench.flow(lambda engine: is_asking(engine, bench.target("wrong"), "n1")) is False
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "kept"),
+    [
+        ("assistant.delta", '{"run_id":"n1","delta":"He"}', ["He"]),
+        ("assistant.delta", '{"delta":""}', []),
+        ("assistant.delta", '{"delta":5}', []),
+        ("assistant.delta", '["delta"]', []),
+        ("assistant.delta", "{", []),
+        ("tool.progress", '{"delta":"He"}', []),
+    ],
+)
+def test_a_piece_of_an_answer_that_somebody_keeps(kind: str, text: str, kept: list[str]) -> None:
+    pieces: list[str] = []
+
+    def drafts(delta: str) -> bool:
+        pieces.append(delta)
+        return True
+
+    run = ApiRun(cast("Engine", None), ORDER, lambda event: None, word="svc", drafts=drafts)
+    assert not run._keep(kind, text, drafts)  # it has no name yet
+    run.run_id = "n1"
+    assert run._keep(kind, text, drafts) is bool(kept)
+    run.stop()
+    assert not run._keep(kind, text, drafts)
+    assert pieces == kept

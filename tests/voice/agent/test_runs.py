@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import sys
+from pathlib import Path
+from types import FrameType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Command
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep, wait
+from svc_proto.facts import Fact, Received
 from svc_proto.voice.agent.chat_run import RunTrouble
 from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.realtime.orders import StartRun
+from tests.loops.agents import Agent, ends, of, play, run
+from tests.loops.virtual import VirtualWorld
+from tests.peers.realtime import Said
 from tests.voice.rig import PHONE, Rig
 
-NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail))  # is told anything
+NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail, drafts=pytest.fail))  # is told anything
 
 
 def test_it_is_stopped_before_it_is_asked_for() -> None:
@@ -52,3 +61,38 @@ def test_nobody_is_told_of_a_run_that_was_left_and_fails() -> None:
     holder = ApiRuns(voice, PHONE, NOBODY)
     rig.do(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
     rig.after(2.0)
+
+
+def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the bytes to the run that keeps it. A run tells hundreds of them."""
+    world, words = VirtualWorld(), "It goes on with many more words than anybody would like to hear of it"
+    counts: list[int] = []
+    handle = Engine.handle
+
+    def counted(self: Engine, fact: Fact | None, now: Moment) -> list[Command]:
+        data = fact.data if isinstance(fact, Received) else b""
+        if not (b"event: assistant.delta\n" in data and data.endswith(b"\n\n\r\n") and data.count(b"event: ") == 1):
+            return handle(self, fact, now)
+        counts.append(0)
+
+        def count(frame: FrameType, event: str, arg: object) -> None:
+            counts[-1] += event == "call"
+
+        sys.setprofile(count)
+        try:
+            return handle(self, fact, now)
+        finally:
+            sys.setprofile(None)
+
+    monkeypatch.setattr(Engine, "handle", counted)
+    agent = Agent(world, tmp_path, run(f"/echo {words}"), Said(words))
+    client = agent.open()
+    client.say("response.create", text="go on")
+    events = play(client, ends)
+    assert of(events, "voice.response.delta")["delivery"] == "forced_summary"
+    assert agent.outputs()[0]["text"] == words
+    few = [count for count in counts if count <= 20]
+    assert len(few) > 5
+    assert len(counts) - len(few) < 5  # the first is told, and a cut read is read as ever
