@@ -35,6 +35,9 @@ class LawCall(Http1Connection):
     def __init__(self, *, limits: Limits, entropy: Entropy) -> None:
         super().__init__(Role.CLIENT, limits=limits, entropy=entropy)
 
+    def whole(self, data: bytes) -> None:
+        """It is asked event by event."""
+
 
 class LawReader:
     """The frames of a WebSocket as wsproto reads them."""

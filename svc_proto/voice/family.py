@@ -7,10 +7,12 @@ class VoiceOutput(Family):
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.voice.session import VoiceKind, VoiceMode, VoiceSession
 from svc_proto.voice.session_table import SessionTable
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Family"]
 
 
-class Family:
-    """All sessions of one kind. A family has a `create` of its own."""
+class Family(ABC):
+    """All sessions of one kind."""
 
     what: ClassVar[str]  # that can be disabled
     place: ClassVar[str]  # of its sockets: `/voice/<place>/<id>`
@@ -37,6 +39,10 @@ class Family:
 
     def __len__(self) -> int:
         return len(self.sessions)
+
+    @abstractmethod
+    def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
+        """A new session; the answer of the route. `Refused` 404 when disabled, 400 for a bad choice, 503 when full."""
 
     def open(self, request: Request, principal: Principal, session_id: str) -> VoiceSocket:
         """`GET /voice/<place>/{session_id}` as a WebSocket. `Refused` 404, 410 or 403."""

@@ -40,6 +40,7 @@ from svc_proto.voice.registry import Registry
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 from svc_proto.voice.socket import VoiceSocket
 from svc_proto.voice.speech import RealtimeLab, VoiceOutput
+from svc_proto.voice.stored import SectionFamily
 from svc_proto.voice_config import VoiceConfig
 from tests.machines.sources import WALL, source
 
@@ -118,15 +119,11 @@ class FakeVoice:
         self.output = OutputSettings(provider="stub", model="stub-tone", voice="sine")
         self.realtime = RealtimeSettings(provider="stub", model="stub-tone", voice="sine")
 
-    def output_settings(self, profile: str | None = None) -> Flow[OutputSettings]:
+    def settings(self, family: SectionFamily[Any], profile: str | None = None) -> Flow[Any]:
         """As a test set them."""
         yield from ()
-        return evolve(self.output, scope=evolve(self.output.scope, profile=profile))
-
-    def realtime_settings(self, profile: str | None = None) -> Flow[RealtimeSettings]:
-        """As a test set them."""
-        yield from ()
-        return evolve(self.realtime, scope=evolve(self.realtime.scope, profile=profile))
+        found: Any = self.output if family.settings is OutputSettings else self.realtime
+        return evolve(found, scope=evolve(found.scope, profile=profile))
 
 
 class Client:

@@ -15,7 +15,7 @@ from svc_proto.voice.profiles import profile_of
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
-    from svc_proto.voice.setup import VoiceSessions
+    from svc_proto.voice.family import Family
 
 __all__ = ["routes"]
 
@@ -54,5 +54,5 @@ class _Sessions:
         return self._sessions.open(request, cast("Principal", request.principal), request.params["session_id"])
 
     @property
-    def _sessions(self) -> VoiceSessions:
+    def _sessions(self) -> Family:
         return self._relay.voice_side.sessions[self._family]
