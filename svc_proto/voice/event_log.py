@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from svc_proto.basics.strict_json import encoder
 from svc_proto.commands import AppendFile, Level, SweepFolder
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
@@ -31,7 +32,8 @@ MAX_COPY = 64 * 1024 * 1024  # bytes of one WAV copy, 23 minutes at 24 kHz: what
 ANSWER_WITHIN = 60.0  # s for one write
 DAY = 86_400.0  # s
 KEEP_DAYS = 14  # run_retention_days of the agent, wire 6.1; other runs are kept as long
-_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))  # wire 4.9
+# wire 4.9
+_line = encoder(json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")))
 _FOREIGN = re.compile(r"[^A-Za-z0-9]")
 
 
@@ -161,7 +163,7 @@ def log_line(event: Mapping[str, object], now: Moment) -> bytes:
     members = {**event, "unix_ms": int(now.wall * 1000)}
     if "audio_base64" in members:
         members["audio_base64"] = f"<{members.get('byte_count', 0)} bytes>"
-    return f"{_LINE.encode(members)}\n".encode("utf-8", "backslashreplace")  # half a surrogate stays JSON
+    return f"{_line(members)}\n".encode("utf-8", "backslashreplace")  # half a surrogate stays JSON
 
 
 def _sweep(engine: Engine, folder: str, prefix: str, before: float) -> Flow[None]:

@@ -27,8 +27,8 @@ class Levels(NamedTuple):
 
 def levels(pcm: bytes) -> Levels:
     """The loudest sample and the mean power; silence for nothing at all. Of a long piece only some samples count."""
-    samples = _samples(pcm)
-    samples = samples[:: len(samples) // MAX_LEVELS + 1]
+    found = _samples(pcm)
+    samples = found[:: len(found) // MAX_LEVELS + 1].tolist()  # three looks at a list cost less than at an array
     if not samples:
         return Levels(0.0, 0.0)
     loudest, quietest = max(samples), min(samples)
