@@ -38,6 +38,21 @@ def test_the_table() -> None:
         assert info.description
 
 
+def test_what_is_said_of_voices_is_said_of_its_own() -> None:
+    for info in PROVIDERS:
+        assert set(info.recommended) <= set(info.voices), info.id
+        assert bool(info.source) is (info.id.startswith(("openai", "xai"))), info.id
+        for model, voices in info.voices_of.items():
+            assert model in info.models
+            assert set(voices) < set(info.voices)
+            assert len(voices) == 9
+
+
+def test_who_talks_with_the_agent() -> None:
+    assert [info.id for info in PROVIDERS if info.native] == ["openai_realtime", "xai_realtime"]
+    assert [info.id for info in PROVIDERS if info.rendered] == ["local", "stub"]
+
+
 def test_renderers_turn_text_into_speech_and_nothing_else() -> None:
     assert [info.id for info in Registry().renderers()] == ["elevenlabs_tts", "local", "openai_tts", "stub", "xai_tts"]
     assert [info.id for info in PROVIDERS if not is_renderer(info)] == ["openai_realtime", "xai_realtime"]

@@ -241,12 +241,12 @@ def test_a_provider_that_leaves_meanwhile(world: VirtualWorld, tmp_path: Path, m
 
 
 def test_what_a_session_is_told_of_its_settings() -> None:
-    promotion = Promotion(promote_after_ms=1500, progress_spoken_after_ms=2000, spoken_handoff=True)
+    promotion = Promotion(promote_after_ms=1500, progress_spoken_after_ms=2000, max_background_runs=3)
     chosen = RealtimeSettings(promotion=promotion)
     config = VoiceConfig(background_max=9.0, slow_tools=("x",))
     rules = AgentSetup(chosen=chosen).background_rules(config)
     assert (rules.promote_after, rules.progress_after, rules.progress_repeat) == (1.5, 2.0, 30.0)
-    assert (rules.spoken_handoff, rules.longest, rules.slow_tools) == (True, 9.0, ("x",))
+    assert (rules.spoken_handoff, rules.longest, rules.slow_tools, rules.max_runs) == (True, 9.0, ("x",), 3)
     forced = AgentSetup(chosen=chosen, final_answer_only=True).background_rules(config)
     assert (forced.spoken_handoff, forced.progress_after) == (False, 0.0)
 
