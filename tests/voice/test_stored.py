@@ -27,6 +27,7 @@ from svc_proto.voice.stored import (
     laid_over,
     merged,
     profile_values,
+    with_its_own,
 )
 from tests.voice.plans import CONFIG, world_of
 
@@ -186,6 +187,34 @@ def test_defaults_of_the_document() -> None:
 
 
 # --- changes ---
+
+
+@pytest.mark.parametrize(
+    ("said", "change", "whole"),
+    [
+        ({"provider": "xai", "voice": "sal"}, {"codec": "wav"}, {"codec": "wav"}),
+        ({"provider": "xai", "voice": "sal"}, {"provider": "nobody"}, {"provider": "nobody"}),
+        ({"provider": "openai", "voice": "mine"}, {"provider": "openai_tts"}, {"provider": "openai_tts"}),
+        ({"provider": 7, "voice": "mine"}, {"provider": "openai_tts"}, {"provider": "openai_tts"}),
+        ({"voice": "mine"}, {"provider": "openai_tts"}, {"provider": "openai_tts"}),
+        ({"provider": "xai", "voice": "ash"}, {"provider": "openai_tts"}, {"provider": "openai_tts"}),
+        ({"provider": "xai", "voice": "sal"}, {"provider": "openai_tts"}, {"provider": "openai_tts", "voice": "alloy"}),
+        (
+            {"provider": "xai", "voice_id": "sal", "model": "x", "openai": {"voice": "nova"}},
+            {"provider": "openai_tts"},
+            {"provider": "openai_tts", "voice": "nova", "model": "gpt-4o-mini-tts"},
+        ),
+        (
+            {"provider": "xai", "voice": "sal"},
+            {"provider": "openai_tts", "voice": "echo"},
+            {"provider": "openai_tts", "voice": "echo"},
+        ),
+    ],
+)
+def test_what_a_change_of_the_provider_takes_along(
+    said: dict[str, object], change: dict[str, object], whole: dict[str, object]
+) -> None:
+    assert with_its_own(OUTPUT_FAMILY, {"voice_output": said}, change, REGISTRY) == whole
 
 
 def test_a_change_is_checked() -> None:
