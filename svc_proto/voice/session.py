@@ -438,7 +438,6 @@ class VoiceSession:
             socket.end(code, why)
         for candidate in list(self.candidates.values()):
             self.refuse(candidate, self.life.denial())
-        self._early.clear()
         self.mode.on_closed()
         self.note(f"{self.kind.name}.session.closed", reason=why)
         self.log.close()

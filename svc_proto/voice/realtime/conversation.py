@@ -72,7 +72,7 @@ class VoiceConversation:
             profile=profile,
         )
         self._now = 0.0
-        self._out: list[Order] = []
+        self._out: list[Order]  # of the call that is under way
 
     # --- time ---
 

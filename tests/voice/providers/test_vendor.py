@@ -74,6 +74,7 @@ FAULTS: list[tuple[Reply, str]] = [
     (Refusal(204, b""), "{} answered 204"),
     (Sound(b""), "{} sent no audio"),
     (Sound(b"x"), "{} sent no audio"),
+    (Sound(b"\xff", "audio/mpeg"), "{} sent no audio"),
     (Sound(b'{"error": "no"}', "application/json; charset=utf-8"), "{} answered with application/json, not PCM"),
     (Sound(b"sorry", "text/plain"), "{} answered with text/plain, not PCM"),
     (Sound(b"\xff\xfb\x90\x00rest", "audio/mpeg"), "{} answered with audio/mpeg, not PCM"),
