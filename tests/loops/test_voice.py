@@ -137,7 +137,7 @@ def test_a_command_of_the_operators_own(world: World, tmp_path: Path) -> None:
     world.write_config(
         "tts: {provider: mine, providers: {mine: {type: command, format: wav, "
         """command: "sh -c 'cat >$0; echo $1 >>$0' {output_path} {voice}", voice: Ann}}}\n"""
-        "stt: {provider: ears, providers: {ears: {type: command, command: cat {input_path}}}}\n"
+        "stt: {provider: ears, providers: {ears: {type: command, command: 'cat {input_path}'}}}\n"
     )
     world.start_relay()
     token = world.pair().token
