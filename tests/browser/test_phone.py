@@ -46,7 +46,9 @@ def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: Visitor
     page.mouse.move(box["x"] + 100, box["y"] + 300, steps=3)
     page.mouse.up()
     world.eventually(lambda: seen.handset.gestures[-1].kind == "swipe")
+    expect(glass).to_contain_text("No notifications")
     page.get_by_role("button", name="Back").click()
+    expect(glass).not_to_contain_text("No notifications")  # the key has arrived: what is opened now stays open
     world.http("POST", "/open_app", headers=headers, body=b'{"package": "com.android.settings"}')
     glass.get_by_role("button", name="Network").click()
     expect(glass.get_by_role("switch", name="Wi-Fi")).to_be_checked()
