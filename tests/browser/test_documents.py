@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from playwright.sync_api import expect
+
 from tests.browser.conftest import Site, Visitor
 
 
@@ -20,7 +22,7 @@ def test_the_page_of_the_api(site: Site, visit: Visitor) -> None:
     page.get_by_label("Search routes and shapes").fill("")
     page.locator("#get_health summary").click()
     page.locator("#get_health").get_by_role("link", name="Health").click()
-    assert page.locator("#Health").get_attribute("open") is not None
+    expect(page.locator("#Health")).to_have_attribute("open", "")
     assert [url.rpartition("/")[2] for url in visit.asked] == ["docs", "openapi.json"]
 
 

@@ -21,8 +21,8 @@ def main() -> None:
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        say(f"<pid {os.getpid()}>")  # before whatever the command says
         run(words)
-    say(f"<pid {pid}>")
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     after = seen()
     say(f"<status {status}, {'restored' if after == before else f'{before} became {after}'}>")

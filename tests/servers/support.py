@@ -64,6 +64,7 @@ class Running:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self.seen: list[str] = []
+        self._passed_over: list[str] = []
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._readers = [
             threading.Thread(target=self._read, args=(stream,), daemon=True)
@@ -73,20 +74,28 @@ class Running:
             reader.start()
 
     def line(self, pattern: str, timeout: float = TIMEOUT) -> re.Match[str]:
-        """The next line that holds the pattern; lines before it are passed over, and kept in `seen`."""
+        """The first line that holds the pattern and was not given yet. All that were read are in `seen`.
+
+        One that was passed over counts: two streams are read, each by itself, so their order is nobody's.
+        """
+        for at, line in enumerate(self._passed_over):
+            if match := re.search(pattern, line):
+                del self._passed_over[at]
+                return match
         end = time.monotonic() + timeout
         ends = 0
         while ends < len(self._readers):
             try:
-                line = self._lines.get(timeout=max(0.0, end - time.monotonic()))
+                read = self._lines.get(timeout=max(0.0, end - time.monotonic()))
             except queue.Empty:
                 break
-            if line is None:
+            if read is None:
                 ends += 1
                 continue
-            self.seen.append(line)
-            if match := re.search(pattern, line):
+            self.seen.append(read)
+            if match := re.search(pattern, read):
                 return match
+            self._passed_over.append(read)
         raise AssertionError(f"no line with {pattern!r} among {self.seen}")
 
     def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:

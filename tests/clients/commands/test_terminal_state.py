@@ -136,17 +136,22 @@ def test_a_crash(home: Shelf, line: str, status: int) -> None:
 # --- the other commands -------------------------------------------------------------------------------------------
 
 
-def pressed(terminal: pexpect.spawn[str]) -> None:
-    """Ctrl-C."""
-    terminal.sendintr()
-
-
-@pytest.mark.parametrize("stop", [pressed, pexpect.spawn.sendeof])
-def test_at_a_prompt(desk: Shelf, stop: Callable[[pexpect.spawn[str]], None]) -> None:
-    terminal, _ = around(desk, [*module("svc-relay"), "pair", "--remote", desk.url])
+@pytest.mark.parametrize(
+    ("stop", "status"), [(pexpect.spawn.sendintr, 130), (pexpect.spawn.sendeof, 2)], ids=["Ctrl-C", "Ctrl-D"]
+)
+def test_at_a_prompt(desk: Shelf, stop: Callable[[pexpect.spawn[str]], None], status: int) -> None:
+    terminal, pid = around(desk, [*module("svc-relay"), "pair", "--remote", desk.url])
     terminal.expect_exact("Pairing code: ")
+    while is_awake(pid):  # a signal just before Python's `read` is seen only when that has returned
+        pass
     stop(terminal)
-    assert outcome(terminal) == (130 if stop is pressed else 2)
+    assert outcome(terminal) == status
+
+
+def is_awake(pid: int) -> bool:
+    """Whether a process has something to do."""
+    state: str = run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
+    return state != "S"
 
 
 def test_a_chain_of_commands_goes_on(home: Shelf) -> None:
