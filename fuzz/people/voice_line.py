@@ -323,12 +323,12 @@ class VoiceLine:
             violated(Invariant.OWN_BYTES, f"{self.name}: {self._text!r} was answered {content!r:.100}")
 
     def check_stalled(self) -> None:
-        """Within a turn something is told all the time: a phone takes silence for a stall."""
+        """Within a turn something is told all the time to who is attached: a phone takes silence for a stall."""
         silent = self.crowd.now - self.heard_at
-        if self.attached and self.turn_open and silent > STALLED and self.world.quiet_since(self.heard_at):
+        if self.turn_open and silent > STALLED and self.world.quiet_since(self.heard_at):
             violated(Invariant.ONE_END, f"{self.name} hears nothing of its turn for {silent:.0f} s")
         stuck = self.crowd.now - max(self.heard_at, self.world.shaken)
-        if self.attached and self.family != AGENT and self.ears.speaking and stuck > STUCK:
+        if self.family != AGENT and self.ears.speaking and stuck > STUCK:
             problem = f"reads, and is told nothing for {stuck:.0f} s in the middle of a response"
             violated(Invariant.ONE_END, f"{self.name} {problem}")
 
@@ -346,9 +346,9 @@ class VoiceLine:
             violated(Invariant.VOICE_GRANT, f"{self.name} of {session.prefix} {what}, which holds no {self.grant}")
 
     def check_open(self, since: float) -> None:
-        """Its session, or the grant, went before that time: so has the socket."""
+        """Of who is attached: its session, or the grant, went before that time, and so has the socket."""
         session, talker = self.who.session, self._talker
-        if session is None or talker is None or not self.attached or talker.began > since:
+        if session is None or talker is None or talker.began > since:
             return
         if not self.world.quiet_since(since) and not self._is_heard(talker):
             return

@@ -236,8 +236,9 @@ class Voices:
         """Sockets of sessions, or with grants, that ended some time ago."""
         since = self.crowd.now - ENDED_WITHIN
         for line in self.lines:
-            line.check_open(since)
-            line.check_stalled()
+            if line.attached:
+                line.check_open(since)
+                line.check_stalled()
         self._look_at_lost()
 
     def _look_at_lost(self) -> None:

@@ -46,15 +46,13 @@ class Trace:
         self._last[process].append((self._added, when, what))
         if self.records is not None:
             self.records.append(Record(when, process, what))
-        text = f"{when!r} {process} "
-        match what:  # the bulk first: no need to spell the bytes out
-            case Received(ch=ch, data=data) | Send(ch=ch, data=data):
-                self._digest.update(f"{text}{type(what).__name__} {ch} {len(data)} ".encode())
-                self._digest.update(data)
-            case Sent(ch=ch, n=n):  # as its repr, which takes longer
-                self._digest.update(f"{text}Sent(ch={ch}, n={n})\n".encode())
-            case _:
-                self._digest.update(f"{text}{what!r}\n".encode())
+        if isinstance(what, Received | Send):  # the bulk: no need to spell the bytes out
+            self._digest.update(f"{when!r} {process} {type(what).__name__} {what.ch} {len(what.data)} ".encode())
+            self._digest.update(what.data)
+        elif isinstance(what, Sent):  # as its repr, which takes longer
+            self._digest.update(f"{when!r} {process} Sent(ch={what.ch}, n={what.n})\n".encode())
+        else:
+            self._digest.update(f"{when!r} {process} {what!r}\n".encode())
 
     def digest(self) -> str:
         """Hex digest of everything so far; equal digests mean equal runs."""
