@@ -15,6 +15,10 @@ from tests.loops.virtual import VirtualWorld
 from tests.loops.world import World
 from tests.runtimes.conftest import certificate as certificate
 
+# How long they are is told by the simulator; on a loop they would only be waited for.
+PAUSES = ("svc_proto.device.phone.FIRST_PAUSE", "svc_proto.api.routes.runs.RACE")
+SHORT = 0.05  # s
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if which("tmux") is None:
@@ -27,11 +31,17 @@ def open_world(name: str, folder: Path, request: pytest.FixtureRequest) -> Itera
         files: tuple[Path, Path] = request.getfixturevalue("certificate")
         return files
 
-    world: World = VirtualWorld() if name == "sim" else LiveWorld(name, folder, made)
-    try:
-        yield world
-    finally:
-        world.close()
+    with pytest.MonkeyPatch.context() as patch:
+        if name == "sim":
+            world: World = VirtualWorld()
+        else:
+            world = LiveWorld(name, folder, made)
+            for pause in PAUSES:
+                patch.setattr(pause, SHORT)
+        try:
+            yield world
+        finally:
+            world.close()
 
 
 @pytest.fixture

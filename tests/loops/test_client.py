@@ -133,7 +133,7 @@ def test_a_turn_over_server_sent_events(world: World) -> None:
         made = yield from fetch(engine, "POST", f"{url}/api/sessions", body=b"{}", prior_knowledge=True)
         assert isinstance(made, Fetched)
         session = json.loads(made.body)["id"]
-        body = b'{"message": "/count 30"}'
+        body = b'{"message": "/count 5"}'
         stream = f"{url}/api/sessions/{session}/chat/stream"
         reader = yield from fetch(engine, "POST", stream, into=events(), body=body, prior_knowledge=True)
         assert isinstance(reader, EventReader)

@@ -23,7 +23,7 @@ DESCRIPTORS = 64
 FEW = (DESCRIPTORS, DESCRIPTORS)
 PLACES = DESCRIPTORS // 2  # for connections; the other half is for files and shells
 CROWD = 100  # connections: more than the relay can have
-WATCHED = 0.8  # s, in which it tries eight times
+WATCHED = 0.4  # s, in which it tries four times
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 TICKS = os.sysconf("SC_CLK_TCK")
 
