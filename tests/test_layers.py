@@ -71,7 +71,8 @@ def imported(tree: ast.AST) -> Iterator[str]:
                 yield from (name.name for name in names)
             case ast.ImportFrom(module=str(module), names=names):
                 yield from (each for name in names for each in (f"{module}.{name.name}", module))
-        yield from imported(node)
+            case ast.stmt() | ast.excepthandler() | ast.match_case():  # nothing smaller has one
+                yield from imported(node)
 
 
 def circles(arrows: Mapping[str, Collection[str]]) -> list[str]:
