@@ -16,6 +16,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -103,9 +105,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=2))
 
 
-def pytest_collection() -> None:
-    """Search for no garbage while millions of objects are made that stay."""
+def pytest_collection(session: pytest.Session) -> None:
+    """Search for no garbage while millions of objects are made that stay; begin where no other worker begins."""
     gc.disable()
+    if worker := getattr(session.config, "workerinput", None):
+        import_share(session.config, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
 
 
 def pytest_collection_finish() -> None:
@@ -138,6 +142,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in terminalreporter.getreports("rerun"):
         terminalreporter.section(f"tried again: {report.nodeid}")
         terminalreporter.line(report.longreprtext)
+
+
+def import_share(config: pytest.Config, number: int, count: int) -> None:
+    """Import each `count`th file of tests, from `number` on, before all are collected.
+
+    In a fresh clone pytest has to rewrite the asserts of each, which is two thirds of a collection. So each worker
+    does it for some, and finds what the others have made of the rest.
+    """
+    named = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
+    files = [file for path in named for file in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
+    for file in files[number::count]:
+        with suppress(Exception, pytest.skip.Exception):  # it is told when the file is collected
+            import_module(".".join(file.relative_to(HERE.parent).with_suffix("").parts))
 
 
 def loops_of(metafunc: pytest.Metafunc) -> list[str]:
