@@ -226,8 +226,9 @@ def _frame(rng: Random, bits: int, odd: float, packer: zlib._Compress) -> bytes:
     if bool(bits & CLIENT) is not (rng.random() < odd / 3):
         return bytes([first]) + head + payload
     key = rng.randbytes(4)
-    masked = bytes(byte ^ key[at % 4] for at, byte in enumerate(payload))
-    return bytes([first, head[0] | 0x80]) + head[1:] + key + masked
+    size, mask = len(payload), key * (len(payload) // 4 + 1)
+    masked = int.from_bytes(payload, "big") ^ int.from_bytes(mask[:size], "big")
+    return bytes([first, head[0] | 0x80]) + head[1:] + key + masked.to_bytes(size, "big")
 
 
 def _request(rng: Random, odd: float) -> bytes:

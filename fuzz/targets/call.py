@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 from random import Random
 from zlib import crc32
 
@@ -116,6 +117,7 @@ def _asked(rng: Random) -> list[Event]:
     return events
 
 
+@cache
 def _odd() -> tuple[Event, ...]:
     return (
         RequestData(ONE, b"x"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from random import Random
 from typing import TypeAlias
 from zlib import crc32
@@ -135,6 +136,7 @@ def _step(both: Both, rng: Random) -> None:
         both.trust()
 
 
+@cache
 def _sayings(stream: StreamId) -> tuple[tuple[Event, ...], ...]:
     sized = Headers(((b"content-length", b"2"),))
     chunked = ResponseHead(stream, 200, Headers(((b"date", DATE), JSON)))
