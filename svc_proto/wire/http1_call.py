@@ -38,7 +38,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 __all__ = ["PlainCall"]
 
 _RESPONSE = re.compile(
-    rb"HTTP/1\.1 ([2-9][0-9][0-9]) [ -~]*+\r\n((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)++)\r\n"
+    rb"HTTP/1\.1 ([2-9][0-9][0-9]) [ -~]*+\r\n((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
 )
 _NO_MORE = FOR_THE_LAW - {b"transfer-encoding"}
 LAST_CHUNK = b"0\r\n\r\n"  # without trailers
@@ -222,8 +222,8 @@ class PlainCall(Connection):
 
     def _read(self, data: bytes) -> tuple[ResponseHead, int, bool] | None:
         """The head of a plain answer, where it ends, and whether the body comes in chunks."""
-        found = _RESPONSE.match(data)
-        if found is None or found.end() > self._limits.max_head:
+        found = _RESPONSE.match(data, 0, self._limits.max_head)
+        if found is None:
             return None
         status, fields = int(found[1]), [(name.lower(), value) for name, value in FIELDS(found[2])]
         by_name = dict(fields)

@@ -34,7 +34,7 @@ HEX = b"0123456789abcdefABCDEF"
 BAD_LINE = "a malformed chunk size or extension"
 TOO_LONG = "a chunk is longer than its size"
 _TOKEN = rb"[-!#$%&'*+.^_`|~0-9A-Za-z]++"
-_QUOTED = rb'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*+"'
+_QUOTED = rb'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"'
 _EXTENSION = rb"[ \t]*+;[ \t]*+" + _TOKEN + rb"(?:[ \t]*=[ \t]*+(?:" + _TOKEN + rb"|" + _QUOTED + rb"))?"
 # 16 digits are 64 bits; RFC 9112 section 7.1: "recipients MUST anticipate potentially large hexadecimal numerals"
 # A blank right behind the size is "bad whitespace" if a ";" follows, and junk if not: h11 refuses both, and so do we.

@@ -55,7 +55,7 @@ __all__ = ["FIELDS", "FOR_THE_LAW", "MAX_DIGITS", "REQUEST", "PlainConnection"]
 
 REQUEST = re.compile(
     rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*+) HTTP/1\.1\r\n"
-    rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)++)\r\n"
+    rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
 )
 FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `REQUEST` has found
 _HOST = re.compile(AUTHORITY)
@@ -108,8 +108,8 @@ class PlainConnection(ServerConnection):
         """Take one plain request and its body, with all of its events; None, and nothing has been done, otherwise."""
         if self._law is not None or self._raw:
             return None
-        found = REQUEST.match(data)
-        if found is None or found.end() > self._limits.max_head:
+        found = REQUEST.match(data, 0, self._limits.max_head)
+        if found is None:
             return None
         method, target, block = found.groups()
         fields = FIELDS(block)

@@ -44,7 +44,7 @@ MAX_PADDING = 64  # blanks after a delimiter
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]")  # RFC 2046 section 5.1.1
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PARAMETER = re.compile(
-    r";[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*(?:\"((?:[^\"\\]|\\.)*+)\"|([^;\" \t]*))[ \t]*)?"
+    r";[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*(?:\"((?:[^\"\\]|\\.)*)\"|([^;\" \t]*))[ \t]*)?"
 )
 _ESCAPED = re.compile(r'\\(["\\])')
 _UNSAFE = re.compile(rb"[\x00\r\n]")
