@@ -2,29 +2,34 @@
 
 What is told and what is refused stays h2's. Cheaper are
   how many streams are open: counted as their states change, where h2 walks over all of them for each new one
-  a header block that was seen while the table was the same: looked up
+  a header block that was seen, or said, while the table was the same: looked up
   plain frames: cut already, so they are taken as they are, and no picture of them is drawn for a log
+  the head of a response, and data: h2's states and windows are asked, and the frame is written without an object of it
 """
 
 from __future__ import annotations
 
+from struct import Struct
+
 from attrs import define, field
 from h2.config import H2Configuration
-from h2.connection import AllowedStreamIDs, H2Connection
+from h2.connection import AllowedStreamIDs, ConnectionInputs, H2Connection
 from h2.events import Event
 from h2.frame_buffer import FrameBuffer
 from h2.stream import STREAM_OPEN, H2Stream, H2StreamStateMachine, StreamInputs, StreamState
-from hpack import Decoder, HeaderTuple
+from hpack import Decoder, Encoder, HeaderTuple
 from hpack.table import HeaderTable
+from hyperframe.flags import Flags
 from hyperframe.frame import DataFrame, HeadersFrame
 from hyperframe.frame import Frame as HyperFrame
 
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.http2_frames import END_HEADERS, HEADER, STREAM_MASK, Kind
 
-__all__ = ["HIDDEN_LENGTH", "LENGTH", "Block", "BlockDecoder", "LeanH2"]
+__all__ = ["HIDDEN_LENGTH", "LENGTH", "Block", "BlockDecoder", "BlockEncoder", "LeanH2"]
 
 MAX_BLOCKS, MAX_BLOCK, MAX_BLOCK_FIELDS = 8, 256, 32  # that a connection remembers; bytes and fields of each
+SMALL = 2048  # bytes of fields that fit into a frame, however they are packed
 END_STREAM = 0x1  # RFC 9113 sections 6.1 and 6.2
 LENGTH = b"content-length"
 HIDDEN_LENGTH = b"Content-Length"  # no name over HTTP/2, so that nobody else can mean it
@@ -55,11 +60,11 @@ class BlockDecoder(Decoder):
         known = self._known.get(data)
         if known is None:
             table = self.header_table
-            before, first = (table.maxsize, len(table.dynamic_entries)), _first(table)
+            before = _state(table)
             fields = super().decode(data, raw)
             told = [HeaderTuple(_RENAMED[field[0]], field[1]) if field[0] in _RENAMED else field for field in fields]
             known = Block(told)
-            if (table.maxsize, len(table.dynamic_entries)) != before or _first(table) is not first:
+            if not _is_as(table, before):
                 self._known.clear()
             elif len(self._known) < MAX_BLOCKS and len(data) <= MAX_BLOCK and len(told) <= MAX_BLOCK_FIELDS:
                 self._known[data] = known
@@ -67,20 +72,56 @@ class BlockDecoder(Decoder):
         return known.fields
 
 
-def _first(table: HeaderTable) -> object:
-    """Its last entry: the same object for as long as nothing was added."""
-    return table.dynamic_entries[0] if table.dynamic_entries else None
+class BlockEncoder(Encoder):
+    """Remembers the block of a list of fields for as long as the table is what it was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[tuple[tuple[bytes, bytes], ...], bytes] = {}
+
+    def block(self, fields: list[tuple[bytes, bytes]]) -> bytes:
+        """What `encode` makes of fields of which the name says whether they may be in a table."""
+        table, asked = self.header_table, tuple(fields)
+        resized = table.resized  # which the next block says first
+        block = None if resized else self._known.get(asked)
+        if block is None:
+            before = _state(table)
+            block = self.encode(fields)
+            if resized or not _is_as(table, before):
+                self._known.clear()
+            elif len(self._known) < MAX_BLOCKS and len(block) <= MAX_BLOCK:
+                self._known[asked] = block
+        return block
+
+
+def _state(table: HeaderTable) -> tuple[int, int, object]:
+    entries = table.dynamic_entries
+    return table.maxsize, len(entries), entries[0] if entries else None
+
+
+def _is_as(table: HeaderTable, before: tuple[int, int, object]) -> bool:
+    """Whether nothing was added and nothing has left: its last entry is the same object, then."""
+    *sizes, last = _state(table)
+    return sizes == [*before[:2]] and last is before[2]
 
 
 class _Data(DataFrame):
-    """h2 draws a picture of each frame for a log that nobody reads. Of this one it is cheap."""
+    """A frame as most are. h2 draws a picture of each for a log that nobody reads; of this one it is cheap."""
+
+    def __init__(self, stream: int, flags: Flags, data: bytes) -> None:
+        self.stream_id, self.flags, self.data = stream, flags, data
+        self.body_len, self.pad_length = len(data), 0
 
     def __repr__(self) -> str:
         return "DATA"
 
 
 class _Head(HeadersFrame):
-    """The frame of a whole header block, without the picture that is drawn of each for a log."""
+    """The same, of a whole header block."""
+
+    def __init__(self, stream: int, flags: Flags, data: bytes) -> None:
+        self.stream_id, self.flags, self.data = stream, flags, data
+        self.body_len, self.pad_length = len(data), 0
 
     def __repr__(self) -> str:
         return "HEADERS"
@@ -98,8 +139,7 @@ class _Frames(FrameBuffer):
         ours = PLAIN.get((kind, flags))
         if ours is None or not stream or self._headers_buffer or len(data) != HEADER + size:
             return super().__next__()
-        frame = ours(stream, flags=FLAGS[flags])
-        frame.data, frame.body_len = bytes(data[HEADER:]), size
+        frame = ours(stream, FLAGS[flags], bytes(data[HEADER:]))
         data.clear()
         return frame
 
@@ -110,12 +150,13 @@ PLAIN: dict[tuple[int, int], type[_Data | _Head]] = {
     (Kind.HEADERS, END_HEADERS): _Head,
     (Kind.HEADERS, END_HEADERS | END_STREAM): _Head,
 }
-FLAGS = {
-    0: (),
-    END_STREAM: ("END_STREAM",),
-    END_HEADERS: ("END_HEADERS",),
-    END_HEADERS | END_STREAM: ("END_HEADERS", "END_STREAM"),
+FLAGS = {  # shared by all such frames: h2 changes those of its own only
+    0: HeadersFrame(1).flags,
+    END_STREAM: HeadersFrame(1, flags=("END_STREAM",)).flags,
+    END_HEADERS: HeadersFrame(1, flags=("END_HEADERS",)).flags,
+    END_HEADERS | END_STREAM: HeadersFrame(1, flags=("END_HEADERS", "END_STREAM")).flags,
 }
+_HEADER = Struct(">HBBBL").pack
 
 
 class _Census:
@@ -154,9 +195,11 @@ class LeanH2(H2Connection):
     MAX_CLOSED_STREAMS = 1000
 
     decoder: BlockDecoder
+    encoder: BlockEncoder
 
     def __init__(self, config: H2Configuration) -> None:
         super().__init__(config)
+        self.encoder = BlockEncoder()
         self._census = _Census()
         self.incoming_buffer = _Frames(server=not config.client_side)
         self._frame_dispatch_table[_Data] = self._receive_data_frame
@@ -165,6 +208,38 @@ class LeanH2(H2Connection):
     def release(self) -> None:
         """Nothing more comes: part with the methods of its own in a table, which would keep it."""
         self._frame_dispatch_table.clear()
+
+    def say_head(self, stream_id: int, fields: list[tuple[bytes, bytes]], *, end: bool = False) -> None:
+        """`send_headers`; which fields may be in a table follows from their names."""
+        stream = self.streams.get(stream_id)
+        if stream is None or self.config.client_side or not _is_plain(fields) or stream.state_machine.headers_sent:
+            self.send_headers(stream_id, fields, end_stream=end)
+            return
+        self.state_machine.process_input(ConnectionInputs.SEND_HEADERS)
+        stream.state_machine.process_input(StreamInputs.SEND_HEADERS)
+        block = self.encoder.block(fields)
+        if end:
+            stream.state_machine.process_input(StreamInputs.SEND_END_STREAM)
+        self._frame(Kind.HEADERS, END_HEADERS | end, stream_id, block)
+
+    def say_data(self, stream_id: int, data: bytes, *, end: bool) -> None:
+        """`send_data`."""
+        stream, size = self.streams.get(stream_id), len(data)
+        most = self.max_outbound_frame_size
+        if stream is None or size > min(most, self.outbound_flow_control_window, stream.outbound_flow_control_window):
+            self.send_data(stream_id, data, end_stream=end)
+            return
+        self.state_machine.process_input(ConnectionInputs.SEND_DATA)
+        stream.state_machine.process_input(StreamInputs.SEND_DATA)
+        if end:
+            stream.state_machine.process_input(StreamInputs.SEND_END_STREAM)
+        stream.outbound_flow_control_window -= size
+        self.outbound_flow_control_window -= size
+        self._frame(Kind.DATA, END_STREAM if end else 0, stream_id, data)
+
+    def _frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
+        size = len(payload)
+        self._data_to_send += _HEADER(size >> 8, size & 0xFF, kind, flags, stream_id) + payload
 
     def _begin_new_stream(self, stream_id: int, allowed_ids: AllowedStreamIDs) -> H2Stream:
         stream = super()._begin_new_stream(stream_id, allowed_ids)
@@ -178,3 +253,9 @@ class LeanH2(H2Connection):
                 self._closed_streams[stream_id] = self.streams.pop(stream_id).closed_by
             census.closed.clear()
         return census.open[remainder]
+
+
+def _is_plain(fields: list[tuple[bytes, bytes]]) -> bool:
+    """Whether they are the head of a response that is not interim, and fit into one frame."""
+    name, status = fields[0]
+    return name == b":status" and status[:1] != b"1" and sum(len(name) + len(value) for name, value in fields) < SMALL

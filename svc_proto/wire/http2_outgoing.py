@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from h2.connection import H2Connection
-
 from svc_proto.wire.events import StreamId
 from svc_proto.wire.http2_head import trailer_fields
+from svc_proto.wire.http2_lean import LeanH2
 from svc_proto.wire.http2_stream import Stream
 
 __all__ = ["Outgoing"]
@@ -16,7 +15,7 @@ class Outgoing:
 
     __slots__ = ("_h2", "_streams")
 
-    def __init__(self, h2: H2Connection) -> None:
+    def __init__(self, h2: LeanH2) -> None:
         self._h2 = h2
         self._streams: dict[StreamId, Stream] = {}
 
@@ -61,7 +60,7 @@ class Outgoing:
         last = n == known.queued and known.said_end
         if n:
             known.wrote_end = last and not known.trailers
-            h2.send_data(known.id, known.cut(n), end_stream=known.wrote_end and not known.malformed)
+            h2.say_data(known.id, known.cut(n), end=known.wrote_end and not known.malformed)
         if not known.queued:
             self.remove(known)
             if last and not known.wrote_end:

@@ -240,7 +240,7 @@ class Http2Sender:
         self._streams[event.stream] = known
 
     def _headers(self, known: Stream, fields: Fields, *, end: bool = False) -> None:
-        self._h2.send_headers(known.id, fields, end_stream=end)
+        self._h2.say_head(known.id, fields, end=end)
 
     def _put(self, known: Stream, data: bytes) -> None:
         if data and not known.mute:
