@@ -38,27 +38,42 @@ class ThreadsLoop:
     tells_once = False
 
     def __init__(self) -> None:
-        self._selector = DefaultSelector()
+        self.selector = DefaultSelector()
+        self.finished = False
         self._wake = math.inf
-        self._finished = False
+        self._soon: list[Source] = []
 
     def run(self) -> None:
         """Wait and call, until `finish`."""
-        while not self._finished:
-            due = None if self._wake == math.inf else max(0.0, self._wake - time.monotonic())
-            for key, events in self._selector.select(due):
-                source: Source = key.data
-                if events & EVENT_READ and source.want_read:  # a callback before this one may have closed it
-                    source.on_readable()
-                if events & EVENT_WRITE and source.want_write:
+        self.turn(0.0)
+        while not self.finished:
+            self.turn(self.left)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until `host.on_timer` is to be called; None: it is not."""
+        return None if self._wake == math.inf else max(0.0, self._wake - time.monotonic())
+
+    def turn(self, longest: float | None) -> None:
+        """Wait that many seconds at most, then call for all that is ready or due."""
+        for key, events in self.selector.select(longest):
+            source: Source = key.data
+            if events & EVENT_READ and source.want_read:  # a callback before this one may have closed it
+                source.on_readable()
+            if events & EVENT_WRITE and source.want_write:
+                source.on_writable()
+        if time.monotonic() >= self._wake:
+            self._wake = math.inf
+            self.host.on_timer()
+        while self._soon:
+            soon, self._soon = self._soon, []
+            for source in soon:
+                if source.sock.fileno() >= 0:  # nobody has closed it meanwhile
                     source.on_writable()
-            if time.monotonic() >= self._wake:
-                self._wake = math.inf
-                self.host.on_timer()
 
     def end(self) -> None:
         """Dispose of what it is made of."""
-        self._selector.close()
+        self.selector.close()
 
     def watch_read(self, source: Source) -> None:
         """See `Loop`."""
@@ -76,7 +91,9 @@ class ThreadsLoop:
         """See `Loop`."""
         self._watch(source, read=source.want_read, write=False)
 
-    soon = watch_write
+    def soon(self, source: Source) -> None:
+        """See `Loop`. The kernel, which says yes nearly always, is not asked."""
+        self._soon.append(source)
 
     def close(self, source: Source) -> None:
         """See `Loop`."""
@@ -89,15 +106,15 @@ class ThreadsLoop:
 
     def finish(self) -> None:
         """See `Loop`."""
-        self._finished = True
+        self.finished = True
 
     def _watch(self, source: Source, *, read: bool, write: bool) -> None:
         before = source.want_read or source.want_write
         source.want_read, source.want_write = read, write
         events = EVENT_READ * read | EVENT_WRITE * write
         if events and before:
-            self._selector.modify(source.sock, events, source)
+            self.selector.modify(source.sock, events, source)
         elif events:
-            self._selector.register(source.sock, events, source)
+            self.selector.register(source.sock, events, source)
         elif before:
-            self._selector.unregister(source.sock)
+            self.selector.unregister(source.sock)
