@@ -141,7 +141,7 @@ class CallbackLoop:
 class NestedLoop(ThreadsLoop):
     """A selector of our own has the sockets, and a task of trio waits for that: it is readable when it has something.
 
-    So trio is asked once for all that is ready, and not by a task for each socket, which is twice as dear in time and memory.
+    So trio is asked once for all that is ready, in place of once for each socket (decision 172).
     """
 
     def __init__(self, tasks: anyio.abc.TaskGroup) -> None:

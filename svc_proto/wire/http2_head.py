@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from http import HTTPStatus
 
 from hpack import HeaderTuple, NeverIndexedHeaderTuple
@@ -55,6 +56,7 @@ NOT_BEHIND = (LENGTH, b"host", b"te", b"expect")  # RFC 9110 section 6.5.1: a bo
 SECRETS = (b"authorization", b"cookie", b"set-cookie")  # RFC 7541 section 7.1.3: never in a compression table
 OVERHEAD = 32  # bytes that a field counts for beside its name and value, RFC 9113 section 6.5.2
 MAX_LENGTH = 18  # digits of a Content-Length
+MAX_FIELDS = 256  # that we have said and are remembered, in a process
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _VALUE = re.compile(rb"(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?")
 _METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -173,15 +175,17 @@ def accept_fields(head: RequestHead, event: AcceptSocket, *, deflate: bool) -> t
 
 def trailer_fields(pairs: Pairs) -> Fields:
     """Fields as they go out: names in lower case, none that only HTTP/1.1 knows. Raises `LocalProtocolError`."""
-    fields: Fields = []
-    for key, value in pairs:
-        name = key.lower()
-        if name in HOP_BY_HOP:
-            continue
-        if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value)):
-            raise LocalProtocolError("a header is malformed")
-        fields.append((NeverIndexedHeaderTuple if name in SECRETS else HeaderTuple)(name, value))
-    return fields
+    return [field for key, value in pairs if (field := _outgoing(key, value)) is not None]
+
+
+@lru_cache(maxsize=MAX_FIELDS)
+def _outgoing(key: bytes, value: bytes) -> tuple[bytes, bytes] | None:
+    name = key.lower()
+    if name in HOP_BY_HOP:
+        return None
+    if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value)):
+        raise LocalProtocolError("a header is malformed")
+    return (NeverIndexedHeaderTuple if name in SECRETS else HeaderTuple)(name, value)
 
 
 def announced(fields: Fields) -> int | None:
