@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,45 +41,45 @@ class CurioLoop(ThreadsLoop):
 
     def __init__(self) -> None:
         super().__init__()
+        self._over = curio.Event()
         self._bug: Exception | None = None
         self._armed = math.inf  # when the sleeper wakes, monotonic seconds
         self._sleeper: Any = None
-        self._waiter: Any = None
 
     async def serve(self) -> None:
         """Until `finish`; raises what escaped from a callback, which is a bug."""
-        self._waiter = await curio.current_task()
+        reader = await curio.spawn(self._read, daemon=True)
+        await self._over.wait()
+        await reader.cancel()
+        if self._sleeper is not None:
+            await self._sleeper.cancel()
+        if self._bug is not None:
+            raise self._bug
+
+    async def _read(self) -> None:
         try:
-            self.turn(0.0)
-            while not self.finished:
-                await self._arm()
+            await self._go()
+            while True:
                 await _read_wait(self.selector)
-                self.turn(0.0)
-        except curio.TaskCancelled:  # by the sleeper
-            if self._bug is not None:
-                raise self._bug from None
+                await self._go()
         finally:
             await _io_release(self.selector)
-            if self._sleeper is not None:
-                await self._sleeper.cancel()
-
-    async def _arm(self) -> None:
-        if self._wake < self._armed:
-            if self._sleeper is not None:
-                await self._sleeper.cancel(blocking=False)
-            self._armed = self._wake
-            self._sleeper = await curio.spawn(self._sleep, self._armed, daemon=True)
 
     async def _sleep(self, armed: float) -> None:
-        await curio.sleep(self.left or 0.0)
-        if armed != self._armed:
-            return  # another one has taken its place
-        self._armed, self._sleeper = math.inf, None
+        await curio.sleep(max(0.0, armed - time.monotonic()))
+        if armed == self._armed:  # else another one has taken its place
+            self._armed, self._sleeper = math.inf, None
+            await self._go()
+
+    async def _go(self) -> None:
         try:
             self.turn(0.0)
         except Exception as error:  # noqa: BLE001, RUF100 - kept for `serve` to raise
             self._bug = error
         if self._bug is not None or self.finished:
-            await self._waiter.cancel(blocking=False)
-        else:
-            await self._arm()
+            await self._over.set()
+        elif self._wake < self._armed:
+            if self._sleeper is not None:
+                await self._sleeper.cancel(blocking=False)
+            self._armed = self._wake
+            self._sleeper = await curio.spawn(self._sleep, self._armed, daemon=True)
