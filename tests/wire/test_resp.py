@@ -1,0 +1,245 @@
+"""RESP3: every type whole, byte by byte and with more behind it; what is refused; what is written is read again."""
+
+from __future__ import annotations
+
+from math import inf, isnan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire import resp
+from svc_proto.wire.resp import MAX_DEPTH, MAX_LINE, Push, RespError, RespReader, command, reply
+
+VALUES: list[tuple[bytes, object]] = [
+    (b"+OK\r\n", b"OK"),
+    (b"+\r\n", b""),
+    (b"$5\r\nhe\r\no\r\n", b"he\r\no"),
+    (b"$0\r\n\r\n", b""),
+    (b"=7\r\ntxt:yes\r\n", b"yes"),
+    (b":42\r\n", 42),
+    (b":-9223372036854775808\r\n", -(2**63)),
+    (b":+7\r\n", 7),
+    (b"(3492890328409238509324850943850943825024385\r\n", 3492890328409238509324850943850943825024385),
+    (b",1.25\r\n", 1.25),
+    (b",10\r\n", 10.0),
+    (b",-1e-3\r\n", -0.001),
+    (b",inf\r\n", inf),
+    (b",-inf\r\n", -inf),
+    (b"#t\r\n", True),
+    (b"#f\r\n", False),
+    (b"_\r\n", None),
+    (b"$-1\r\n", None),
+    (b"*-1\r\n", None),
+    (b"*0\r\n", []),
+    (b"*2\r\n:1\r\n*1\r\n$1\r\na\r\n", [1, [b"a"]]),
+    (b"~2\r\n+a\r\n+b\r\n", [b"a", b"b"]),
+    (b"%0\r\n", {}),
+    (b"%2\r\n+a\r\n:1\r\n:2\r\n*1\r\n_\r\n", {b"a": 1, 2: [None]}),
+    (b">2\r\n+message\r\n$1\r\nx\r\n", Push([b"message", b"x"])),
+    (b">0\r\n", Push()),
+    (b"-ERR wrong number of arguments\r\n", RespError("ERR", "wrong number of arguments")),
+    (b"-NOAUTH\r\n", RespError("NOAUTH", "")),
+    (b"!10\r\nSYNTAX bad\r\n", RespError("SYNTAX", "bad")),
+    (b"|1\r\n+ttl\r\n:3600\r\n:7\r\n", 7),
+    (b"*2\r\n|1\r\n+a\r\n+b\r\n:1\r\n:2\r\n", [1, 2]),
+    (b"|0\r\n:7\r\n", 7),
+]
+
+
+@pytest.mark.parametrize(("data", "value"), VALUES, ids=[repr(data)[:40] for data, _ in VALUES])
+def test_a_value_whole_byte_by_byte_and_with_more_behind_it(data: bytes, value: object) -> None:
+    reader = RespReader()
+    assert reader.feed(data) == [value]
+    assert reader.is_idle
+    slow = RespReader()
+    assert fed(slow, data[:-1], 1) == []
+    assert slow.feed(data[-1:]) == [value]
+    assert slow.is_idle
+    ahead = RespReader()
+    assert ahead.feed(data + data + data[:-1]) == [value, value]
+    assert not ahead.is_idle
+    assert ahead.feed(data[-1:]) == [value]
+    (only,) = RespReader().feed(data)
+    assert type(only) is type(value)
+
+
+def test_not_a_number_is_one() -> None:
+    (value,) = RespReader().feed(b",nan\r\n")
+    assert isinstance(value, float)
+    assert isnan(value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\r\n",
+        b"?1\r\n",
+        b"PING\r\n",  # an inline command
+        b":\r\n",
+        b":1.5\r\n",
+        b": 1\r\n",
+        b":12345678901234567890\r\n",
+        b"(\r\n",
+        b"(1x\r\n",
+        b",\r\n",
+        b",1_0\r\n",
+        b",0x1p3\r\n",
+        b"#1\r\n",
+        b"_x\r\n",
+        b"$\r\n",
+        b"$-2\r\n",
+        b"$+1\r\n",
+        b"$?\r\n",  # a streamed string
+        b"*?\r\n",
+        b"%-1\r\n",
+        b"~-1\r\n",
+        b"$1\r\nab\r\n",
+        b"$1\r\na\rb",
+        b"=2\r\nab\r\n",
+        b"=4\r\ntxt,\r\n",
+        b"%1\r\n*0\r\n:1\r\n",
+        b"%1\r\n%0\r\n:1\r\n",
+        b"*1\r\n>1\r\n:1\r\n",
+        b"*" + b"1" * 21 + b"\r\n",
+        b"*1\r\n" * (MAX_DEPTH + 1),
+        b"|1\r\n" * (MAX_DEPTH + 1),
+    ],
+)
+def test_what_is_no_resp_is_the_peers_fault(data: bytes) -> None:
+    for step in (len(data), 1):
+        with pytest.raises(RemoteProtocolError):
+            fed(RespReader(), data, step)
+
+
+def fed(reader: RespReader, data: bytes, step: int) -> list[object]:
+    return [value for at in range(0, len(data), step) for value in reader.feed(data[at : at + step])]
+
+
+def test_collections_may_be_nested_so_deep() -> None:
+    reader = RespReader()
+    (value,) = reader.feed(b"*1\r\n" * MAX_DEPTH + b":1\r\n")
+    for _ in range(MAX_DEPTH):
+        assert isinstance(value, list)
+        (value,) = value
+    assert value == 1
+
+
+def test_a_value_has_a_size_that_it_may_have() -> None:
+    assert RespReader(max_value=100).feed(b"$80\r\n" + b"x" * 80 + b"\r\n") == [b"x" * 80]
+    for data in (
+        b"$101\r\n",
+        b"$90\r\n" + b"x" * 90 + b"\r\n",
+        b"*9\r\n" + b":1\r\n" * 8,
+        b"+" + b"x" * 100,
+        b"+" + b"x" * 101 + b"\r\n",
+    ):
+        with pytest.raises(RemoteProtocolError, match="too long"):
+            RespReader(max_value=100).feed(data)
+    reader = RespReader(max_value=100)
+    for _ in range(50):  # one after the other may be more
+        assert reader.feed(b"+" + b"y" * 60 + b"\r\n") == [b"y" * 60]
+
+
+def test_what_is_announced_costs_nothing() -> None:
+    reader = RespReader()
+    assert reader.feed(b"*4294967295\r\n:1\r\n") == []
+    assert not reader.is_idle
+
+
+def test_a_line_has_a_length_that_it_may_have() -> None:
+    assert RespReader().feed(b"+" + b"x" * (MAX_LINE - 1) + b"\r\n") == [b"x" * (MAX_LINE - 1)]
+    for data in (b"+" + b"x" * MAX_LINE + b"\r\n", b"+" + b"x" * MAX_LINE):
+        with pytest.raises(RemoteProtocolError, match="line"):
+            RespReader().feed(data)
+
+
+def test_a_command_is_an_array_of_strings() -> None:
+    assert command("SET", b"k\xff", 7) == b"*3\r\n$3\r\nSET\r\n$2\r\nk\xff\r\n$1\r\n7\r\n"
+    assert RespReader().feed(command("SET", b"k\xff", 7)) == [[b"SET", b"k\xff", b"7"]]
+    assert RespReader().feed(command("ECHO", "ä")) == [[b"ECHO", "ä".encode()]]
+
+
+@pytest.mark.parametrize("value", [object(), "a\nb", "a\rb", RespError("ERR", "a\r\nb"), {1, 2}])
+def test_what_resp_has_nothing_for_is_our_fault(value: object) -> None:
+    with pytest.raises(LocalProtocolError):
+        reply(value)
+
+
+def as_read(value: object) -> object:
+    """What a reader makes of a value that was written: strings are bytes, tuples lists."""
+    match value:
+        case str():
+            return value.encode()
+        case Push():
+            return Push(map(as_read, value))
+        case list() | tuple():
+            return list(map(as_read, value))
+        case dict():
+            return {as_read(key): as_read(each) for key, each in value.items()}
+        case _:
+            return value
+
+
+SIMPLE = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.binary(max_size=40)
+    | st.text("abc ?-$", max_size=20)
+    | st.builds(RespError, st.sampled_from(["ERR", "WRONGTYPE"]), st.text("abc ", max_size=9))
+)
+NESTED = st.recursive(
+    SIMPLE,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.binary(max_size=4), inner, max_size=3),
+    max_leaves=12,
+)
+WRITTEN = NESTED | st.lists(NESTED, max_size=3).map(Push)
+
+
+@given(st.lists(WRITTEN, max_size=4), st.data())
+def test_what_is_written_is_read_again_however_it_is_cut(values: list[object], data: st.DataObject) -> None:
+    text = b"".join(map(reply, values))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    reader = RespReader()
+    found: list[object] = []
+    for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
+        found += reader.feed(text[start:end])
+    assert found == [as_read(value) for value in values]
+    assert reader.is_idle
+
+
+@given(
+    st.binary(max_size=200)
+    | st.lists(st.sampled_from([b"*2\r\n", b":1\r\n", b"$3\r\n", b"abc", b"\r\n", b"%1\r\n"])).map(b"".join)
+)
+def test_whatever_comes_is_the_same_whole_and_byte_by_byte(text: bytes) -> None:
+    assert heard(text, len(text) or 1) == heard(text, 1)
+
+
+def heard(text: bytes, step: int) -> tuple[list[object], bool]:
+    """The values, and whether it was refused then."""
+    reader, found = RespReader(), list[object]()
+    try:
+        for at in range(0, len(text), step):
+            found += reader.feed(text[at : at + step])
+    except RemoteProtocolError:
+        return found if step == 1 else heard_before(text), True
+    return found, False
+
+
+def heard_before(text: bytes) -> list[object]:
+    """What is whole before the error: a reader that fails gives nothing of what came with it."""
+    reader, found = RespReader(), list[object]()
+    for at in range(len(text)):
+        try:
+            found += reader.feed(text[at : at + 1])
+        except RemoteProtocolError:
+            break
+    return found
+
+
+def test_limits() -> None:
+    assert (resp.MAX_DEPTH, resp.MAX_VALUE, resp.MAX_LINE) == (8, 33_554_432, 65_536)
