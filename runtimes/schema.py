@@ -229,7 +229,9 @@ def schema_of(engine: Engine) -> tuple[int, int]:
 
 
 def _load_sessions(hand: Hand, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
-    return tuple({**_members(record), "token_hash": token_hash} for token_hash, record in hand.rows(_ALL_SESSIONS))
+    wanted = request.token_hash
+    rows = hand.rows(_ONE_SESSION, wanted=wanted) if wanted else hand.rows(_ALL_SESSIONS)
+    return tuple({**_members(record), "token_hash": token_hash} for token_hash, record in rows)
 
 
 def _members(record: str | bytes) -> dict[str, object]:
@@ -263,6 +265,7 @@ _P = PAIRED_SESSIONS.c
 _ONE = select(literal_column("1", Integer))
 _NEW: dict[str, Any] = {"record": bindparam("new_record"), "updated_at": bindparam("new_updated_at")}
 _ALL_SESSIONS = select(_P.token_hash, _P.record).order_by(_P.token_hash)
+_ONE_SESSION = select(_P.token_hash, _P.record).where(_P.token_hash == bindparam("wanted"))
 _CHANGE_SESSION = update(PAIRED_SESSIONS).where(_P.token_hash == bindparam("wanted")).values(_NEW)
 _ADD_SESSION = insert(PAIRED_SESSIONS).values({"token_hash": bindparam("wanted"), **_NEW})
 _DROP_SESSION = delete(PAIRED_SESSIONS).where(_P.token_hash == bindparam("wanted"))

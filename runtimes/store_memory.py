@@ -57,7 +57,8 @@ class MemoryStore:
         with self._turn:
             match request:
                 case LoadSessions():
-                    records = sorted(self._records.items())
+                    wanted = request.token_hash
+                    records = sorted(item for item in self._records.items() if wanted in ("", item[0]))
                     return tuple({**_unpacked(packed), "token_hash": key} for key, packed in records)
                 case SaveSession():
                     self._records[request.token_hash] = _packed(request.record)

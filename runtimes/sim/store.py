@@ -50,7 +50,8 @@ class Store:
         return self._sql.execute(request)
 
     def _load(self, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
-        return tuple(deepcopy(record) for record in self.sessions.values())
+        wanted = request.token_hash
+        return tuple(deepcopy(record) for key, record in self.sessions.items() if wanted in ("", key))
 
     def _save(self, request: SaveSession) -> None:
         self.sessions[request.token_hash] = deepcopy(dict(request.record))

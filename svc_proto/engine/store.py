@@ -16,9 +16,11 @@ __all__ = ["DeleteSession", "LoadSessions", "Ping", "SaveSession"]
 
 @frozen
 class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
-    """All session records that were saved and not deleted."""
+    """All session records that were saved and not deleted; with a hash that of this token, if there is one."""
 
     answer = tuple
+
+    token_hash: str = ""
 
 
 @frozen
