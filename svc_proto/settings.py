@@ -9,19 +9,20 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
-from attrs import frozen
+from attrs import field, frozen
 
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.basics.validate import FALSE_WORDS, MAX_SECONDS, TRUE_WORDS
 from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
 
-__all__ = ["ConfigError", "HttpAddress", "Settings", "http_address"]
+__all__ = ["ConfigError", "HttpAddress", "RedisAddress", "Settings", "http_address"]
 
 MAX_DIGITS = 12  # of a whole number in a setting
 MAX_PREFIX = 200  # characters of a path
+MAX_DB_DIGITS = 4  # of the number of a Redis database
 MIN_TOKEN = 16  # characters of a token that other hosts can guess at
 _PREFIX = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)+")
 
@@ -37,6 +38,18 @@ class HttpAddress:
     host: str
     port: int | None  # None: not said
     tls: bool
+
+
+@frozen
+class RedisAddress:
+    """Where a Redis or Valkey is, and who we are there."""
+
+    host: str
+    port: int = 6379
+    tls: bool = False
+    user: str = ""
+    password: str = field(default="", repr=False)
+    db: int = 0
 
 
 def http_address(url: str) -> HttpAddress | None:
@@ -220,3 +233,32 @@ class Settings:
         if brand is None:
             raise ConfigError(f"{name} must be one of {', '.join(BRANDS)}, not {text!r}")
         return brand
+
+    def redis(self, variable: str) -> RedisAddress | None:
+        """Where the cluster's Redis is: redis://USER:PASSWORD@HOST:PORT/DB, rediss:// for TLS; None: there is none."""
+        text = self.text(variable, None)
+        if text is None:
+            return None
+        found = _redis_address(text)
+        if found is None:  # it is never quoted: it holds a password
+            raise ConfigError(f"{variable} must be redis:// or rediss:// with USER:PASSWORD@HOST:PORT/DB")
+        return found
+
+
+def _redis_address(url: str) -> RedisAddress | None:
+    try:
+        parts = urlsplit(url)
+        host, port, path = parts.hostname or "", parts.port, parts.path.strip("/") or "0"
+    except ValueError:
+        return None
+    named = parts.scheme in ("redis", "rediss") and host and port != 0 and not (parts.query or parts.fragment)
+    if not named or not (path.isascii() and path.isdecimal() and len(path) <= MAX_DB_DIGITS):
+        return None
+    return RedisAddress(
+        host=host,
+        port=port or 6379,
+        tls=parts.scheme == "rediss",
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        db=int(path),
+    )

@@ -1,0 +1,293 @@
+"""A Redis as a core: the commands that the cluster uses, by Redis's rules, in memory. What it held goes with it.
+
+    redis = world.host("redis", "10.0.0.9").start(lambda entropy: redis_core(entropy), listen=[6379])
+
+It speaks RESP3 alone, answers in order, lets keys expire by the time that it is given, and delivers messages to who
+is subscribed at that moment. What it does not know it refuses, as Redis does, so that a command which no test has seen
+is not taken for one that works. `tests/runtimes/test_redis_real.py` holds it to the real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Ready
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Accepted, ChannelId
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from svc_proto.wire.resp import Push, RespError, RespReader, reply
+
+__all__ = ["RedisService", "redis_core"]
+
+SYNTAX = RespError("ERR", "syntax error")
+NO_NUMBER = RespError("ERR", "value is not an integer or out of range")
+NOAUTH = RespError("NOAUTH", "Authentication required.")
+WRONGPASS = RespError("WRONGPASS", "invalid username-password pair or user is disabled.")
+MAX_INT = 2**63 - 1
+OK = "OK"
+
+
+def redis_core(entropy: Entropy, *, password: str = "") -> Engine:
+    """A core that is a Redis, with a password for the user `default` if one is given."""
+    return Engine(RedisService(password), entropy=entropy)
+
+
+class RedisService:
+    """What it holds, and who listens. Tests may look."""
+
+    engine: Engine
+
+    def __init__(self, password: str = "") -> None:
+        self.password = password.encode()
+        self.keys: dict[tuple[int, bytes], tuple[bytes, float]] = {}  # value, and when (monotonic s) it is gone
+        self.listeners: dict[bytes, dict[_Client, None]] = {}
+        self.served: list[str] = []  # the commands so far, by name
+        self.commands: dict[bytes, Callable[[_Client, list[bytes]], object]] = {
+            b"PING": lambda client, given: given[0] if given else "PONG",
+            b"SELECT": self._select,
+            b"TIME": self._time,
+            b"SET": self._set,
+            b"GET": self._get,
+            b"GETDEL": self._getdel,
+            b"DEL": self._del,
+            b"INCR": self._incr,
+            b"EXPIRE": self._expire,
+            b"PTTL": self._pttl,
+            b"PUBLISH": self._publish,
+            b"SUBSCRIBE": self._subscribe,
+            b"PUBSUB": self._pubsub,
+            b"FLUSHALL": self._flushall,
+        }
+
+    # --- Service ---
+
+    def bind(self, engine: Engine) -> None:
+        """Keep the engine."""
+        self.engine = engine
+
+    def on_started(self) -> None:
+        """There is nothing to load."""
+        self.engine.emit(Ready())
+
+    def on_accepted(self, fact: Accepted) -> Channel:
+        """Everybody is let in, and may have to show a password."""
+        return _Client(self, fact.ch)
+
+    def on_stopping(self) -> None:
+        """Clients see the end of their connections."""
+
+    # --- commands ---
+
+    def serve(self, client: _Client, words: list[bytes]) -> object:
+        """Carry out a command; None of `answer` for what answers by pushes."""
+        name, given = words[0].upper(), words[1:]
+        self.served.append(name.decode("latin-1"))
+        if name == b"HELLO":
+            return self._hello(client, given)
+        if not client.trusted:
+            return NOAUTH
+        serve = self.commands.get(name)
+        if serve is None:
+            shown = words[0].decode("latin-1")
+            return RespError("ERR", f"unknown command '{shown}', with args beginning with: ")
+        try:
+            return serve(client, given)
+        except (ValueError, IndexError):
+            return RespError("ERR", f"wrong number of arguments for '{name.decode('latin-1').lower()}' command")
+
+    def forget(self, client: _Client) -> None:
+        """A client is gone."""
+        for listening in self.listeners.values():
+            listening.pop(client, None)
+
+    @property
+    def _now(self) -> Moment:
+        return self.engine.now
+
+    def _hello(self, client: _Client, given: list[bytes]) -> object:
+        if given[:1] != [b"3"]:
+            return RespError("NOPROTO", "unsupported protocol version")
+        rest = given[1:]
+        if len(rest) == 3 and rest[0].upper() == b"AUTH":
+            client.trusted = rest[1] == b"default" and (not self.password or rest[2] == self.password)
+            if not client.trusted:
+                return WRONGPASS
+        elif rest:
+            return SYNTAX
+        if not client.trusted:
+            return RespError("NOAUTH", "HELLO must be called with the client already authenticated")
+        return {b"server": b"redis", b"version": b"7.0.0", b"proto": 3, b"mode": b"standalone", b"role": b"master"}
+
+    def _select(self, client: _Client, given: list[bytes]) -> object:
+        (number,) = given
+        if not number.isdigit() or int(number) > 15:
+            return RespError("ERR", "DB index is out of range")
+        client.db = int(number)
+        return OK
+
+    def _time(self, client: _Client, given: list[bytes]) -> object:
+        whole = int(self._now.wall * 1e6)
+        return [b"%d" % (whole // 1_000_000), b"%d" % (whole % 1_000_000)]
+
+    def _held(self, client: _Client, key: bytes) -> tuple[bytes, float] | None:
+        place = client.db, key
+        found = self.keys.get(place)
+        if found is not None and found[1] <= self._now.mono:
+            del self.keys[place]
+            return None
+        return found
+
+    def _set(self, client: _Client, given: list[bytes]) -> object:
+        key, value, *options = given
+        until, only, old, kept = inf, b"", False, False
+        before = self._held(client, key)
+        while options:
+            option = options.pop(0).upper()
+            if option in (b"EX", b"PX") and options and until == inf:
+                span = options.pop(0)
+                if not span.isdigit():
+                    return NO_NUMBER
+                if not int(span):
+                    return RespError("ERR", "invalid expire time in 'set' command")
+                until = self._now.mono + int(span) / (1.0 if option == b"EX" else 1000.0)
+            elif option in (b"NX", b"XX") and not only:
+                only = option
+            elif option == b"GET":
+                old = True
+            elif option == b"KEEPTTL":
+                kept = True
+            else:
+                return SYNTAX
+        shown = None if before is None else before[0]
+        if only and (only == b"NX") is (before is not None):
+            return shown if old else None
+        self.keys[client.db, key] = value, before[1] if kept and before is not None else until
+        return shown if old else OK
+
+    def _get(self, client: _Client, given: list[bytes]) -> object:
+        (key,) = given
+        found = self._held(client, key)
+        return None if found is None else found[0]
+
+    def _getdel(self, client: _Client, given: list[bytes]) -> object:
+        found = self._get(client, given)
+        self.keys.pop((client.db, given[0]), None)
+        return found
+
+    def _del(self, client: _Client, given: list[bytes]) -> object:
+        given[0]
+        there = [key for key in dict.fromkeys(given) if self._held(client, key) is not None]
+        for key in there:
+            del self.keys[client.db, key]
+        return len(there)
+
+    def _incr(self, client: _Client, given: list[bytes]) -> object:
+        (key,) = given
+        value, until = self._held(client, key) or (b"0", inf)
+        if not value.removeprefix(b"-").isdigit() or int(value) >= MAX_INT:
+            return NO_NUMBER
+        self.keys[client.db, key] = b"%d" % (int(value) + 1), until
+        return int(value) + 1
+
+    def _expire(self, client: _Client, given: list[bytes]) -> object:
+        key, span = given
+        if not span.isdigit():
+            return NO_NUMBER
+        found = self._held(client, key)
+        if found is None:
+            return 0
+        self.keys[client.db, key] = found[0], self._now.mono + int(span)
+        return 1
+
+    def _pttl(self, client: _Client, given: list[bytes]) -> object:
+        (key,) = given
+        found = self._held(client, key)
+        if found is None:
+            return -2
+        return -1 if found[1] == inf else int(1000 * (found[1] - self._now.mono))
+
+    def _flushall(self, client: _Client, given: list[bytes]) -> object:
+        self.keys.clear()
+        return OK
+
+    def _publish(self, client: _Client, given: list[bytes]) -> object:
+        channel, data = given
+        listening = list(self.listeners.get(channel, ()))
+        for listener in listening:
+            listener.say(Push([b"message", channel, data]))
+        return len(listening)
+
+    def _subscribe(self, client: _Client, given: list[bytes]) -> object:
+        given[0]
+        for channel in given:
+            self.listeners.setdefault(channel, {})[client] = None
+            count = sum(client in listening for listening in self.listeners.values())
+            client.say(Push([b"subscribe", channel, count]))
+        return _PUSHED
+
+    def _pubsub(self, client: _Client, given: list[bytes]) -> object:
+        if given[0].upper() != b"NUMSUB":
+            return RespError("ERR", f"unknown subcommand '{given[0].decode('latin-1')}'. Try PUBSUB HELP.")
+        return [part for channel in given[1:] for part in (channel, len(self.listeners.get(channel, ())))]
+
+
+_PUSHED = Push()
+
+
+class _Client(Channel):
+    """A connection of somebody's."""
+
+    __slots__ = ("_out", "_reader", "_service", "db", "trusted")
+
+    def __init__(self, service: RedisService, ch: ChannelId) -> None:
+        super().__init__(service.engine, ch, DEFAULT_LIMITS)
+        self._service = service
+        self._reader = RespReader()
+        self._out: list[bytes] = []
+        self.db = 0
+        self.trusted = not service.password
+
+    def say(self, value: object) -> None:
+        """An answer, or a push."""
+        if not self.gone:
+            self._out.append(reply(value))
+            self.soil()
+
+    def received(self, data: bytes) -> None:
+        """Commands."""
+        try:
+            commands = self._reader.feed(data)
+        except RemoteProtocolError:
+            self.say(RespError("ERR", "Protocol error"))
+            self.flush_now()
+            self.drop()
+            return
+        for words in commands:
+            if isinstance(words, list) and words and all(isinstance(word, bytes) for word in words):
+                answer = self._service.serve(self, words)
+                if answer is not _PUSHED:
+                    self.say(answer)
+
+    def read_closed(self) -> None:
+        """Nobody is there any more."""
+        self.drop()
+
+    def closed(self, why: str) -> None:
+        """Forget the client."""
+        super().closed(why)
+        self._service.forget(self)
+
+    def stop(self) -> None:
+        """The process ends, and with it all connections."""
+        self.drop()
+
+    def flush_now(self) -> None:
+        """All that there is to say, at once."""
+        if self._out:
+            data, self._out = b"".join(self._out), []
+            self.write(data)

@@ -1,0 +1,19 @@
+"""Several nodes as one service, over a Redis or Valkey that all of them reach.
+
+How it hangs together, from below:
+
+- `svc_proto.wire.resp` reads and writes RESP3.
+- `redis.Redis` is a client in a core: one connection, kept up, that pipelines, hears subscriptions, and drops itself
+  when an answer is late.
+- `node.Node` is who this process is among the others. Each subscribes to `svc:DB:all` and to `svc:DB:node:ID`, says
+  that it lives twice a second, and numbers what it tells to all, so that who has missed something knows it and asks
+  for the whole state. A node is gone when it says so, when its lease is over, or as soon as nobody hears its channel.
+- What a service shares by it is the service's: `svc_proto.relay.fellows` for the relay, in the place of
+  `svc_proto.relay.commons`, which is the same for a process that is alone.
+
+What passes (who is there, which phones they have, what changed) is told by messages and kept by nobody but the nodes.
+What has to be agreed on (who may use a pairing code up) is a key of Redis with a time to live. What lasts is in the
+store. So a Redis that comes back empty has lost nothing but codes that nobody had used.
+
+Nothing of this is imported by a process that has no `SVC_CLUSTER_URL`.
+"""

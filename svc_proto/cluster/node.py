@@ -1,0 +1,272 @@
+"""Who this process is among the nodes of a service, who the others are, and what they tell each other.
+
+Everybody hears the channel `all` and one of their own. Of a node is known: when it was last heard, and how many
+messages it has told to all. Each message carries that number, so a listener that has missed one knows it: it asks for
+the whole state of that node, and the service is told that it has `missed` something, as it is when this node itself
+comes back. Messages to one node are not counted: who sends one waits for an answer, or hears that the node is gone.
+
+| what is said | to   |                                                                                     |
+|--------------|------|-------------------------------------------------------------------------------------|
+| `hello`      | all  | I am here, from now on or again: tell me your state                                  |
+| `beat`       | all  | I live; twice a second                                                               |
+| `bye`        | all  | I go                                                                                 |
+| `which`      | one  | tell me your state                                                                   |
+| `state`      | one  | all that others know of me, in place of what they knew                               |
+| `asks`       | one  | a question of the service's, with a number                                           |
+| `says`       | one  | the answer to the question of that number                                            |
+| other words  | both | the service's own                                                                    |
+
+A node is gone when it says so, when `LEASE` seconds have passed in which nothing was heard of it, or as soon as the
+server says that nobody hears its channel: a process that was killed leaves none that does. All are gone when this
+node's own connection is. An identity is never used twice: a process that starts again is another node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, cast
+
+from attrs import define
+
+from svc_proto.basics import strict_json
+from svc_proto.cluster.redis import Listener, Redis, Reply
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow, wait
+from svc_proto.facts import Failure, FailureKind, OperationId
+from svc_proto.schema.members import Members
+from svc_proto.settings import RedisAddress
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["BEAT", "LEASE", "MAX_NODES", "Fellow", "Member", "Node"]
+
+BEAT = 0.5  # s
+LEASE = 3.0  # s without a word, after which a node is taken for gone
+ANSWER_WITHIN = 1.0  # s for what one node asks another
+MAX_NODES = 256  # that are known; a further one is not heard
+_ID_BYTES = 8
+_UNCOUNTED = ("hello", "beat", "bye")
+_GONE = Failure(FailureKind.UNREACHABLE, "the node is gone")
+
+
+@define
+class Member:
+    """Another node."""
+
+    id: str
+    heard: int  # the number of its last message to all
+    until: float  # monotonic s, when its lease is over
+
+
+class Fellow(Protocol):
+    """The service that is spread over the nodes."""
+
+    def state(self) -> dict[str, object]:
+        """All that others have to know of what is here."""
+
+    def take_state(self, node: str, state: Members) -> None:
+        """What is at another node, all of it."""
+
+    def take(self, node: str, word: str, body: Members) -> None:
+        """Another node has told something, to all or to this one."""
+
+    def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
+        """Another node asks something."""
+
+    def missed(self) -> None:
+        """Something that was told to all was not heard here: ask what lasts, not those who told it."""
+
+    def lost(self, node: str) -> None:
+        """A node is gone, or not to be reached."""
+
+
+class Node(Listener):
+    """See the module. `down` and `up` follow the connection; `redis` is there for what has to be agreed on."""
+
+    def __init__(self, engine: Engine, where: RedisAddress, fellow: Fellow) -> None:
+        self._engine = engine
+        self._fellow = fellow
+        self.id = engine.entropy(_ID_BYTES).hex()
+        self._prefix = f"svc:{where.db}:"
+        self._all = f"{self._prefix}all"
+        self.redis = Redis(engine, where, (self._all, self._inbox(self.id)), self)
+        self.members: dict[str, Member] = {}
+        self._told = 0  # messages to all so far
+        self._clock: float | None = None  # s that Redis's clock is ahead of the monotonic one
+        self._asked: dict[OperationId, str] = {}  # who is to answer
+        self._timer = engine.timers.timer(self._beat)
+
+    def start(self) -> None:
+        """Join the others."""
+        self.redis.start()
+
+    def stop(self) -> None:
+        """Leave them."""
+        self._timer.cancel()
+        self._publish(self._all, "bye", {})
+        self.redis.stop()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the others can be reached."""
+        return self.redis.is_up
+
+    @property
+    def time(self) -> float:
+        """Epoch seconds by the clock that all nodes share, Redis's; by our own while that was never asked."""
+        now = self._engine.now
+        return now.wall if self._clock is None else now.mono + self._clock
+
+    def key(self, *parts: str) -> str:
+        """The name of a key of this service."""
+        return self._prefix + ":".join(parts)
+
+    # --- telling ---
+
+    def tell_all(self, word: str, body: Mapping[str, object]) -> None:
+        """Tell every node; one that cannot be reached now will know that it has missed something."""
+        self._told += 1
+        self._publish(self._all, word, body)
+
+    def tell(self, node: str, word: str, body: Mapping[str, object]) -> bool:
+        """Tell one node, once. False, or its loss, if nobody is there to hear it."""
+        return node in self.members and self._publish(self._inbox(node), word, body, partial(self._reached, node))
+
+    def ask(self, node: str, word: str, body: Mapping[str, object]) -> Flow[Members | Failure]:
+        """Ask one node something."""
+        ticket = self._engine.new_op()
+        self._asked[ticket] = node
+        try:
+            if not self.tell(node, "asks", {"word": word, "body": body, "ticket": ticket}):
+                return _GONE
+            answer = yield from wait(ticket, self._engine.now.mono + ANSWER_WITHIN)
+        finally:
+            del self._asked[ticket]
+        return cast("Members | Failure", answer)
+
+    def _publish(
+        self, channel: str, word: str, body: Mapping[str, object], take: Callable[[Reply], object] | None = None
+    ) -> bool:
+        text = strict_json.dumps_bytes({"from": self.id, "told": self._told, "word": word, "body": body})
+        return self.redis.tell("PUBLISH", channel, text, take=take)
+
+    def _inbox(self, node: str) -> str:
+        return f"{self._prefix}node:{node}"
+
+    # --- what the connection does ---
+
+    def on_up(self) -> None:
+        """Say hello; what was missed meanwhile is asked for."""
+        self.redis.tell("TIME", take=self._timed)
+        self._publish(self._all, "hello", {})
+        self._timer.set(self._engine.now.mono + BEAT)
+        self._fellow.missed()
+
+    def on_down(self) -> None:
+        """Nobody can be reached."""
+        self._timer.cancel()
+        for node in list(self.members):
+            self._lose(node)
+
+    def on_message(self, channel: str, data: bytes) -> None:
+        """Another node's word, or our own."""
+        try:
+            message = Members.of(strict_json.loads(data, ours=True))
+        except strict_json.JsonError:
+            self._engine.log(Level.WARNING, "cluster message not understood", channel=channel)
+            return
+        node, word, told = message.text("from"), message.text("word"), message.get("told")
+        if node == self.id:
+            return
+        if not node or not word or not isinstance(told, int):
+            self._engine.log(Level.WARNING, "cluster message not understood", channel=channel)
+            return
+        if word == "bye":
+            self._lose(node)
+            return
+        counted = channel == self._all and word not in _UNCOUNTED
+        if not self._known(node, told, told - counted):
+            return
+        self._take(node, word, Members.of(message.get("body")))
+
+    # --- hearing ---
+
+    def _known(self, node: str, told: int, before: int) -> bool:
+        """Note that a node lives, and how much it has told so far: `before` of it before this message."""
+        until = self._engine.now.mono + LEASE
+        member = self.members.get(node)
+        if member is None:
+            if len(self.members) >= MAX_NODES:
+                return False
+            self.members[node] = Member(node, told, until)
+            self._engine.log(Level.INFO, "node joined", node=node)
+            self._ask_state(node, missed=before > 0)
+            return True
+        if member.heard != before:
+            self._ask_state(node, missed=True)
+        member.heard, member.until = told, until
+        return True
+
+    def _ask_state(self, node: str, *, missed: bool) -> None:
+        self.tell(node, "which", {})
+        if missed:
+            self._fellow.missed()
+
+    def _take(self, node: str, word: str, body: Members) -> None:
+        match word:
+            case "beat":
+                pass
+            case "hello" | "which":
+                self.tell(node, "state", self._fellow.state())
+            case "state":
+                self._fellow.take_state(node, body)
+            case "asks":
+                answer = self._fellow.answer(node, body.text("word"), Members.of(body.get("body")))
+                self.tell(node, "says", {"ticket": body.get("ticket"), "body": answer})
+            case "says":
+                ticket = body.get("ticket")
+                if isinstance(ticket, int) and self._asked.get(OperationId(ticket)) == node:
+                    self._engine.resume(OperationId(ticket), Members.of(body.get("body")))
+            case _:
+                self._fellow.take(node, word, body)
+
+    # --- who lives ---
+
+    def _beat(self) -> None:
+        now = self._engine.now.mono
+        self._timer.set(now + BEAT)
+        self._publish(self._all, "beat", {})
+        for member in list(self.members.values()):
+            if member.until <= now:
+                self._lose(member.id)
+        if self.members:
+            self.redis.tell("PUBSUB", "NUMSUB", *map(self._inbox, self.members), take=self._counted)
+
+    def _timed(self, answer: Reply) -> None:
+        match answer:
+            case [bytes(seconds), bytes(micros)]:
+                self._clock = int(seconds) + int(micros) / 1e6 - self._engine.now.mono
+            case _:
+                pass
+
+    def _counted(self, answer: Reply) -> None:
+        """How many hear each of some channels: the channels and the numbers take turns."""
+        heard = answer if isinstance(answer, list) else []
+        for channel, count in zip(heard[::2], heard[1::2], strict=False):
+            if count == 0 and isinstance(channel, bytes):
+                self._lose(channel.decode("utf-8", "replace").removeprefix(self._inbox("")))
+
+    def _reached(self, node: str, answer: Reply) -> None:
+        if answer == 0:
+            self._lose(node)
+
+    def _lose(self, node: str) -> None:
+        if self.members.pop(node, None) is None:
+            return
+        self._engine.log(Level.INFO, "node left", node=node)
+        for ticket, asked in list(self._asked.items()):
+            if asked == node:
+                self._engine.resume(ticket, _GONE)
+        self._fellow.lost(node)

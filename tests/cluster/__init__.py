@@ -1,0 +1,1 @@
+"""The nodes of a service, the Redis between them, and its client."""
