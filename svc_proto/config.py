@@ -15,7 +15,7 @@ from attrs import field, frozen
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.commands import Level
-from svc_proto.settings import ConfigError, Settings, http_address
+from svc_proto.settings import ConfigError, RedisAddress, Settings, http_address
 from svc_proto.voice_config import VoiceConfig, voice_config
 
 __all__ = [
@@ -103,6 +103,7 @@ class RelayConfig:
     webapi_inside: str | None = None  # where this host's own programs find the API; None: at `webapi_url`
     inside: str | None = None  # where they find the relay; None: where it listens
     webapi_pin: str | None = None  # of the API's certificate (wire core 10.8); None: the system's trust decides
+    cluster: RedisAddress | None = None  # where the nodes of a service meet; None: this process is alone
     voice: VoiceConfig = field()
 
     @voice.default
@@ -210,6 +211,7 @@ def relay_config(
         api_port=source.port("API_SERVER_PORT", None, 0) or None,
         api_tls=source.text("API_SERVER_SSL_CERT", None) is not None,
         webapi_pin=_pin(source, "RELAY_WEBAPI_PIN"),
+        cluster=source.redis("SVC_CLUSTER_URL"),
         voice=voice_config(
             source,
             service_home=home,

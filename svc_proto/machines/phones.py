@@ -124,6 +124,24 @@ class Phones:
         device_id = self._device_ids.get(socket)
         return None if device_id is None else self._phones[device_id]
 
+    @property
+    def active(self) -> str | None:
+        """The device id of the phone that is driven unless another is named; None: see `choose`."""
+        return self._active
+
+    def activate(self, device_id: str) -> None:
+        """Make a phone that one, if it is connected."""
+        if device_id in self._phones:
+            self._active = device_id
+
+    def connected(self) -> list[Phone]:
+        """All of them, in the order of their registration."""
+        return list(self._phones.values())
+
+    def named(self, device_id: str) -> Phone | None:
+        """The phone of a device id."""
+        return self._phones.get(device_id)
+
     def status(self, socket: int, payload: object, now: Moment) -> bool:
         """Keep a copy of a `bridge.status` payload, whole, in place of the last; False when it was ignored.
 

@@ -280,6 +280,30 @@ class Sessions:
         self._file(session)
         return session
 
+    def follow(self, record: object, now: Moment) -> Session | None:
+        """Take in what another node has stored: a session, or what is different of one that is here.
+
+        None when it has expired. `Refused` like `restore`.
+        """
+        heard = Session.from_record(record)
+        session = self._sessions.peek(heard.token_hash)
+        if session is None:
+            return self.restore(record, now)
+        session.step(SessionTrigger.PATCH)
+        self._forget_tokens(session)
+        session.expires_at, session.grants, session.given = heard.expires_at, heard.grants, heard.given
+        session.preset, session.tokens = heard.preset, heard.tokens
+        self._file(session)
+        return session
+
+    def hashed(self, token_hash: str) -> Session | None:
+        """The session whose token has this hash, alive or due."""
+        return self._sessions.peek(token_hash)
+
+    def all(self) -> list[Session]:
+        """Every session that is here, alive or due."""
+        return self._sessions.values()
+
     def _is_alive(self, session: Session, now: Moment) -> bool:
         alive = session.is_active(now.wall)
         if not alive and session.state is SessionState.ACTIVE:

@@ -15,7 +15,7 @@ from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.schema.oauth import READ
 
-__all__ = ["GRANTS", "Access", "authorize", "may_look", "need_bridge", "session_of"]
+__all__ = ["GRANTS", "Access", "authorize", "may_look", "need_bridge", "session_of", "token_of"]
 
 
 class Access(Enum):
@@ -80,7 +80,7 @@ def authorize(
         case Access.AGENT:
             if is_foreign_page(request) or _is_rebound(request):
                 raise Refused(403, "origin_not_allowed", "web pages may not call this")
-            session = sessions.accessed(_token_of(request), now) or _bearer(request, sessions, now)
+            session = sessions.accessed(token_of(request), now) or _bearer(request, sessions, now)
             return need_bridge(session, now, looks=True)
         case _:
             raise LocalProtocolError("voice routes have a gate of their own")
@@ -88,7 +88,7 @@ def authorize(
 
 def session_of(request: Request, sessions: Sessions, now: Moment) -> Session | None:
     """The live session whose token `Authorization` shows."""
-    token = _token_of(request)
+    token = token_of(request)
     return sessions.lookup(token, now) if token else None
 
 
@@ -107,7 +107,7 @@ def may_look(session: Session, now: Moment) -> bool:
     return session.holds("bridge", now.wall) or session.holds(READ, now.wall)
 
 
-def _token_of(request: Request) -> str:
+def token_of(request: Request) -> str:
     """The bearer that `Authorization` shows; empty without one."""
     scheme, _, token = (request.headers.get(b"authorization") or b"").partition(b" ")
     return token.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""

@@ -47,7 +47,8 @@ def _bridge(client: ClientSocket, envelope: Envelope) -> None:
         return
     payload = envelope.payload
     if envelope.type == "bridge.response" and payload:
-        relay.bridge.answer(payload.get("request_id"), client.number, payload, relay.engine.now)
+        if relay.bridge.answer(payload.get("request_id"), client.number, payload, relay.engine.now) is None:
+            relay.commons.pass_on(client, payload)
     elif envelope.type == "bridge.status" and payload:
         relay.phone_reported(client, session, payload)
     else:  # a type that phones do not send, or a payload that is no object or says nothing (wire bridge 1.4)

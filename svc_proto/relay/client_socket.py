@@ -2,11 +2,11 @@
 
 | state   | trigger | next   |                                                              |
 |---------|---------|--------|--------------------------------------------------------------|
-| WAITING | CODE    | SAVING | a code was consumed; its session is being stored              |
+| WAITING | CLAIM   | SAVING | a code is to be used up, and its session to be stored; or a token is not known here |
 | WAITING | TOKEN   | OPEN   | a session token was accepted                                  |
 | WAITING | REFUSE  | ENDED  | bad credentials, a bad first frame, or 30 s without one       |
 | SAVING  | STORED  | OPEN   | `auth.ok` goes out only when the session would survive a crash |
-| SAVING  | REFUSE  | ENDED  | the session was revoked meanwhile, or could not be made       |
+| SAVING  | REFUSE  | ENDED  | bad credentials; the session was revoked meanwhile, or could not be made |
 | OPEN    | REFUSE  | ENDED  | the session was revoked or has expired                        |
 | any     | GONE    | ENDED  | the socket closed                                             |
 """
@@ -63,7 +63,7 @@ class ClientState(Enum):
 class ClientTrigger(Enum):
     """What moves it."""
 
-    CODE = "code"
+    CLAIM = "claim"
     TOKEN = "token"
     STORED = "stored"
     REFUSE = "refuse"
@@ -71,7 +71,7 @@ class ClientTrigger(Enum):
 
 
 LIFE: Table[ClientState, ClientTrigger] = {
-    (ClientState.WAITING, ClientTrigger.CODE): ClientState.SAVING,
+    (ClientState.WAITING, ClientTrigger.CLAIM): ClientState.SAVING,
     (ClientState.WAITING, ClientTrigger.TOKEN): ClientState.OPEN,
     (ClientState.WAITING, ClientTrigger.REFUSE): ClientState.ENDED,
     (ClientState.WAITING, ClientTrigger.GONE): ClientState.ENDED,
@@ -236,17 +236,30 @@ class ClientSocket:
             self._step(ClientTrigger.TOKEN)
             self._welcome(session, token, envelope.id)
             return
-        if relay.limiter.blocked_for(self.address, now) > 0:
+        self._step(ClientTrigger.CLAIM)
+        flow = self._look_up(token, code, envelope)
+        self._task = relay.engine.spawn(flow, on_done=self._pairing_over, on_error=self._pairing_failed)
+
+    def _look_up(self, token: str, code: str, envelope: Envelope) -> Flow[None]:
+        relay = self.relay
+        seeking = relay.commons.seek(token) if token else None
+        if seeking is not None:
+            yield from seeking
+            session = relay.sessions.lookup(token, relay.engine.now)
+            if session is not None:
+                self._step(ClientTrigger.STORED)
+                if self._welcome(session, token, envelope.id):
+                    self._catch_up()
+                return
+        if relay.limiter.blocked_for(self.address, relay.engine.now) > 0:
             # Opened before the block: else a stock of open sockets would be a stock of guesses.
             self._refuse(BLOCKED, envelope)
             return
-        operator = relay.codes.consume(code, now) if code else None
+        operator = (yield from relay.commons.take_code(code)) if code else None
         if operator is not None:
-            self._step(ClientTrigger.CODE)
-            flow = self._pair(operator, envelope)
-            self._task = relay.engine.spawn(flow, on_done=self._pairing_over, on_error=self._pairing_failed)
+            yield from self._pair(operator, envelope)
             return
-        blocked = relay.limiter.failure(self.address, now)
+        blocked = relay.limiter.failure(self.address, relay.engine.now)
         relay.engine.log(Level.WARNING, "authentication failed", address=self.address, blocked=blocked)
         if code:
             relay.codes.refused += 1

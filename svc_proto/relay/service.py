@@ -24,15 +24,15 @@ from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.bridge import BridgeCommands
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.inbox import Notifications
-from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.mentions import Mentions
 from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone, Phones
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
-from svc_proto.relay.access import GRANTS, Access, authorize, may_look, session_of
+from svc_proto.relay.access import GRANTS, Access, authorize, may_look, session_of, token_of
 from svc_proto.relay.changes import DEVICES, Changes
 from svc_proto.relay.client_socket import ClientSocket
+from svc_proto.relay.commons import Commons, PhoneLine
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.relay.media import Media
 from svc_proto.relay.metrics import families
@@ -71,7 +71,8 @@ class Relay:
         self.keys = keys
         self.codes = PairingCodes() if keys is None else keys.codes
         self.sessions = Sessions() if keys is None else keys.sessions
-        self.limiter = Limiter()
+        self.commons = _commons(self)
+        self.limiter = self.commons.limiter
         self._mentions = Mentions()
         self.proxies = Proxies(config.trusted_proxies)
         self.local_door = LocalDoor(config)
@@ -137,6 +138,7 @@ class Relay:
 
     def on_stopping(self) -> None:
         """Nobody waits for a phone any longer."""
+        self.commons.stop()
         self._profile_timer.cancel()
         self._records.stop()
         for client in list(self.clients.values()):
@@ -163,15 +165,12 @@ class Relay:
                 request.holder = found.bearer_hash
             return found
         try:
-            caller = authorize(access, request, self.sessions, self.local_door, self.engine.now)
+            return self._admitted(access, request)
         except Refused as refused:
-            self._mention(refused, request)
-            if access is Access.AGENT and refused.code in ("unauthorized", "grant_required"):
-                refused.headers = challenge(self, request, refused.status) or refused.headers
-            raise
-        if isinstance(caller, Session):
-            request.holder = caller.token_hash
-        return caller
+            seeking = self.commons.seek(token_of(request)) if refused.status == 401 else None
+            if seeking is not None:
+                return self._sought(seeking, access, request)
+            raise self._told(refused, access, request) from None
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; of voice the text alone.
@@ -196,12 +195,19 @@ class Relay:
 
     def save(self, session: Session) -> Flow[Failure | None]:
         """Store a session so that it survives a crash; a `Failure` if the store did not take it."""
-        self._watch_sessions()
-        return (yield from self._records.save(session))
+        self.watch_sessions()
+        failure = yield from self._records.save(session)
+        if failure is None and session.is_active(self.engine.now.wall):
+            self.commons.session_saved(session)
+        return failure
+
+    def is_stored(self, session: Session) -> bool:
+        """Whether the store has taken all that was to be stored of it."""
+        return self._records.is_stored(session)
 
     def erase(self, session: Session) -> Flow[str | None]:
         """Remove a session that is over from the store; why it may come back, if that failed."""
-        self._watch_sessions()
+        self.watch_sessions()
         failure = yield from self._records.erase(session)
         if failure is None:
             return None
@@ -218,11 +224,18 @@ class Relay:
 
     def revoke(self, session: Session, reason: str) -> Flow[str | None]:
         """End a session and all that it let in; why it may come back, if the store does not let go of it."""
-        if session.is_active(self.engine.now.wall):
-            self.sessions.revoke(session, self.engine.now)
-            self.engine.log(Level.INFO, "session revoked", session=session.token_prefix, device=session.device_name)
-            self.end_session(session, reason)
+        if self.cut(session, reason):
+            self.commons.session_ended(session)
         return (yield from self.erase(session))
+
+    def cut(self, session: Session, reason: str) -> bool:
+        """End a session here; False if it was over."""
+        if not session.is_active(self.engine.now.wall):
+            return False
+        self.sessions.revoke(session, self.engine.now)
+        self.engine.log(Level.INFO, "session revoked", session=session.token_prefix, device=session.device_name)
+        self.end_session(session, reason)
+        return True
 
     def end_session(self, session: Session, reason: str) -> None:
         """Cut the requests and close the sockets of a session that was revoked or has expired."""
@@ -242,6 +255,7 @@ class Relay:
         """Undo a pairing whose client never got its token."""
         if session.is_active(self.engine.now.wall):
             self.sessions.revoke(session, self.engine.now)
+            self.commons.session_ended(session)
         self._records.erase_later(session)
 
     def expire_sessions(self) -> None:
@@ -250,7 +264,16 @@ class Relay:
             self.engine.log(Level.INFO, "session expired", session=session.token_prefix, device=session.device_name)
             self.end_session(session, "the session has expired")
             self._records.erase_later(session)
-        self._watch_sessions()
+        self.watch_sessions()
+
+    def watch_sessions(self) -> None:
+        """Look when the next session expires."""
+        expiry = self.sessions.next_expiry()
+        if expiry is None:
+            self._session_timer.cancel()
+            return
+        now = self.engine.now
+        self._session_timer.set(now.mono + min(max(expiry - now.wall, 0.0), RECHECK))
 
     # --- clients and phones ---
 
@@ -290,11 +313,29 @@ class Relay:
         if self.clients.pop(client.number, None) is not None:
             self.remove_phone(client.number)
 
+    def put_phone(
+        self, number: int, *, device_id: str, name: str, surface: str, form_factor: str, session_prefix: str | None
+    ) -> int | None:
+        """There is a phone of this number; that of the same device whose place it takes, if any, has lost it."""
+        replaced = self.phones.register(
+            number,
+            device_id=device_id,
+            name=name,
+            surface=surface,
+            form_factor=form_factor,
+            session_prefix=session_prefix,
+        )
+        if replaced is not None:
+            self.bridge.socket_lost(replaced)
+        self.changes.tell(DEVICES)
+        return replaced
+
     def phone_reported(self, client: ClientSocket, session: Session, payload: Mapping[str, object]) -> None:
         """A `bridge.status` came."""
         if self.phones.of_socket(client.number) is None:
             self._register_phone(client, session)
-        self.phones.status(client.number, payload, self.engine.now)
+        if self.phones.status(client.number, payload, self.engine.now):
+            self.commons.phone_said(client.number)
 
     def live_terminals(self) -> dict[str, Terminal]:
         """Every terminal that some client has attached, by the name of its tmux session."""
@@ -308,19 +349,24 @@ class Relay:
     def remove_phone(self, number: int) -> None:
         """A phone is no target any more; commands that wait for it fail at once."""
         if self.phones.remove(number) is not None:
+            self.commons.phone_left(number)
             self.changes.tell(DEVICES)
         self.bridge.socket_lost(number)
 
-    def phone_for(self, selector: str | None) -> tuple[Phone, ClientSocket]:
-        """The phone to drive and its socket; a phone whose own bridge grant has run out is none.
+    def phone_for(self, selector: str | None) -> tuple[Phone, PhoneLine]:
+        """The phone to drive and what leads to it; a phone whose own bridge grant has run out is none.
 
         `Refused` like `Phones.choose`.
         """
         while True:
-            phone = self.phones.choose(selector)
-            client = self.clients[phone.socket]
-            if client.holds("bridge"):
-                return phone, client
+            try:
+                phone = self.phones.choose(selector)
+            except Refused as refused:
+                raise self.commons.excuse(refused) from None
+            client = self.clients.get(phone.socket)
+            line = self.commons.line(phone.socket) if client is None else client.socket
+            if line is not None and (client is None or client.holds("bridge")):
+                return phone, line
             self.remove_phone(phone.socket)
 
     def drop_lapsed_phones(self) -> None:
@@ -386,6 +432,26 @@ class Relay:
 
     # --- helpers ---
 
+    def _admitted(self, access: Access, request: Request) -> object:
+        caller = authorize(access, request, self.sessions, self.local_door, self.engine.now)
+        if isinstance(caller, Session):
+            request.holder = caller.token_hash
+        return caller
+
+    def _sought(self, seeking: Flow[Session | None], access: Access, request: Request) -> Flow[object]:
+        """The same once a session was looked for that may have come about elsewhere."""
+        yield from seeking
+        try:
+            return self._admitted(access, request)
+        except Refused as refused:
+            raise self._told(refused, access, request) from None
+
+    def _told(self, refused: Refused, access: Access, request: Request) -> Refused:
+        self._mention(refused, request)
+        if access is Access.AGENT and refused.code in ("unauthorized", "grant_required"):
+            refused.headers = challenge(self, request, refused.status) or refused.headers
+        return refused
+
     def _mention(self, refused: Refused, request: Request) -> None:
         """A bearer that nobody has: somebody guesses, or has been revoked."""
         address, engine = self.proxies.address(request), self.engine
@@ -403,9 +469,10 @@ class Relay:
         yield from self.local_door.prepare(engine)
         yield from self.shells.prepare()
         yield from self.media.prepare()
+        yield from self.commons.start()
         if self.config.pairing_code is not None:
-            self.codes.register(self.config.pairing_code, engine.now, PairingMeta())
-        self._watch_sessions()
+            yield from self.commons.put_code(self.config.pairing_code, PairingMeta())
+        self.watch_sessions()
         engine.log(Level.INFO, "ready", sessions=len(self.sessions), port=self.config.port)
         engine.emit(Ready())
 
@@ -429,7 +496,7 @@ class Relay:
             client.push_profiles(profiles)
 
     def _register_phone(self, client: ClientSocket, session: Session) -> None:
-        replaced = self.phones.register(
+        replaced = self.put_phone(
             client.number,
             device_id=session.device_id,
             name=session.device_name,
@@ -437,22 +504,20 @@ class Relay:
             form_factor=session.device_form_factor,
             session_prefix=session.token_prefix,
         )
-        if replaced is not None:
-            self.bridge.socket_lost(replaced)
-        self.changes.tell(DEVICES)
+        self.commons.phone_came(client.number, replaced)
         self.engine.log(Level.INFO, "phone connected", device=session.device_name, session=session.token_prefix)
 
     def _expire_commands(self) -> None:
         self.bridge.expire_due(self.engine.now)
         self.watch_commands()
 
-    def _watch_sessions(self) -> None:
-        expiry = self.sessions.next_expiry()
-        if expiry is None:
-            self._session_timer.cancel()
-            return
-        now = self.engine.now
-        self._session_timer.set(now.mono + min(max(expiry - now.wall, 0.0), RECHECK))
+
+def _commons(relay: Relay) -> Commons:
+    if relay.config.cluster is None:
+        return Commons(relay)
+    from svc_proto.relay.fellows import Fellows  # noqa: PLC0415, RUF100 - nobody who is alone pays for it
+
+    return Fellows(relay, relay.config.cluster)
 
 
 def _manual() -> Manual:

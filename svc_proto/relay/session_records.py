@@ -37,6 +37,7 @@ class SessionRecords:
         self._sessions = sessions
         self._timer = engine.timers.timer(self._again)
         self._written = ""  # what the file of tombstones says
+        self._unsaved: dict[str, None] = {}  # hashes of sessions that the store did not take, or not yet
 
     @property
     def remembered(self) -> bool:
@@ -45,6 +46,7 @@ class SessionRecords:
 
     def save(self, session: Session) -> Flow[Failure | None]:
         """Store a session so that it survives a crash; a `Failure` if the store did not take it."""
+        self._unsaved[session.token_hash] = None
         change = SaveSession(session.token_hash, session.to_record())
         return (yield from self._write(change, "session not stored", session))
 
@@ -55,6 +57,10 @@ class SessionRecords:
     def erase_later(self, session: Session) -> None:
         """Erase the record of a session; nobody waits for it."""
         self._engine.spawn(self.erase(session))
+
+    def is_stored(self, session: Session) -> bool:
+        """Whether the store has taken all that was to be stored of it."""
+        return session.token_hash not in self._unsaved
 
     def stop(self) -> None:
         """Try all that is left once more."""
@@ -114,6 +120,8 @@ class SessionRecords:
                     session=session.token_prefix,
                     device=session.device_name,
                 )
+            else:
+                self._unsaved.pop(session.token_hash, None)
             if isinstance(change, DeleteSession):
                 yield from self._erasing_ended(session, failed=isinstance(answer, Failure))
             return answer

@@ -124,7 +124,7 @@ def ask_phone(
     selector, params, body = take_selector(query, given)
     left_to_it = body.pop(ASKS_ITS_USER, False) is not False  # nobody has been asked yet
     check_arguments(method, path, params if method == "GET" else body)
-    phone, client = relay.phone_for(selector)
+    phone, line = relay.phone_for(selector)
     if left_to_it and not phone.asks:
         raise Refused(409, "phone_asks_nobody", "the phone that would get this does not ask its user by itself")
     sent = SENT_AS.get(path, path)
@@ -158,7 +158,7 @@ def ask_phone(
     relay.watch_commands()
     shown = strict_json.dumps(params) if params else "{}"
     said = shown if method == "GET" else strict_json.dumps(body)
-    if client.socket.send_text(COMMAND % (request_id, request_id, method, sent, shown, said)):
+    if line.send_text(COMMAND % (request_id, request_id, method, sent, shown, said)):
         return None
     failed = relay.bridge.send_failed(request_id)
     note(failed)

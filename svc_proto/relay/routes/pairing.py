@@ -36,11 +36,11 @@ class _Pairing:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
-    def make(self, request: Request) -> Response:
+    def make(self, request: Request) -> Flow[Response]:
         """For programs of this host, such as its agent: no operator registers anything, so no block is cleared."""
         relay = self._relay
         code = new_code(relay.engine.entropy)
-        relay.codes.register(code, relay.engine.now, PairingMeta())
+        yield from relay.commons.put_code(code, PairingMeta())
         relay.engine.log(Level.INFO, "pairing code made")
         return json_response(200, {"ok": True, "code": code, "expires_at": self._expires_at()})
 
@@ -52,14 +52,14 @@ class _Pairing:
         if meta.own_key and meta.chats and relay.keys is not None:
             body["api_key"], key_hash = relay.keys.make(relay.engine.entropy)
             meta = evolve(meta, key_hash=key_hash, carries_key=False)
-        self._put(code, meta)
+        yield from self._put(code, meta)
         if meta.endpoints is not None:
             body["endpoints"] = meta.endpoints
         return json_response(200, body)
 
-    def approve(self, request: Request) -> Response:
+    def approve(self, request: Request) -> Flow[Response]:
         code, meta = parse_registration(request.json(), with_endpoints=False)
-        self._put(code, meta)
+        yield from self._put(code, meta)
         return json_response(200, {"ok": True, "code": code})
 
     def mint(self, request: Request) -> Flow[Response]:
@@ -68,12 +68,12 @@ class _Pairing:
         key, meta = yield from key_for(self._relay.engine, self._relay.config, wanted, self._relay.keys)
         invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code, key)
         yield from self._relay.local_door.remember(self._relay.engine, wanted.meta.endpoints)
-        self._put(code, meta)
+        yield from self._put(code, meta)
         return json_response(200, {**invite, "expires_at": self._expires_at()})
 
-    def _put(self, code: str, meta: PairingMeta) -> None:
+    def _put(self, code: str, meta: PairingMeta) -> Flow[None]:
         relay = self._relay
-        relay.codes.register(code, relay.engine.now, meta)
+        yield from relay.commons.put_code(code, meta)
         relay.limiter.clear()  # spec: a successful registration clears all blocks
         relay.engine.log(Level.INFO, "pairing code registered")
 

@@ -48,7 +48,7 @@ class _Sessions:
     def revoke(self, request: Request) -> Flow[Response]:
         relay = self._relay
         prefix = _prefix(request)
-        found = relay.sessions.find(prefix, relay.engine.now)
+        found = yield from self._found(prefix)
         session = _only(found or relay.sessions.tombstones(prefix))
         problem = yield from relay.revoke(session, "the session was revoked")
         if problem is not None:
@@ -59,7 +59,7 @@ class _Sessions:
     def patch(self, request: Request) -> Flow[Response]:
         relay = self._relay
         ttl, grants = parse_patch(request.json())
-        session = _only(relay.sessions.find(_prefix(request), relay.engine.now))
+        session = _only((yield from self._found(_prefix(request))))
         # The operator, through the local door, is not bound by what sessions may do.
         policy = None if request.principal is None else relay.config.session_policy
         if policy not in (None, SessionPolicy.OPEN) and session is not request.principal:
@@ -83,6 +83,15 @@ class _Sessions:
             "grants": session.grants,
         }
         return json_response(200, body)
+
+    def _found(self, prefix: str) -> Flow[list[Session]]:
+        """What is active and named so, here or in the store."""
+        relay = self._relay
+        found = relay.sessions.find(prefix, relay.engine.now)
+        if not found:
+            yield from relay.commons.catch_up()
+            found = relay.sessions.find(prefix, relay.engine.now)
+        return found
 
 
 def _prefix(request: Request) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.validate import boolean, invalid
 from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Kind, Route
 from svc_proto.machines.bridge import parse_limit
@@ -97,9 +98,9 @@ class _Status:
         relay.drop_lapsed_phones()
         return json_response(200, relay.phones.status_report(selector, relay.engine.now))
 
-    def bridge_activity(self, request: Request) -> Response:
+    def bridge_activity(self, request: Request) -> Flow[Response]:
         limit = parse_limit(request.query.get("limit"))
-        return json_response(200, {"activity": self._relay.bridge.records(limit)})
+        return json_response(200, {"activity": (yield from self._relay.commons.activity(limit))})
 
     def bridge_devices(self, request: Request) -> Response:
         self._relay.drop_lapsed_phones()
@@ -111,5 +112,6 @@ class _Status:
             raise invalid("device", "the id, name or alias of a connected phone")
         self._relay.drop_lapsed_phones()
         selected = self._relay.phones.select_active(selector)
+        self._relay.commons.phone_selected()
         self._relay.changes.tell(DEVICES)
         return json_response(200, selected)

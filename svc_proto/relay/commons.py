@@ -1,0 +1,108 @@
+"""What a relay shares with the other nodes of its service, as a relay has it that is alone: with nobody.
+
+Everything here is called where something happens that others would have to agree on or to hear. `Commons` is the whole
+of it for one process: a code is used up in its own table, a session is ended by whoever ends it, and a phone is where
+its socket is. `svc_proto.relay.fellows.Fellows` does the same by way of the cluster; the relay does not know which of
+the two it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.machines.limiter import Limiter
+from svc_proto.machines.pairing import PairingMeta
+from svc_proto.machines.session import Session
+
+if TYPE_CHECKING:
+    from svc_proto.relay.client_socket import ClientSocket
+    from svc_proto.relay.service import Relay
+
+__all__ = ["Commons", "PhoneLine"]
+
+
+class PhoneLine(Protocol):
+    """What leads to a phone."""
+
+    def send_text(self, text: str) -> bool:
+        """Send it a message; False if that cannot be done any more."""
+        ...
+
+
+class Commons:
+    """See the module."""
+
+    def __init__(self, relay: Relay) -> None:
+        self.relay = relay
+        self.limiter = self._make_limiter()
+
+    def _make_limiter(self) -> Limiter:
+        return Limiter()
+
+    def start(self) -> Flow[None]:
+        """Meet the others, if they can be met."""
+        yield from ()
+
+    def stop(self) -> None:
+        """Leave them."""
+
+    # --- codes: who may use one up has to be agreed on ---
+
+    def put_code(self, code: str, meta: PairingMeta) -> Flow[None]:
+        """Make a code usable, once. `Refused` 400 for what is not a code, 503 if that cannot be agreed on."""
+        yield from ()
+        self.relay.codes.register(code, self.relay.engine.now, meta)
+
+    def take_code(self, code: str) -> Flow[PairingMeta | None]:
+        """Use a code up: what was attached to it; None for one that is unknown, used or too old. `Refused` 503."""
+        yield from ()
+        return self.relay.codes.consume(code, self.relay.engine.now)
+
+    # --- sessions: all that others have to hear ---
+
+    def session_saved(self, session: Session) -> None:
+        """It is in the store, as it is now."""
+
+    def session_ended(self, session: Session) -> None:
+        """It was revoked."""
+
+    def seek(self, token: str) -> Flow[Session | None] | None:
+        """Look for a session that is not here; None: there is nowhere to look."""
+        return None
+
+    def catch_up(self) -> Flow[None]:
+        """Hear what there is to be heard of sessions, before one is said not to be there."""
+        yield from ()
+
+    # --- phones: where they are, and what they say ---
+
+    def phone_came(self, number: int, replaced: int | None) -> None:
+        """The client of this number is a phone that can be driven, in place of the one of that number."""
+
+    def phone_said(self, number: int) -> None:
+        """It has told how it is."""
+
+    def phone_left(self, number: int) -> None:
+        """It cannot be driven any more."""
+
+    def phone_selected(self) -> None:
+        """Another is driven unless one is named."""
+
+    def line(self, number: int) -> PhoneLine | None:
+        """What leads to a phone that has no socket here."""
+        return None
+
+    def excuse(self, refused: Refused) -> Refused:
+        """Why there is no such phone."""
+        return refused
+
+    def pass_on(self, client: ClientSocket, payload: Mapping[str, object]) -> None:
+        """A phone has answered a command that nobody here has sent."""
+
+    def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
+        """The last commands, newest first."""
+        yield from ()
+        return self.relay.bridge.records(limit)

@@ -1,0 +1,489 @@
+"""What a relay shares with the other nodes of its service, by way of the cluster: see `commons`, `svc_proto.cluster`.
+
+- **Codes** are keys of Redis: SET with ten minutes to live, GETDEL by whoever is shown one. Only one of two gets it.
+- **Sessions** are in the store that all nodes have. Who changes or ends one tells all; who hears nothing of one looks
+  into the store. A node that has missed something reads them all again: one that is gone there is over. What has ended
+  stays ended: its hash is kept for a while, and told to who joins, so that no record that was read before comes back.
+- **Phones** that are elsewhere are in `Relay.phones` beside our own, with numbers below zero. Of two places that have
+  the same device the later counts, by Redis's clock. A command waits here, where it was asked for, and is told to the
+  node of its phone once; that node says what the phone answers. If the node goes, or the phone, or our way to them,
+  `Relay.remove_phone` fails what waits, with the code for a phone that left.
+- **The limiter** of each node hears what the others count. A block of theirs is so one of ours.
+
+| word        | to  |                                                        |
+|-------------|-----|--------------------------------------------------------|
+| `failed`    | all | an address has failed to sign in                       |
+| `succeeded` | all | one that had failed has signed in                      |
+| `cleared`   | all | every block is lifted                                  |
+| `saved`     | all | the record of a session                                |
+| `ended`     | all | the hash of one that was revoked                       |
+| `came`      | all | a phone, with its last status                          |
+| `said`      | all | its status                                             |
+| `left`      | all | it can be driven no more                               |
+| `active`    | all | which one is driven unless one is named                |
+| `command`   | one | for a phone of theirs                                  |
+| `answered`  | one | what a phone has said to a command of theirs           |
+| `activity`  | one | a question: the last commands that were sent from there |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import define, evolve
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.moment import Moment
+from svc_proto.cluster.node import Node
+from svc_proto.commands import Level, Query
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.store import LoadSessions
+from svc_proto.engine.waits import Bell, gather
+from svc_proto.facts import Failure
+from svc_proto.machines.bridge import RESPONSE_TIMEOUT
+from svc_proto.machines.limiter import Limiter, LimiterState
+from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta, normalise, parse_meta
+from svc_proto.machines.phones import Phone
+from svc_proto.machines.session import Session
+from svc_proto.machines.sessions import TOKEN_LENGTH
+from svc_proto.relay.changes import DEVICES
+from svc_proto.relay.commons import Commons, PhoneLine
+from svc_proto.schema.members import Members
+from svc_proto.settings import RedisAddress
+from svc_proto.wire.envelope import parse_envelope
+
+if TYPE_CHECKING:
+    from svc_proto.relay.client_socket import ClientSocket
+    from svc_proto.relay.service import Relay
+
+__all__ = ["Fellows"]
+
+MEET_WITHIN = 5.0  # s from the start, after which the doors are opened without the others
+ENDED_FOR = 3_600.0  # s for which the hash of a revoked session is kept
+MAX_ENDED = 10_000  # of them; the oldest is forgotten
+MAX_PASSING = 10_000  # commands of others that wait for phones of ours; the oldest is forgotten
+MAX_SEEKING = 64  # look-ups in the store at a time for tokens that nobody here knows; another is refused with 503
+OVER = "the session was revoked"
+
+
+def _unavailable(what: str) -> Refused:
+    return Refused(503, "cluster_unavailable", f"{what} cannot be agreed on now: the nodes do not reach each other")
+
+
+class _ToldLimiter(Limiter):
+    """A limiter whose counts the others hear."""
+
+    def __init__(self, fellows: Fellows) -> None:
+        super().__init__()
+        self._fellows = fellows
+
+    def failure(self, address: str, now: Moment) -> bool:
+        """Here and elsewhere."""
+        self._fellows.tell_all("failed", {"address": address})
+        return super().failure(address, now)
+
+    def success(self, address: str, now: Moment) -> None:
+        """The same, where there is something to forget."""
+        if self.state(address, now) is not LimiterState.CLEAR:
+            self._fellows.tell_all("succeeded", {"address": address})
+        super().success(address, now)
+
+    def clear(self) -> None:
+        """The same."""
+        self._fellows.tell_all("cleared", {})
+        super().clear()
+
+
+@define(eq=False)
+class _Elsewhere:
+    """A phone that another node has; a `PhoneLine`."""
+
+    fellows: Fellows
+    node: str
+    socket: int  # its number there
+    since: float  # by Redis's clock
+
+    def send_text(self, text: str) -> bool:
+        return self.fellows.node.tell(self.node, "command", {"socket": self.socket, "text": text})
+
+
+class Fellows(Commons):
+    """See the module."""
+
+    node: Node
+
+    def __init__(self, relay: Relay, where: RedisAddress) -> None:
+        super().__init__(relay)
+        self._where = where
+        self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
+        self._elsewhere: dict[int, _Elsewhere] = {}
+        self._numbers: dict[tuple[str, int], int] = {}  # below zero, by node and number there
+        self._next = 0
+        self._since: dict[str, float] = {}  # of our own phones, by device id
+        self._active_since = 0.0
+        self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_PASSING)  # whose, and to which socket
+        self._seeking = 0
+        self._reading = False  # the sessions, all of them
+        self._again = False
+
+    def _make_limiter(self) -> Limiter:
+        return _ToldLimiter(self)
+
+    def start(self) -> Flow[None]:
+        """Meet the others, and open the doors without them if that takes too long."""
+        engine = self.relay.engine
+        self.node = Node(engine, self._where, self)
+        self._met = Bell(engine)
+        self.node.start()
+        if not self.node.is_up:
+            yield from self._met.wait(engine.now.mono + MEET_WITHIN)
+
+    def stop(self) -> None:
+        """Say so: what others wait for fails at once."""
+        self.node.stop()
+
+    def tell_all(self, word: str, body: Mapping[str, object]) -> None:
+        """Tell every node."""
+        self.node.tell_all(word, body)
+
+    # --- codes ---
+
+    def put_code(self, code: str, meta: PairingMeta) -> Flow[None]:
+        """In place of one that reads the same."""
+        text = strict_json.dumps({name: value for name, value in _described(meta).items() if value is not None})
+        key = self.node.key("code", normalise(code))
+        if isinstance((yield from self.node.redis.ask("SET", key, text, "EX", int(CODE_LIFETIME))), Failure):
+            raise _unavailable("a pairing code")
+
+    def take_code(self, code: str) -> Flow[PairingMeta | None]:
+        """Nobody gets what somebody else has got. A lost answer leaves a code that is used up."""
+        try:
+            key = self.node.key("code", normalise(code))
+        except Refused:
+            return None
+        text = yield from self.node.redis.ask("GETDEL", key)
+        if isinstance(text, Failure):
+            raise _unavailable("a code")
+        return _read(Members.parsed(text)) if isinstance(text, bytes) else None
+
+    # --- sessions ---
+
+    def session_saved(self, session: Session) -> None:
+        """Others take it over."""
+        self.tell_all("saved", session.to_record())
+
+    def session_ended(self, session: Session) -> None:
+        """Others cut it off."""
+        self._note_end(session.token_hash)
+        self.tell_all("ended", {"token_hash": session.token_hash})
+
+    def seek(self, token: str) -> Flow[Session | None] | None:
+        """In the store, for a token that another node may have given out a moment ago."""
+        return self._seek(sha256_hex(token)) if len(token) == TOKEN_LENGTH and token.isascii() else None
+
+    def catch_up(self) -> Flow[None]:
+        """Read what the store has."""
+        self.missed()
+        if self._reading:
+            yield from self._met.wait(self.relay.engine.now.mono + MEET_WITHIN)
+
+    def _seek(self, token_hash: str) -> Flow[Session | None]:
+        if self._seeking >= MAX_SEEKING:
+            raise Refused(503, "busy", "too many tokens are being looked up")
+        self._seeking += 1
+        try:
+            records = yield from self._stored(token_hash)
+        finally:
+            self._seeking -= 1
+        for record in records or ():
+            self._follow(record)
+        return self.relay.sessions.hashed(token_hash)
+
+    def _stored(self, token_hash: str = "") -> Flow[tuple[Mapping[str, object], ...] | None]:
+        engine = self.relay.engine
+        records = yield from ask(engine, Query(engine.new_op(), LoadSessions(token_hash)))
+        return None if isinstance(records, Failure) else records
+
+    def _follow(self, record: Mapping[str, object]) -> None:
+        relay, token_hash = self.relay, record.get("token_hash")
+        if not isinstance(token_hash, str) or self._ended.get(token_hash, relay.engine.now.mono):
+            return
+        try:
+            session = relay.sessions.follow(record, relay.engine.now)
+        except Refused as refused:
+            relay.engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
+            return
+        if session is not None:
+            relay.grants_changed(session)
+        relay.watch_sessions()
+
+    def _note_end(self, token_hash: str) -> None:
+        mono = self.relay.engine.now.mono
+        self._ended.purge(mono)
+        self._ended.put(token_hash, True, mono + ENDED_FOR)
+
+    def _cut(self, token_hash: str) -> None:
+        """Another node has revoked it, or it is gone from the store."""
+        self._note_end(token_hash)
+        session = self.relay.sessions.hashed(token_hash)
+        if session is not None and self.relay.cut(session, OVER) and not self.relay.is_stored(session):
+            self.relay.discard(session)  # what is on its way to the store must not stay there
+
+    def missed(self) -> None:
+        """Read all sessions again: now, or after what is being read."""
+        self._again = True
+        if not self._reading:
+            self._reading = True
+            self.relay.engine.spawn(self._read_all(), on_done=lambda _: self._met.ring())
+
+    def _read_all(self) -> Flow[None]:
+        try:
+            while self._again:
+                self._again = False
+                records = yield from self._stored()
+                if records is not None:
+                    yield from self._compare(records)
+        finally:
+            self._reading = False
+
+    def _compare(self, records: tuple[Mapping[str, object], ...]) -> Flow[None]:
+        there = {record.get("token_hash"): None for record in records}
+        for record in records:
+            self._follow(record)
+        for session in self.relay.sessions.all():
+            if session.token_hash in there or not self.relay.is_stored(session):
+                continue
+            found = yield from self._stored(session.token_hash)  # it may have come while we read
+            if found == ():
+                self._cut(session.token_hash)
+
+    # --- phones ---
+
+    def phone_came(self, number: int, replaced: int | None) -> None:
+        """Others may drive it through us."""
+        self._forget(replaced)
+        phone = self.relay.phones.of_socket(number)
+        if phone is not None:
+            self._since[phone.device_id] = self.node.time
+            self.tell_all("came", self._entry(phone))
+            self.phone_selected()
+
+    def phone_said(self, number: int) -> None:
+        """Others show it, too."""
+        phone = self.relay.phones.of_socket(number)
+        if phone is not None and phone.status is not None:
+            self.tell_all("said", {"socket": number, "status": phone.status})
+
+    def phone_left(self, number: int) -> None:
+        """Others fail what waits for it."""
+        if number in self._elsewhere:
+            self._forget(number)
+        else:
+            self.tell_all("left", {"socket": number})
+
+    def phone_selected(self) -> None:
+        """Everybody drives the same one."""
+        active = self.relay.phones.active
+        if active is not None:
+            self._active_since = self.node.time
+            self.tell_all("active", {"device_id": active, "since": self._active_since})
+
+    def line(self, number: int) -> PhoneLine | None:
+        """By way of its node."""
+        return self._elsewhere.get(number)
+
+    def excuse(self, refused: Refused) -> Refused:
+        """While the others cannot be reached nobody knows what phones there are."""
+        if self.node.is_up or refused.status not in (404, 503):
+            return refused
+        return _unavailable("which phone is where")
+
+    def pass_on(self, client: ClientSocket, payload: Mapping[str, object]) -> None:
+        """To the node that has asked, if it was this phone that was asked."""
+        request_id = Members.of(payload).text("request_id")
+        node, number = self._passing.get(request_id, self.relay.engine.now.mono) or ("", 0)
+        if number == client.number:
+            self._passing.discard(request_id)
+            self.node.tell(node, "answered", {"socket": number, "payload": dict(payload)})
+
+    def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
+        """Ours and those of the others that say so in time."""
+        asked = [self.node.ask(node, "activity", {"limit": limit}) for node in self.node.members]
+        answers = yield from gather(self.relay.engine, asked)
+        records = self.relay.bridge.records(limit)
+        for answer in answers:
+            if not isinstance(answer, Failure):
+                records += answer.rows("records")
+        return sorted(records, key=_sent_at, reverse=True)[:limit]
+
+    def _entry(self, phone: Phone) -> dict[str, object]:
+        now = self.relay.engine.now.mono
+        return {
+            "socket": phone.socket,
+            "device_id": phone.device_id,
+            "name": phone.name,
+            "surface": phone.surface,
+            "form_factor": phone.form_factor,
+            "session_prefix": phone.session_prefix,
+            "since": self._since.get(phone.device_id, self.node.time),
+            "status": phone.status,
+            "age": None if phone.reported_at is None else now - phone.reported_at,
+        }
+
+    # --- `Fellow`: what the node hears ---
+
+    def state(self) -> dict[str, object]:
+        """Our phones, and what has ended."""
+        phones = self.relay.phones
+        mine = [phone for phone in phones.connected() if phone.socket not in self._elsewhere]
+        return {
+            "phones": [self._entry(phone) for phone in mine],
+            "active": phones.active,
+            "active_since": self._active_since,
+            "ended": [token_hash for token_hash, _ in self._ended.items()],
+        }
+
+    def take_state(self, node: str, state: Members) -> None:
+        """In place of what we knew."""
+        for token_hash in state.texts("ended"):
+            self._cut(token_hash)
+        entries = state.rows("phones")
+        there = {entry.whole("socket"): None for entry in entries}
+        for (where, socket), number in list(self._numbers.items()):
+            if where == node and socket not in there:
+                self.relay.remove_phone(number)
+        for entry in sorted(entries, key=_since):
+            self._came(node, entry)
+        self._selected(Members({"device_id": state.get("active"), "since": state.get("active_since")}))
+
+    def take(self, node: str, word: str, body: Members) -> None:
+        """By the table of the module."""
+        now = self.relay.engine.now
+        match word:
+            case "failed":
+                Limiter.failure(self.limiter, body.text("address"), now)
+            case "succeeded":
+                Limiter.success(self.limiter, body.text("address"), now)
+            case "cleared":
+                Limiter.clear(self.limiter)
+            case "saved":
+                self._follow(body)
+            case "ended":
+                self._cut(body.text("token_hash"))
+            case "came":
+                self._came(node, body)
+            case "said" if (number := self._number(node, body)) is not None:
+                self.relay.phones.status(number, body.get("status"), now)
+                self.relay.changes.tell(DEVICES)
+            case "left" if (number := self._number(node, body)) is not None:
+                self.relay.remove_phone(number)
+            case "active":
+                self._selected(body)
+            case "command":
+                self._command(node, body)
+            case "answered" if (number := self._number(node, body)) is not None:
+                payload = body.inner("payload")
+                self.relay.bridge.answer(payload.get("request_id"), number, payload, now)
+            case _:
+                pass  # of a phone that has gone, or of a later version
+
+    def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
+        """There is one question."""
+        limit = body.whole("limit", 1) or 1
+        return {"records": self.relay.bridge.records(limit) if word == "activity" else []}
+
+    def lost(self, node: str) -> None:
+        """Its phones are, too."""
+        for (where, _), number in list(self._numbers.items()):
+            if where == node:
+                self.relay.remove_phone(number)
+
+    def _number(self, node: str, body: Members) -> int | None:
+        return self._numbers.get((node, body.whole("socket") or 0))
+
+    def _came(self, node: str, entry: Members) -> None:
+        relay, socket = self.relay, entry.whole("socket")
+        device_id, since = entry.text("device_id"), _since(entry)
+        if socket is None or not device_id:
+            return
+        if device_id == f"socket-{socket}":
+            device_id = f"{node}-{device_id}"  # it has no name of its own, and here the number means another
+        before = relay.phones.named(device_id)
+        if before is not None:
+            there = self._elsewhere.get(before.socket)
+            if (self._since.get(device_id, 0.0) if there is None else there.since) > since:
+                return
+        number = self._numbers.get((node, socket))
+        if number is None:
+            self._next -= 1
+            number = self._numbers[node, socket] = self._next
+        self._elsewhere[number] = _Elsewhere(self, node, socket, since)
+        if before is None or before.socket != number:
+            replaced = relay.put_phone(
+                number,
+                device_id=device_id,
+                name=entry.text("name"),
+                surface=entry.text("surface"),
+                form_factor=entry.text("form_factor"),
+                session_prefix=entry.text("session_prefix") or None,
+            )
+            self._forget(replaced)
+        age, now = entry.number("age", 0.0), relay.engine.now
+        if age is not None:
+            relay.phones.status(number, entry.get("status"), Moment(now.mono - age, now.wall))
+
+    def _forget(self, number: int | None) -> None:
+        """It is no phone any more."""
+        elsewhere = None if number is None else self._elsewhere.pop(number, None)
+        if elsewhere is not None:
+            self._numbers.pop((elsewhere.node, elsewhere.socket), None)
+
+    def _selected(self, body: Members) -> None:
+        since = _since(body)
+        if since >= self._active_since:
+            self._active_since = since
+            self.relay.phones.activate(body.text("device_id"))
+            self.relay.changes.tell(DEVICES)
+
+    def _command(self, node: str, body: Members) -> None:
+        """A command of another node for a phone of ours; if that is gone, so is its number there."""
+        number, text = body.whole("socket"), body.text("text")
+        client = None if number is None else self.relay.clients.get(number)
+        envelope = parse_envelope(text)
+        sent = False
+        if client is not None and envelope is not None and client.holds("bridge"):
+            until = self.relay.engine.now.mono + RESPONSE_TIMEOUT
+            self._passing.put(envelope.id, (node, client.number), until)
+            sent = client.socket.send_text(text)
+        if not sent:
+            self.node.tell(node, "left", {"socket": number})
+
+
+def _since(entry: Members) -> float:
+    return entry.number("since") or 0.0
+
+
+def _sent_at(record: Mapping[str, object]) -> float:
+    return Members.of(record).number("sent_at") or 0.0
+
+
+def _described(meta: PairingMeta) -> dict[str, object]:
+    """As a request would say it."""
+    grants = meta.grants
+    return {
+        "ttl_seconds": meta.ttl_seconds,
+        "grants": None if grants is None else {name: False if span is None else span for name, span in grants.items()},
+        "transport_hint": meta.transport_hint,
+        "endpoints": meta.endpoints,
+        "carries_key": meta.carries_key,
+        "own_key": meta.own_key,
+        "key_hash": meta.key_hash,
+    }
+
+
+def _read(members: Members) -> PairingMeta:
+    return evolve(parse_meta(members, with_endpoints=True), key_hash=members.text("key_hash"))
