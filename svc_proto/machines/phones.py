@@ -129,10 +129,15 @@ class Phones:
         """The device id of the phone that is driven unless another is named; None: see `choose`."""
         return self._active
 
-    def activate(self, device_id: str) -> None:
-        """Make a phone that one, if it is connected."""
-        if device_id in self._phones:
-            self._active = device_id
+    @property
+    def most_recent(self) -> str | None:
+        """The device id of the phone that was registered last, unless that one has left."""
+        return self._most_recent
+
+    def prefer(self, *, active: str | None, most_recent: str | None) -> None:
+        """Have these two be what others have found them to be; one that is not connected is nobody."""
+        self._active = active if active in self._phones else None
+        self._most_recent = most_recent if most_recent in self._phones else None
 
     def connected(self) -> list[Phone]:
         """All of them, in the order of their registration."""

@@ -73,6 +73,10 @@ class Commons:
         """Look for a session that is not here; None: there is nowhere to look."""
         return None
 
+    def settle(self) -> Flow[None]:
+        """Wait until what was told is heard, or will be. `Refused` 503 if nobody can promise that."""
+        yield from ()
+
     def catch_up(self) -> Flow[None]:
         """Hear what there is to be heard of sessions, before one is said not to be there."""
         yield from ()

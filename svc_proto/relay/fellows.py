@@ -105,7 +105,6 @@ class _Elsewhere:
     fellows: Fellows
     node: str
     socket: int  # its number there
-    since: float  # by Redis's clock
 
     def send_text(self, text: str) -> bool:
         return self.fellows.node.tell(self.node, "command", {"socket": self.socket, "text": text})
@@ -123,7 +122,9 @@ class Fellows(Commons):
         self._elsewhere: dict[int, _Elsewhere] = {}
         self._numbers: dict[tuple[str, int], int] = {}  # below zero, by node and number there
         self._next = 0
-        self._since: dict[str, float] = {}  # of our own phones, by device id
+        self._since: dict[int, float] = {}  # of every phone, by number, on Redis's clock
+        self._latest = 0  # the number of the phone that was registered last; 0: there is none
+        self._active = ""  # the device id that all nodes were told last, connected or not
         self._active_since = 0.0
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_PASSING)  # whose, and to which socket
         self._seeking = 0
@@ -184,6 +185,12 @@ class Fellows(Commons):
     def seek(self, token: str) -> Flow[Session | None] | None:
         """In the store, for a token that another node may have given out a moment ago."""
         return self._seek(sha256_hex(token)) if len(token) == TOKEN_LENGTH and token.isascii() else None
+
+    def settle(self) -> Flow[None]:
+        """What was said on this connection is with Redis; of what was not, `hello` has told the others that it was."""
+        if isinstance((yield from self.node.redis.ask("PING")), Failure):
+            text = "it is done here, but the other nodes were not told and may go on as before: try again"
+            raise Refused(503, "cluster_unavailable", text)
 
     def catch_up(self) -> Flow[None]:
         """Read what the store has."""
@@ -267,10 +274,14 @@ class Fellows(Commons):
         """Others may drive it through us."""
         self._forget(replaced)
         phone = self.relay.phones.of_socket(number)
-        if phone is not None:
-            self._since[phone.device_id] = self.node.time
-            self.tell_all("came", self._entry(phone))
-            self.phone_selected()
+        if phone is None:
+            return
+        self._put(number, self.node.time)
+        self.tell_all("came", self._entry(phone))
+        if self.relay.phones.named(self._active) in (None, phone):
+            self._active, self._active_since = phone.device_id, self.node.time
+            self.tell_all("active", {"device_id": self._active, "since": self._active_since})
+        self._prefer()
 
     def phone_said(self, number: int) -> None:
         """Others show it, too."""
@@ -280,16 +291,16 @@ class Fellows(Commons):
 
     def phone_left(self, number: int) -> None:
         """Others fail what waits for it."""
-        if number in self._elsewhere:
-            self._forget(number)
-        else:
+        if number not in self._elsewhere:
             self.tell_all("left", {"socket": number})
+        self._forget(number)
+        self._prefer()
 
     def phone_selected(self) -> None:
         """Everybody drives the same one."""
         active = self.relay.phones.active
         if active is not None:
-            self._active_since = self.node.time
+            self._active, self._active_since = active, self.node.time
             self.tell_all("active", {"device_id": active, "since": self._active_since})
 
     def line(self, number: int) -> PhoneLine | None:
@@ -329,7 +340,7 @@ class Fellows(Commons):
             "surface": phone.surface,
             "form_factor": phone.form_factor,
             "session_prefix": phone.session_prefix,
-            "since": self._since.get(phone.device_id, self.node.time),
+            "since": self._since[phone.socket],
             "status": phone.status,
             "age": None if phone.reported_at is None else now - phone.reported_at,
         }
@@ -342,7 +353,7 @@ class Fellows(Commons):
         mine = [phone for phone in phones.connected() if phone.socket not in self._elsewhere]
         return {
             "phones": [self._entry(phone) for phone in mine],
-            "active": phones.active,
+            "active": self._active,
             "active_since": self._active_since,
             "ended": [token_hash for token_hash, _ in self._ended.items()],
         }
@@ -413,15 +424,14 @@ class Fellows(Commons):
         if device_id == f"socket-{socket}":
             device_id = f"{node}-{device_id}"  # it has no name of its own, and here the number means another
         before = relay.phones.named(device_id)
-        if before is not None:
-            there = self._elsewhere.get(before.socket)
-            if (self._since.get(device_id, 0.0) if there is None else there.since) > since:
-                return
+        if before is not None and self._since[before.socket] > since:
+            return
         number = self._numbers.get((node, socket))
         if number is None:
             self._next -= 1
             number = self._numbers[node, socket] = self._next
-        self._elsewhere[number] = _Elsewhere(self, node, socket, since)
+        self._elsewhere[number] = _Elsewhere(self, node, socket)
+        self._put(number, since)
         if before is None or before.socket != number:
             replaced = relay.put_phone(
                 number,
@@ -432,21 +442,35 @@ class Fellows(Commons):
                 session_prefix=entry.text("session_prefix") or None,
             )
             self._forget(replaced)
+            self._prefer()
         age, now = entry.number("age", 0.0), relay.engine.now
         if age is not None:
             relay.phones.status(number, entry.get("status"), Moment(now.mono - age, now.wall))
 
     def _forget(self, number: int | None) -> None:
         """It is no phone any more."""
+        if self._since.pop(number or 0, None) is not None and number == self._latest:
+            self._latest = max(self._since, key=self._since.__getitem__, default=0)
         elsewhere = None if number is None else self._elsewhere.pop(number, None)
         if elsewhere is not None:
             self._numbers.pop((elsewhere.node, elsewhere.socket), None)
 
+    def _put(self, number: int, since: float) -> None:
+        self._since[number] = since
+        if since >= self._since.get(self._latest, 0.0):
+            self._latest = number
+
+    def _prefer(self) -> None:
+        """Whichever phone is driven unless one is named, every node comes to the same."""
+        phones = self.relay.phones
+        phone = phones.of_socket(self._latest)
+        phones.prefer(active=self._active, most_recent=None if phone is None else phone.device_id)
+
     def _selected(self, body: Members) -> None:
         since = _since(body)
         if since >= self._active_since:
-            self._active_since = since
-            self.relay.phones.activate(body.text("device_id"))
+            self._active, self._active_since = body.text("device_id"), since
+            self._prefer()
             self.relay.changes.tell(DEVICES)
 
     def _command(self, node: str, body: Members) -> None:

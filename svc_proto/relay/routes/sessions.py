@@ -53,6 +53,7 @@ class _Sessions:
         problem = yield from relay.revoke(session, "the session was revoked")
         if problem is not None:
             raise Refused(500, "store_failed", problem)
+        yield from relay.commons.settle()
         body = {"ok": True, "revoked": session.token_prefix, "revoked_self": session is request.principal}
         return json_response(200, {**body, "knows_api_key": True} if session.knows_key else body)
 
@@ -76,6 +77,7 @@ class _Sessions:
         stored = yield from relay.save(session)
         if isinstance(stored, Failure):
             raise Refused(500, "store_failed", "changed until the relay restarts: the store did not take it")
+        yield from relay.commons.settle()
         body = {
             "ok": True,
             "token_prefix": session.token_prefix,

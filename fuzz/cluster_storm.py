@@ -1,0 +1,245 @@
+"""`python -m fuzz.cluster_storm --seeds 100`: nodes that share a Redis, in a minute in which everything goes wrong.
+
+People pair, several with one code at once, drive phones from anywhere, leave, come back elsewhere and are revoked; nodes
+are killed, stopped and started again, parted from Redis and from nobody else, their clocks are set; Redis dies and
+comes back empty. `fuzz.cluster` judges all the while. In the end the network is whole for a few seconds: then every
+node knows the others, every phone is reached from every node, and no session that was revoked is let in anywhere.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from random import Random
+
+import click
+
+from fuzz.cluster import ClusterWorld, Pocket, Violated
+from fuzz.peers import Caller
+
+__all__ = ["main", "storm"]
+
+SECONDS = 40.0  # of a storm
+STEPS = 160
+CALM = 8.0  # s after which everybody has met again: a lease, and somewhat more
+LATE = 40.0  # s within which a command has an outcome
+
+
+class _Storm:
+    def __init__(self, seed: int, nodes: int) -> None:
+        self.rng = Random(f"storm {seed}")
+        self.world = ClusterWorld(seed, nodes)
+        self.counts: dict[str, int] = {}
+        self._names = 0
+        self._waiting: dict[Caller, float] = {}
+        self._deeds: list[tuple[Callable[[], None], int]] = [
+            (self.pair, 14),
+            (self.drive, 60),
+            (self.come_back, 14),
+            (self.leave, 6),
+            (self.revoke, 8),
+            (self.select, 3),
+            (self.look_back, 3),
+            (self.kill, 2),
+            (self.stop, 2),
+            (self.rise, 8),
+            (self.part, 3),
+            (self.heal, 5),
+            (self.redis, 2),
+            (self.clock, 2),
+        ]
+
+    def play(self) -> dict[str, int]:
+        world, rng = self.world, self.rng
+        world.start()
+        deeds, weights = zip(*self._deeds, strict=True)
+        for _ in range(STEPS):
+            world.sim.run_for(rng.expovariate(STEPS / SECONDS))
+            (deed,) = rng.choices(deeds, weights)
+            self.counts[deed.__name__] = self.counts.get(deed.__name__, 0) + 1
+            deed()
+            world.look()
+        self.end()
+        return self.counts
+
+    # --- deeds ---
+
+    @property
+    def up(self) -> list[int]:
+        return [n for n, process in enumerate(self.world.nodes) if process.alive and process.ready]
+
+    def _node(self) -> int | None:
+        return self.rng.choice(self.up) if self.up else None
+
+    def _pocket(self, *, inside: bool) -> Pocket | None:
+        found = [pocket for pocket in self.world.pockets if pocket.token and pocket.is_in is inside]
+        return self.rng.choice(found) if found else None
+
+    def pair(self) -> None:
+        """One code, and up to three who have it at once, at different nodes."""
+        node, world, rng = self._node(), self.world, self.rng
+        if node is None:
+            return
+
+        def made(caller: Caller) -> None:
+            if caller.status != 200:
+                return
+            for _ in range(rng.choice((1, 1, 2, 3))):
+                if (where := self._node()) is not None:
+                    self._names += 1
+                    pocket = world.phone(f"P{self._names}", where, code=caller.answer.json["code"])
+                    pocket.delay = rng.choice((0.0, 0.01, 0.5, 3.0))
+
+        world.call(node, "POST", "/pairing", done=made)
+
+    def drive(self) -> None:
+        node, asks, device = self._node(), self._pocket(inside=True), self._pocket(inside=True)
+        if node is None or asks is None or device is None:
+            return
+        named = self.rng.random() < 0.7
+        caller = self.world.command(node, asks.token, device=f"device-{device.name}" if named else "", done=self._over)
+        if not caller.over:
+            self._waiting[caller] = self.world.sim.now
+
+    def _over(self, caller: Caller) -> None:
+        self._waiting.pop(caller, None)
+        key = f"told {caller.status} {caller.answer.json.get('code', '')}".strip()
+        self.counts[key] = self.counts.get(key, 0) + 1
+
+    def come_back(self) -> None:
+        """The same phone at another node, perhaps before the old one has noticed."""
+        node, pocket = self._node(), self._pocket(inside=self.rng.random() < 0.3)
+        if node is not None and pocket is not None:
+            again = self.world.phone(pocket.name, node, token=pocket.token)
+            again.delay = pocket.delay
+
+    def leave(self) -> None:
+        if (pocket := self._pocket(inside=True)) is not None:
+            pocket.leave(reset=self.rng.random() < 0.5)
+
+    def revoke(self) -> None:
+        node, pocket = self._node(), self._pocket(inside=self.rng.random() < 0.8)
+        if node is not None and pocket is not None:
+            self.world.revoke(node, pocket.token)
+
+    def select(self) -> None:
+        node, pocket = self._node(), self._pocket(inside=True)
+        if node is not None and pocket is not None:
+            self.world.call(node, "POST", "/bridge/select-active", body={"device": f"device-{pocket.name}"})
+
+    def look_back(self) -> None:
+        if (node := self._node()) is not None:
+            self.world.call(node, "GET", "/bridge/activity")
+
+    def kill(self) -> None:
+        if len(self.up) > 1:
+            self.world.kill(self.rng.choice(self.up))
+
+    def stop(self) -> None:
+        if len(self.up) > 1:
+            self.world.stop(self.rng.choice(self.up))
+
+    def rise(self) -> None:
+        for n, process in enumerate(self.world.nodes):
+            if not process.alive:
+                self.world.restart(n)
+                return
+
+    def part(self) -> None:
+        self.world.part(self.rng.randrange(len(self.world.nodes)))
+
+    def heal(self) -> None:
+        self.world.heal()
+
+    def redis(self) -> None:
+        if self.world.redis.alive:
+            self.world.kill_redis()
+            self.world.sim.after(self.rng.uniform(0.0, 4.0), self._redis_back)
+
+    def _redis_back(self) -> None:
+        if not self.world.redis.alive:
+            self.world.restart_redis()
+
+    def clock(self) -> None:
+        self.rng.choice(self.world.hosts).step_wall(self.rng.uniform(-20.0, 20.0))
+
+    # --- the end ---
+
+    def end(self) -> None:
+        world, sim = self.world, self.world.sim
+        world.heal()
+        self._redis_back()
+        sim.run_for(LATE)
+        if self._waiting:
+            raise Violated(f"{len(self._waiting)} commands have no outcome after {LATE} s")
+        for n, process in enumerate(world.nodes):
+            if not process.alive:
+                world.restart(n)
+        sim.run_for(CALM)
+        count = len(world.nodes)
+        for n in range(count):
+            if world.knows(n) != count - 1:
+                raise Violated(f"node {n} knows {world.knows(n)} of {count - 1} others")
+        self.check_revoked()
+        self.check_phones()
+        world.look()
+
+    def check_revoked(self) -> None:
+        for token, held in self.world.held.items():
+            for n in range(len(self.world.nodes)):
+                status = self.world.asked(n, "GET", "/clipboard", token=token).status
+                if held.revoked_at is not None and status != 401:
+                    raise Violated(f"node {n} answers {status} to {token[:8]}, which was revoked")
+
+    def check_phones(self) -> None:
+        world = self.world
+        live = {pocket.name: pocket for pocket in world.pockets if pocket.is_in}
+        asks = next((pocket for pocket in live.values()), None)
+        views = [
+            {device["device_id"] for device in world.asked(n, "GET", "/bridge/devices").answer.json["devices"]}
+            for n in range(len(world.nodes))
+        ]
+        if any(view != views[0] for view in views):
+            raise Violated(f"the nodes see different phones: {views}")
+        actives = [world.asked(n, "GET", "/bridge/devices").answer.json["active_device_id"] for n in range(len(views))]
+        if len(set(actives)) > 1:
+            raise Violated(f"the nodes would drive different phones: {actives}")
+        if missing := {f"device-{name}" for name in live} - views[0]:
+            raise Violated(f"nobody sees {missing}")
+        for name in live if asks is not None else ():
+            for n in range(len(world.nodes)):
+                caller = world.command(n, asks.token, device=f"device-{name}")  # type: ignore[union-attr]  # see above
+                world.run(lambda caller=caller: caller.over)  # type: ignore[misc]
+                if caller.status != 200:
+                    raise Violated(f"node {n} answers {caller.status} {caller.answer.body!r} for {name}")
+
+
+def storm(seed: int, nodes: int = 3) -> dict[str, int]:
+    """Play one; what was done and told. Raises `Violated`."""
+    return _Storm(seed, nodes).play()
+
+
+@click.command()
+@click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--first", type=int, default=0, show_default=True)
+@click.option("--nodes", type=click.IntRange(min=2), default=3, show_default=True)
+def main(seeds: int, first: int, nodes: int) -> None:
+    """Play storms, one after another; exit code 1 when something must not have happened."""
+    began, total, failed = time.monotonic(), dict[str, int](), 0
+    for seed in range(first, first + seeds):
+        try:
+            counts = storm(seed, nodes)
+        except AssertionError as error:
+            failed += 1
+            print(f"seed {seed}: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr, flush=True)
+            continue
+        for name, count in counts.items():
+            total[name] = total.get(name, 0) + count
+    print(f"{seeds} storms, {failed} failed, {time.monotonic() - began:.0f} s")
+    print(", ".join(f"{count:,} x {name}" for name, count in sorted(total.items())))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
