@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import CloseWrite, Connect, Level
@@ -83,20 +83,20 @@ class Redis:
 
     def ask(self, *arguments: Argument) -> Flow[Reply]:
         """One command, and its answer."""
-        ticket = self._engine.new_op()
-        self.tell(*arguments, take=partial(self._engine.resume, ticket))
-        if self._link is None:
-            return GONE
+        link, ticket = self._link, self._engine.new_op()
+        problem = GONE if link is None else link.say(arguments, partial(self._engine.resume, ticket))
+        if problem is not None:
+            return problem
         return (yield from wait(ticket, self._engine.now.mono + 2 * PATIENCE))
 
     def tell(self, *arguments: Argument, take: Callable[[Reply], object] | None = None) -> bool:
         """One command; `take` hears the answer, if there is one to come. False if it could not be asked."""
         link = self._link
-        return link is not None and link.say(arguments, take)
+        return link is not None and link.say(arguments, take) is None
 
-    def _live(self) -> Flow[None]:
+    def _live(self) -> Flow[NoReturn]:
         engine, told = self._engine, False
-        while not engine.stopping:
+        while True:
             answer = yield from self._connect()
             if isinstance(answer, Failure):
                 if not told:
@@ -178,20 +178,19 @@ class _Link(Channel):
 
     def say(
         self, arguments: Sequence[Argument], take: Callable[[Reply], object] | None, *, answered: bool = True
-    ) -> bool:
-        """Order a command; `take` hears its answer or its `Failure`, once."""
-        problem = GONE if self.gone or self._closing else FULL if self._is_full else None
-        if problem is not None:
-            if take is not None:
-                take(problem)
-            return False
+    ) -> Failure | None:
+        """Order a command; `take` hears its answer or its `Failure`, once, unless it cannot be ordered."""
+        if self.gone or self._closing:
+            return GONE
+        if self._is_full:
+            return FULL
         self._out.append(command(*arguments))
         if answered:
             self._pending.append((self.engine.now.mono, take))
             if self._watch.when is None:
                 self._watch.set(self.engine.now.mono + PATIENCE)
         self.soil()
-        return True
+        return None
 
     @property
     def _is_full(self) -> bool:

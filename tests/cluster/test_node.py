@@ -1,0 +1,357 @@
+"""A node among others: what it says and when, whom it knows, what it does about what it has missed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.cluster import node as module
+from svc_proto.cluster.node import BEAT, LEASE, Node
+from svc_proto.cluster.redis import PAUSE
+from svc_proto.commands import Abort
+from svc_proto.facts import Failure
+from svc_proto.schema.members import Members
+from svc_proto.settings import RedisAddress
+from svc_proto.wire.resp import Push, RespError
+from tests.cluster.book import RedisBook
+
+WHERE = RedisAddress("redis.example", db=3)
+ALL = b"svc:3:all"
+
+
+class Town:
+    """A service that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+
+    def state(self) -> dict[str, object]:
+        return {"mine": 1}
+
+    def take_state(self, node: str, state: Members) -> None:
+        self.heard.append((node, "state", dict(state)))
+
+    def take(self, node: str, word: str, body: Members) -> None:
+        self.heard.append((node, word, dict(body)))
+
+    def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
+        return {"to": word, "with": body}
+
+    def missed(self) -> None:
+        self.heard.append("missed")
+
+    def lost(self, node: str) -> None:
+        self.heard.append((node, "lost"))
+
+    def news(self) -> list[object]:
+        heard, self.heard = self.heard, []
+        return heard
+
+
+class Scene:
+    """A node that is up."""
+
+    def __init__(self, *, up: bool = True) -> None:
+        self.town = Town()
+        self.book = RedisBook(lambda engine: Node(engine, WHERE, self.town))
+        self.node = self.book.made
+        self.mine = f"svc:3:node:{self.node.id}".encode()
+        self.told: dict[str, int] = {}
+        self.book.act(self.node.start)
+        if up:
+            self.up()
+
+    def up(self) -> None:
+        greeting = self.book.open("OK")
+        assert greeting[1:] == [[b"SELECT", b"3"], [b"SUBSCRIBE", ALL, self.mine]]
+        assert self.said() == [["TIME"], ("all", "hello", {})]
+        self.book.answers([b"1800000100", b"500000"], 1)
+        assert self.town.news() == ["missed"]
+
+    def said(self) -> list[object]:
+        """What it told, to whom, and its other commands."""
+        found: list[object] = []
+        for words in self.book.said():
+            assert isinstance(words, list)
+            if words[0] == b"PUBLISH":
+                text = json.loads(words[2])
+                assert text["from"] == self.node.id
+                where = words[1].decode().removeprefix("svc:3:")
+                found.append((where, text["word"], text["body"]))
+            else:
+                found.append([word.decode() for word in words])
+        return found
+
+    def hear(self, node: str, word: str, body: object = None, *, told: int | None = None, to_me: bool = False) -> None:
+        """Another node says something; `told` is how much it has told to all, this included."""
+        if told is None:
+            counted = not to_me and word not in ("hello", "beat", "bye")
+            told = self.told.get(node, 0) + counted
+        self.told[node] = told
+        message = {"from": node, "told": told, "word": word, "body": body or {}}
+        self.raw(json.dumps(message).encode(), to_me=to_me)
+
+    def raw(self, data: bytes, *, to_me: bool = False) -> None:
+        self.book.answers(Push([b"message", self.mine if to_me else ALL, data]))
+
+
+def known(node: str = "b") -> Scene:
+    """A scene in which another node is known, and nothing is left to be said."""
+    scene = Scene()
+    scene.hear(node, "hello")
+    scene.said()
+    scene.book.answers(1, 1)
+    scene.town.news()
+    return scene
+
+
+def test_who_says_hello_is_told_the_state_and_asked_for_theirs() -> None:
+    scene = Scene()
+    scene.hear("b", "hello")
+    assert scene.said() == [("node:b", "which", {}), ("node:b", "state", {"mine": 1})]
+    assert list(scene.node.members) == ["b"]
+    assert scene.town.news() == []
+    scene.hear("b", "state", {"theirs": 2}, to_me=True)
+    assert scene.town.news() == [("b", "state", {"theirs": 2})]
+    assert "node joined" in scene.book.events
+
+
+def test_who_has_told_something_before_may_have_been_missed() -> None:
+    scene = Scene()
+    scene.hear("b", "beat", told=7)
+    assert scene.said() == [("node:b", "which", {})]
+    assert scene.town.news() == ["missed"]
+
+
+def test_a_first_word_that_counts_was_not_missed() -> None:
+    scene = Scene()
+    scene.hear("b", "news", {"x": 1}, told=1)
+    assert scene.town.news() == [("b", "news", {"x": 1})]
+
+
+def test_what_was_not_heard_is_asked_for() -> None:
+    scene = known()
+    scene.hear("b", "news")
+    scene.hear("b", "beat")
+    assert scene.town.news() == [("b", "news", {})]
+    assert scene.said() == []
+    scene.hear("b", "beat", told=2)
+    assert scene.town.news() == ["missed"]
+    assert scene.said() == [("node:b", "which", {})]
+    scene.hear("b", "news", told=4)
+    assert scene.town.news() == ["missed", ("b", "news", {})]
+    scene.hear("b", "command", {"a": 1}, to_me=True)
+    assert scene.town.news() == [("b", "command", {"a": 1})]
+
+
+def test_the_state_is_told_to_who_asks() -> None:
+    scene = known()
+    scene.hear("b", "which", to_me=True)
+    assert scene.said() == [("node:b", "state", {"mine": 1})]
+
+
+def test_it_beats_and_asks_who_listens() -> None:
+    scene = Scene()
+    scene.book.after(BEAT)
+    assert scene.said() == [("all", "beat", {})]
+    scene.book.answers(1)
+    scene.hear("b", "hello")
+    scene.said()
+    scene.book.answers(1, 1)
+    scene.book.after(BEAT)
+    assert scene.said() == [("all", "beat", {}), ["PUBSUB", "NUMSUB", "svc:3:node:b"]]
+    scene.book.answers(2, [b"svc:3:node:b", 1])
+    assert scene.town.news() == []
+    scene.book.after(BEAT)
+    scene.said()
+    scene.book.answers(2, [b"svc:3:node:b", 0])
+    assert scene.town.news() == [("b", "lost")]
+    assert not scene.node.members
+    assert scene.book.events[-1] == "node left"
+
+
+@pytest.mark.parametrize("answer", [RespError("ERR", "no"), [b"svc:3:node:b"], [0, 0], [b"other", 0], 7])
+def test_an_answer_that_says_nothing_changes_nothing(answer: object) -> None:
+    scene = known()
+    scene.book.after(BEAT)
+    scene.said()
+    scene.book.answers(2, answer)
+    assert scene.town.news() == []
+
+
+def test_a_node_that_is_silent_for_too_long_is_gone() -> None:
+    scene = known()
+    for _ in range(int(LEASE / BEAT) - 1):
+        beat(scene)
+    assert scene.town.news() == []
+    beat(scene)
+    assert scene.town.news() == [("b", "lost")]
+
+
+def beat(scene: Scene) -> None:
+    scene.book.after(BEAT)
+    scene.book.answers(*(1 if words[0] == "all" else [] for words in scene.said()))  # type: ignore[index]  # words or a tuple
+
+
+def test_a_word_prolongs_the_lease() -> None:
+    scene = known()
+    for _ in range(2 * int(LEASE / BEAT)):
+        beat(scene)
+        scene.hear("b", "beat")
+    assert scene.town.news() == []
+
+
+def test_who_goes_says_so() -> None:
+    scene = known()
+    scene.hear("b", "bye")
+    assert scene.town.news() == [("b", "lost")]
+    scene.hear("b", "bye")
+    assert scene.town.news() == []
+
+
+def test_a_message_that_nobody_hears_is_the_loss_of_its_node() -> None:
+    scene = known()
+    scene.book.act(lambda: scene.node.tell("b", "command", {"x": 1}))
+    assert scene.said() == [("node:b", "command", {"x": 1})]
+    scene.book.answers(1)
+    assert scene.town.news() == []
+    scene.book.act(lambda: scene.node.tell("b", "command", {}))
+    scene.book.answers(0)
+    assert scene.town.news() == [("b", "lost")]
+    assert not scene.node.tell("b", "command", {})
+    assert scene.said() == [("node:b", "command", {})]
+
+
+def test_all_are_gone_when_the_connection_is() -> None:
+    scene = known()
+    scene.book.close()
+    assert scene.town.news() == [("b", "lost")]
+    assert not scene.node.is_up
+    scene.book.act(lambda: scene.node.tell_all("news", {}))
+    scene.book.after(PAUSE)
+    scene.book.open("OK")
+    assert scene.said()[-1] == ("all", "hello", {})
+
+
+def test_it_counts_what_it_tells_though_nobody_hears_it() -> None:
+    scene = known()
+    texts = []
+    for _ in range(2):
+        scene.book.act(lambda: scene.node.tell_all("news", {}))
+        (words,) = scene.book.said()
+        texts.append(json.loads(words[2])["told"])  # type: ignore[index]  # a command
+        scene.book.answers(1)
+    assert texts == [1, 2]
+    scene.book.close()
+    scene.book.act(lambda: scene.node.tell_all("news", {}))
+    scene.book.after(PAUSE)
+    scene.book.open("OK")
+    hello: Any = scene.book.said()[-1]
+    assert json.loads(hello[2])["told"] == 3
+
+
+def asked(scene: Scene) -> list[Members | Failure]:
+    answers: list[Members | Failure] = []
+    scene.book.act(lambda: scene.book.engine.spawn(scene.node.ask("b", "how", {"x": 1}), on_done=answers.append))
+    return answers
+
+
+def test_a_question_and_its_answer() -> None:
+    scene = known()
+    answers = asked(scene)
+    ((where, word, body),) = scene.said()  # type: ignore[misc]  # what was told
+    assert (where, word, body["word"], body["body"]) == ("node:b", "asks", "how", {"x": 1})  # type: ignore[has-type]
+    scene.book.answers(1)
+    ticket = body["ticket"]  # type: ignore[has-type]
+    for wrong in (None, "1", ticket + 1000):
+        scene.hear("b", "says", {"ticket": wrong, "body": {"no": 1}}, to_me=True)
+    scene.hear("c", "says", {"ticket": ticket, "body": {"no": 1}}, to_me=True)
+    assert not answers
+    scene.hear("b", "says", {"ticket": ticket, "body": {"so": 2}}, to_me=True)
+    assert answers == [{"so": 2}]
+
+
+def test_a_question_to_a_node_that_goes() -> None:
+    scene = known()
+    answers = asked(scene)
+    scene.book.answers(1)
+    scene.hear("c", "hello")
+    scene.hear("c", "bye")
+    assert not answers
+    scene.hear("b", "bye")
+    assert answers == [module._GONE]
+    assert asked(scene) == [module._GONE]
+
+
+def test_a_question_that_is_not_answered() -> None:
+    scene = known()
+    answers = asked(scene)
+    scene.book.answers(1)
+    for _ in range(2):
+        beat(scene)
+        scene.hear("b", "beat")
+    assert len(answers) == 1
+    assert isinstance(answers[0], Failure)
+
+
+def test_a_question_of_theirs() -> None:
+    scene = known()
+    scene.hear("b", "asks", {"word": "how", "body": {"x": 1}, "ticket": 9}, to_me=True)
+    assert scene.said() == [("node:b", "says", {"ticket": 9, "body": {"to": "how", "with": {"x": 1}}})]
+
+
+@pytest.mark.parametrize(
+    "data", [b"no JSON", b"[1]", b"{}", b'{"from":"b","word":"x"}', b'{"from":"b","told":1}', b'{"told":1,"word":"x"}']
+)
+def test_what_is_not_understood_is_logged(data: bytes) -> None:
+    scene = Scene()
+    scene.raw(data)
+    assert scene.book.events[-1] == "cluster message not understood"
+    assert not scene.node.members
+
+
+def test_its_own_words_are_no_news() -> None:
+    scene = Scene()
+    scene.hear(scene.node.id, "news", told=5)
+    assert scene.town.news() == []
+    assert not scene.node.members
+
+
+def test_so_many_nodes_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_NODES", 1)
+    scene = known()
+    scene.hear("c", "news")
+    assert list(scene.node.members) == ["b"]
+    assert scene.town.news() == []
+
+
+def test_at_the_stop_it_says_so() -> None:
+    scene = known()
+    scene.book.act(scene.node.stop)
+    assert scene.said() == [("all", "bye", {})]
+    scene.book.answers(1)
+    scene.book.after(10.0)
+    assert not scene.book.ordered(Abort)
+
+
+def test_one_clock_for_all() -> None:
+    scene = Scene(up=False)
+    assert scene.node.time == scene.book.engine.now.wall
+    scene.up()
+    assert scene.node.time == pytest.approx(1_800_000_100.5)
+    scene.book.after(0.25)
+    assert scene.node.time == pytest.approx(1_800_000_100.75)
+    late = Scene(up=False)
+    late.book.open("OK")
+    late.book.answers(RespError("ERR", "no"), 1)
+    assert late.node.time == late.book.engine.now.wall
+
+
+def test_keys_are_of_this_service() -> None:
+    assert Scene(up=False).node.key("code", "ABC123") == "svc:3:code:ABC123"
+
+
+def test_limits() -> None:
+    assert (BEAT, LEASE, module.ANSWER_WITHIN, module.MAX_NODES) == (0.5, 3.0, 1.0, 256)
