@@ -1,0 +1,61 @@
+"""A relay that is alone: it agrees with itself, tells nobody, and has nowhere else to look."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from svc_proto.basics.errors import Refused
+from svc_proto.machines.limiter import Limiter
+from svc_proto.machines.pairing import PairingMeta
+from svc_proto.relay.commons import Commons
+from tests.relay.world import RelayBook
+
+
+def test_alone_everything_is_here() -> None:
+    book = RelayBook()
+    commons = book.relay.commons
+    assert type(commons) is Commons
+    assert type(commons.limiter) is Limiter
+    paired = book.pair()
+    session = book.relay.sessions.find(paired.prefix, book.now)[0]
+    answers: list[object] = []
+
+    def ask() -> None:
+        engine = book.relay.engine
+        for flow in (
+            commons.put_code("ABC123", PairingMeta()),
+            commons.take_code("abc123"),
+            commons.take_code("ABC123"),
+            commons.settle(),
+            commons.catch_up(),
+            commons.activity(5),
+        ):
+            engine.spawn(flow, on_done=answers.append)
+        commons.session_saved(session)
+        commons.session_ended(session)
+        commons.phone_said(1)
+        commons.phone_selected()
+        refused = Refused(404, "unknown_device", "none")
+        assert commons.excuse(refused) is refused
+        assert commons.seek(paired.token) is None
+        assert commons.line(-1) is None
+        commons.stop()
+
+    book.within(ask)
+    assert answers == [None, PairingMeta(), None, None, None, []]
+    assert book.request("GET", "/bridge/devices", token="").json["count"] == 1
+
+
+def test_who_is_alone_imports_nothing_of_the_cluster() -> None:
+    program = """
+import sys
+from svc_proto.config import relay_config
+from svc_proto.relay.service import Relay
+Relay(relay_config({}))
+before = {name for name in sys.modules if name.startswith("svc_proto.cluster") or "resp" in name.split(".")}
+assert not before | ({"svc_proto.relay.fellows", "hiredis"} & sys.modules.keys()), before
+Relay(relay_config({"SVC_CLUSTER_URL": "redis://127.0.0.1"}))
+assert {"svc_proto.cluster.redis", "svc_proto.relay.fellows", "svc_proto.wire.resp"} <= sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
