@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
-from svc_proto.settings import ConfigError, HttpAddress, Settings, http_address
+from svc_proto.settings import ConfigError, HttpAddress, RedisAddress, Settings, http_address
 
 
 def settings(options: dict[str, object] | None = None, **env: str) -> Settings:
@@ -104,3 +104,26 @@ def test_the_format_of_the_log() -> None:
     assert not Settings({}, {}).json_log()
     assert Settings({"SVC_LOG_FORMAT": "json"}, {}).json_log()
     assert not Settings({"SVC_LOG_FORMAT": "json"}, {"log_format": "text"}).json_log()
+
+
+def test_where_the_cluster_meets() -> None:
+    assert settings().redis("R") is None
+    assert settings(R="redis://h").redis("R") == RedisAddress("h")
+    found = settings(R="rediss://svc:p%40ss@h.example:7000/12").redis("R")
+    assert found == RedisAddress("h.example", 7000, tls=True, user="svc", password="p@ss", db=12)
+    assert "p@ss" not in repr(found)
+    assert settings(R="redis://:pw@[::1]/").redis("R") == RedisAddress("::1", password="pw")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "h:6379", "http://secret@h", "redis://", "redis://:secret@", "redis://secret@h:0", "redis://secret@h:x",
+        "redis://secret@h/x", "redis://secret@h/1/2", "redis://secret@h/12345", "redis://secret@h/\u0661",
+        "redis://secret@h?db=1", "redis://secret@h#1", "redis://secret@[h",
+    ],
+)  # fmt: skip
+def test_a_place_that_is_none_is_not_quoted(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"^R must be redis://") as caught:
+        settings(R=url).redis("R")
+    assert "secret" not in str(caught.value)

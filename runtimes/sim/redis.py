@@ -84,7 +84,7 @@ class RedisService:
     # --- commands ---
 
     def serve(self, client: _Client, words: list[bytes]) -> object:
-        """Carry out a command; None of `answer` for what answers by pushes."""
+        """Carry out a command; `_PUSHED` for what answers by pushes."""
         name, given = words[0].upper(), words[1:]
         self.served.append(name.decode("latin-1"))
         if name == b"HELLO":
@@ -263,8 +263,6 @@ class _Client(Channel):
         try:
             commands = self._reader.feed(data)
         except RemoteProtocolError:
-            self.say(RespError("ERR", "Protocol error"))
-            self.flush_now()
             self.drop()
             return
         for words in commands:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from svc_proto.basics.counts import Family
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.limiter import Limiter
@@ -105,6 +106,10 @@ class Commons:
 
     def pass_on(self, client: ClientSocket, payload: Mapping[str, object]) -> None:
         """A phone has answered a command that nobody here has sent."""
+
+    def families(self) -> list[Family]:
+        """What a monitor is shown of the others."""
+        return []
 
     def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
         """The last commands, newest first."""

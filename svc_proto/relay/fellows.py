@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 from attrs import define, evolve
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.counts import Family, counter, gauge
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
@@ -140,8 +141,7 @@ class Fellows(Commons):
         self.node = Node(engine, self._where, self)
         self._met = Bell(engine)
         self.node.start()
-        if not self.node.is_up:
-            yield from self._met.wait(engine.now.mono + MEET_WITHIN)
+        yield from self._met.wait(engine.now.mono + MEET_WITHIN)
 
     def stop(self) -> None:
         """Say so: what others wait for fails at once."""
@@ -195,8 +195,7 @@ class Fellows(Commons):
     def catch_up(self) -> Flow[None]:
         """Read what the store has."""
         self.missed()
-        if self._reading:
-            yield from self._met.wait(self.relay.engine.now.mono + MEET_WITHIN)
+        yield from self._met.wait(self.relay.engine.now.mono + MEET_WITHIN)
 
     def _seek(self, token_hash: str) -> Flow[Session | None]:
         if self._seeking >= MAX_SEEKING:
@@ -274,20 +273,18 @@ class Fellows(Commons):
         """Others may drive it through us."""
         self._forget(replaced)
         phone = self.relay.phones.of_socket(number)
-        if phone is None:
-            return
+        assert phone is not None  # it has just been registered
         self._put(number, self.node.time)
         self.tell_all("came", self._entry(phone))
         if self.relay.phones.named(self._active) in (None, phone):
-            self._active, self._active_since = phone.device_id, self.node.time
-            self.tell_all("active", {"device_id": self._active, "since": self._active_since})
+            self._select(phone.device_id)
         self._prefer()
 
     def phone_said(self, number: int) -> None:
         """Others show it, too."""
         phone = self.relay.phones.of_socket(number)
-        if phone is not None and phone.status is not None:
-            self.tell_all("said", {"socket": number, "status": phone.status})
+        assert phone is not None  # it has just been reported
+        self.tell_all("said", {"socket": number, "status": phone.status})
 
     def phone_left(self, number: int) -> None:
         """Others fail what waits for it."""
@@ -298,10 +295,7 @@ class Fellows(Commons):
 
     def phone_selected(self) -> None:
         """Everybody drives the same one."""
-        active = self.relay.phones.active
-        if active is not None:
-            self._active, self._active_since = active, self.node.time
-            self.tell_all("active", {"device_id": active, "since": self._active_since})
+        self._select(self.relay.phones.active or "")
 
     def line(self, number: int) -> PhoneLine | None:
         """By way of its node."""
@@ -330,6 +324,14 @@ class Fellows(Commons):
             if not isinstance(answer, Failure):
                 records += answer.rows("records")
         return sorted(records, key=_sent_at, reverse=True)[:limit]
+
+    def families(self) -> list[Family]:
+        """Whom this node reaches."""
+        redis = self.node.redis
+        return [
+            gauge("svc_cluster_nodes", "Other nodes that are reached.", len(self.node.members)),
+            counter("svc_cluster_connections", "Connections to Redis that there have been.", redis.connections),
+        ]
 
     def _entry(self, phone: Phone) -> dict[str, object]:
         now = self.relay.engine.now.mono
@@ -454,6 +456,10 @@ class Fellows(Commons):
         elsewhere = None if number is None else self._elsewhere.pop(number, None)
         if elsewhere is not None:
             self._numbers.pop((elsewhere.node, elsewhere.socket), None)
+
+    def _select(self, device_id: str) -> None:
+        self._active, self._active_since = device_id, self.node.time
+        self.tell_all("active", {"device_id": device_id, "since": self._active_since})
 
     def _put(self, number: int, since: float) -> None:
         self._since[number] = since

@@ -22,13 +22,15 @@ def families(relay: Relay) -> list[Family]:
         "tui": sum(client.tui is not None for client in clients),
         **relay.voice_counts(),
     }
+    here = sum(phone.socket in relay.clients for phone in relay.phones.connected())
     settled = {trigger.value: count for trigger, count in bridge.settled.items()}
     return [
-        gauge("svc_phones", "Phones that can be driven now.", len(relay.phones)),
+        gauge("svc_phones", "Phones that can be driven now, by a socket here.", here),
         gauge("svc_sessions", "Paired devices.", len(relay.sessions)),
         gauge("svc_sockets", "Signed-in sockets, and what is open on a channel of theirs.", sockets, "channel"),
         counter("svc_bridge_commands", "Commands to phones that are settled.", settled, "outcome"),
         bridge.took.family("svc_bridge_command_duration_seconds", "From a command to its phone's answer."),
         gauge("svc_bridge_commands_waiting", "Commands whose phone has not answered yet.", bridge.pending_count),
         counter("svc_pairing_codes_refused", "Wrong, used or old pairing codes that were shown.", relay.codes.refused),
+        *relay.commons.families(),
     ]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from attrs import evolve
 
 from svc_proto.cluster import redis as module
 from svc_proto.cluster.redis import CONNECT_WITHIN, PATIENCE, PAUSE, Listener, Redis, Reply
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect
-from svc_proto.engine.core import Engine
 from svc_proto.facts import Closed, Failure, FailureKind, ReadClosed, Stopping
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.limits import DEFAULT_LIMITS
@@ -227,11 +224,6 @@ def test_it_is_read_however_much_is_unsent() -> None:
     book.open()
     book.act(lambda: book.made.tell("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
     assert not book.orders
-
-
-def stopping(book: RedisBook[Redis], end: Callable[[Engine], None]) -> None:
-    book.act(lambda: end(book.engine))
-    book.feed(Stopping(5.0))
 
 
 def test_at_the_stop_the_last_words_are_said() -> None:

@@ -231,3 +231,20 @@ def test_a_selector_is_text() -> None:
     with pytest.raises(Refused) as caught:
         take_selector({}, {"deviceId": 5})
     assert (caught.value.status, caught.value.extra) == (400, {"field": "deviceId"})
+
+
+def test_which_are_preferred_may_be_said_from_outside() -> None:
+    phones = Phones()
+    for socket in (2, 4):
+        connect(phones, socket)
+    assert (phones.active, phones.most_recent) == ("id-2", "id-4")
+    phones.prefer(active="id-4", most_recent="id-2")
+    assert (phones.active, phones.most_recent) == ("id-4", "id-2")
+    assert phones.choose(None).device_id == "id-4"
+    phones.prefer(active="id-9", most_recent=None)
+    assert (phones.active, phones.most_recent) == (None, None)
+    phones.prefer(active=None, most_recent="id-9")
+    assert (phones.active, phones.most_recent) == (None, None)
+    assert [phone.device_id for phone in phones.connected()] == ["id-2", "id-4"]
+    assert phones.named("id-2") is phones.of_socket(2)
+    assert phones.named("id-9") is None

@@ -551,3 +551,28 @@ def test_an_older_session_is_not_given_what_it_did_not_hold() -> None:
     sessions.patch(session, at(0), ttl=90 * DAY, grants=None)
     assert session.grants.keys() == held
     assert session.grants["bridge"] == WALL + 7 * DAY
+
+
+def test_what_another_node_has_stored_is_followed() -> None:
+    there, here = Sessions(), Sessions()
+    token, theirs = there.create(at(0), source())
+    session = here.follow(theirs.to_record(), at(0))
+    assert session is not None
+    assert here.lookup(token, at(1)) is session
+    assert here.hashed(theirs.token_hash) is session
+    assert here.all() == [session]
+    there.patch(theirs, at(2), ttl=60.0, grants={"chat": 5.0})
+    entropy = source()
+    access, _, _ = there.issue(theirs, "client", at(2), entropy)
+    assert here.follow(theirs.to_record(), at(3)) is session
+    assert (session.expires_at, session.grants, session.preset) == (theirs.expires_at, theirs.grants, theirs.preset)
+    assert here.next_expiry() == theirs.expires_at
+    assert here.accessed(access, at(3)) is session
+    newer, _, _ = there.issue(theirs, "client", at(3), entropy)
+    here.follow(theirs.to_record(), at(3))
+    assert (here.accessed(access, at(3)), here.accessed(newer, at(3))) == (None, session)
+    assert here.follow({**theirs.to_record(), "token_hash": "ab" * 32, "expires_at": 1.0}, at(3)) is None
+    with pytest.raises(Refused):
+        here.follow({}, at(3))
+    here.revoke(session, at(4))
+    assert here.hashed(theirs.token_hash) is None

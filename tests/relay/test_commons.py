@@ -40,6 +40,7 @@ def test_alone_everything_is_here() -> None:
         assert commons.excuse(refused) is refused
         assert commons.seek(paired.token) is None
         assert commons.line(-1) is None
+        assert commons.families() == []
         commons.stop()
 
     book.within(ask)

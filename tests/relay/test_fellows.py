@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
 import pytest
 
 from fuzz.cluster import ClusterWorld
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Query
+from svc_proto.config import RelayConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.store import DeleteSession, LoadSessions
+from svc_proto.facts import Done, Failed, Failure, FailureKind
+from svc_proto.machines.bridge import Outcome
+from svc_proto.machines.limiter import LimiterState
+from svc_proto.machines.pairing import PairingMeta
+from svc_proto.machines.sessions import Sessions
+from svc_proto.relay import fellows
+from svc_proto.relay.fellows import Fellows
+from svc_proto.relay.service import Relay
+from svc_proto.wire.resp import Push
+from tests.book import HOME
+from tests.cluster.book import WHERE, RedisBook
+from tests.playbook import counting_entropy
 
 
 def world(nodes: int = 2, seed: int = 0) -> ClusterWorld:
@@ -141,3 +164,460 @@ def test_five_failures_anywhere_block_an_address_everywhere() -> None:
         assert late.talker is not None
         assert late.talker.status == 429
     scene.look()
+
+
+# --- by hand: one relay whose Redis is the test ---
+
+
+class Line:
+    """A phone's client at this node, as far as the fellows look at it."""
+
+    def __init__(self, number: int, *, may: bool = True) -> None:
+        self.number = number
+        self.may = may
+        self.sent: list[str] = []
+        self.socket = self
+        self.session = None
+        self.terminals = self.tui = None
+
+    def holds(self, channel: str) -> bool:
+        return self.may
+
+    def send_text(self, text: str) -> bool:
+        self.sent.append(text)
+        return True
+
+
+class Alone:
+    """A relay, and what it says to Redis; another node, `b`, is known."""
+
+    def __init__(self) -> None:
+        config = RelayConfig(home=HOME, cluster=WHERE)
+
+        def make(engine: Engine) -> Relay:
+            relay = Relay(config)
+            relay.bind(engine)
+            return relay
+
+        self.book: RedisBook[Relay] = RedisBook(make)
+        self.relay = self.book.made
+        fellows = self.relay.commons
+        assert isinstance(fellows, Fellows)
+        self.fellows = fellows
+        self.told = 0
+        self.started: list[object] = []
+        self.run(fellows.start(), self.started)
+        self.book.open()
+        self.book.said()
+        self.book.answers([b"1800000000", b"0"], 1)
+        self.loads()
+        assert self.started == [None]
+        self.hear("hello")
+        self.book.said()
+        self.book.answers(1, 1)
+
+    def run(self, flow: Flow[Any], into: list[Any]) -> None:
+        """In the core; the list gets the result, or the refusal."""
+        self.book.act(lambda: self.book.engine.spawn(flow, on_done=into.append, on_error=into.append))
+
+    def loads(self, *records: Mapping[str, object], failed: bool = False) -> Query[Any]:
+        """The store is asked for sessions, and answers."""
+        (order,) = self.book.ordered(Query)
+        assert isinstance(order, Query)
+        failure = Failed(order.op, Failure(FailureKind.INTERNAL))
+        self.book.feed(failure if failed else Done(order.op, tuple(records)))
+        return order
+
+    def hear(self, word: str, body: object = None, *, node: str = "b", to_me: bool = False) -> None:
+        """A node says something."""
+        counted = not to_me and word not in ("hello", "beat", "bye")
+        self.told += counted
+        text = json.dumps({"from": node, "told": self.told, "word": word, "body": body or {}}).encode()
+        channel = f"svc:0:node:{self.fellows.node.id}" if to_me else "svc:0:all"
+        self.book.answers(Push([b"message", channel.encode(), text]))
+
+    def said(self) -> list[tuple[str, Any]]:
+        """What it told since the last look, each of which somebody has heard."""
+        found: list[tuple[str, Any]] = []
+        for words in self.book.said():
+            assert isinstance(words, list)
+            assert words[0] == b"PUBLISH"
+            text = json.loads(words[2])
+            found.append((text["word"], text["body"]))
+            self.book.answers(1)
+        return found
+
+    def came(self, device: str = "X", socket: int = 4, since: float = 1.0, **more: object) -> None:
+        """A phone of `b`."""
+        self.hear("came", {"socket": socket, "device_id": device, "name": device, "since": since, **more})
+
+    def devices(self) -> dict[str, Any]:
+        return self.relay.phones.devices_report(self.book.engine.now)
+
+    def record(self, **changed: object) -> dict[str, object]:
+        """A stored session."""
+        _, session = Sessions().create(self.book.engine.now, counting_entropy())
+        return {**session.to_record(), **changed}
+
+    def knows(self, record: Mapping[str, object]) -> bool:
+        return self.relay.sessions.hashed(str(record["token_hash"])) is not None
+
+
+def test_what_the_others_count_is_counted() -> None:
+    one = Alone()
+    for _ in range(4):
+        one.hear("failed", {"address": "203.0.113.9"})
+    assert one.relay.limiter.state("203.0.113.9", one.book.engine.now) is LimiterState.COUNTING
+    one.book.act(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
+    assert one.said() == [("succeeded", {"address": "203.0.113.9"})]
+    one.book.act(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
+    assert one.said() == []
+    for _ in range(5):
+        one.hear("failed", {"address": "203.0.113.9"})
+    assert one.relay.limiter.blocked_for("203.0.113.9", one.book.engine.now) > 0
+    one.hear("cleared")
+    assert one.relay.limiter.blocked_for("203.0.113.9", one.book.engine.now) == 0
+    one.hear("failed", {"address": "203.0.113.9"})
+    one.hear("succeeded", {"address": "203.0.113.9"})
+    assert one.relay.limiter.state("203.0.113.9", one.book.engine.now) is LimiterState.CLEAR
+    assert one.said() == []
+    one.book.act(lambda: one.relay.limiter.failure("203.0.113.9", one.book.engine.now))
+    one.book.act(one.relay.limiter.clear)
+    assert one.said() == [("failed", {"address": "203.0.113.9"}), ("cleared", {})]
+
+
+def test_what_is_attached_to_a_code_comes_back() -> None:
+    one = Alone()
+    meta = PairingMeta(
+        ttl_seconds=60.0,
+        grants={"chat": None, "bridge": 5.0},
+        transport_hint="wss",
+        endpoints=[{"role": "lan"}],
+        carries_key=True,
+        own_key=True,
+        key_hash="ab" * 32,
+    )
+    done: list[Any] = []
+    for given in (meta, PairingMeta()):
+        one.run(one.fellows.put_code("abc123", given), done)
+        ((verb, key, text, *life),) = one.book.said()  # type: ignore[misc]  # a command
+        assert (verb, key, life) == (b"SET", b"svc:0:code:ABC123", [b"EX", b"600"])  # type: ignore[has-type]
+        one.book.answers("OK")
+        one.run(one.fellows.take_code(" abc123 "), done)
+        assert one.book.said() == [[b"GETDEL", b"svc:0:code:ABC123"]]
+        one.book.answers(text)  # type: ignore[has-type]
+    assert done == [None, meta, None, PairingMeta()]
+    one.run(one.fellows.take_code("no code"), done)
+    one.run(one.fellows.take_code("abc123"), done)
+    one.book.said()
+    one.book.answers(None)
+    assert done[4:] == [None, None]
+
+
+def test_sessions_are_taken_over_followed_and_cut_off() -> None:
+    one = Alone()
+    record = one.record()
+    one.hear("saved", record)
+    assert one.knows(record)
+    session = one.relay.sessions.hashed(str(record["token_hash"]))
+    one.hear("saved", {**record, "grants": {}})
+    assert session is not None
+    assert session.grants == {}
+    one.hear("ended", {"token_hash": record["token_hash"]})
+    assert not one.knows(record)
+    one.hear("saved", record)  # it was on its way
+    assert not one.knows(record)
+    one.hear("saved", {"token_hash": "zz"})
+    one.hear("saved", {})
+    assert one.book.events[-1] == "stored session skipped"
+    one.hear("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # it has expired
+    assert not one.relay.sessions.hashed("12" * 32)
+    one.hear("ended", {"token_hash": "56" * 32})
+
+
+def test_a_token_that_nobody_here_knows_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Alone()
+    assert one.fellows.seek("short") is None
+    assert one.fellows.seek("ü" * 36) is None
+    token = "11111111-1111-4111-8111-111111111111"
+    record = one.record(token_hash=sha256_hex(token))
+    found: list[Any] = []
+
+    def seek() -> None:
+        flow = one.fellows.seek(token)
+        assert flow is not None
+        one.run(flow, found)
+
+    seek()
+    assert one.loads(failed=True).request == LoadSessions(sha256_hex(token))
+    seek()
+    one.loads()
+    seek()
+    one.loads(record)
+    assert found == [None, None, one.relay.sessions.hashed(sha256_hex(token))]
+    assert found[2] is not None
+    monkeypatch.setattr(fellows, "MAX_SEEKING", 0)
+    seek()
+    assert (found[3].status, found[3].code) == (503, "busy")
+
+
+def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
+    one = Alone()
+    stays, goes, new, unsaved = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 5))
+    for record in (stays, goes, unsaved):
+        one.hear("saved", record)
+    session = one.relay.sessions.hashed(str(unsaved["token_hash"]))
+    assert session is not None
+    one.book.act(lambda: one.book.engine.spawn(one.relay.save(session)))
+    (save,) = one.book.ordered(Query)
+    one.book.act(one.fellows.missed)
+    one.book.act(one.fellows.missed)  # once more, then
+    one.loads(stays, new)
+    assert one.loads().request == LoadSessions(str(goes["token_hash"]))
+    assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
+    one.loads(failed=True)
+    assert not one.book.ordered(Query)
+    assert isinstance(save, Query)
+    assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
+
+
+def test_what_came_while_it_was_read_is_not_over() -> None:
+    one = Alone()
+    record = one.record()
+    one.book.act(one.fellows.missed)
+    one.hear("saved", record)
+    one.loads()
+    one.loads(record)
+    assert one.knows(record)
+    waits: list[object] = []
+    one.run(one.fellows.catch_up(), waits)
+    one.run(one.fellows.catch_up(), waits)
+    one.loads(record)
+    assert not waits
+    one.loads(record)
+    assert waits == [None, None]
+
+
+def test_what_is_being_saved_and_is_over_elsewhere_is_erased() -> None:
+    one = Alone()
+    record = one.record()
+    one.hear("saved", record)
+    session = one.relay.sessions.hashed(str(record["token_hash"]))
+    assert session is not None
+    one.book.act(lambda: one.book.engine.spawn(one.relay.save(session)))
+    (save,) = one.book.ordered(Query)
+    one.hear("ended", {"token_hash": record["token_hash"]})
+    (erase,) = one.book.ordered(Query)
+    assert isinstance(save, Query)
+    assert isinstance(erase, Query)
+    assert isinstance(erase.request, DeleteSession)
+    one.said()
+    one.book.feed(Done(save.op, None))
+    assert one.said() == []  # nobody is told of what is over
+
+
+def test_phones_elsewhere_are_phones() -> None:
+    one = Alone()
+    one.came(status={"device": {"x": 1}}, age=7.5, form_factor="phone", surface="android", session_prefix="12345678")
+    (device,) = one.devices()["devices"]
+    assert (device["device_id"], device["last_seen_seconds_ago"], device["aliases"]) == ("X", 7, ["X", "x", "phone"])
+    assert device["session_token_prefix"] == "12345678"
+    one.hear("said", {"socket": 4, "status": {"device": {"x": 2}}})
+    (device,) = one.devices()["devices"]
+    assert (device["device"]["x"], device["last_seen_seconds_ago"]) == (2, 0)
+    one.hear("said", {"socket": 5, "status": {}})
+    one.hear("left", {"socket": 5})
+    one.hear("left", {})
+    one.hear("unheard of", {"socket": 4})
+    assert one.devices()["count"] == 1
+    one.hear("left", {"socket": 4})
+    assert one.devices()["count"] == 0
+    assert one.said() == []  # that it left is no news of ours
+    one.came("", 5)
+    one.came(socket="x")  # type: ignore[arg-type]  # nonsense
+    assert one.devices()["count"] == 0
+
+
+def test_a_phone_without_a_name_of_its_own_has_that_of_its_node() -> None:
+    one = Alone()
+    one.came("socket-4")
+    assert one.devices()["devices"][0]["device_id"] == "b-socket-4"
+
+
+def test_of_two_places_of_a_phone_the_later_counts() -> None:
+    one = Alone()
+    one.came("X", 4, since=5.0)
+    one.came("X", 3, since=4.0)
+    outcomes: list[Outcome] = []
+    begin(one, one.relay.phones.choose("X").socket, outcomes)
+    one.came("X", 4, since=5.0)  # once more
+    assert not outcomes
+    one.came("X", 9, since=6.0)
+    assert [outcome.status for outcome in outcomes] == [502]
+    assert one.devices()["count"] == 1
+    one.hear("left", {"socket": 4})
+    assert one.devices()["count"] == 1
+
+
+def begin(one: Alone, socket: int, outcomes: list[Outcome], request_id: str = "r-1") -> None:
+    """A command waits here."""
+    now = one.book.engine.now
+    one.relay.bridge.begin(
+        request_id, socket=socket, method="GET", path="/ping", params={}, body={}, now=now, tell=outcomes.append
+    )
+
+
+def test_a_command_for_a_phone_elsewhere_and_its_answer() -> None:
+    one = Alone()
+    one.came()
+    phone, line = one.relay.phone_for("X")
+    outcomes: list[Outcome] = []
+    begin(one, phone.socket, outcomes)
+    one.book.act(lambda: line.send_text("text"))
+    assert one.said() == [("command", {"socket": 4, "text": "text"})]
+    answer = {"request_id": "r-1", "status": 200, "result": {"a": 1}}
+    one.hear("answered", {"socket": 5, "payload": answer}, to_me=True)
+    assert not outcomes
+    one.hear("answered", {"socket": 4, "payload": answer}, to_me=True)
+    one.hear("answered", {"socket": 4, "payload": answer}, to_me=True)
+    assert outcomes == [Outcome(200, {"a": 1})]
+
+
+def test_a_node_that_goes_takes_its_phones_with_it() -> None:
+    one = Alone()
+    one.came()
+    one.hear("hello", node="c")
+    one.hear("came", {"socket": 4, "device_id": "Z", "since": 2.0}, node="c")
+    one.said()
+    outcomes: list[Outcome] = []
+    begin(one, one.relay.phones.choose("X").socket, outcomes)
+    one.hear("bye")
+    assert [outcome.status for outcome in outcomes] == [502]
+    assert [device["device_id"] for device in one.devices()["devices"]] == ["Z"]
+    with pytest.raises(Refused) as refused:
+        one.relay.phone_for("X")
+    assert refused.value.code == "unknown_device"
+    one.book.close()
+    with pytest.raises(Refused) as refused:
+        one.relay.phone_for(None)
+    assert (refused.value.status, refused.value.code) == (503, "cluster_unavailable")
+
+
+def test_a_command_of_theirs_for_a_phone_of_ours() -> None:
+    one = Alone()
+    ours, theirs = Line(6), Line(8)
+    one.relay.clients = {6: cast("Any", ours), 8: cast("Any", theirs)}
+    text = '{"channel":"bridge","type":"bridge.command","id":"r-9","payload":{"request_id":"r-9"}}'
+    one.hear("command", {"socket": 6, "text": text}, to_me=True)
+    assert ours.sent == [text]
+    payload = {"request_id": "r-9", "status": 200}
+    for client, said in ((theirs, 0), (ours, 1), (ours, 0)):
+        one.book.act(lambda client=client: one.fellows.pass_on(cast("Any", client), payload))  # type: ignore[misc]
+        assert one.said() == [("answered", {"socket": 6, "payload": payload})] * said
+    one.book.act(lambda: one.fellows.pass_on(cast("Any", ours), {}))
+    theirs.may = False
+    for socket, written in ((7, text), (None, text), (8, text), (6, "no envelope")):
+        one.hear("command", {"socket": socket, "text": written}, to_me=True)
+        assert one.said() == [("left", {"socket": socket})]
+
+
+def test_the_state_of_a_node_is_all_that_is_known_of_it() -> None:
+    one = Alone()
+    record = one.record()
+    one.hear("saved", record)
+    one.came("X", 4, since=2.0)
+    one.came("Y", 5, since=3.0)
+    one.hear(
+        "state",
+        {
+            "phones": [{"socket": 9, "device_id": "Z", "since": 9.0}, {"socket": 5, "device_id": "Y", "since": 3.0}],
+            "active": "Y",
+            "active_since": 8.0,
+            "ended": [record["token_hash"]],
+        },
+        to_me=True,
+    )
+    assert not one.knows(record)
+    assert one.devices()["active_device_id"] == "Y"
+    assert one.devices()["most_recent_device_id"] == "Z"
+    assert {device["device_id"] for device in one.devices()["devices"]} == {"Y", "Z"}
+    one.hear("active", {"device_id": "Z", "since": 7.0})  # it was said before
+    assert one.devices()["active_device_id"] == "Y"
+    one.hear("left", {"socket": 9})
+    assert one.devices()["most_recent_device_id"] == "Y"
+    one.hear("which", to_me=True)
+    ((word, state),) = one.said()
+    assert word == "state"
+    assert state == {"phones": [], "active": "Y", "active_since": 8.0, "ended": [record["token_hash"]]}
+
+
+def test_a_phone_of_ours_takes_the_place_of_one_elsewhere() -> None:
+    one = Alone()
+    one.came("X", 4, since=1.0)
+    line = Line(6)
+    one.relay.clients = {6: cast("Any", line)}
+
+    def come() -> None:
+        replaced = one.relay.put_phone(
+            6, device_id="X", name="X", surface="android", form_factor="phone", session_prefix=None
+        )
+        one.fellows.phone_came(6, replaced)
+
+    one.book.act(come)
+    came, active = one.said()
+    assert (came[0], came[1]["socket"], came[1]["since"]) == ("came", 6, 1_800_000_000.0)
+    assert active == ("active", {"device_id": "X", "since": 1_800_000_000.0})
+    assert one.relay.phone_for("X")[1] is line
+    one.relay.phones.status(6, {"device": {}}, one.book.engine.now)
+    one.book.act(lambda: one.fellows.phone_said(6))
+    assert one.said() == [("said", {"socket": 6, "status": {"device": {}}})]
+    one.came("Z", 5, since=2e9)
+    one.book.act(lambda: one.relay.phones.select_active("Z"))
+    one.book.act(one.fellows.phone_selected)
+    assert one.said() == [("active", {"device_id": "Z", "since": 1_800_000_000.0})]
+    one.book.act(come)  # it reports again: another is driven
+    assert [word for word, _ in one.said()] == ["came"]
+    assert one.devices()["active_device_id"] == "Z"
+    one.book.act(lambda: one.relay.remove_phone(6))
+    assert one.said() == [("left", {"socket": 6})]
+    assert [family.name for family in one.fellows.families()] == ["svc_cluster_nodes", "svc_cluster_connections"]
+
+
+def test_the_activity_of_who_does_not_answer_is_missing() -> None:
+    one = Alone()
+    begin(one, 1, [])
+    rows: list[Any] = []
+    one.run(one.fellows.activity(3), rows)
+    ((word, body),) = one.said()
+    assert (word, body["word"], body["body"]) == ("asks", "activity", {"limit": 3})
+    one.hear("says", {"ticket": body["ticket"], "body": {"records": [{"sent_at": 5.0}, {"sent_at": 9e15}]}}, to_me=True)
+    assert [row["sent_at"] for row in rows[0]] == [9e15, one.book.engine.now.wall * 1000, 5.0]
+    one.run(one.fellows.activity(3), rows)
+    one.hear("bye")
+    assert [row["method"] for row in rows[1]] == ["GET"]
+    one.hear("asks", {"word": "activity", "body": {"limit": 1}, "ticket": 3}, to_me=True, node="c")
+    one.hear("asks", {"word": "else", "body": {}, "ticket": 4}, to_me=True, node="c")
+    answers = [body["body"]["records"] for word, body in one.said() if word == "says"]
+    assert [len(found) for found in answers] == [1, 0]
+
+
+def test_without_the_others_the_doors_are_opened_after_a_while() -> None:
+    book: RedisBook[Relay] = RedisBook(lambda engine: Relay(RelayConfig(home=HOME, cluster=WHERE)))
+    relay, started = book.made, list[object]()
+    book.act(lambda: relay.bind(book.engine))
+    book.act(lambda: book.engine.spawn(relay.commons.start(), on_done=started.append))
+    book.after(fellows.MEET_WITHIN - 0.1)
+    assert not started
+    book.after(0.1)
+    assert started == [None]
+
+
+def test_at_the_stop_the_others_are_told() -> None:
+    one = Alone()
+    one.book.act(one.fellows.stop)
+    assert [word for word, _ in one.said()] == ["bye"]
+
+
+def test_limits() -> None:
+    numbers = (fellows.MEET_WITHIN, fellows.ENDED_FOR, fellows.MAX_ENDED, fellows.MAX_PASSING, fellows.MAX_SEEKING)
+    assert numbers == (5.0, 3_600.0, 10_000, 10_000, 64)

@@ -4,7 +4,7 @@ import pytest
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Level, ReadConfig, WriteConfig
-from svc_proto.engine.store import DeleteSession
+from svc_proto.engine.store import DeleteSession, SaveSession
 from svc_proto.facts import Started
 from svc_proto.relay.session_records import TOMBSTONES
 from tests.relay.world import Paired, RelayBook
@@ -113,3 +113,16 @@ def test_a_bad_record_of_a_tombstone_is_skipped() -> None:
     again = RelayBook(records=[{**record, "created_at": None}], files=book.files)
     assert again.events(Level.WARNING) == ["stored session skipped"]
     assert status(again, paired) == 401
+
+
+def test_what_the_store_did_not_take_is_known() -> None:
+    book = RelayBook()
+    paired = book.pair()
+    (session,) = book.relay.sessions.find(paired.prefix, book.now)
+    assert book.relay.is_stored(session)
+    book.refuse = (SaveSession,)
+    assert book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}).status == 500
+    assert not book.relay.is_stored(session)
+    book.refuse = ()
+    assert book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}).status == 200
+    assert book.relay.is_stored(session)

@@ -1,0 +1,92 @@
+"""Two relays on each loop, with a Redis of the system between them: what one begins the other ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.loops.conftest import open_world
+from tests.loops.wires import Ws
+from tests.loops.world import RelayHandle, World, bearer
+from tests.runtimes.redis_server import RedisServer, needs_redis
+
+pytestmark = needs_redis
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """A world whose `relay` is the second of two."""
+    with open_world(runtime, tmp_path, request) as opened:
+        opened.start_relay(durable=True, cluster=redis.address)
+        opened.start_relay(durable=True, cluster=redis.address)
+        yield opened
+
+
+def at(world: World, n: int) -> RelayHandle:
+    """Speak with that one from now on."""
+    relay: RelayHandle = world._relays[n]  # type: ignore[attr-defined]  # of a live world
+    world.relay = relay
+    return relay
+
+
+def paired(world: World, name: str = "Tablet") -> Ws:
+    """With a code of the first at the second."""
+    at(world, 0)
+    code = world.register()
+    at(world, 1)
+    phone = world.websocket()
+    identity = {"device_name": name, "device_id": f"id of {name}", "client_surface": "android"}
+    assert world.sign_in(phone, pairing_code=code, **identity)["type"] == "auth.ok"
+    return phone
+
+
+def test_pair_at_one_drive_from_the_other_revoke_at_either(nodes: World) -> None:
+    phone = paired(nodes)
+    at(nodes, 0)
+    nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
+    calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
+    command = phone.command()
+    phone.respond(command["request_id"], {"pong": True})
+    assert (calling.finish().status, phone.token != "") == (200, True)
+    assert nodes.http("GET", "/bridge/activity").json["activity"][0]["decision"] == "executed"
+    at(nodes, 1)
+    assert nodes.http("GET", "/bridge/activity").json["activity"][0]["decision"] == "executed"
+    at(nodes, 0)
+    assert nodes.http("DELETE", f"/sessions/{phone.token[:8]}").status == 200
+    assert phone.hear()["payload"]["error"] == "session_ended"
+    assert nodes.http("GET", "/sessions", headers=bearer(phone.token)).status == 401
+
+
+def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: World) -> None:
+    phone = paired(nodes)
+    at(nodes, 0)
+    second = nodes._relays[1]  # type: ignore[attr-defined]  # of a live world
+    nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
+    calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
+    phone.command()
+    assert second.stop() == 0
+    answer = calling.finish()
+    assert (answer.status, answer.code) == (502, "phone_disconnected")
+
+
+def test_without_redis_what_is_here_goes_on_and_all_is_well_when_it_is_back(nodes: World, redis: RedisServer) -> None:
+    phone = paired(nodes)
+    redis.kill()
+    nodes.eventually(lambda: nodes.http("POST", "/pairing").status == 503)
+    calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
+    phone.respond(phone.command()["request_id"], {})
+    assert calling.finish().status == 200
+    at(nodes, 0)
+    nodes.eventually(lambda: nodes.http("GET", "/ping", headers=bearer(phone.token)).status == 503)
+    assert nodes.http("GET", "/ping", headers=bearer(phone.token)).code == "cluster_unavailable"
+    redis.start()
+    nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
+    paired(nodes, "Other").close()

@@ -1,0 +1,155 @@
+"""The simulator's Redis and the real one: the same commands, the same answers."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from runtimes.sim.redis import redis_core
+from runtimes.sim.world import World
+from svc_proto.wire.resp import Push, RespError, RespReader, command
+from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
+
+SCRIPT: list[tuple[str | int | bytes, ...]] = [
+    ("PING",),
+    ("HELLO", 3),
+    ("HELLO", 4),
+    ("HELLO", 3, "AUTH", "default", "wrong"),
+    ("HELLO", 3, "NONSENSE"),
+    ("HELLO", 3, "AUTH", "default", PASSWORD),
+    ("PING",),
+    ("PING", "text"),
+    ("SELECT", 3),
+    ("SELECT", 16),
+    ("SELECT", "x"),
+    ("GET", "k"),
+    ("GET",),
+    ("SET", "k"),
+    ("SET", "k", b"v\xff"),
+    ("get", "k"),
+    ("PTTL", "k"),
+    ("PTTL", "none"),
+    ("SET", "k", "w", "NX"),
+    ("SET", "k", "w", "NX", "GET"),
+    ("SET", "none", "w", "XX"),
+    ("SET", "k", "w", "XX", "GET"),
+    ("SET", "k", "w", "EX", 0),
+    ("SET", "k", "w", "EX", "x"),
+    ("SET", "k", "w", "EX"),
+    ("SET", "k", "w", "EX", 5, "PX", 5),
+    ("SET", "k", "w", "NX", "XX"),
+    ("SET", "k", "w", "NONSENSE"),
+    ("SET", "k", "w", "PX", 100000),
+    ("EXPIRE", "k", 0),
+    ("GET", "k"),
+    ("EXPIRE", "k", 10),
+    ("EXPIRE", "k", "x"),
+    ("SET", "k", "new", "EX", 100),
+    ("SET", "k", "newer", "KEEPTTL"),
+    ("GETDEL", "k"),
+    ("GETDEL", "k"),
+    ("GETDEL",),
+    ("INCR", "n"),
+    ("INCR", "n"),
+    ("SET", "n", "x"),
+    ("INCR", "n"),
+    ("SET", "n", 2**63 - 1),
+    ("DEL", "n", "n", "none"),
+    ("DEL",),
+    ("SUBSCRIBE", "a", "b"),
+    ("PUBSUB", "NUMSUB", "a", "c"),
+    ("PUBSUB", "NUMSUB"),
+    ("PUBLISH", "a", "text"),
+    ("PUBLISH", "c", "text"),
+    ("PUBLISH", "a"),
+    ("SUBSCRIBE",),
+    ("FLUSHALL",),
+    ("NONSENSE", "a"),
+]
+
+
+class Real:
+    def __init__(self, server: RedisServer) -> None:
+        self._sock = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+        self._reader = RespReader()
+
+    def ask(self, *words: str | int | bytes) -> list[object]:
+        """What comes up to the answer to a PING behind it."""
+        self._sock.sendall(command(*words) + command("PING", "the end"))
+        found: list[object] = []
+        while len(found) < 2 or (found[-1] != b"the end" and _code(found[-1]) != "NOAUTH"):
+            found += self._reader.feed(self._sock.recv(65536))
+        return found[:-1]
+
+    def close(self) -> None:
+        self._sock.close()
+
+
+def _code(value: object) -> str:
+    return value.code if isinstance(value, RespError) else ""
+
+
+class Simulated:
+    def __init__(self) -> None:
+        self._world = World()
+        host = self._world.host("redis")
+        host.start(lambda entropy: redis_core(entropy, password=PASSWORD), [6379])
+        self._world.run_idle()
+        self._wire = self._world.connect(self._world.host("client", "10.0.0.2"), "10.0.0.1", 6379)
+        self._reader = RespReader()
+
+    def ask(self, *words: str | int | bytes) -> list[object]:
+        self._wire.send(command(*words))
+        self._world.run_idle()
+        return self._reader.feed(self._wire.receive())
+
+
+@needs_redis
+def test_the_simulated_redis_answers_as_the_real_one(tmp_path: Path) -> None:
+    with RedisServer(tmp_path) as server:
+        real, simulated = Real(server), Simulated()
+        try:
+            for words in SCRIPT:
+                expected, found = real.ask(*words), simulated.ask(*words)
+                if words == ("HELLO", 3, "AUTH", "default", PASSWORD):
+                    assert isinstance(expected[0], dict)
+                    assert isinstance(found[0], dict)
+                    assert expected[0][b"proto"] == found[0][b"proto"] == 3
+                    continue
+                assert list(map(_essence, found)) == list(map(_essence, expected)), words
+        finally:
+            real.close()
+
+
+def _essence(value: object) -> object:
+    """Of an error its code; whether a value is a push."""
+    if isinstance(value, RespError):
+        return value.code
+    return ("push", *value) if isinstance(value, Push) else value
+
+
+def test_keys_expire_by_the_time_that_it_is_given() -> None:
+    simulated = Simulated()
+    simulated.ask("HELLO", 3, "AUTH", "default", PASSWORD)
+    simulated.ask("SET", "k", "v", "PX", 1500)
+    simulated._world.run_for(1.4)
+    assert simulated.ask("GET", "k") == [b"v"]
+    (left,) = simulated.ask("PTTL", "k")
+    assert isinstance(left, int)
+    assert 0 < left < 100
+    simulated._world.run_for(0.1)
+    assert simulated.ask("GET", "k") == [None]
+    (time,) = simulated.ask("TIME")
+    assert isinstance(time, list)
+    assert int(time[0]) == int(simulated._world.wall())
+
+
+@pytest.mark.parametrize("data", [b"hello\r\n", b"*1\r\n:1\r\n", b"*0\r\n"])
+def test_what_is_no_command(data: bytes) -> None:
+    simulated = Simulated()
+    simulated._wire.send(data)
+    simulated._world.run_idle()
+    assert simulated._wire.receive() == b""
+    assert simulated._wire.gone is data.startswith(b"h")
