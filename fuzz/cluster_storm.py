@@ -1,8 +1,8 @@
-"""`python -m fuzz.cluster_storm --seeds 100`: nodes that share a Redis, in a minute in which everything goes wrong.
+"""`python -m fuzz.cluster_storm --seeds 100`: nodes that share a Redis, in a minute that is bad.
 
-People pair, several with one code at once, drive phones from anywhere, leave, come back elsewhere and are revoked; nodes
-are killed, stopped and started again, parted from Redis and from nobody else, their clocks are set; Redis dies and
-comes back empty. `fuzz.cluster` judges all the while. In the end the network is whole for a few seconds: then every
+People pair, several with one code at once, drive phones from anywhere, leave, come back elsewhere and are revoked.
+Nodes are killed, stopped and started again, parted from Redis and from nobody else, their clocks are set; Redis dies
+and comes back empty. `fuzz.cluster` judges all the while. In the end the network is whole for a few seconds: then every
 node knows the others, every phone is reached from every node, and no session that was revoked is let in anywhere.
 """
 

@@ -13,7 +13,7 @@ from fuzz.targets.frames import frames
 from fuzz.targets.http1 import answer, chunks, http1
 from fuzz.targets.http2 import answer2, http2
 from fuzz.targets.lane import lane
-from fuzz.targets.texts import envelope, multipart, qr, sse
+from fuzz.targets.texts import envelope, multipart, qr, resp, sse
 from fuzz.targets.voice import voice
 from fuzz.targets.websocket import websocket
 
@@ -31,6 +31,7 @@ TARGETS: dict[str, Target] = {
     "frames": frames,
     "multipart": multipart,
     "sse": sse,
+    "resp": resp,
     "envelope": envelope,
     "qr": qr,
     "relay": relay,

@@ -1,4 +1,4 @@
-"""Formats inside messages: forms, event streams, envelopes and JSON, pairing invites."""
+"""Formats inside messages: forms, event streams, envelopes and JSON, pairing invites; and what Redis speaks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolE
 from svc_proto.machines.qr import MAX_INVITE, encode_payload, pairing_url, parse_invite, signed, verify
 from svc_proto.wire.envelope import parse_envelope, write_envelope
 from svc_proto.wire.multipart import MultipartDecoder, Part, PartBegin, PartData, encode_multipart
+from svc_proto.wire.resp import RespReader, command
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
 
-__all__ = ["envelope", "multipart", "qr", "sse"]
+__all__ = ["envelope", "multipart", "qr", "resp", "sse"]
 
 BOUNDARY = "----boundary-that-is-in-no-part-71fe90"
 SECRET = b"a key of sixteen bytes or more"
@@ -53,6 +54,30 @@ def envelope(data: bytes) -> None:
     except strict_json.JsonError:
         return
     assert strict_json.loads(strict_json.dumps_bytes(value)) == value, "JSON does not come back"
+
+
+def resp(data: bytes) -> None:
+    """Answers and messages of Redis, or the commands of its clients."""
+    values, problem = _values(pieces_of(data))
+    slow = _values([data[at : at + 1] for at in range(len(data))])
+    assert repr(slow) == repr((values, problem)), "chunking changed the values"
+    for words in values:
+        if isinstance(words, list) and all(isinstance(word, bytes) for word in words):
+            assert RespReader().feed(command(*words)) == [words], "a command does not come back"
+
+
+def _values(pieces: list[bytes]) -> tuple[list[object], bool]:
+    """Each is fed byte by byte: with an error all is lost that came in the same go."""
+    reader, values = RespReader(), list[object]()
+    try:
+        for piece in pieces:
+            for at in range(len(piece)):
+                values += reader.feed(piece[at : at + 1])
+    except RemoteProtocolError:
+        return values, True
+    whole = RespReader()
+    assert repr([value for piece in pieces for value in whole.feed(piece)]) == repr(values), "pieces changed the values"
+    return values, False
 
 
 def qr(data: bytes) -> None:

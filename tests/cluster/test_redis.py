@@ -49,7 +49,7 @@ def asking(book: RedisBook[Redis], *arguments: str) -> list[Reply]:
 def test_it_says_who_it_is_and_is_up() -> None:
     ear = Ear()
     book = wired(listener=ear)
-    assert not book.made.is_up
+    assert asking(book, "PING") == [module.GONE]
     assert book.open() == [[b"HELLO", b"3"]]
     assert book.made.is_up
     assert book.made.connections == 1

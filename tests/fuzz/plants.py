@@ -89,7 +89,7 @@ def _the_socket_of_a_revoked_session_stays(patch: Patch) -> None:
 
 def _a_session_is_not_stored(patch: Patch) -> None:
     def save(self: Relay, session: Session) -> Flow[None]:
-        self._watch_sessions()
+        self.watch_sessions()
         yield from sleep(self.engine, 0.001)
 
     patch.setattr(Relay, "save", save)

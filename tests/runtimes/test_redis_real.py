@@ -152,4 +152,4 @@ def test_what_is_no_command(data: bytes) -> None:
     simulated._wire.send(data)
     simulated._world.run_idle()
     assert simulated._wire.receive() == b""
-    assert simulated._wire.gone is data.startswith(b"h")
+    assert simulated._wire.closed is data.startswith(b"h")
