@@ -27,6 +27,7 @@ KEPT: Mapping[str, str] = {
     "Sessions._sessions": _LIVE,
     "Sessions._tombstones": "records that the store does not let go of",
     "Session.grants": _LIVE,
+    "SessionRecords._unsaved": "sessions that live, and that the store did not take",
     "Given.grants": _LIVE,
     "PairingCodes._codes": "codes that nobody has shown",
     "PairingMeta.grants": "the same",

@@ -120,7 +120,7 @@ class SessionRecords:
                     session=session.token_prefix,
                     device=session.device_name,
                 )
-            else:
+            if not isinstance(answer, Failure) or not session.is_active(engine.now.wall):
                 self._unsaved.pop(session.token_hash, None)
             if isinstance(change, DeleteSession):
                 yield from self._erasing_ended(session, failed=isinstance(answer, Failure))
