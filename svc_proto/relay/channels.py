@@ -87,6 +87,7 @@ def _notifications(client: ClientSocket, envelope: Envelope) -> None:
     if envelope.type != "notification.posted" or not payload or not client.relay.notifications.post(payload):
         client.relay.engine.log(Level.DEBUG, "ignored notification", type=envelope.type[:40])
     else:
+        client.relay.commons.notified(payload)
         client.relay.changes.tell(NOTIFICATIONS)
 
 

@@ -96,6 +96,9 @@ class Commons:
     def phone_selected(self) -> None:
         """Another is driven unless one is named."""
 
+    def notified(self, payload: Mapping[str, object]) -> None:
+        """A phone has passed a notification on."""
+
     def line(self, number: int) -> PhoneLine | None:
         """What leads to a phone that has no socket here."""
         return None

@@ -20,6 +20,7 @@
 | `came`      | all | a phone, with its last status                          |
 | `said`      | all | its status                                             |
 | `left`      | all | it can be driven no more                               |
+| `notified`  | all | a notification that a phone has passed on              |
 | `active`    | all | which one is driven unless one is named                |
 | `command`   | one | for a phone of theirs                                  |
 | `answered`  | one | what a phone has said to a command of theirs           |
@@ -51,7 +52,7 @@ from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta, normalise, pa
 from svc_proto.machines.phones import Phone
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import TOKEN_LENGTH
-from svc_proto.relay.changes import DEVICES
+from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.commons import Commons, PhoneLine
 from svc_proto.schema.members import Members
 from svc_proto.settings import RedisAddress
@@ -297,6 +298,10 @@ class Fellows(Commons):
         """Everybody drives the same one."""
         self._select(self.relay.phones.active or "")
 
+    def notified(self, payload: Mapping[str, object]) -> None:
+        """Others keep it, too."""
+        self.tell_all("notified", payload)
+
     def line(self, number: int) -> PhoneLine | None:
         """By way of its node."""
         return self._elsewhere.get(number)
@@ -377,12 +382,8 @@ class Fellows(Commons):
         """By the table of the module."""
         now = self.relay.engine.now
         match word:
-            case "failed":
-                Limiter.failure(self.limiter, body.text("address"), now)
-            case "succeeded":
-                Limiter.success(self.limiter, body.text("address"), now)
-            case "cleared":
-                Limiter.clear(self.limiter)
+            case "failed" | "succeeded" | "cleared":
+                self._count(word, body.text("address"))
             case "saved":
                 self._follow(body)
             case "ended":
@@ -394,6 +395,8 @@ class Fellows(Commons):
                 self.relay.changes.tell(DEVICES)
             case "left" if (number := self._number(node, body)) is not None:
                 self.relay.remove_phone(number)
+            case "notified" if self.relay.notifications.post(body):
+                self.relay.changes.tell(NOTIFICATIONS)
             case "active":
                 self._selected(body)
             case "command":
@@ -403,6 +406,17 @@ class Fellows(Commons):
                 self.relay.bridge.answer(payload.get("request_id"), number, payload, now)
             case _:
                 pass  # of a phone that has gone, or of a later version
+
+    def _count(self, word: str, address: str) -> None:
+        """As the limiter of another node did; ours tells nobody."""
+        now = self.relay.engine.now
+        match word:
+            case "failed":
+                Limiter.failure(self.limiter, address, now)
+            case "succeeded":
+                Limiter.success(self.limiter, address, now)
+            case _:
+                Limiter.clear(self.limiter)
 
     def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
         """There is one question."""

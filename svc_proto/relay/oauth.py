@@ -106,6 +106,7 @@ class OAuth:
             problem = yield from relay.revoke(session, "the agent has given its tokens back")
             if problem is not None:
                 raise Refused(503, "temporarily_unavailable", problem)
+            yield from relay.commons.settle()
         return json_response(200, {}, NO_STORE)
 
     # --- for browsers ---

@@ -438,6 +438,15 @@ def test_phones_elsewhere_are_phones() -> None:
     assert one.devices()["count"] == 0
 
 
+def test_notifications_are_those_of_all_nodes() -> None:
+    one = Alone()
+    one.hear("notified", {"title": "theirs"})
+    one.hear("notified", {"title": "x" * 20_000})  # nobody keeps that
+    one.book.act(lambda: one.fellows.notified({"title": "ours"}))
+    assert one.said() == [("notified", {"title": "ours"})]
+    assert one.relay.notifications.recent(5) == [{"title": "theirs"}]
+
+
 def test_a_phone_without_a_name_of_its_own_has_that_of_its_node() -> None:
     one = Alone()
     one.came("socket-4")
