@@ -36,15 +36,12 @@ from attrs import define, evolve
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.counts import Family, counter, gauge
-from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import Node
-from svc_proto.commands import Level, Query
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.store import LoadSessions
-from svc_proto.engine.waits import Bell, gather
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge import RESPONSE_TIMEOUT
 from svc_proto.machines.limiter import Limiter, LimiterState
@@ -54,6 +51,7 @@ from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import TOKEN_LENGTH
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.commons import Commons, PhoneLine
+from svc_proto.relay.fellow_sessions import FellowSessions
 from svc_proto.schema.members import Members
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.envelope import parse_envelope
@@ -64,12 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fellows"]
 
-MEET_WITHIN = 5.0  # s from the start, after which the doors are opened without the others
-ENDED_FOR = 3_600.0  # s for which the hash of a revoked session is kept
-MAX_ENDED = 10_000  # of them; the oldest is forgotten
 MAX_PASSING = 10_000  # commands of others that wait for phones of ours; the oldest is forgotten
-MAX_SEEKING = 64  # look-ups in the store at a time for tokens that nobody here knows; another is refused with 503
-OVER = "the session was revoked"
 
 
 def _unavailable(what: str) -> Refused:
@@ -115,12 +108,12 @@ class _Elsewhere:
 class Fellows(Commons):
     """See the module."""
 
-    node: Node
+    node: Node  # these two from the start on
+    sessions: FellowSessions
 
     def __init__(self, relay: Relay, where: RedisAddress) -> None:
         super().__init__(relay)
         self._where = where
-        self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
         self._elsewhere: dict[int, _Elsewhere] = {}
         self._numbers: dict[tuple[str, int], int] = {}  # below zero, by node and number there
         self._next = 0
@@ -129,9 +122,6 @@ class Fellows(Commons):
         self._active = ""  # the device id that all nodes were told last, connected or not
         self._active_since = 0.0
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_PASSING)  # whose, and to which socket
-        self._seeking = 0
-        self._reading = False  # the sessions, all of them
-        self._again = False
 
     def _make_limiter(self) -> Limiter:
         return _ToldLimiter(self)
@@ -140,12 +130,13 @@ class Fellows(Commons):
         """Meet the others, and open the doors without them if that takes too long."""
         engine = self.relay.engine
         self.node = Node(engine, self._where, self)
-        self._met = Bell(engine)
+        self.sessions = FellowSessions(self.relay)
         self.node.start()
-        yield from self._met.wait(engine.now.mono + MEET_WITHIN)
+        yield from self.sessions.caught_up()
 
     def stop(self) -> None:
         """Say so: what others wait for fails at once."""
+        self.sessions.stop()
         self.node.stop()
 
     def tell_all(self, word: str, body: Mapping[str, object]) -> None:
@@ -180,12 +171,12 @@ class Fellows(Commons):
 
     def session_ended(self, session: Session) -> None:
         """Others cut it off."""
-        self._note_end(session.token_hash)
+        self.sessions.note_end(session.token_hash)
         self.tell_all("ended", {"token_hash": session.token_hash})
 
     def seek(self, token: str) -> Flow[Session | None] | None:
         """In the store, for a token that another node may have given out a moment ago."""
-        return self._seek(sha256_hex(token)) if len(token) == TOKEN_LENGTH and token.isascii() else None
+        return self.sessions.seek(token) if len(token) == TOKEN_LENGTH and token.isascii() else None
 
     def settle(self) -> Flow[None]:
         """What was said on this connection is with Redis; of what was not, `hello` has told the others that it was."""
@@ -195,78 +186,7 @@ class Fellows(Commons):
 
     def catch_up(self) -> Flow[None]:
         """Read what the store has."""
-        self.missed()
-        yield from self._met.wait(self.relay.engine.now.mono + MEET_WITHIN)
-
-    def _seek(self, token_hash: str) -> Flow[Session | None]:
-        if self._seeking >= MAX_SEEKING:
-            raise Refused(503, "busy", "too many tokens are being looked up")
-        self._seeking += 1
-        try:
-            records = yield from self._stored(token_hash)
-        finally:
-            self._seeking -= 1
-        for record in records or ():
-            self._follow(record)
-        return self.relay.sessions.hashed(token_hash)
-
-    def _stored(self, token_hash: str = "") -> Flow[tuple[Mapping[str, object], ...] | None]:
-        engine = self.relay.engine
-        records = yield from ask(engine, Query(engine.new_op(), LoadSessions(token_hash)))
-        return None if isinstance(records, Failure) else records
-
-    def _follow(self, record: Mapping[str, object]) -> None:
-        relay, token_hash = self.relay, record.get("token_hash")
-        if not isinstance(token_hash, str) or self._ended.get(token_hash, relay.engine.now.mono):
-            return
-        try:
-            session = relay.sessions.follow(record, relay.engine.now)
-        except Refused as refused:
-            relay.engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
-            return
-        if session is not None:
-            relay.grants_changed(session)
-        relay.watch_sessions()
-
-    def _note_end(self, token_hash: str) -> None:
-        mono = self.relay.engine.now.mono
-        self._ended.purge(mono)
-        self._ended.put(token_hash, True, mono + ENDED_FOR)
-
-    def _cut(self, token_hash: str) -> None:
-        """Another node has revoked it, or it is gone from the store."""
-        self._note_end(token_hash)
-        session = self.relay.sessions.hashed(token_hash)
-        if session is not None and self.relay.cut(session, OVER) and not self.relay.is_stored(session):
-            self.relay.discard(session)  # what is on its way to the store must not stay there
-
-    def missed(self) -> None:
-        """Read all sessions again: now, or after what is being read."""
-        self._again = True
-        if not self._reading:
-            self._reading = True
-            self.relay.engine.spawn(self._read_all(), on_done=lambda _: self._met.ring())
-
-    def _read_all(self) -> Flow[None]:
-        try:
-            while self._again:
-                self._again = False
-                records = yield from self._stored()
-                if records is not None:
-                    yield from self._compare(records)
-        finally:
-            self._reading = False
-
-    def _compare(self, records: tuple[Mapping[str, object], ...]) -> Flow[None]:
-        there = {record.get("token_hash"): None for record in records}
-        for record in records:
-            self._follow(record)
-        for session in self.relay.sessions.all():
-            if session.token_hash in there or not self.relay.is_stored(session):
-                continue
-            found = yield from self._stored(session.token_hash)  # it may have come while we read
-            if found == ():
-                self._cut(session.token_hash)
+        yield from self.sessions.catch_up()
 
     # --- phones ---
 
@@ -362,13 +282,13 @@ class Fellows(Commons):
             "phones": [self._entry(phone) for phone in mine],
             "active": self._active,
             "active_since": self._active_since,
-            "ended": [token_hash for token_hash, _ in self._ended.items()],
+            "ended": self.sessions.ended,
         }
 
     def take_state(self, node: str, state: Members) -> None:
         """In place of what we knew."""
         for token_hash in state.texts("ended"):
-            self._cut(token_hash)
+            self.sessions.cut(token_hash)
         entries = state.rows("phones")
         there = {entry.whole("socket"): None for entry in entries}
         for (where, socket), number in list(self._numbers.items()):
@@ -385,9 +305,9 @@ class Fellows(Commons):
             case "failed" | "succeeded" | "cleared":
                 self._count(word, body.text("address"))
             case "saved":
-                self._follow(body)
+                self.sessions.follow(body)
             case "ended":
-                self._cut(body.text("token_hash"))
+                self.sessions.cut(body.text("token_hash"))
             case "came":
                 self._came(node, body)
             case "said" if (number := self._number(node, body)) is not None:
@@ -422,6 +342,10 @@ class Fellows(Commons):
         """There is one question."""
         limit = body.whole("limit", 1) or 1
         return {"records": self.relay.bridge.records(limit) if word == "activity" else []}
+
+    def missed(self) -> None:
+        """What lasts is in the store."""
+        self.sessions.read_again()
 
     def lost(self, node: str) -> None:
         """Its phones are, too."""

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
 
 from fuzz.cluster import ClusterWorld
-from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Query
 from svc_proto.config import RelayConfig
-from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow
-from svc_proto.engine.store import DeleteSession, LoadSessions
-from svc_proto.facts import Done, Failed, Failure, FailureKind
 from svc_proto.machines.bridge import Outcome
 from svc_proto.machines.limiter import LimiterState
 from svc_proto.machines.pairing import PairingMeta
-from svc_proto.machines.sessions import Sessions
 from svc_proto.relay import fellows
-from svc_proto.relay.fellows import Fellows
+from svc_proto.relay.fellow_sessions import CATCH_UP_WITHIN
 from svc_proto.relay.service import Relay
-from svc_proto.wire.resp import Push
 from tests.book import HOME
 from tests.cluster.book import WHERE, RedisBook
-from tests.playbook import counting_entropy
+from tests.relay.fellow import Alone, Line
 
 
 def world(nodes: int = 2, seed: int = 0) -> ClusterWorld:
@@ -166,103 +156,6 @@ def test_five_failures_anywhere_block_an_address_everywhere() -> None:
     scene.look()
 
 
-# --- by hand: one relay whose Redis is the test ---
-
-
-class Line:
-    """A phone's client at this node, as far as the fellows look at it."""
-
-    def __init__(self, number: int, *, may: bool = True) -> None:
-        self.number = number
-        self.may = may
-        self.sent: list[str] = []
-        self.socket = self
-        self.session = None
-        self.terminals = self.tui = None
-
-    def holds(self, channel: str) -> bool:
-        return self.may
-
-    def send_text(self, text: str) -> bool:
-        self.sent.append(text)
-        return True
-
-
-class Alone:
-    """A relay, and what it says to Redis; another node, `b`, is known."""
-
-    def __init__(self) -> None:
-        config = RelayConfig(home=HOME, cluster=WHERE)
-
-        def make(engine: Engine) -> Relay:
-            relay = Relay(config)
-            relay.bind(engine)
-            return relay
-
-        self.book: RedisBook[Relay] = RedisBook(make)
-        self.relay = self.book.made
-        fellows = self.relay.commons
-        assert isinstance(fellows, Fellows)
-        self.fellows = fellows
-        self.told = 0
-        self.started: list[object] = []
-        self.run(fellows.start(), self.started)
-        self.book.open()
-        self.book.said()
-        self.book.answers([b"1800000000", b"0"], 1)
-        self.loads()
-        assert self.started == [None]
-        self.hear("hello")
-        self.book.said()
-        self.book.answers(1, 1)
-
-    def run(self, flow: Flow[Any], into: list[Any]) -> None:
-        """In the core; the list gets the result, or the refusal."""
-        self.book.act(lambda: self.book.engine.spawn(flow, on_done=into.append, on_error=into.append))
-
-    def loads(self, *records: Mapping[str, object], failed: bool = False) -> Query[Any]:
-        """The store is asked for sessions, and answers."""
-        (order,) = self.book.ordered(Query)
-        assert isinstance(order, Query)
-        failure = Failed(order.op, Failure(FailureKind.INTERNAL))
-        self.book.feed(failure if failed else Done(order.op, tuple(records)))
-        return order
-
-    def hear(self, word: str, body: object = None, *, node: str = "b", to_me: bool = False) -> None:
-        """A node says something."""
-        counted = not to_me and word not in ("hello", "beat", "bye")
-        self.told += counted
-        text = json.dumps({"from": node, "told": self.told, "word": word, "body": body or {}}).encode()
-        channel = f"svc:0:node:{self.fellows.node.id}" if to_me else "svc:0:all"
-        self.book.answers(Push([b"message", channel.encode(), text]))
-
-    def said(self) -> list[tuple[str, Any]]:
-        """What it told since the last look, each of which somebody has heard."""
-        found: list[tuple[str, Any]] = []
-        for words in self.book.said():
-            assert isinstance(words, list)
-            assert words[0] == b"PUBLISH"
-            text = json.loads(words[2])
-            found.append((text["word"], text["body"]))
-            self.book.answers(1)
-        return found
-
-    def came(self, device: str = "X", socket: int = 4, since: float = 1.0, **more: object) -> None:
-        """A phone of `b`."""
-        self.hear("came", {"socket": socket, "device_id": device, "name": device, "since": since, **more})
-
-    def devices(self) -> dict[str, Any]:
-        return self.relay.phones.devices_report(self.book.engine.now)
-
-    def record(self, **changed: object) -> dict[str, object]:
-        """A stored session."""
-        _, session = Sessions().create(self.book.engine.now, counting_entropy())
-        return {**session.to_record(), **changed}
-
-    def knows(self, record: Mapping[str, object]) -> bool:
-        return self.relay.sessions.hashed(str(record["token_hash"])) is not None
-
-
 def test_what_the_others_count_is_counted() -> None:
     one = Alone()
     for _ in range(4):
@@ -312,108 +205,6 @@ def test_what_is_attached_to_a_code_comes_back() -> None:
     one.book.said()
     one.book.answers(None)
     assert done[4:] == [None, None]
-
-
-def test_sessions_are_taken_over_followed_and_cut_off() -> None:
-    one = Alone()
-    record = one.record()
-    one.hear("saved", record)
-    assert one.knows(record)
-    session = one.relay.sessions.hashed(str(record["token_hash"]))
-    one.hear("saved", {**record, "grants": {}})
-    assert session is not None
-    assert session.grants == {}
-    one.hear("ended", {"token_hash": record["token_hash"]})
-    assert not one.knows(record)
-    one.hear("saved", record)  # it was on its way
-    assert not one.knows(record)
-    one.hear("saved", {"token_hash": "zz"})
-    one.hear("saved", {})
-    assert one.book.events[-1] == "stored session skipped"
-    one.hear("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # it has expired
-    assert not one.relay.sessions.hashed("12" * 32)
-    one.hear("ended", {"token_hash": "56" * 32})
-
-
-def test_a_token_that_nobody_here_knows_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Alone()
-    assert one.fellows.seek("short") is None
-    assert one.fellows.seek("ü" * 36) is None
-    token = "11111111-1111-4111-8111-111111111111"
-    record = one.record(token_hash=sha256_hex(token))
-    found: list[Any] = []
-
-    def seek() -> None:
-        flow = one.fellows.seek(token)
-        assert flow is not None
-        one.run(flow, found)
-
-    seek()
-    assert one.loads(failed=True).request == LoadSessions(sha256_hex(token))
-    seek()
-    one.loads()
-    seek()
-    one.loads(record)
-    assert found == [None, None, one.relay.sessions.hashed(sha256_hex(token))]
-    assert found[2] is not None
-    monkeypatch.setattr(fellows, "MAX_SEEKING", 0)
-    seek()
-    assert (found[3].status, found[3].code) == (503, "busy")
-
-
-def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
-    one = Alone()
-    stays, goes, new, unsaved = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 5))
-    for record in (stays, goes, unsaved):
-        one.hear("saved", record)
-    session = one.relay.sessions.hashed(str(unsaved["token_hash"]))
-    assert session is not None
-    one.book.act(lambda: one.book.engine.spawn(one.relay.save(session)))
-    (save,) = one.book.ordered(Query)
-    one.book.act(one.fellows.missed)
-    one.book.act(one.fellows.missed)  # once more, then
-    one.loads(stays, new)
-    assert one.loads().request == LoadSessions(str(goes["token_hash"]))
-    assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
-    one.loads(failed=True)
-    assert not one.book.ordered(Query)
-    assert isinstance(save, Query)
-    assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
-
-
-def test_what_came_while_it_was_read_is_not_over() -> None:
-    one = Alone()
-    record = one.record()
-    one.book.act(one.fellows.missed)
-    one.hear("saved", record)
-    one.loads()
-    one.loads(record)
-    assert one.knows(record)
-    waits: list[object] = []
-    one.run(one.fellows.catch_up(), waits)
-    one.run(one.fellows.catch_up(), waits)
-    one.loads(record)
-    assert not waits
-    one.loads(record)
-    assert waits == [None, None]
-
-
-def test_what_is_being_saved_and_is_over_elsewhere_is_erased() -> None:
-    one = Alone()
-    record = one.record()
-    one.hear("saved", record)
-    session = one.relay.sessions.hashed(str(record["token_hash"]))
-    assert session is not None
-    one.book.act(lambda: one.book.engine.spawn(one.relay.save(session)))
-    (save,) = one.book.ordered(Query)
-    one.hear("ended", {"token_hash": record["token_hash"]})
-    (erase,) = one.book.ordered(Query)
-    assert isinstance(save, Query)
-    assert isinstance(erase, Query)
-    assert isinstance(erase.request, DeleteSession)
-    one.said()
-    one.book.feed(Done(save.op, None))
-    assert one.said() == []  # nobody is told of what is over
 
 
 def test_phones_elsewhere_are_phones() -> None:
@@ -615,7 +406,7 @@ def test_without_the_others_the_doors_are_opened_after_a_while() -> None:
     relay, started = book.made, list[object]()
     book.act(lambda: relay.bind(book.engine))
     book.act(lambda: book.engine.spawn(relay.commons.start(), on_done=started.append))
-    book.after(fellows.MEET_WITHIN - 0.1)
+    book.after(CATCH_UP_WITHIN - 0.1)
     assert not started
     book.after(0.1)
     assert started == [None]
@@ -628,5 +419,4 @@ def test_at_the_stop_the_others_are_told() -> None:
 
 
 def test_limits() -> None:
-    numbers = (fellows.MEET_WITHIN, fellows.ENDED_FOR, fellows.MAX_ENDED, fellows.MAX_PASSING, fellows.MAX_SEEKING)
-    assert numbers == (5.0, 3_600.0, 10_000, 10_000, 64)
+    assert fellows.MAX_PASSING == 10_000

@@ -1,0 +1,139 @@
+"""The sessions of a service with several nodes, as one of them knows them: what is in the store, and what others say.
+
+A session that nobody here knows is looked for in the store. After something was missed all are read again: one that is
+gone there, and is still when it is asked for by itself, is over. What has ended stays ended: no record of it that was
+read before is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.commands import Level, Query
+from svc_proto.engine.flow import Flow, Task, ask, sleep
+from svc_proto.engine.store import LoadSessions
+from svc_proto.engine.waits import Bell
+from svc_proto.facts import Failure
+from svc_proto.machines.session import Session
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["CATCH_UP_WITHIN", "FellowSessions"]
+
+CATCH_UP_WITHIN = 5.0  # s for reading all sessions, after which one goes on without
+READ_AGAIN = 1.0  # s after the store did not answer
+ENDED_FOR = 3_600.0  # s for which the hash of a revoked session is kept
+MAX_ENDED = 10_000  # of them; the oldest is forgotten
+MAX_SEEKING = 64  # look-ups in the store at a time for tokens that nobody here knows; another is refused with 503
+OVER = "the session was revoked"
+
+
+class FellowSessions:
+    """See the module."""
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
+        self._read = Bell(relay.engine)
+        self._task: Task | None = None  # that reads all
+        self._again = False
+        self._seeking = 0
+
+    @property
+    def ended(self) -> list[str]:
+        """The hashes of what has ended in the last hour."""
+        return [token_hash for token_hash, _ in self._ended.items()]
+
+    def stop(self) -> None:
+        """Read nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def catch_up(self) -> Flow[None]:
+        """Read all, or wait until that was done, but not for long."""
+        self.read_again()
+        yield from self.caught_up()
+
+    def caught_up(self) -> Flow[None]:
+        """Wait until all was read, but not for long."""
+        yield from self._read.wait(self._relay.engine.now.mono + CATCH_UP_WITHIN)
+
+    def seek(self, token: str) -> Flow[Session | None]:
+        """Look for the session of a token in the store. `Refused` 503 when too many do."""
+        token_hash = sha256_hex(token)
+        if self._seeking >= MAX_SEEKING:
+            raise Refused(503, "busy", "too many tokens are being looked up")
+        self._seeking += 1
+        try:
+            records = yield from self._stored(token_hash)
+        finally:
+            self._seeking -= 1
+        for record in records or ():
+            self.follow(record)
+        return self._relay.sessions.hashed(token_hash)
+
+    def _stored(self, token_hash: str = "") -> Flow[tuple[Mapping[str, object], ...] | None]:
+        engine = self._relay.engine
+        records = yield from ask(engine, Query(engine.new_op(), LoadSessions(token_hash)))
+        return None if isinstance(records, Failure) else records
+
+    def follow(self, record: Mapping[str, object]) -> None:
+        """Take in a record, unless its session has ended."""
+        relay, token_hash = self._relay, record.get("token_hash")
+        if not isinstance(token_hash, str) or self._ended.get(token_hash, relay.engine.now.mono):
+            return
+        try:
+            session = relay.sessions.follow(record, relay.engine.now)
+        except Refused as refused:
+            relay.engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
+            return
+        if session is not None:
+            relay.grants_changed(session)
+        relay.watch_sessions()
+
+    def note_end(self, token_hash: str) -> None:
+        """It has ended, for good."""
+        mono = self._relay.engine.now.mono
+        self._ended.purge(mono)
+        self._ended.put(token_hash, True, mono + ENDED_FOR)
+
+    def cut(self, token_hash: str) -> None:
+        """Another node has revoked it, or it is gone from the store."""
+        self.note_end(token_hash)
+        session = self._relay.sessions.hashed(token_hash)
+        if session is not None and self._relay.cut(session, OVER) and not self._relay.is_stored(session):
+            self._relay.discard(session)  # what is on its way to the store must not stay there
+
+    def read_again(self) -> None:
+        """Read all: now, or after what is being read."""
+        self._again = True
+        if self._task is None:
+            self._task = self._relay.engine.spawn(self._read_all())
+
+    def _read_all(self) -> Flow[None]:
+        while self._again:
+            self._again = False
+            records = yield from self._stored()
+            if records is None:
+                self._again = True
+                yield from sleep(self._relay.engine, READ_AGAIN)
+            else:
+                yield from self._compare(records)
+        self._task = None
+        self._read.ring()
+
+    def _compare(self, records: tuple[Mapping[str, object], ...]) -> Flow[None]:
+        there = {record.get("token_hash"): None for record in records}
+        for record in records:
+            self.follow(record)
+        for session in self._relay.sessions.all():
+            if session.token_hash in there or not self._relay.is_stored(session):
+                continue
+            found = yield from self._stored(session.token_hash)  # it may have come while we read
+            if found == ():
+                self.cut(session.token_hash)
