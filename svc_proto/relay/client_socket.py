@@ -248,8 +248,7 @@ class ClientSocket:
             session = relay.sessions.lookup(token, relay.engine.now)
             if session is not None:
                 self._step(ClientTrigger.STORED)
-                if self._welcome(session, token, envelope.id):
-                    self._catch_up()
+                self._welcome(session, token, envelope.id)
                 return
         if relay.limiter.blocked_for(self.address, relay.engine.now) > 0:
             # Opened before the block: else a stock of open sockets would be a stock of guesses.
@@ -294,8 +293,6 @@ class ClientSocket:
                 Level.INFO, "paired", device=session.device_name, session=session.token_prefix, address=self.address
             )
             delivered = self._welcome(session, token, envelope.id)
-            if delivered:
-                self._catch_up()
         finally:
             if not delivered:  # nobody has the token: nobody may use it
                 relay.discard(session)
@@ -340,6 +337,7 @@ class ClientSocket:
             self.socket.trust()
             relay.limiter.success(self.address, relay.engine.now)
             relay.welcome(self, session)
+            self._catch_up()
         return sent
 
     def _timed_out(self) -> None:

@@ -128,6 +128,23 @@ def test_without_redis_nodes_serve_what_they_have_and_refuse_the_rest() -> None:
     scene.look()
 
 
+def test_a_token_that_a_node_has_not_heard_of_is_good_there_too() -> None:
+    scene = world(2)
+    scene.part(0)
+    phone = scene.paired("P", 1)
+    again = scene.phone("P", 0, token=phone.token)
+    scene.run(lambda: again.is_in)
+    scene.part(0)
+    other = scene.paired("Q", 1)
+    assert scene.asked(0, "GET", "/sessions", token=other.token).status == 200
+    hasty = scene.phone("R", 0, token=scene.paired("R", 1).token)
+    assert hasty.talker is not None
+    scene.run(lambda: bool(hasty.talker and hasty.talker.accepted))
+    scene.kill(0)  # while it looks
+    scene.run(lambda: hasty.closed)
+    scene.look()
+
+
 def test_the_last_commands_of_all_nodes_are_told_together() -> None:
     scene = world(3)
     phone = scene.paired("P", 1)
