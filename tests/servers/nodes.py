@@ -1,0 +1,231 @@
+"""Relays as nodes of one service: a Redis and a proxy of the tests' own, and phones that come back wherever they may."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from shutil import which
+from typing import Any, Self
+
+import pytest
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.events import TextMessage
+from tests.forkserver import Popen
+from tests.runtimes.postgresql import needs_postgresql, server
+from tests.servers.support import STREAM, SYSTEM_PATH, TIMEOUT, Client, Running, call, running_relay
+from tests.servers.test_proxies import NGINX, free_port
+
+__all__ = ["Cluster", "NodePhone", "RedisServer", "needs_nodes", "until"]
+
+REDIS = which("redis-server", path=SYSTEM_PATH) or which("valkey-server", path=SYSTEM_PATH)
+needs_nodes = [
+    needs_postgresql,
+    pytest.mark.skipif(REDIS is None, reason="neither Redis nor Valkey is installed"),
+    pytest.mark.skipif(which("nginx", path=SYSTEM_PATH) is None, reason="nginx is not installed"),
+]
+UPSTREAM = """
+proxy_http_version 1.1;
+proxy_set_header Upgrade $http_upgrade;
+proxy_set_header Connection "upgrade";
+proxy_set_header Host $http_host;
+proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+proxy_read_timeout 1h;
+location / {{ proxy_pass http://nodes; }}
+}}
+upstream nodes {{ {servers} }}
+server {{ listen 127.0.0.1:{spare};
+"""
+
+
+def until(is_so: Callable[[], bool], what: str, within: float = TIMEOUT) -> float:
+    """Ask until it is so; the seconds that took."""
+    began = time.monotonic()
+    while not is_so():
+        assert time.monotonic() < began + within, f"{what}: not within {within} s"
+    return time.monotonic() - began
+
+
+class RedisServer:
+    """A Redis on a port and with a password of its own, that keeps nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port, self.password = free_port(), secrets.token_urlsafe(16)
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def url(self) -> str:
+        """For `SVC_CLUSTER_URL`."""
+        return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        """It takes connections when this returns."""
+        settings = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no", "dir": self.folder}
+        file = self.folder / "redis.conf"
+        lines = [f'{name} "{value}"' for name, value in {**settings, "requirepass": self.password}.items()]
+        file.write_text("\n".join(lines))
+        self._process = subprocess.Popen(
+            [str(REDIS), str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        Running(self._process).line("Ready to accept connections")
+
+    def stop(self) -> None:
+        """As a machine that lost its power."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+class NodePhone:
+    """A phone on a thread that answers each command, and comes back with its token whenever it is cut off."""
+
+    def __init__(self, name: str, port: int, code: str) -> None:
+        self.name = name
+        self.token = ""
+        self.refused = ""  # why it was not let in again: it comes no more
+        self.done: list[Any] = []  # the bodies of what it was told to do, as they came
+        self.online = threading.Event()
+        self.cut_at = 0.0  # monotonic s of its last cut
+        self._port = port
+        self._over = False
+        self._client: Client | None = None
+        self._thread = threading.Thread(target=self._live, args=(code,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """It goes for good."""
+        self._over = True
+        if (client := self._client) is not None:
+            with suppress(OSError):
+                client.sock.shutdown(socket.SHUT_RDWR)  # it may be waiting for a word
+        self._thread.join(TIMEOUT)
+
+    def _live(self, code: str) -> None:
+        while not self._over and not self.refused:
+            shown = {"session_token": self.token} if self.token else {"pairing_code": code}
+            with suppress(OSError, RemoteProtocolError, AssertionError), Client(self._port) as client:
+                self._client = client
+                if client.status == 101:
+                    self._serve(client, shown)
+            self.online.clear()
+            self.cut_at = time.monotonic()
+
+    def _serve(self, client: Client, shown: dict[str, str]) -> None:
+        told = {"device_name": self.name, "device_id": f"device-{self.name}", "client_surface": "android", **shown}
+        answer = client.sign_in(**told)
+        payload = answer["payload"]
+        if answer["type"] != "auth.ok":
+            self.refused = payload["reason"]
+            return
+        self.token = payload["session_token"]
+        self._say(client, "bridge.status", {"device": {"name": self.name}})
+        client.sock.settimeout(None)
+        self.online.set()
+        while isinstance(event := client.event(), TextMessage):
+            message = json.loads(event.text)
+            if message["type"] == "bridge.command":
+                command = message["payload"]
+                self.done.append(command["body"])
+                self._say(client, "bridge.response", {"request_id": command["request_id"], "status": 200, "result": {}})
+
+    def _say(self, client: Client, kind: str, payload: dict[str, object]) -> None:
+        envelope = {"channel": "bridge", "type": kind, "id": "1", "payload": payload}
+        client.say(TextMessage(STREAM, json.dumps(envelope)))
+
+
+class Cluster:
+    """Three relays, each in a home of its own, with one store and one Redis, behind nginx at `port`."""
+
+    def __init__(self, folder: Path, nodes: int = 3) -> None:
+        self.folder = folder
+        self.redis = RedisServer(folder)
+        self.store = server()
+        self.ports = [free_port() for _ in range(nodes)]
+        self.port = 0
+        self.nodes: list[Running | None] = [None] * nodes
+        self.phones: list[NodePhone] = []
+        self._stack = ExitStack()
+        self._lives = [ExitStack() for _ in range(nodes)]
+        self._database = ""
+
+    def __enter__(self) -> Self:
+        self._database = self.store.fresh()
+        self.redis.start()
+        self._stack.callback(self.redis.stop)
+        for n in range(len(self.nodes)):
+            self.rise(n)
+        self.port = self._stack.enter_context(_nginx(self.folder, self.ports))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for phone in self.phones:
+            phone.close()
+        for life in self._lives:
+            life.close()
+        self._stack.close()
+
+    def rise(self, n: int) -> None:
+        """Start a node."""
+        env = {
+            "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self._database, "RELAY_TRUST_PROXY_HEADERS": "1",
+            "RELAY_LOCAL_TRUST": "address",
+        }  # fmt: skip
+        entered = running_relay(self.folder / f"node-{n}", env=env, port=self.ports[n])
+        self.nodes[n], _ = self._lives[n].enter_context(entered)
+
+    def kill(self, n: int) -> None:
+        """It is gone from one instant to the next."""
+        node, self.nodes[n] = self.nodes[n], None
+        assert node is not None
+        node.process.kill()
+        self._lives[n].close()
+
+    def pair(self, name: str, n: int) -> NodePhone:
+        """A phone with a code of that node."""
+        code = "".join(secrets.choice("ABCDEFGHJKLMNPQRSTUVWXYZ23456789") for _ in range(6))
+        assert (
+            call(self.ports[n], "POST", "/pairing/register", {"code": code}).status == 200
+        )  # and no address is blocked
+        phone = NodePhone(name, self.port, code)
+        self.phones.append(phone)
+        assert phone.online.wait(TIMEOUT), phone.refused
+        return phone
+
+    def tap(self, port: int, phone: NodePhone, x: int, token: str) -> tuple[int, str]:
+        """A command for a phone, asked for at a port: the status, and the code of an error."""
+        try:
+            answer = call(port, "POST", f"/tap?device=device-{phone.name}", {"x": x, "y": 1}, token=token)
+        except (OSError, ValueError):  # whoever had it is gone, or the proxy says so in HTML
+            return 0, ""
+        return answer.status, str(answer.body.get("code", ""))
+
+    def reaches(self, n: int, phone: NodePhone, token: str) -> bool:
+        """Whether a phone is driven from a node."""
+        return self.tap(self.ports[n], phone, 1, token)[0] == 200
+
+
+@contextmanager
+def _nginx(folder: Path, ports: list[int]) -> Iterator[int]:
+    home = folder / "nginx"
+    home.mkdir()
+    port, file = free_port(), home / "proxy.conf"
+    servers = " ".join(f"server 127.0.0.1:{each} max_fails=1 fail_timeout=1s;" for each in ports)
+    file.write_text(NGINX.format(folder=home, port=port, block=UPSTREAM.format(servers=servers, spare=free_port())))
+    program = which("nginx", path=SYSTEM_PATH) or "nginx"
+    with Popen(
+        [program, "-p", str(home), "-c", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            Running(process).line("event method")
+            yield port
+        finally:
+            process.kill()

@@ -1,0 +1,148 @@
+"""Three real relays with PostgreSQL, Redis and nginx: one service, whichever of them is killed, and what is left of it
+without Redis and without the store."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from tests.servers.nodes import Cluster, NodePhone, needs_nodes, until
+from tests.servers.support import call, sign_in
+
+pytestmark = needs_nodes
+
+ANSWERS = {
+    (200, ""),  # done
+    (0, ""),  # the node that was asked has died, or the proxy says so
+    (404, "unknown_device"),  # nobody knows of the phone: it is on its way back
+    (502, "phone_disconnected"),
+    (503, "phone_not_connected"),
+    (503, "cluster_unavailable"),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Each test leaves it whole."""
+    with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+class Load:
+    """Threads that drive phones through the proxy, each command with a number of its own."""
+
+    def __init__(self, cluster: Cluster, phones: list[NodePhone], callers: int = 4) -> None:
+        self.told: list[tuple[int, NodePhone, tuple[int, str]]] = []
+        self._cluster, self._phones, self._numbers = cluster, phones, count(1_000)
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._drive, daemon=True) for _ in range(callers)]
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def more(self, n: int) -> None:
+        """Wait until so many further commands had their outcome."""
+        wanted = len(self.told) + n
+        until(lambda: len(self.told) >= wanted, "commands")
+
+    def _drive(self) -> None:
+        while not self._over.is_set():
+            number = next(self._numbers)
+            phone = self._phones[number % len(self._phones)]
+            self.told.append((number, phone, self._cluster.tap(self._cluster.port, phone, number, phone.token)))
+
+
+def test_each_node_is_killed_in_turn_under_load(cluster: Cluster) -> None:
+    phones = [cluster.pair(name, n) for n, name in enumerate(("ada", "bea", "cyd"))]
+    token = phones[0].token
+    for n in range(3):
+        for phone in phones:
+            until(lambda n=n, phone=phone: cluster.reaches(n, phone, token), "every phone from every node")
+    load = Load(cluster, phones)
+    load.more(30)
+    for n in range(3):
+        cluster.kill(n)
+        load.more(30)
+        for other in {0, 1, 2} - {n}:
+            for phone in phones:
+                took = until(lambda at=other, phone=phone: cluster.reaches(at, phone, token), "phones come back")
+                assert took < 20.0
+        cluster.rise(n)
+        until(lambda n=n: cluster.reaches(n, phones[0], token), "a node that came back")
+    load.end()
+
+    outcomes = Counter(answer for _, _, answer in load.told)
+    assert outcomes.keys() <= ANSWERS
+    assert outcomes[200, ""] > 60
+    for phone in phones:
+        done = Counter(body["x"] for body in phone.done if body["x"] != 1)
+        assert set(done.values()) == {1}  # at most once
+        assert all(done[number] for number, where, answer in load.told if where is phone and answer[0] == 200)
+
+
+def test_a_session_that_is_revoked_at_one_node_is_cut_off_at_all(cluster: Cluster) -> None:
+    phone = cluster.pair("dot", 0)
+    for n in range(3):
+        assert call(cluster.ports[n], "GET", "/sessions", token=phone.token).status == 200
+    began = time.monotonic()
+    assert call(cluster.ports[2], "DELETE", f"/sessions/{phone.token}").status == 200
+    until(lambda: bool(phone.refused), "the phone is let in no more")
+    assert phone.cut_at - began < 5.0  # a second, where nothing else runs
+    for port in cluster.ports:
+        assert call(port, "GET", "/sessions", token=phone.token).status == 401
+
+
+def test_a_code_is_good_once_wherever_it_is_shown(cluster: Cluster) -> None:
+    code = call(cluster.ports[0], "POST", "/pairing").body["code"]
+    answers: list[bool] = []
+    threads = [
+        threading.Thread(target=lambda port=port: answers.append("session_token" in sign_in(port, pairing_code=code)))
+        for port in cluster.ports * 2
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [False] * 5 + [True]
+
+
+def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cluster: Cluster) -> None:
+    phone = cluster.pair("eve", 0)
+    for n in range(3):
+        until(lambda n=n: cluster.reaches(n, phone, phone.token), "every node knows of it")
+    token = phone.token
+    cluster.redis.stop()
+    for port in cluster.ports:
+        until(lambda port=port: call(port, "POST", "/pairing").status == 503, "nobody agrees on codes")
+        assert call(port, "POST", "/pairing").body["code"] == "cluster_unavailable"
+    assert phone.online.is_set()
+    told = sorted(cluster.tap(port, phone, 1, token) for port in cluster.ports)
+    assert told == [(200, ""), *[(503, "cluster_unavailable")] * 2]  # at its node; elsewhere nobody can know of it
+    cluster.redis.start()
+    for n in range(3):
+        until(lambda n=n: cluster.reaches(n, phone, token), "it heals by itself")
+    assert call(cluster.ports[1], "POST", "/pairing").status == 200
+    assert not phone.refused
+
+
+def test_without_the_store_phones_go_on(cluster: Cluster) -> None:
+    phone = cluster.pair("fay", 0)
+    token = phone.token
+    cluster.store.stop("immediate")
+    try:
+        for n in range(3):
+            until(lambda n=n: cluster.reaches(n, phone, token), "phones are driven without a store")
+    finally:
+        cluster.store.start()
+    again = cluster.pair("gil", 1)
+    for n in range(3):
+        until(lambda n=n: cluster.reaches(n, again, token), "and new ones pair afterwards")
