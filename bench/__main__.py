@@ -85,6 +85,12 @@ def _pairings() -> Section:
     return pairings_section
 
 
+def _nodes() -> Section:
+    from bench.nodes import nodes_section
+
+    return nodes_section
+
+
 def _starts() -> Section:
     from bench.starts import starts_section
 
@@ -125,6 +131,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
     "media": _media,
     "api": _api,
     "pairings": _pairings,
+    "nodes": _nodes,
     "starts": _starts,
     "memory": _memory,
     "simulation": _simulation,

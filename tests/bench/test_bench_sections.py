@@ -20,6 +20,7 @@ from bench.http2 import HYPERCORNS, find_h2load, http2_section
 from bench.measure import QUICK, BenchError, Progress
 from bench.media import media_section
 from bench.memory import memory_section
+from bench.nodes import find_redis, nodes_section
 from bench.pairings import STORES, pairings_section
 from bench.peers_nginx import find_nginx
 from bench.report import Table
@@ -95,6 +96,16 @@ def test_pairings() -> None:
     check(table, 1)
     assert table.rows[0].values["per_second"] > 0
     assert "left out, not installed: bare absent" in table.notes
+
+
+@pytest.mark.skipif(find_redis() is None, reason="neither Redis nor Valkey is installed")
+def test_nodes() -> None:
+    *trips, hearing = nodes_section(TINY, SILENT, groups=(2,), phones=(10,))
+    assert [table.section for table in trips] == ["nodes_1", "nodes_32"]
+    for table in trips:
+        check(table, 3)
+    check(hearing, 1)
+    assert hearing.rows[0].values["came_us"] > 0
 
 
 @pytest.mark.skipif(find_h2load() is None, reason="h2load is not installed")

@@ -1,4 +1,4 @@
-"""Relays as nodes of one service: a Redis and a proxy of the tests' own, and phones that come back wherever they may."""
+"""Relays as nodes of one service: a Redis and a proxy of the tests' own, and phones that come back to any of them."""
 
 from __future__ import annotations
 
@@ -208,9 +208,10 @@ class Cluster:
             return 0, ""
         return answer.status, str(answer.body.get("code", ""))
 
-    def reaches(self, n: int, phone: NodePhone, token: str) -> bool:
-        """Whether a phone is driven from a node."""
-        return self.tap(self.ports[n], phone, 1, token)[0] == 200
+    def wait_reached(self, n: int, phone: NodePhone, token: str = "") -> float:
+        """Until a phone is driven from a node, with its own token if no other is named; the seconds that took."""
+        port, shown = self.ports[n], token or phone.token
+        return until(lambda: self.tap(port, phone, 1, shown)[0] == 200, f"{phone.name} is driven from node {n}")
 
 
 @contextmanager

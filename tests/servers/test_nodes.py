@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 
 import pytest
@@ -61,12 +62,16 @@ class Load:
             self.told.append((number, phone, self._cluster.tap(self._cluster.port, phone, number, phone.token)))
 
 
+def is_refused(port: int) -> bool:
+    return call(port, "POST", "/pairing").status == 503
+
+
 def test_each_node_is_killed_in_turn_under_load(cluster: Cluster) -> None:
     phones = [cluster.pair(name, n) for n, name in enumerate(("ada", "bea", "cyd"))]
     token = phones[0].token
     for n in range(3):
         for phone in phones:
-            until(lambda n=n, phone=phone: cluster.reaches(n, phone, token), "every phone from every node")
+            cluster.wait_reached(n, phone, token)
     load = Load(cluster, phones)
     load.more(30)
     for n in range(3):
@@ -74,10 +79,9 @@ def test_each_node_is_killed_in_turn_under_load(cluster: Cluster) -> None:
         load.more(30)
         for other in {0, 1, 2} - {n}:
             for phone in phones:
-                took = until(lambda at=other, phone=phone: cluster.reaches(at, phone, token), "phones come back")
-                assert took < 20.0
+                assert cluster.wait_reached(other, phone, token) < 20.0
         cluster.rise(n)
-        until(lambda n=n: cluster.reaches(n, phones[0], token), "a node that came back")
+        cluster.wait_reached(n, phones[0], token)
     load.end()
 
     outcomes = Counter(answer for _, _, answer in load.told)
@@ -118,31 +122,30 @@ def test_a_code_is_good_once_wherever_it_is_shown(cluster: Cluster) -> None:
 def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cluster: Cluster) -> None:
     phone = cluster.pair("eve", 0)
     for n in range(3):
-        until(lambda n=n: cluster.reaches(n, phone, phone.token), "every node knows of it")
+        cluster.wait_reached(n, phone)
     token = phone.token
     cluster.redis.stop()
     for port in cluster.ports:
-        until(lambda port=port: call(port, "POST", "/pairing").status == 503, "nobody agrees on codes")
+        until(partial(is_refused, port), "nobody agrees on codes")
         assert call(port, "POST", "/pairing").body["code"] == "cluster_unavailable"
     assert phone.online.is_set()
     told = sorted(cluster.tap(port, phone, 1, token) for port in cluster.ports)
     assert told == [(200, ""), *[(503, "cluster_unavailable")] * 2]  # at its node; elsewhere nobody can know of it
     cluster.redis.start()
     for n in range(3):
-        until(lambda n=n: cluster.reaches(n, phone, token), "it heals by itself")
+        cluster.wait_reached(n, phone)
     assert call(cluster.ports[1], "POST", "/pairing").status == 200
     assert not phone.refused
 
 
 def test_without_the_store_phones_go_on(cluster: Cluster) -> None:
     phone = cluster.pair("fay", 0)
-    token = phone.token
     cluster.store.stop("immediate")
     try:
         for n in range(3):
-            until(lambda n=n: cluster.reaches(n, phone, token), "phones are driven without a store")
+            cluster.wait_reached(n, phone)
     finally:
         cluster.store.start()
     again = cluster.pair("gil", 1)
     for n in range(3):
-        until(lambda n=n: cluster.reaches(n, again, token), "and new ones pair afterwards")
+        cluster.wait_reached(n, again)
