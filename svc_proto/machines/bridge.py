@@ -132,6 +132,7 @@ class BridgeCommandRecord:
     device_name: str | None
     alias_used: str | None
     asked_by: str | None
+    session: str  # its token's prefix
     response_status: int | None = field(default=None, init=False)
     result_summary: str | None = field(default=None, init=False)
     error: str | None = field(default=None, init=False)
@@ -192,6 +193,7 @@ class BridgeCommands:
         device_name: str | None = None,
         alias_used: str | None = None,
         asked_by: str | None = None,
+        session: str = "",
         tell: Callable[[Outcome], object] = _unheard,
     ) -> BridgeCommandRecord:
         """A command is about to be sent to a socket; `tell` hears what came of it, once.
@@ -217,6 +219,7 @@ class BridgeCommands:
             device_name=device_name,
             alias_used=alias_used,
             asked_by=asked_by,
+            session=session,
         )
         self._ring.append(command)
         return command
@@ -273,9 +276,9 @@ class BridgeCommands:
         first = next(iter(self._pending.values()), None)
         return None if first is None else first.deadline
 
-    def records(self, limit: int = MAX_RECORDS) -> list[dict[str, object]]:
-        """The newest `limit` records, newest first, in the form of wire bridge 4.2."""
-        newest_first = list(reversed(self._ring))
+    def records(self, limit: int = MAX_RECORDS, *, by: str | None = None) -> list[dict[str, object]]:
+        """The newest `limit` records, of one session if it is named, newest first, in the form of wire bridge 4.2."""
+        newest_first = [command for command in reversed(self._ring) if by in (None, command.session)]
         return [command.to_record() for command in newest_first[: max(0, limit)]]
 
     def _give_up(

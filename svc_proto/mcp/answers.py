@@ -16,6 +16,7 @@ from attrs import frozen
 from svc_proto.agent.approvals import shown_call
 from svc_proto.agent.tools.arguments import check
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
+from svc_proto.basics import strict_json
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
@@ -30,6 +31,7 @@ __all__ = [
     "Answers",
     "Asking",
     "Content",
+    "Found",
     "InputRequired",
     "Offer",
     "OfferedTool",
@@ -42,6 +44,7 @@ __all__ = [
 
 Content: TypeAlias = Mapping[str, object]  # a content block: `{"type": "text", ...}`, `{"type": "image", ...}`
 Result: TypeAlias = Mapping[str, object]
+Found: TypeAlias = "Sequence[Content] | Members"  # what a tool gives: blocks, or an object, told as text and as itself
 Asking: TypeAlias = (
     "Callable[[str, Arguments, str], Flow[bool]]"  # tool, arguments, question: whether the user says yes
 )
@@ -69,8 +72,8 @@ class OfferedTool:
     title: str
     reads_only: bool
     destructive: bool
-    run: Callable[[Arguments], Flow[Sequence[Content]]]
-    follow: Callable[[Arguments, Telling], Flow[Sequence[Content]]] | None = (
+    run: Callable[[Arguments], Flow[Found]]
+    follow: Callable[[Arguments, Telling], Flow[Found]] | None = (
         None  # the same, for who wants to hear of it
     )
 
@@ -190,13 +193,16 @@ class Answers:
                 yield from self._line.enter()
             try:
                 follow = None if telling is None else offered.follow
-                content = yield from follow(arguments, telling) if follow and telling else offered.run(arguments)
+                found = yield from follow(arguments, telling) if follow and telling else offered.run(arguments)
             finally:
                 if tool.in_order:
                     self._line.leave()
         except ToolError as failed:
             return {"content": [{"type": "text", "text": str(failed)}], "isError": True}
-        return {"content": list(content), "isError": False}
+        if isinstance(found, Members):
+            told = [{"type": "text", "text": strict_json.dumps(found)}]
+            return {"content": told, "structuredContent": found, "isError": False}
+        return {"content": list(found), "isError": False}
 
     def _allow(self, offered: OfferedTool, arguments: Arguments, asking: Asking | None) -> Flow[Arguments]:
         """What it is given. Raises `ToolError` unless it may be done: a phone that asks by itself is left to do so."""

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from svc_proto.agent.tools.phone import ROWS, Row, tools_of
-from svc_proto.agent.tools.phone_answer import result_of
+from svc_proto.agent.tools.phone import ROWS, Row, perform, tools_of
+from svc_proto.agent.tools.phone_answer import body_of
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import SVC
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
-from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Resource
+from svc_proto.mcp.answers import Found, Offer, OfferedTool, Prompt, Resource
+from svc_proto.mcp.looking import watch_by_looking
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.agent.tools.relay import PhoneLink
+    from svc_proto.engine.core import Engine
 
-__all__ = ["LOOKS", "phone_offer"]
+__all__ = ["LOOKS", "looking", "phone_offer"]
 
 INSTRUCTIONS = (
     "These tools drive the Android phone that is paired with this host. Look first (phone_screen for texts and node "
@@ -31,6 +33,7 @@ INSTRUCTIONS = (
 Watch: TypeAlias = "Callable[[str, Callable[[], None]], Callable[[], None]]"  # path, whom to tell: how it ends
 DEVICES, NOTIFICATIONS = "/bridge/devices", "/notifications/recent"
 OF_A_DEVICE = ("device_id", "device_name", "aliases", "active")  # what tells one from another, and does not age
+OF_A_COMMAND = ("path", "params", "sent_at", "decision", "error", "response_status", "device_name")
 READS_TOO = ("diff_screen", "find_nodes", "describe_node", "search_contacts")  # by POST, and change nothing
 _READING = tuple(row for row in ROWS if not row.acts and (row.method == "GET" or row.name in READS_TOO))
 LOOKS = frozenset({*((row.method, row.path) for row in _READING), ("GET", DEVICES), ("GET", NOTIFICATIONS)})
@@ -89,6 +92,10 @@ def phone_offer(link: PhoneLink, watch: Watch | None = None, may_act: Callable[[
                 watch=watch and partial(watch, NOTIFICATIONS),
             ),
             Resource(
+                uri="phone://activity", name="activity", description="What was done by way of this server, newest first.",
+                media_type="application/json", read=partial(_activity, link),
+            ),
+            Resource(
                 uri="phone://devices", name="devices", description="The phones that are connected now, by name.",
                 media_type="application/json", read=partial(_devices, link),
                 watch=watch and partial(watch, DEVICES),
@@ -99,12 +106,19 @@ def phone_offer(link: PhoneLink, watch: Watch | None = None, may_act: Callable[[
     )  # fmt: skip
 
 
+def looking(engine: Engine, link: PhoneLink) -> Watch:
+    """Watching for changes over a link that is told of none."""
+    readers = {DEVICES: partial(_devices, link), NOTIFICATIONS: partial(_read, link, NOTIFICATIONS)}
+    return lambda path, tell: watch_by_looking(engine, readers[path], tell)
+
+
 def _offered(tool: Tool, row: Row, link: PhoneLink) -> OfferedTool:
-    def run(arguments: Arguments) -> Flow[Sequence[Content]]:
+    def run(arguments: Arguments) -> Flow[Found]:
         if row.name == "screenshot":
             kind, data = yield from _picture(link, arguments)
             return [{"type": "image", "data": b64encode(data).decode("ascii"), "mimeType": kind}]
-        return [{"type": "text", "text": str((yield from tool.run(arguments)))}]
+        answer = yield from perform(row, link, SVC, arguments)
+        return body_of(row.name, answer, bounds=arguments.get("include_bounds") is True)
 
     return OfferedTool(
         tool=tool,
@@ -118,15 +132,18 @@ def _offered(tool: Tool, row: Row, link: PhoneLink) -> OfferedTool:
 def _read(link: PhoneLink, path: str) -> Flow[str]:
     wanted = {"include_bounds": True} if path == "/screen" else {}
     answer = yield from link.call("GET", path, wanted)
-    return result_of(path.strip("/"), answer, SVC)
+    return strict_json.dumps(body_of(path.strip("/"), answer))
 
 
 def _devices(link: PhoneLink) -> Flow[str]:
     answer = yield from link.call("GET", DEVICES, {})
-    if answer.status >= 400:
-        result_of("devices", answer, SVC)  # which says why
-    rows = [{name: row.get(name) for name in OF_A_DEVICE} for row in answer.body.rows("devices")]
+    rows = [{name: row.get(name) for name in OF_A_DEVICE} for row in body_of("devices", answer).rows("devices")]
     return strict_json.dumps({"devices": rows})
+
+
+def _activity(link: PhoneLink) -> Flow[str]:
+    rows = yield from link.activity()
+    return strict_json.dumps({"activity": [{name: row.get(name) for name in OF_A_COMMAND} for row in rows]})
 
 
 def _picture_alone(link: PhoneLink) -> Flow[bytes]:
@@ -137,9 +154,7 @@ def _picture_alone(link: PhoneLink) -> Flow[bytes]:
 def _picture(link: PhoneLink, arguments: Arguments) -> Flow[tuple[str, bytes]]:
     """A fresh one, and its type. Raises `ToolError`."""
     answer = yield from link.call("GET", "/screenshot", arguments)
-    if answer.status >= 400:
-        result_of("screenshot", answer, SVC)  # which says why
-    data = yield from link.media(answer.body.text("media").rpartition("/")[2])
+    data = yield from link.media(body_of("screenshot", answer).text("media").rpartition("/")[2])
     kind = image_type(data)
     if kind is None:
         raise ToolError("the phone's picture could not be had from the relay")

@@ -25,6 +25,7 @@ from svc_proto.mcp.phone import LOOKS, phone_offer
 from svc_proto.relay.access import may_look, need_bridge
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.routes.control import drive
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
@@ -69,6 +70,15 @@ class RelayPhones:
             return PhoneAnswer(refused.status, {"code": refused.code, "error": refused.message})
         body = outcome.body
         return PhoneAnswer(outcome.status, body if isinstance(body, dict) else {"value": strict_json.dumps(body)})
+
+    def activity(self) -> Flow[list[Members]]:
+        """What this session has asked for, and nobody else."""
+        yield from ()
+        try:
+            need_bridge(self._session, self._relay.engine.now, looks=True)
+        except Refused as refused:
+            raise ToolError(f"{refused.status} {refused.code}: {refused.message}") from None
+        return [Members(row) for row in self._relay.bridge.records(by=self._session.token_prefix)]
 
     def may_act(self) -> bool:
         """Whether the session may do more than look."""

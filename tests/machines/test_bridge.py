@@ -110,6 +110,15 @@ def test_a_command_and_its_answer() -> None:
     assert list(commands.records()[0]) == list(record)
 
 
+def test_the_records_of_one_session() -> None:
+    commands = BridgeCommands()
+    for name, session in (("r1", "a"), ("r2", "b"), ("r3", "a")):
+        commands.begin(name, socket=PHONE, method="GET", path="/ping", params={}, body={}, now=at(0), session=session)
+    assert [record["request_id"] for record in commands.records(by="a")] == ["r3", "r1"]
+    assert [record["request_id"] for record in commands.records(1, by="b")] == ["r2"]
+    assert commands.records(by="c") == []
+
+
 def test_thirty_seconds_without_an_answer() -> None:
     commands = BridgeCommands()
     begin(commands, "r1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -14,9 +15,9 @@ from svc_proto.agent.tools.phone import ROWS
 from svc_proto.agent.tools.relay import PhoneAnswer, RelayLink
 from svc_proto.agent.tools.tool import ToolError
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.mcp.answers import Offer
-from svc_proto.mcp.phone import phone_offer
+from svc_proto.mcp.phone import looking, phone_offer
 from tests.agent.world import AgentWorld
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -68,8 +69,8 @@ def test_the_phone_is_driven_and_seen() -> None:
             found += [(yield from resource.read())]
         return found
 
-    opened, picture, screen, shot, app, apps, notifications, devices = with_offer(world, plan)
-    assert json.loads(opened[0]["text"])["package"] == "com.example.mail"
+    opened, picture, screen, shot, app, apps, notifications, activity, devices = with_offer(world, plan)
+    assert opened["package"] == "com.example.mail"
     assert (picture[0]["type"], picture[0]["mimeType"]) == ("image", "image/png")
     assert b64decode(picture[0]["data"]).startswith(b"\x89PNG")
     assert json.loads(screen)["packageName"] == "com.example.mail"
@@ -77,6 +78,11 @@ def test_the_phone_is_driven_and_seen() -> None:
     assert json.loads(app) == {"package": "com.example.mail"}
     assert json.loads(apps)
     assert json.loads(notifications)["count"] == 0
+    done = [(row["path"], row["decision"]) for row in json.loads(activity)["activity"]]
+    assert done == [
+        *((path, "executed") for path in ("/get_apps", "/current_app", "/screenshot", "/screen", "/screenshot")),
+        ("/open_app", "executed"),
+    ]
     (device,) = json.loads(devices)["devices"]
     assert device["active"] is True
     names = [session.device_name for session in world.relay.sessions.active(world.relay.engine.now)]
@@ -139,6 +145,32 @@ def test_what_is_no_picture() -> None:
     with pytest.raises(ToolError, match="could not be had"):
         next(call(phone_offer(cast("RelayLink", link)), "phone_screenshot"))
     assert link.asked == [""]
+
+
+def test_a_screen_is_told_without_bounds_unless_they_are_wanted() -> None:
+    link = FakeLink({"nodes": [{"nodeId": "w0:1", "bounds": {"left": 0}, "clickable": False}]}, b"")
+    offer = phone_offer(cast("RelayLink", link))
+    assert run(call(offer, "phone_screen")) == {"nodes": [{"nodeId": "w0:1"}]}
+    assert run(call(offer, "phone_screen", {"include_bounds": True}))["nodes"][0]["bounds"] == {"left": 0}
+
+
+def test_who_is_told_of_nothing_looks() -> None:
+    world, told = AgentWorld(phone=True), list[str]()
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        link = RelayLink(engine, "http://127.0.0.1:8767", "")
+        offer = phone_offer(link, looking(engine, link))
+        watched = [each for each in offer.resources if each.watch is not None]
+        stops = [each.watch(partial(told.append, each.name)) for each in watched if each.watch]
+        yield from sleep(engine, 5.0)
+        assert told == []
+        assert world.relay.notifications.post({"title": "Mail"})
+        yield from sleep(engine, 5.0)
+        assert told == ["notifications"]
+        for stop in stops:
+            stop()
+
+    world.run(plan)
 
 
 def test_phones_that_are_not_told_of() -> None:

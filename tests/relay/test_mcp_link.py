@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
+from typing import Any
 
 import pytest
 
+from svc_proto.agent.tools.tool import ToolError
 from svc_proto.commands import ReadFile, ReleaseFile
 from svc_proto.relay.mcp_link import RelayPhones
 from tests.mcp.web import events
@@ -41,6 +43,36 @@ def test_a_tool_is_the_route(book: RelayBook, agent: Agent) -> None:
     assert command["params"] == {"include_bounds": "true"}
     agent.paired.phone.reply(command, 200, [1])
     assert json.loads(text(read)) == {"value": "[1]"}
+
+
+def test_a_result_is_told_as_text_and_as_itself(agent: Agent) -> None:
+    called = agent.tool("ping")
+    agent.paired.phone.reply(agent.paired.phone.command(), 200, {"pong": True})
+    assert result(called) == {
+        "content": [{"type": "text", "text": '{"pong":true}'}],
+        "structuredContent": {"pong": True},
+        "isError": False,
+    }
+
+
+def test_a_session_is_told_of_what_it_has_done_itself(book: RelayBook, agent: Agent) -> None:
+    def told(agent: Agent) -> list[Any]:
+        (read,) = result(agent.read("activity"))["contents"]
+        rows = json.loads(read["text"])["activity"]
+        return [(row["path"], row["params"], row["decision"]) for row in rows]
+
+    for x in (1, 2):
+        agent.tool("tap", x=x, y=2)
+        agent.paired.phone.reply(agent.paired.phone.command(), 200, {})
+    assert told(agent) == [("/tap", {"x": x, "y": 2}, "executed") for x in (2, 1)]
+    assert told(Agent(book)) == []
+    path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
+    assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
+    session = book.relay.sessions.lookup(agent.paired.token, book.now)
+    assert session is not None
+    book.after(11.0)
+    with pytest.raises(ToolError, match="403 grant_required"):
+        next(RelayPhones(book.relay, session).activity())
 
 
 def test_what_the_route_refuses(book: RelayBook, agent: Agent) -> None:

@@ -14,12 +14,12 @@ from typing import TypeAlias, cast
 from attrs import field, frozen
 
 from svc_proto.agent.tools.phone_answer import result_of
-from svc_proto.agent.tools.relay import PhoneLink, RelayLink
+from svc_proto.agent.tools.relay import PhoneAnswer, PhoneLink, RelayLink
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, Toolset, schema
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow
 
-__all__ = ["ROWS", "Row", "phone_tools", "tools_of"]
+__all__ = ["ROWS", "Row", "perform", "phone_tools", "tools_of"]
 
 SWIPE_PART = {"short": 15, "medium": 30, "long": 45}  # per cent of the axis that a finger travels
 Properties: TypeAlias = "Mapping[str, Mapping[str, object]]"
@@ -65,14 +65,16 @@ def tools_of(link: PhoneLink, brand: Brand) -> tuple[Tool, ...]:
     return tuple(_tool(row, link, brand) for row in ROWS)
 
 
-def _tool(row: Row, link: PhoneLink, brand: Brand) -> Tool:
+def perform(row: Row, link: PhoneLink, brand: Brand, arguments: Arguments) -> Flow[PhoneAnswer]:
+    """Have the phone do what a row says. Raises `ToolError` where it cannot be asked."""
     path = brand.self_foreground if row.name == "return_to_app" else row.path
+    given = arguments if row.prepare is None else (yield from row.prepare(link, arguments))
+    return (yield from link.call(row.method, path, given))
 
+
+def _tool(row: Row, link: PhoneLink, brand: Brand) -> Tool:
     def run(arguments: Arguments) -> Flow[str]:
-        given = arguments
-        if row.prepare is not None:
-            given = yield from row.prepare(link, arguments)
-        answer = yield from link.call(row.method, path, given)
+        answer = yield from perform(row, link, brand, arguments)
         return result_of(row.name, answer, brand, bounds=arguments.get("include_bounds") is True)
 
     return Tool(

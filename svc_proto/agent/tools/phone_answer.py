@@ -8,7 +8,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.schema.members import Members
 
-__all__ = ["MEANINGS", "result_of"]
+__all__ = ["MEANINGS", "body_of", "result_of"]
 MAX_ERROR = 500  # characters of what the phone or the relay says
 
 STOP = "Stop here and tell the user; do not try the same by other means."
@@ -39,15 +39,18 @@ MEANINGS = {
 
 
 def result_of(name: str, answer: PhoneAnswer, brand: Brand, *, bounds: bool = False) -> str:
-    """The text of a result, of a screen without its `bounds` unless wanted. Raises `ToolError` from status 400 on."""
-    body = answer.body
-    if answer.status >= 400:
-        raise ToolError(_failure(answer))
-    if name == "screen":
-        body = _lean(body, bounds)
+    """The text of a result. Raises as `body_of` does."""
+    body = body_of(name, answer, bounds=bounds)
     if name == "screenshot" and isinstance(marker := body.get("media"), str):
         return f"The picture was taken. The user sees it wherever this line stands by itself:\n{_marker(marker, brand)}"
     return strict_json.dumps(body)
+
+
+def body_of(name: str, answer: PhoneAnswer, *, bounds: bool = False) -> Members:
+    """What a result says, of a screen without its `bounds` unless wanted. Raises `ToolError` from status 400 on."""
+    if answer.status >= 400:
+        raise ToolError(_failure(answer))
+    return _lean(answer.body, bounds) if name == "screen" else answer.body
 
 
 def _failure(answer: PhoneAnswer) -> str:

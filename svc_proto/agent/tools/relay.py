@@ -71,6 +71,11 @@ class PhoneLink(Protocol):
         ...
 
 
+    def activity(self) -> Flow[list[Members]]:
+        """What was asked for over it lately, newest first (wire bridge 4.2). Raises `ToolError`."""
+        ...
+
+
 class RelayLink:
     """The way to the relay at one URL. Pairing happens once, whoever waits for it."""
 
@@ -122,6 +127,16 @@ class RelayLink:
         if found.status != 200:
             raise ToolError(f"the relay does not hand out the phone's picture ({found.status})")
         return found.body
+
+    def activity(self) -> Flow[list[Members]]:
+        """As the relay's operator sees it, so of a relay on this host alone. Raises `ToolError`."""
+        if not self._is_here():
+            raise ToolError("a relay on another host does not tell what was done")
+        found = yield from _reached(self._here.request(self._engine, "GET", "/bridge/activity", fields=()))
+        if found.status != 200:
+            raise ToolError(f"the relay does not tell what was done ({found.status})")
+        rows = _members(found).rows("activity")
+        return [row for row in rows if row.get("asked_by") == self._who]
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
         """Call a route. Raises `ToolError` when there is no way to the relay.

@@ -153,6 +153,7 @@ def ask_phone(
         device_name=phone.name,
         alias_used=selector,
         asked_by=by.device_name,
+        session=by.token_prefix,
         tell=settled,
     )
     relay.watch_commands()

@@ -285,3 +285,30 @@ def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, m
 
     monkeypatch.setattr("svc_proto.peers.peer.fetch", fetch)
     assert AgentWorld().run(plan) == outcome
+
+
+@pytest.mark.parametrize(
+    ("url", "answer", "outcome"),
+    [
+        (URL, Fetched(200, Headers([]), b'{"activity":[{"asked_by":"Me","path":"/a"},{"asked_by":"You"}]}'), ["/a"]),
+        (URL, Fetched(403, Headers([]), b"{}"), "the relay does not tell what was done (403)"),
+        (URL, Failure(FailureKind.UNREACHABLE), f"{NO_RELAY}: unreachable"),
+        ("http://10.0.0.1", Fetched(200, Headers([]), b"{}"), "a relay on another host does not tell what was done"),
+    ],
+)
+def test_what_was_asked_for_over_it(
+    url: str, answer: object, outcome: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
+        assert (method, url) == ("GET", f"{URL}/bridge/activity")
+        yield from ()
+        return answer
+
+    def plan(parts: object, engine: Engine) -> Flow[object]:
+        try:
+            return [row["path"] for row in (yield from RelayLink(engine, url, "mine", who="Me").activity())]
+        except ToolError as failed:
+            return str(failed)
+
+    monkeypatch.setattr("svc_proto.peers.peer.fetch", fetch)
+    assert AgentWorld().run(plan) == outcome

@@ -1,0 +1,92 @@
+"""Run by `mcp_phone` with an errand: what the official Python client does with a phone, printed as JSON.
+
+`python client_mcp_phone.py [FOLDER] ERRAND`; FOLDER is where the package `mcp` is, if it is not installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import site
+import sys
+from typing import Any
+
+
+async def told(errand: dict[str, Any]) -> dict[str, object]:
+    """All of it."""
+    http: Any = importlib.import_module("httpx2")
+    mcp: Any = importlib.import_module("mcp")
+    types: Any = importlib.import_module("mcp_types")
+    transport: Any = importlib.import_module("mcp.client.streamable_http")
+    asked, updated = asyncio.Event(), asyncio.Queue[str]()
+    answer = "accept"
+
+    async def control(what: str) -> None:
+        async with http.AsyncClient() as client:
+            (await client.get(f"{errand['control']}/{what}")).raise_for_status()
+
+    async def elicited(context: Any, params: Any) -> Any:
+        asked.set()
+        if answer == "cut":
+            await control("cut")
+        if answer == "never":
+            await asyncio.Event().wait()
+        return types.ElicitResult(action="accept")
+
+    async def heard(message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            updated.put_nowait(message.params.uri)
+
+    def door(token: str | None) -> Any:
+        return http.AsyncClient(headers={"authorization": f"Bearer {token}"} if token else {}, timeout=30.0)
+
+    def client(way: Any) -> Any:
+        carrier = transport.streamable_http_client(errand["url"], http_client=way)
+        return mcp.Client(carrier, mode="legacy", elicitation_callback=elicited, message_handler=heard)
+
+    async def refused(token: str | None) -> int:
+        statuses: list[int] = []
+
+        async def note(response: Any) -> None:
+            statuses.append(response.status_code)
+
+        async with door(token) as way:
+            way.event_hooks["response"].append(note)
+            try:
+                async with client(way):
+                    pass
+            except BaseException:
+                return statuses[-1]
+        return 0
+
+    seen: dict[str, object] = {"without a token": await refused(None)}
+    seen["without a grant"] = await refused(errand["ungranted"])
+    async with door(errand["token"]) as way, client(way) as phone:
+        names = [tool.name for tool in (await phone.list_tools()).tools]
+        results = {name: await phone.call_tool(name, errand["calls"].get(name, {})) for name in names}
+        seen["tools"] = names
+        seen["failed"] = {name: str(result.content) for name, result in results.items() if result.is_error}
+        seen["picture"] = results["phone_screenshot"].content[0].mime_type
+        found = (await phone.call_tool("phone_current_app")).structured_content or {}
+        seen["structured"] = {"package": found.get("package")}
+        answer = "never"
+        asked.clear()
+        call = asyncio.create_task(phone.call_tool("phone_broadcast", errand["asked"]))
+        await asked.wait()
+        call.cancel()
+        seen["cancelled"] = isinstance((await asyncio.gather(call, return_exceptions=True))[0], asyncio.CancelledError)
+        answer = "cut"
+        seen["resumed"] = (await phone.call_tool("phone_broadcast", errand["asked"])).is_error
+        await phone.session.subscribe_resource("phone://notifications")
+        await control("notify")
+        seen["updated"] = await asyncio.wait_for(updated.get(), 20.0)
+    await control("revoke")
+    return {**seen, "revoked": await refused(errand["token"])}
+
+
+if __name__ == "__main__":
+    for folder in sys.argv[1:-1]:
+        site.addsitedir(folder)
+        sys.path.insert(0, folder)  # before what this venv has of the same names
+    sys.stdout.write(json.dumps(asyncio.run(told(json.loads(sys.argv[-1])))))
