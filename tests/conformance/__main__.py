@@ -12,6 +12,7 @@ from runtimes.option import check_runtime
 from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
 from tests.conformance.chromium_suite import chromium
 from tests.conformance.mcp_oauth_suite import mcp_oauth
+from tests.conformance.mcp_phone_suite import mcp_inspector, mcp_python, mcp_typescript
 from tests.conformance.mcp_server_suite import mcp_server
 from tests.conformance.mcp_suite import mcp
 from tests.conformance.nghttp_suite import h2load, nghttp
@@ -107,6 +108,9 @@ SUITES = {
     "h2load": _served_twice(h2load),
     "chromium": Suite(_chromium),
     "mcp": Suite(_mcp),
+    "mcp-python": Suite(lambda runtime, resume: mcp_python(runtime)),
+    "mcp-typescript": Suite(lambda runtime, resume: mcp_typescript(runtime)),
+    "mcp-inspector": Suite(lambda runtime, resume: mcp_inspector(runtime)),
     "mcp-oauth": Suite(lambda runtime, resume: mcp_oauth(runtime)),
     "mcp-server": Suite(lambda runtime, resume: mcp_server(runtime)),
     "pyodide": Suite(_pyodide, ONE),

@@ -24,12 +24,12 @@ async def told(errand: dict[str, Any]) -> dict[str, object]:
 
     async def control(what: str) -> None:
         async with http.AsyncClient() as client:
-            (await client.get(f"{errand['control']}/{what}")).raise_for_status()
+            (await client.get(errand["control"] + what)).raise_for_status()
 
     async def elicited(context: Any, params: Any) -> Any:
         asked.set()
         if answer == "cut":
-            await control("cut")
+            await control("/cut")
         if answer == "never":
             await asyncio.Event().wait()
         return types.ElicitResult(action="accept")
@@ -68,20 +68,21 @@ async def told(errand: dict[str, Any]) -> dict[str, object]:
         seen["tools"] = names
         seen["failed"] = {name: str(result.content) for name, result in results.items() if result.is_error}
         seen["picture"] = results["phone_screenshot"].content[0].mime_type
+        await phone.call_tool("phone_open_app", errand["calls"]["phone_open_app"])
         found = (await phone.call_tool("phone_current_app")).structured_content or {}
         seen["structured"] = {"package": found.get("package")}
         answer = "never"
         asked.clear()
-        call = asyncio.create_task(phone.call_tool("phone_broadcast", errand["asked"]))
+        call = asyncio.create_task(phone.call_tool("phone_broadcast", errand["calls"]["phone_broadcast"]))
         await asked.wait()
         call.cancel()
         seen["cancelled"] = isinstance((await asyncio.gather(call, return_exceptions=True))[0], asyncio.CancelledError)
         answer = "cut"
-        seen["resumed"] = (await phone.call_tool("phone_broadcast", errand["asked"])).is_error
+        seen["resumed"] = (await phone.call_tool("phone_broadcast", errand["calls"]["phone_broadcast"])).is_error
         await phone.session.subscribe_resource("phone://notifications")
-        await control("notify")
+        await control("/notify")
         seen["updated"] = await asyncio.wait_for(updated.get(), 20.0)
-    await control("revoke")
+    await control("/revoke")
     return {**seen, "revoked": await refused(errand["token"])}
 
 

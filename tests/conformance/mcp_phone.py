@@ -6,14 +6,16 @@ The client is a program. It gets one argument, an object of JSON (`Errand`), and
 from __future__ import annotations
 
 import json
+import re
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypedDict
+from urllib.request import urlopen
 
 from svc_proto.agent.tools.phone import ROWS
 from svc_proto.wire.events import TextMessage
@@ -22,14 +24,14 @@ from tests.servers.support import STREAM, Client, call, running, running_relay
 
 __all__ = ["CALLS", "WANTED", "Errand", "World", "carried_out", "in_a_world"]
 
+BACK = re.compile(rb"last-event-id: *[1-9]", re.IGNORECASE)  # 0 is the stream of what a server says by itself
 WITHIN = 120.0  # s for all of it
-ASKED: dict[str, object] = {"action": "com.example.ASKED"}  # about which a user is asked, before there is an answer
 CALLS: dict[str, dict[str, object]] = {
     "phone_diff_screen": {"previous_hash": "0"},
     "phone_find_nodes": {"clickable": True},
     "phone_describe_node": {"nodeId": "w0:0"},
     "phone_tap": {"x": 10, "y": 10},
-    "phone_tap_text": {"text": "Mail"},
+    "phone_tap_text": {"text": "e"},
     "phone_long_press": {"x": 10, "y": 10},
     "phone_drag": {"start_x": 10, "start_y": 900, "end_x": 10, "end_y": 300},
     "phone_type": {"text": "bread"},
@@ -40,8 +42,8 @@ CALLS: dict[str, dict[str, object]] = {
     "phone_open_app": {"package": "com.example.mail"},
     "phone_clipboard_write": {"text": "milk"},
     "phone_media": {"action": "play"},
-    "phone_send_intent": ASKED,
-    "phone_broadcast": ASKED,
+    "phone_send_intent": {"action": "android.settings.SETTINGS"},
+    "phone_broadcast": {"action": "com.example.ASKED"},
     "phone_events_stream": {"enabled": True},
     "phone_search_contacts": {"query": "a"},
     "phone_call": {"number": "112"},
@@ -57,14 +59,16 @@ WANTED: dict[str, object] = {
     "structured": {"package": "com.example.mail"},
     "cancelled": True,
     "resumed": False,
+    "came back": True,
     "updated": "phone://notifications",
     "without a token": 401,
     "without a grant": 403,
     "revoked": 401,
     "performed": ["executed", "executed"],
 }
-"""What is seen. `resumed`: whether a call failed whose stream was cut before its answer. `performed`: what became of the
-broadcasts that the relay knows of, the cancelled one not among them."""
+"""What is seen. `resumed`: whether a call failed whose stream was cut before its answer; `came back`: whether a stream
+of a call was asked for again (`Last-Event-ID`). `performed`: what became of the broadcasts that the relay knows of, the
+cancelled one not among them."""
 
 
 class Errand(TypedDict):
@@ -75,7 +79,6 @@ class Errand(TypedDict):
     token: str
     ungranted: str  # a token without the grant
     calls: dict[str, dict[str, object]]
-    asked: dict[str, object]  # arguments of `phone_broadcast`
 
 
 class World:
@@ -111,7 +114,6 @@ class World:
             "token": self.token,
             "ungranted": self.ungranted,
             "calls": CALLS,
-            "asked": ASKED,
         }
 
     @property
@@ -119,6 +121,18 @@ class World:
         """What has become of the broadcasts."""
         records = call(self.port, "GET", "/bridge/activity").body["activity"]
         return [record["decision"] for record in records if record["path"] == "/broadcast"]
+
+    def allow(self, address: str) -> None:
+        """What a browser does that opens this address of the relay, and its owner, until the client was called back."""
+        with urlopen(address, timeout=WITHIN) as page:
+            word = re.search(r'class="word">(\w+)<', page.read().decode())
+            again = page.url
+        assert word is not None
+        asked = call(self.port, "GET", f"/mcp/questions/{word[1]}").body
+        answer = {"ballot": asked["ballot"], "allow": True, "scope": "bridge"}
+        assert call(self.port, "POST", f"/mcp/questions/{word[1]}", answer).status == 200
+        with urlopen(again, timeout=WITHIN):  # goes on to the client
+            pass
 
     def close(self) -> None:
         """The way is closed."""
@@ -152,6 +166,7 @@ class Cutter:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._open: list[socket.socket] = []
+        self.came_back = False  # somebody has asked for the rest of the events of a request
         threading.Thread(target=self._serve, daemon=True).start()
 
     def cut(self) -> None:
@@ -186,6 +201,7 @@ class Cutter:
     def _pass(self, one: socket.socket, other: socket.socket) -> None:
         with suppress(OSError):
             while data := one.recv(65_536):
+                self.came_back = self.came_back or BACK.search(data) is not None
                 other.sendall(data)
         for end in (one, other):
             with suppress(OSError):
@@ -213,4 +229,4 @@ def carried_out(runtime: str, command: Sequence[str], env: dict[str, str] | None
         done = attempt((*command, json.dumps(world.errand)), within=WITHIN, env=env)
         if done.returncode:
             raise RuntimeError(f"{command[0]} failed with {done.returncode}: {done.stderr[-2000:].decode()}")
-        return {**json.loads(done.stdout), "performed": world.performed}
+        return {**json.loads(done.stdout), "came back": world.cutter.came_back, "performed": world.performed}
