@@ -79,6 +79,12 @@ def _api() -> Section:
     return api_section
 
 
+def _mcp() -> Section:
+    from bench.mcp import mcp_section
+
+    return mcp_section
+
+
 def _pairings() -> Section:
     from bench.pairings import pairings_section
 
@@ -130,6 +136,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
     "terminal": _terminal,
     "media": _media,
     "api": _api,
+    "mcp": _mcp,
     "pairings": _pairings,
     "nodes": _nodes,
     "starts": _starts,

@@ -39,6 +39,7 @@ class Scale:
     streams: tuple[int, ...]  # at once
     background: int  # streams that run while others begin
     held: int  # streams that are open and silent
+    sessions: int  # of MCP, idle
     chats: int  # sessions in the list
     worlds: int  # that are simulated
     listeners: int  # to speech, at once
@@ -60,6 +61,7 @@ FULL = Scale(
     streams=(1, 50, 200),
     background=50,
     held=1000,
+    sessions=500,
     chats=10_000,
     worlds=100,
     listeners=50,
@@ -79,6 +81,7 @@ QUICK = Scale(
     streams=(1, 50),
     background=20,
     held=100,
+    sessions=100,
     chats=1000,
     worlds=20,
     listeners=50,

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 __all__ = ["PING", "PONG", "TEXT", "FrameReader", "auth_message", "frame", "phone_answer", "request", "upgrade"]
 
 TEXT, CLOSE, PING, PONG = 0x1, 0x8, 0x9, 0xA  # opcodes, RFC 6455 section 5.2
 NO_MASK = b"\0\0\0\0"  # a mask that changes nothing: allowed, and the server unmasks it like any other
+ANYTHING: Mapping[str, str] = {"Accept": "*/*"}
 RESULT = {"ok": True, "package": "com.example.app"}
 
 
-def request(method: str, path: str, *, token: str | None = None, body: bytes = b"") -> bytes:
-    """One HTTP/1.1 request as a small client sends it."""
-    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1:8767", "User-Agent: bench/1", "Accept: */*"]
+def request(
+    method: str,
+    path: str,
+    *,
+    token: str | None = None,
+    body: bytes = b"",
+    fields: Mapping[str, str] = ANYTHING,
+) -> bytes:
+    """One HTTP/1.1 request as a small client sends it, with more `fields`."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1:8767", "User-Agent: bench/1"]
+    lines += [f"{name}: {value}" for name, value in fields.items()]
     if token is not None:
         lines.append(f"Authorization: Bearer {token}")
     if body:

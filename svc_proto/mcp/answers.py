@@ -73,9 +73,7 @@ class OfferedTool:
     reads_only: bool
     destructive: bool
     run: Callable[[Arguments], Flow[Found]]
-    follow: Callable[[Arguments, Telling], Flow[Found]] | None = (
-        None  # the same, for who wants to hear of it
-    )
+    follow: Callable[[Arguments, Telling], Flow[Found]] | None = None  # the same, for who wants to hear of it
 
 
 @frozen(kw_only=True)
