@@ -11,7 +11,7 @@ from http.client import HTTPConnection
 
 from bench.contestants import RELAYS, Address, Contestant, Server, available, missing, placement, running, wait_healthy
 from bench.load import PATIENCE, Phone, drive, new_code
-from bench.measure import BenchError, Progress, Scale, paired_ratio, rotated
+from bench.measure import BenchError, Progress, Scale, rotated
 from bench.report import Column, Row, Table
 from bench.rounds import TimedRounds, notes_on, take_timed_round
 from bench.wire import request
@@ -48,7 +48,7 @@ def mcp_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, .
         rows, notes = [], list[str]()
         for server in servers:
             rows += _calls(server, scale, progress, notes, stack)
-    said = "the ratio is of CPU time of the server, the median over pairs of neighbours in time; one call in flight"
+    said = "CPU time of the server, by ways that take turns; one call in flight"
     calls = Table(
         "mcp_calls", "A tool by MCP, and its route", CALLS, rows, [said, *notes, placement(), *missing(relays)]
     )
@@ -79,24 +79,22 @@ def _calls(server: Server, scale: Scale, progress: Progress, notes: list[str], s
             "stateless": _told(phone.token, name, arguments, {"MCP-Protocol-Version": MODERN}),
         }
         runs = {way: TimedRounds() for way in WAYS}
-        costs: dict[str, list[float]] = {way: [] for way in WAYS}
         seconds = scale.seconds / scale.load_rounds / TURNS
         for way in WAYS:
             drive(server.address, ways[way], callers=1, seconds=0.1, most=scale.most_requests, phone=phone)
         for turn in range(scale.load_rounds * TURNS):
             for way in rotated(WAYS, turn):
                 progress(f"mcp: {name} by {way}, turn {turn + 1}, {server.contestant.name}")
-                done = runs[way]
-                cpu, amount = done.cpu, done.amount
                 run = partial(
                     drive, server.address, ways[way], callers=1, seconds=seconds, most=scale.most_requests, phone=phone
                 )
-                take_timed_round(done, server, run)
-                costs[way].append((done.cpu - cpu) / (done.amount - amount))
+                take_timed_round(runs[way], server, run)
+        route = runs["route"].cpu / runs["route"].amount
         for way, done in runs.items():
+            cost = done.cpu / done.amount
             values = {
-                "cpu_us": done.cpu / done.amount * 1e6,
-                "cpu_ratio": paired_ratio(costs[way], costs["route"]) if sum(costs["route"]) else 0.0,
+                "cpu_us": cost * 1e6,
+                "cpu_ratio": cost / route if route else 0.0,
                 "waited_percent": done.figures(done)["waited_percent"],
             }
             rows.append(Row(f"{server.contestant.name}: {name}, {way}", values))

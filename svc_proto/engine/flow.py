@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from enum import IntEnum, auto
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from svc_proto.basics.errors import Refused
@@ -37,6 +38,7 @@ from svc_proto.machines.table import Table
 from svc_proto.machines.table import step as follow
 
 if TYPE_CHECKING:
+    from svc_proto.basics.timers import Timer
     from svc_proto.engine.core import Engine
 
 __all__ = ["LIFE", "Flow", "Later", "Task", "TaskState", "TaskTrigger", "Wait", "ask", "sleep", "wait"]
@@ -155,7 +157,7 @@ class Task:
         self._flow = flow
         self._on_done = on_done
         self._on_error = on_error
-        self._timer = engine.timers.timer(self._give_up)
+        self._timer: Timer | None = None  # one that only waits for what comes for certain needs none
         self._wait: Wait | None = None
         self.state = TaskState.RUNNING
 
@@ -170,7 +172,8 @@ class Task:
 
     def resume(self, answer: object) -> None:
         """Called by the engine with the answer to the current wait."""
-        self._timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         self._wait = None
         self._step(TaskTrigger.RESUME)
         self._advance(answer)
@@ -196,13 +199,16 @@ class Task:
             if self.state is TaskState.DONE:
                 self._stop()
                 return
-            self._timer.set(wanted.until)
+            if wanted.until < inf:
+                if self._timer is None:
+                    self._timer = self._engine.timers.timer(self._give_up)
+                self._timer.set(wanted.until)
             self._engine.park(wanted.ticket, self)
 
     def _end(self, tell: Callable[[Any], object], outcome: object) -> None:
         cancelled = self.state is TaskState.DONE
         self._step(TaskTrigger.END)
-        self._timer.retire()
+        self._retire_timer()
         self._engine.retire(self)
         if not cancelled:
             try:
@@ -216,8 +222,12 @@ class Task:
         self._abandon()
         self.resume(TIMED_OUT)
 
+    def _retire_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.retire()
+
     def _stop(self) -> None:
-        self._timer.retire()
+        self._retire_timer()
         self._abandon()
         try:
             self._flow.close()

@@ -186,7 +186,9 @@ class Answers:
         try:
             if not offered.reads_only and not self.offer.may_act():
                 raise ToolError(READ_ONLY)
-            arguments = yield from self._allow(offered, check(tool.parameters, given), asking)
+            arguments: Arguments = check(tool.parameters, given)
+            if tool.asks is not None:
+                arguments = yield from self._allow(offered, tool.asks, arguments, asking)
             if tool.in_order:
                 yield from self._line.enter()
             try:
@@ -202,19 +204,15 @@ class Answers:
             return {"content": told, "structuredContent": found, "isError": False}
         return {"content": list(found), "isError": False}
 
-    def _allow(self, offered: OfferedTool, arguments: Arguments, asking: Asking | None) -> Flow[Arguments]:
+    def _allow(self, offered: OfferedTool, why: str, arguments: Arguments, asking: Asking | None) -> Flow[Arguments]:
         """What it is given. Raises `ToolError` unless it may be done: a phone that asks by itself is left to do so."""
         tool = offered.tool
-        if tool.asks is None:
-            return arguments
         bound = None if tool.asks_itself is None else (yield from tool.asks_itself(arguments))
         if bound is not None:
             return bound
         if asking is None:
             raise ToolError(NOBODY)
-        if not (
-            yield from asking(tool.name, arguments, f"{offered.title}? {shown_call(tool, arguments)}\n{tool.asks}")
-        ):
+        if not (yield from asking(tool.name, arguments, f"{offered.title}? {shown_call(tool, arguments)}\n{why}")):
             raise ToolError(DENIED)
         return arguments
 

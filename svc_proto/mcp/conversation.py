@@ -17,8 +17,7 @@ from collections.abc import Callable, Generator
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
+from svc_proto.basics.value import fixed
 from svc_proto.engine.flow import Flow, Task, sleep, wait
 from svc_proto.facts import OperationId
 from svc_proto.machines.table import Table
@@ -58,9 +57,10 @@ if TYPE_CHECKING:
 __all__ = ["HANDSHAKES", "LIFE", "META", "MODERN", "Conversation", "Said", "State", "Trigger", "unsupported"]
 
 MODERN: Final = "2026-07-28"
+META = "io.modelcontextprotocol/"
+VERSION = f"{META}protocolVersion"
 ELICITS = HANDSHAKES[2:]  # those in which a server may ask
 SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
-META = "io.modelcontextprotocol/"
 FRESH = {  # ms for which a client may keep an answer (CacheableResult)
     "server/discover": 3_600_000,
     "tools/list": 3_600_000,
@@ -98,7 +98,7 @@ LIFE: Table[State, Trigger] = {
 }
 
 
-@frozen
+@fixed
 class _Context:
     """What one request is carried out under."""
 
@@ -110,7 +110,7 @@ class _Context:
         return self.version == MODERN
 
 
-@frozen
+@fixed
 class Said:
     """A message of ours, or that there is none: a `final` one without a text is for a request that was cancelled."""
 
@@ -250,7 +250,7 @@ class Conversation:
 
     def _context(self, request: RpcRequest) -> _Context:
         meta = request.params.inner("_meta")
-        version = meta.get(f"{META}protocolVersion")
+        version = meta.get(VERSION)
         if version is None:
             if self._state is State.NEW and request.method not in ("initialize", "ping"):
                 raise RpcError(INVALID_REQUEST, "initialize comes first, or _meta with the version of the protocol")
@@ -373,7 +373,8 @@ class _Progress:
     @classmethod
     def wanted(cls, engine: Engine, request: RpcRequest, say: Callable[[Said], None]) -> _Progress | None:
         """None, where the client does not want to hear of it."""
-        token = request_id(request.params.inner("_meta").get("progressToken"))
+        meta = request.params.get("_meta")
+        token = request_id(meta.get("progressToken")) if isinstance(meta, dict) else None
         return None if token is None else cls(engine, token, request, say)
 
     def tell(self, text: str) -> None:

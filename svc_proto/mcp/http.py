@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, Later
 from svc_proto.engine.message import Request, Response, Streamed, empty_response
 from svc_proto.mcp.answers import Answers, Offer
 from svc_proto.mcp.http_rules import EVENT_STREAM, JSON, SESSION_ID, STATUSES, accept, is_stateless, with_handshake
@@ -41,7 +41,7 @@ EVENTS = (
 )
 _EVENT_ID = re.compile(rb"([0-9]{1,9})-([0-9]{1,9})")
 
-Answered: TypeAlias = Response | Flow[Response | Streamed]
+Answered: TypeAlias = Response | Streamed | Later
 
 
 class McpServer:
@@ -51,6 +51,8 @@ class McpServer:
         self._engine = engine
         self._make_offer = offer
         self._answers: dict[str, Answers] = {}  # by caller, those who called last at the end
+        self._deferred: dict[_Deferred, float] = {}  # until when, oldest first
+        self._timer = engine.timers.timer(self._defer)
         self.sessions = HttpSessions(engine)
 
     # --- routes ---
@@ -59,7 +61,8 @@ class McpServer:
         """`POST`: take one message, and answer it if it is a request."""
         headers = request.headers
         accept(headers, JSON, EVENT_STREAM)
-        if (headers.get(b"content-type") or b"").partition(b";")[0].strip().lower() != JSON:
+        kind = headers.get(b"content-type") or b""
+        if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
             raise Refused(415, "unsupported_media_type", "a message is application/json")
         asked = None  # what has to be answered
         try:
@@ -133,19 +136,50 @@ class McpServer:
         return _json(200, log.answer or b"", (SESSION_ID, session.identity.encode("ascii")))
 
     def _answer(self, talk: Talk, log: ReplayLog) -> Answered:
-        whole = _whole(talk, log)
-        return self._later(talk, log) if whole is None else whole
+        if log.begun:
+            return _found(talk, log)
+        until = self._engine.now.mono + DEFER
+        if self._timer.when is None:
+            self._timer.set(until)
+        return _Deferred(self._deferred, until, talk, log)
 
-    def _later(self, talk: Talk, log: ReplayLog) -> Flow[Response | Streamed]:
-        told = False
-        try:
-            yield from log.heard(DEFER)
-            whole = _whole(talk, log)
-            told = True
-        finally:
-            if not told:
-                talk.left()
-        return whole or Streamed(200, Headers(EVENTS), partial(_tell, talk, log, talk.number(log)))
+    def _defer(self) -> None:
+        """What has taken so long is told as events."""
+        for deferred, until in list(self._deferred.items()):
+            if until > self._engine.now.mono:
+                self._timer.set(until)
+                break
+            deferred.give(None)
+
+
+class _Deferred(Later):
+    """An answer that has to wait for its first word, or for `DEFER`; those that do are in a table."""
+
+    __slots__ = ("_table", "_talk")
+
+    def __init__(self, table: dict[_Deferred, float], until: float, talk: Talk, log: ReplayLog) -> None:
+        super().__init__(lambda word: _found(talk, log))
+        self._talk = talk
+        self._table = table
+        table[self] = until
+        log.on_word = self.give
+
+    def give(self, outcome: object) -> bool:
+        """There is a word, or there is none by now."""
+        self._table.pop(self, None)
+        return super().give(outcome)
+
+    def cancel(self) -> None:
+        """The connection has ended."""
+        if self._table.pop(self, None) is not None:
+            super().cancel()
+            self._talk.left()
+
+
+def _found(talk: Talk, log: ReplayLog) -> Response | Streamed:
+    """An answer in one piece, if it can be given so, else events."""
+    log.on_word = None
+    return _whole(talk, log) or Streamed(200, Headers(EVENTS), partial(_tell, talk, log, talk.number(log)))
 
 
 def _tell(talk: Talk, log: ReplayLog, greet: bool, writer: ResponseWriter) -> Flow[None]:

@@ -6,6 +6,7 @@ back goes on. There is one reader at a time, and the last who came is it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
@@ -28,13 +29,14 @@ KEEPALIVE = encode_comment("keepalive")
 class ReplayLog:
     """What was said, oldest first."""
 
-    __slots__ = ("_bell", "_dropped", "_engine", "_said", "code", "number", "over", "reader")
+    __slots__ = ("_bell", "_dropped", "_engine", "_said", "code", "number", "on_word", "over", "reader")
 
     def __init__(self, engine: Engine, number: int | None = None) -> None:
         self.number = number  # by which readers come back; None: there is no way back
         self.over = False  # nothing more will be said
         self.code = 0  # of the error that was the answer
         self.reader: object = None
+        self.on_word: Callable[[object], object] | None = None  # hears of the next word
         self._engine = engine
         self._said: list[bytes] = []
         self._dropped = 0
@@ -56,24 +58,24 @@ class ReplayLog:
             self._dropped += 1
         self.code = said.code
         self.over = said.final
-        self._bell.ring()
+        self._wake()
 
     def end(self) -> None:
         """End the list: nothing more will be said about this request."""
         self.over = True
-        self._bell.ring()
+        self._wake()
 
     # --- for the answer ---
+
+    @property
+    def begun(self) -> bool:
+        """Whether something was said, or nothing will be."""
+        return bool(self._said) or self.over
 
     @property
     def answer(self) -> bytes | None:
         """All that was said, if it is the answer and nothing else; empty if there was none."""
         return b"".join(self._said) if self.over and len(self._said) < 2 and not self._dropped else None
-
-    def heard(self, within: float) -> Flow[None]:
-        """Wait until something was said, at most so many seconds."""
-        if not (self._said or self.over):
-            yield from self._wait(within)
 
     def tell(self, writer: ResponseWriter, after: int, *, greet: bool = False) -> Flow[None]:
         """Write what comes after the event of that number, until all was said or another reader comes."""
@@ -101,6 +103,11 @@ class ReplayLog:
     def _after(self, at: int) -> list[tuple[int, bytes]]:
         """What comes after the event of that number, with the numbers."""
         return list(enumerate(self._said[at - self._dropped :], at + 1))
+
+    def _wake(self) -> None:
+        if self.on_word is not None:
+            self.on_word(None)
+        self._bell.ring()
 
     def _wait(self, within: float) -> Flow[object]:
         return self._bell.wait(self._engine.now.mono + within)

@@ -92,7 +92,7 @@ def phone_offer(link: PhoneLink, watch: Watch | None = None, may_act: Callable[[
                 watch=watch and partial(watch, NOTIFICATIONS),
             ),
             Resource(
-                uri="phone://activity", name="activity", description="What was done by way of this server, newest first.",
+                uri="phone://activity", name="activity", description="What was done by way of this, newest first.",
                 media_type="application/json", read=partial(_activity, link),
             ),
             Resource(

@@ -80,8 +80,7 @@ def authorize(
         case Access.AGENT:
             if is_foreign_page(request) or _is_rebound(request):
                 raise Refused(403, "origin_not_allowed", "web pages may not call this")
-            session = sessions.accessed(token_of(request), now) or _bearer(request, sessions, now)
-            return need_bridge(session, now, looks=True)
+            return need_bridge(_bearer(request, sessions, now, agents=True), now, looks=True)
         case _:
             raise LocalProtocolError("voice routes have a gate of their own")
 
@@ -119,8 +118,11 @@ def _is_rebound(request: Request) -> bool:
     return headers.get(b"origin") is not None and not names_this_network(headers.get(b"host") or b"")
 
 
-def _bearer(request: Request, sessions: Sessions, now: Moment) -> Session:
+def _bearer(request: Request, sessions: Sessions, now: Moment, *, agents: bool = False) -> Session:
+    """Whose token it is; of `agents`, access tokens of OAuth are good, too."""
     session = session_of(request, sessions, now)
+    if session is None and agents:
+        session = sessions.accessed(token_of(request), now)
     if session is None:
         text = "this route needs Authorization: Bearer <session token>, with a token that is known and not expired"
         raise Refused(401, "unauthorized", text)

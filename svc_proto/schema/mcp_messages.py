@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from attrs import frozen
-
+from svc_proto.basics.value import fixed
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, read_object
 from svc_proto.schema.members import Members
 
@@ -38,7 +37,7 @@ HEADER_MISMATCH = -32020  # the same: head and body disagree
 RequestId: TypeAlias = "int | str"
 
 
-@frozen
+@fixed
 class RpcRequest:
     """A request, which is answered under its number."""
 
@@ -47,7 +46,7 @@ class RpcRequest:
     params: Members
 
 
-@frozen
+@fixed
 class RpcNotification:
     """A notification: there is no answer."""
 
@@ -55,7 +54,7 @@ class RpcNotification:
     params: Members
 
 
-@frozen
+@fixed
 class RpcResponse:
     """What a request of ours has led to; where that is an `error`, there are no members."""
 

@@ -17,6 +17,7 @@ from bench.api import api_section
 from bench.contestants import BRIDGES, NULL, RELAYS, Contestant, running
 from bench.core import core_section
 from bench.http2 import HYPERCORNS, find_h2load, http2_section
+from bench.mcp import mcp_section
 from bench.measure import QUICK, BenchError, Progress
 from bench.media import media_section
 from bench.memory import memory_section
@@ -49,6 +50,7 @@ TINY = evolve(
     streams=(2,),
     background=2,
     held=3,
+    sessions=30,
     chats=120,
     worlds=1,
     listeners=3,
@@ -71,6 +73,13 @@ def test_core() -> None:
     check(table, 10)
     assert table.rows[0].values["ratio"] == 1.0
     assert all(note.startswith(("PASS: ", "MISS: ")) for note in table.notes[:2])
+
+
+def test_mcp() -> None:
+    calls, memory = mcp_section(TINY, SILENT, relays=RELAYS[:1])
+    check(calls, 6)
+    assert calls.rows[0].values["cpu_ratio"] in (0.0, 1.0)
+    check(memory, 1)
 
 
 def test_sockets() -> None:

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import urlencode
 
-from attrs import field, frozen
+from attrs import field
 
 from svc_proto.agent.tools.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.basics.value import fixed
 from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.client import Fetched
@@ -44,12 +45,12 @@ NO_TOKEN = (
 )
 
 
-@frozen
+@fixed
 class PhoneAnswer:
     """What came back: the HTTP status, and the members of the body (text that is no JSON is its `error`)."""
 
     status: int
-    body: Members = field(converter=Members)
+    body: Members = field(converter=Members.of)
 
 
 class PhoneLink(Protocol):
@@ -69,7 +70,6 @@ class PhoneLink(Protocol):
         None: the phone that it would go to does not.
         """
         ...
-
 
     def activity(self) -> Flow[list[Members]]:
         """What was asked for over it lately, newest first (wire bridge 4.2). Raises `ToolError`."""
