@@ -76,8 +76,8 @@ class BuiltinAgent:
             results = yield from self._toolbox.run_calls(turn, host, tuple(map(WantedCall, calls)))
             if turn.max_calls < 2:
                 return Outcome(finish="length")
-            say = "\n\n".join(_shown(call, result) for call, result in zip(calls, results, strict=True))
-            asked += sum(map(_words, results))
+            say = "\n\n".join(_shown(call, result.text) for call, result in zip(calls, results, strict=True))
+            asked += sum(_words(result.text) for result in results)
             host.tell(ModelAsked())
         yield from self._tell(host, say, TextDelta)
         host.tell(ModelAnswered(asked, _words(say) + (0 if plan.calls else _words(plan.think))))

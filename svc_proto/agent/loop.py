@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, cast
 from svc_proto.agent.contract import ModelAnswered, ModelAsked, ModelRoute, Outcome, ToolCall, Turn, TurnHost
 from svc_proto.agent.deltas import Assembly, Fragment
 from svc_proto.agent.memory import TARGETS, Memory
-from svc_proto.agent.offer import Offer
+from svc_proto.agent.offer import SMALL_CONTEXT, Offer
+from svc_proto.agent.pictures import Pictures
 from svc_proto.agent.prompt import MCP, NO_PHONE, PHONE, TOOLS, notes_part, skills_part, system_prompt
 from svc_proto.agent.skills import Skills
 from svc_proto.agent.toolbox import Toolbox, WantedCall, call_preview
@@ -60,6 +61,7 @@ class ModelAgent:
         request, rows = _request(turn, system, offer.rows)
         ids = _ids_in(turn)
         spoken, carried = False, 0
+        pictures = Pictures(takes=route.context is None or route.context >= SMALL_CONTEXT)
         has_read = self._toolbox.reads(
             call.inner("function").text("name") for row in turn.history for call in _calls_of(row)
         )
@@ -68,6 +70,10 @@ class ModelAgent:
             answer = yield from ask_model(
                 self._engine, route, request, host, self._limits, before_text=BETWEEN if spoken else ""
             )
+            if isinstance(answer, Problem) and pictures.drop(answer.status):
+                answer = yield from ask_model(
+                    self._engine, route, request, host, self._limits, before_text=BETWEEN if spoken else ""
+                )
             if isinstance(answer, Problem):
                 return Outcome(finish="error", error=answer.text, code=answer.code)
             host.tell(ModelAnswered(answer.input_tokens, answer.output_tokens))
@@ -79,14 +85,16 @@ class ModelAgent:
             results = yield from self._toolbox.run_calls(turn, host, calls, has_read=has_read)
             offer.take(wanted.call for wanted in calls)
             has_read = has_read or self._toolbox.reads(wanted.call.name for wanted in calls)
-            carried += len(answer.text) + sum(len(wanted.call.arguments) for wanted in calls) + sum(map(len, results))
+            carried += len(answer.text) + sum(len(wanted.call.arguments) for wanted in calls)
+            carried += sum(len(result.text) for result in results)
             if carried > MAX_CARRIED:
                 break
             rows.append(_assistant_row(answer.text, calls))
             rows += [
-                {"role": "tool", "tool_call_id": wanted.call.id, "content": result}
+                {"role": "tool", "tool_call_id": wanted.call.id, "content": result.text}
                 for wanted, result in zip(calls, results, strict=True)
             ]
+            rows += pictures.rows(zip((wanted.call.name for wanted in calls), results, strict=True))
         return Outcome(finish="length")
 
     def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: TurnHost) -> Flow[Outcome]:

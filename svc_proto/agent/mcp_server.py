@@ -18,8 +18,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.mcp_config import ServerConfig
-from svc_proto.agent.tools.mcp import result_text, tools_of
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
+from svc_proto.agent.tools.mcp import returned, tools_of
+from svc_proto.agent.tools.tool import Arguments, Returned, Tool, ToolError
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.waits import Bell
@@ -115,7 +115,7 @@ class ConfiguredServer:
         while self.state is ServerState.STARTING and self._engine.now.mono < until:
             yield from self._bell.wait(until)
 
-    def call(self, name: str, arguments: Arguments) -> Flow[str]:
+    def call(self, name: str, arguments: Arguments) -> Flow[Returned]:
         """Call a tool by the name that the server has for it. Raises `ToolError`.
 
         A call that the server has not heard, since it had forgotten us, is made again.
@@ -133,13 +133,13 @@ class ConfiguredServer:
 
     # --- helpers --------------------------------------------------------------------------------------------------
 
-    def _ask(self, name: str, arguments: Arguments) -> Flow[str]:
+    def _ask(self, name: str, arguments: Arguments) -> Flow[Returned]:
         within = self.config.timeout
         yield from self.settled(self._engine.now.mono + within)
         if self._client is None or not self.ready:
             raise ToolError(f"the MCP server {self.config.name} is not there: {self.problem or self.state.value}")
         asked = self._client.ask("tools/call", {"name": name, "arguments": arguments}, within=within)
-        return result_text((yield from asked))
+        return returned((yield from asked))
 
     def _failure(self, failed: McpFailed) -> ToolError:
         return ToolError(f"the MCP server {self.config.name} did not do it: {failed}")

@@ -1,6 +1,6 @@
 """All tools by name, and the running of calls: arguments, approval, events, rows, limits.
 
-    results = yield from toolbox.run_calls(turn, host, calls)      # texts for the model, in the order of the calls
+    results = yield from toolbox.run_calls(turn, host, calls)      # for the model, in the order of the calls
 
 The calls of one model answer run side by side, but for those that are `in_order`: these wait for each other, since
 what is done to a phone is done in the order in which the model said it.
@@ -26,7 +26,7 @@ from svc_proto.agent.contract import (
 )
 from svc_proto.agent.offer import ToolChoice, more_tools
 from svc_proto.agent.tools import arguments
-from svc_proto.agent.tools.tool import Arguments, Noted, Tool, ToolError, Toolset
+from svc_proto.agent.tools.tool import Arguments, Noted, Picture, Returned, Tool, ToolError, Toolset
 from svc_proto.basics import strict_json
 from svc_proto.basics.redact import summary
 from svc_proto.engine.flow import Flow
@@ -121,7 +121,7 @@ class Toolbox:
 
     def run_calls(
         self, turn: Turn, host: TurnHost, calls: tuple[WantedCall, ...], *, has_read: bool = False
-    ) -> Flow[list[str]]:
+    ) -> Flow[list[Returned]]:
         """Run the calls of one answer. Each is stored and told of; none of them raises.
 
         `has_read`: whoever made them had read what others wrote (see `reads`).
@@ -130,7 +130,7 @@ class Toolbox:
         flows = [self._run(turn, host, wanted, queue, has_read) for wanted in calls]
         return (yield from gather(self._engine, flows))
 
-    def _run(self, turn: Turn, host: TurnHost, wanted: WantedCall, queue: OneAtATime, has_read: bool) -> Flow[str]:
+    def _run(self, turn: Turn, host: TurnHost, wanted: WantedCall, queue: OneAtATime, has_read: bool) -> Flow[Returned]:
         tool = self.tools.get(wanted.call.name)
         if tool is None and self.more is not None:
             tool = self.more.tool(wanted.call.name)
@@ -148,6 +148,7 @@ class Toolbox:
         begun = engine.now.mono
         error: str | None = None
         told = False  # there is something that may fail
+        pictures: tuple[Picture, ...] = ()
         try:
             able, given = _checked(wanted, tool)
             question, given = yield from self._question(turn, host, call, able, given, has_read)
@@ -163,6 +164,8 @@ class Toolbox:
             if isinstance(result, Noted):
                 host.tell(NoteChanged(call, result.change))
                 result = result.text
+            elif isinstance(result, Returned):
+                pictures, result = result.pictures, result.text
             output = result
         except ToolError as failure:
             output = error = str(failure)
@@ -179,7 +182,7 @@ class Toolbox:
                 call=call, output=text, preview=preview_of(output), seconds=engine.now.mono - begun, error=error
             )
         )
-        return text
+        return Returned(text, pictures)
 
     def _question(
         self, turn: Turn, host: TurnHost, call: ToolCall, tool: Tool, given: Arguments, has_read: bool

@@ -1,4 +1,4 @@
-"""Knowing of changes by looking again and again, where nobody tells of them."""
+"""Knowing of changes by looking again and again, where nobody tells of them (decision 163)."""
 
 from __future__ import annotations
 

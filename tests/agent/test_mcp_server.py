@@ -13,6 +13,7 @@ from svc_proto.agent.contract import NoteChanged
 from svc_proto.agent.mcp_server import LIFE, ServerState, ServerTrigger
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.tools.mcp import MAX_TOOLS
+from svc_proto.agent.tools.tool import Returned
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from tests.agent.world import AgentWorld
@@ -318,7 +319,7 @@ def test_a_call_waits_for_a_server_that_is_starting() -> None:
         parts.stop()
         return result
 
-    assert world.run(plan) == "read {}"
+    assert world.run(plan) == Returned("read {}")
 
 
 def test_no_secret_is_told() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +11,7 @@ from svc_proto.agent import mcp_servers
 from svc_proto.agent.mcp_servers import McpServers
 from svc_proto.agent.offer import ToolChoice
 from svc_proto.agent.setup import AgentParts
+from svc_proto.agent.tools.tool import Returned
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, empty_response, json_response
@@ -160,7 +161,7 @@ def test_a_session_that_was_forgotten_is_begun_anew_and_the_call_made() -> None:
         read = parts.servers.tool("mcp_a_read")
         assert read is not None
         try:
-            return (yield from read.run({}))
+            return cast("Returned", (yield from read.run({}))).text
         except Exception as failed:  # for the second case
             return str(failed)
         finally:

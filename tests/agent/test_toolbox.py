@@ -35,7 +35,7 @@ def run(world: AgentWorld, tools: dict[str, bool], *calls: str, text: str = "fin
         toolset = Toolset(name="t", label="T", description="", tools=made)
         box = Toolbox(engine, (toolset,), Approvals(engine))
         wanted = tuple(WantedCall(ToolCall(id=f"c{place}", name=name, args={})) for place, name in enumerate(calls))
-        return (yield from box.run_calls(TURN, world.host, wanted))
+        return [result.text for result in (yield from box.run_calls(TURN, world.host, wanted))]
 
     return world.run(plan)
 
@@ -76,7 +76,8 @@ def test_a_tool_with_a_bug_fails_its_call_alone() -> None:
 
         tool = Tool(name="a", description="", parameters=schema(), run=broken)
         box = Toolbox(engine, (Toolset(name="t", label="", description="", tools=(tool,)),), Approvals(engine))
-        return (yield from box.run_calls(TURN, world.host, (WantedCall(ToolCall(id="c", name="a", args={})),)))
+        wanted = (WantedCall(ToolCall(id="c", name="a", args={})),)
+        return [result.text for result in (yield from box.run_calls(TURN, world.host, wanted))]
 
     assert world.run(plan) == ["error: the tool has a bug, logged as bug-1"]
     (bug,) = [fields for name, fields in world.logs if name == "bug"]

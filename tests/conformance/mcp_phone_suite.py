@@ -1,4 +1,4 @@
-"""MCP clients that others wrote, at a relay with a phone: the official ones for Python and TypeScript, the inspector."""
+"""MCP clients that others wrote, at a relay with a phone: the official packages, and the inspector."""
 
 from __future__ import annotations
 

@@ -9,19 +9,21 @@ tools that the configuration names (`auto`), and those that a trusted server say
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 from svc_proto.agent.mcp_config import ServerConfig
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
+from svc_proto.agent.tools.tool import Arguments, Picture, Returned, Tool, ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.visible import plain, readable
 from svc_proto.engine.flow import Flow
+from svc_proto.machines.inbox import image_type
 from svc_proto.peers.mcp_http import HttpParameters
 from svc_proto.schema.members import Members
 
-__all__ = ["GROUP", "PREFIX", "Run", "result_text", "tools_of"]
+__all__ = ["GROUP", "PREFIX", "Run", "returned", "tools_of"]
 
 PREFIX = "mcp_"
 GROUP = "mcp"
@@ -34,10 +36,13 @@ MAX_WORDS = 300  # characters of a text in its schema
 MAX_DEPTH = 10  # of its schema
 MAX_MEMBERS = 128  # of one object or array in it
 MAX_BLOCKS = 200  # of one result
+MAX_PICTURES = 4  # of one result that the model is shown
+MAX_PICTURE = 4 * 1024 * 1024  # characters of base64 of each of them
 MAX_FAILURE = 4_000  # characters of a failed call's text
 _UNFIT = re.compile("[^A-Za-z0-9_-]")
+_BASE64 = re.compile("[A-Za-z0-9+/]+={0,2}")
 _MARKER = re.compile(r"^(\s*)MEDIA:", re.MULTILINE | re.IGNORECASE)
-Run = Callable[[str, Arguments], Flow[str]]
+Run = Callable[[str, Arguments], Flow[Returned]]
 
 
 def tools_of(config: ServerConfig, rows: Iterable[Members], run: Run) -> tuple[tuple[Tool, ...], int]:
@@ -61,16 +66,17 @@ def tools_of(config: ServerConfig, rows: Iterable[Members], run: Run) -> tuple[t
     return tuple(tools.values()), left_out
 
 
-def result_text(result: Members) -> str:
+def returned(result: Members) -> Returned:
     """What a call has led to. Raises `ToolError` for what the server calls an error."""
-    pieces = [_block(block) for block in result.rows("content")[:MAX_BLOCKS]]
+    failed, pictures = result.get("isError") is True, list[Picture]()
+    pieces = [_block(block, None if failed else pictures) for block in result.rows("content")[:MAX_BLOCKS]]
     if not pieces and isinstance(result.get("structuredContent"), dict):
         pieces = [strict_json.dumps(result["structuredContent"])]
     text = _MARKER.sub(r"\1MEDIA :", readable("\n".join(pieces)))  # only our own phone shows pictures by a line
-    if result.get("isError") is True:
+    if failed:
         text = text or "the tool failed, and does not say why"
         raise ToolError(text if len(text) <= MAX_FAILURE else f"{text[:MAX_FAILURE]}… [cut]")
-    return text or "(the result is empty)"
+    return Returned(text or "(the result is empty)", tuple(pictures))
 
 
 def _tool(config: ServerConfig, raw: str, row: Members, run: Run) -> Tool | None:
@@ -79,7 +85,7 @@ def _tool(config: ServerConfig, raw: str, row: Members, run: Run) -> Tool | None
         return None
     reads_only = config.trust and row.inner("annotations").get("readOnlyHint") is True
 
-    def call(arguments: Arguments) -> Flow[str]:
+    def call(arguments: Arguments) -> Flow[Returned]:
         return run(raw, arguments)
 
     return Tool(
@@ -131,15 +137,34 @@ def _clean(value: object, depth: int) -> object:
     return value
 
 
-def _block(block: Members) -> str:
+def _block(block: Members, pictures: list[Picture] | None) -> str:
+    """Its text; what is a picture joins the others, where there is a place for them."""
     match block.get("type"):
         case "text":
             return block.text("text")
         case "resource":
             inner = block.inner("resource")
-            return inner.text("text") or f"[a file, {plain(inner.text('uri'))}: not shown]"
+            return inner.text("text") or _file(f"a file, {plain(inner.text('uri'))}", inner, "blob", pictures)
         case "resource_link":
             return f"[a link: {plain(block.text('title', 'name'))} {plain(block.text('uri'))}]"
+        case "image":
+            return _file("a picture", block, "data", pictures)
         case kind:
-            what = {"image": "a picture", "audio": "a sound"}.get(str(kind), "something")
-            return f"[{what}, {plain(block.text('mimeType'), 60)}, {3 * len(block.text('data')) // 4} bytes: not shown]"
+            return _file("a sound" if kind == "audio" else "something", block, "data", None)
+
+
+def _file(what: str, block: Members, name: str, pictures: list[Picture] | None) -> str:
+    """A word for what is no text. Whether it is a picture, its bytes say."""
+    data = block.text(name)
+    there = pictures is not None and len(pictures) < MAX_PICTURES and len(data) <= MAX_PICTURE
+    kind = image_type(_start_of(data)) if there else None
+    if pictures is None or kind is None:
+        about = filter(None, (what, plain(block.text("mimeType"), 60), f"{3 * len(data) // 4} bytes"))
+        return f"[{', '.join(about)}: not shown]"
+    pictures.append(Picture(f"image/{kind}", data))
+    return f"[{what}, image/{kind}, {3 * len(data) // 4} bytes: picture {len(pictures)} of this result, shown once]"
+
+
+def _start_of(data: str) -> bytes:
+    """The first bytes of what is base64 as a whole; nothing otherwise."""
+    return b64decode(data[:64]) if _BASE64.fullmatch(data) and len(data) % 4 == 0 else b""

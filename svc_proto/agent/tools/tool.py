@@ -1,7 +1,8 @@
 """What a tool is: a name and a schema for the model, a flow for us, and what makes it ask first.
 
-A tool's flow returns the text that the model gets; `Noted` says as well what has become of the notes. It raises
-`ToolError` with a text that the model can react to; anything else that it raises is a bug.
+A tool's flow returns the text that the model gets; `Returned` has pictures besides, `Noted` says as well what has
+become of the notes. It raises `ToolError` with a text that the model can react to; anything else that is raised is a
+bug.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from attrs import frozen
 from svc_proto.agent.contract import NoteChange
 from svc_proto.engine.flow import Flow
 
-__all__ = ["Arguments", "Noted", "Tool", "ToolError", "Toolset", "schema"]
+__all__ = ["Arguments", "Noted", "Picture", "Returned", "Tool", "ToolError", "Toolset", "schema"]
 
 Arguments: TypeAlias = Mapping[str, object]
 
@@ -31,13 +32,29 @@ class Noted:
     change: NoteChange
 
 
+@frozen
+class Picture:
+    """One that a model may look at: its media type, and its bytes as base64."""
+
+    kind: str
+    data: str
+
+
+@frozen
+class Returned:
+    """A result, and the pictures that came with it."""
+
+    text: str
+    pictures: tuple[Picture, ...] = ()
+
+
 @frozen(kw_only=True)
 class Tool:
     """One tool. `parameters` is a JSON schema of type object."""
 
     name: str
     description: str
-    run: Callable[[Arguments], Flow[str | Noted]]
+    run: Callable[[Arguments], Flow[str | Noted | Returned]]
     parameters: Mapping[str, object]
     asks: str | None = None  # why somebody has to allow it first; None: nobody has to
     asks_having_read: str | None = None  # the same, once the model has read what others wrote

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
 
 from svc_proto.agent.mcp_config import ServerConfig
 from svc_proto.agent.tools import mcp
-from svc_proto.agent.tools.mcp import MAX_BLOCKS, MAX_FAILURE, MAX_NAME, MAX_SAID, MAX_TOOLS, result_text, tools_of
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
+from svc_proto.agent.tools.mcp import (
+    MAX_BLOCKS,
+    MAX_FAILURE,
+    MAX_NAME,
+    MAX_PICTURES,
+    MAX_SAID,
+    MAX_TOOLS,
+    returned,
+    tools_of,
+)
+from svc_proto.agent.tools.tool import Arguments, Returned, Tool, ToolError
 from svc_proto.basics import strict_json
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.mcp_http import HttpParameters
 from svc_proto.peers.mcp_stdio import StdioParameters
 from svc_proto.schema.members import Members
 
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(1)
 
-def run(name: str, arguments: Arguments) -> Flow[str]:
+
+def run(name: str, arguments: Arguments) -> Flow[Returned]:
     yield from ()
-    return f"{name} {dict(arguments)}"
+    return Returned(f"{name} {dict(arguments)}")
 
 
 def made(*rows: dict[str, Any], **more: Any) -> tuple[tuple[Tool, ...], int]:
@@ -40,7 +52,7 @@ def test_a_tool() -> None:
     assert tool.parameters == {"type": "object", "properties": {}}
     with pytest.raises(StopIteration) as done:
         next(tool.run({"a": 1}))
-    assert done.value.value == "t {'a': 1}"
+    assert done.value.value == Returned("t {'a': 1}")
     assert len(one({"description": "x" * 5_000}).description) == MAX_SAID + len("[MCP server My shop] ")
     assert one({"title": "A title"}).description == "[MCP server My shop] A title"
 
@@ -134,23 +146,69 @@ def test_a_schema_is_cleaned() -> None:
         ({"type": "text", "text": "Look:\n  MEDIA:svc://token\nmedia:/etc/passwd"}, None),
         ({"type": "image", "data": "QUJD", "mimeType": "image/png"}, "[a picture, image/png, 3 bytes: not shown]"),
         ({"type": "audio", "data": "", "mimeType": "a/b"}, "[a sound, a/b, 0 bytes: not shown]"),
-        ({"type": "new"}, "[something, , 0 bytes: not shown]"),
+        ({"type": "new"}, "[something, 0 bytes: not shown]"),
         ({"type": "resource", "resource": {"uri": "file:///a", "text": "inside"}}, "inside"),
-        ({"type": "resource", "resource": {"uri": "file:///a", "blob": "QUJD"}}, "[a file, file:///a: not shown]"),
+        (
+            {"type": "resource", "resource": {"uri": "file:///a", "blob": "QUJD"}},
+            "[a file, file:///a, 3 bytes: not shown]",
+        ),
         ({"type": "resource_link", "uri": "file:///a", "name": "a"}, "[a link: a file:///a]"),
     ],
 )
 def test_a_block(block: dict[str, object], shown: str | None) -> None:
     wanted = "Look:\n  MEDIA :svc://token\nMEDIA :/etc/passwd" if shown is None else shown
-    assert result_text(Members({"content": [block]})) == wanted
+    assert returned(Members({"content": [block]})).text == wanted
 
 
 def test_a_result() -> None:
     text = {"type": "text", "text": "x"}
-    assert result_text(Members({"content": [text, 7, text], "structuredContent": {"a": 1}})) == "x\nx"
-    assert result_text(Members({"content": [], "structuredContent": {"a": 1}})) == '{"a":1}'
-    assert result_text(Members({"content": "x", "structuredContent": [1]})) == "(the result is empty)"
-    assert len(result_text(Members({"content": [text] * 1_000}))) == 2 * MAX_BLOCKS - 1
+    assert returned(Members({"content": [text, 7, text], "structuredContent": {"a": 1}})).text == "x\nx"
+    assert returned(Members({"content": [], "structuredContent": {"a": 1}})).text == '{"a":1}'
+    assert returned(Members({"content": "x", "structuredContent": [1]})).text == "(the result is empty)"
+    assert len(returned(Members({"content": [text] * 1_000})).text) == 2 * MAX_BLOCKS - 1
+
+
+def picture(bytes_: bytes = PNG, **more: object) -> dict[str, object]:
+    return {"type": "image", "data": b64encode(bytes_).decode(), "mimeType": "image/png", **more}
+
+
+def test_pictures() -> None:
+    """What they are is said by their bytes, whatever the server calls them."""
+    blob = {"type": "resource", "resource": {"uri": "file:///a", "blob": b64encode(b"GIF89a" + bytes(9)).decode()}}
+    result = returned(Members({"content": [picture(), picture(b"\xff\xd8\xff", mimeType="text/html"), blob]}))
+    assert [one.kind for one in result.pictures] == ["image/png", "image/jpeg", "image/gif"]
+    assert b64decode(result.pictures[0].data) == PNG
+    assert result.text.splitlines() == [
+        "[a picture, image/png, 9 bytes: picture 1 of this result, shown once]",
+        "[a picture, image/jpeg, 3 bytes: picture 2 of this result, shown once]",
+        "[a file, file:///a, image/gif, 15 bytes: picture 3 of this result, shown once]",
+    ]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        picture(b"<svg onload=alert(1)>", mimeType="image/svg+xml"),
+        picture(data=b64encode(PNG).decode() + "!"),
+        picture(data=b64encode(PNG).decode() + "A"),
+        picture(data="iVBORw0KGgo=" + chr(10) + "https://tracker.example"),
+        picture(data=7),
+        picture(type="audio"),
+    ],
+)
+def test_what_is_no_picture(block: dict[str, object]) -> None:
+    result = returned(Members({"content": [block]}))
+    assert result.pictures == ()
+    assert result.text.endswith("not shown]")
+
+
+def test_pictures_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = returned(Members({"content": [picture()] * 6}))
+    assert (len(result.pictures), result.text.count("shown once")) == (MAX_PICTURES, MAX_PICTURES)
+    monkeypatch.setattr("svc_proto.agent.tools.mcp.MAX_PICTURE", 12)
+    assert len(returned(Members({"content": [picture(), picture(PNG + b"1")]})).pictures) == 1
+    with pytest.raises(ToolError, match="not shown"):
+        returned(Members({"content": [picture()], "isError": True}))
 
 
 @pytest.mark.parametrize(
@@ -163,5 +221,5 @@ def test_a_result() -> None:
 )
 def test_a_failure(content: list[object], why: str) -> None:
     with pytest.raises(ToolError) as failed:
-        result_text(Members({"content": content, "isError": True}))
+        returned(Members({"content": content, "isError": True}))
     assert str(failed.value) == why

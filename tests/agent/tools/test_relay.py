@@ -296,9 +296,7 @@ def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, m
         ("http://10.0.0.1", Fetched(200, Headers([]), b"{}"), "a relay on another host does not tell what was done"),
     ],
 )
-def test_what_was_asked_for_over_it(
-    url: str, answer: object, outcome: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_asked_for_over_it(url: str, answer: object, outcome: object, monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
         assert (method, url) == ("GET", f"{URL}/bridge/activity")
         yield from ()
