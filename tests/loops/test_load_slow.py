@@ -6,6 +6,7 @@ is cut, while everybody else is served, is what is tested.
 
 from __future__ import annotations
 
+import json
 import select
 import socket
 import ssl
@@ -20,6 +21,8 @@ from tests.loops.raw import PING, TEXT, RawSocket, frame
 from tests.loops.test_hostile import UPGRADE
 from tests.loops.wires import PATIENCE
 from tests.loops.world import World, bearer
+from tests.mcp.desk import modern
+from tests.mcp.web import message
 
 CROWD = 40
 SHORT = 0.4  # s that each may take
@@ -166,7 +169,21 @@ def test_a_phone_that_is_gone_without_a_fin(live: World) -> None:
     assert alive.count("offline") == 0
 
 
-def test_a_reader_that_stops_reading(live: World) -> None:
+MODERN = modern(name="phone_screen", arguments={})
+MCP_HEAD = (
+    "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "fields", "body"),
+    [
+        ("GET /screen", "", ""),
+        ("POST /mcp", f"{MCP_HEAD}Mcp-Name: phone_screen\r\n", json.dumps(message("tools/call", 7, **MODERN))),
+    ],
+    ids=["route", "mcp"],
+)
+def test_a_reader_that_stops_reading(live: World, line: str, fields: str, body: str) -> None:
     """More is owed to it than the kernel takes, and it takes nothing: its connection ends by itself."""
     live.start_relay(limits=Limits(write_timeout=SHORT))
     phone = live.fake_phone()
@@ -174,7 +191,9 @@ def test_a_reader_that_stops_reading(live: World) -> None:
     with socket.socket() as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.connect(("127.0.0.1", live.relay.port))
-        deaf.sendall(f"GET /screen HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {phone.token}\r\n\r\n".encode())
+        head = f"{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {phone.token}\r\n{fields}"
+        told = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
+        deaf.sendall(f"{head}{told}\r\n{body}".encode())
         phone.respond(phone.command()["request_id"], result)
         began = live.clock()
         broken = select.poll()

@@ -1,4 +1,4 @@
-"""MCP over HTTP: a picture from the disk, a question between a call and its answer, and who hangs up has cancelled."""
+"""MCP over HTTP: a picture from the disk, a question before an answer, who hangs up, and who floods."""
 
 from __future__ import annotations
 
@@ -54,3 +54,84 @@ def test_who_hangs_up_has_cancelled(relayed: World) -> None:
     command = phone.command()
     phone.respond(command["request_id"], {"ok": True})
     assert second.finish().json["result"]["isError"] is False
+
+
+def open_session(world: World, token: str) -> dict[str, str]:
+    """The headers of what comes next."""
+    about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
+    opened = world.http("POST", "/mcp", headers={**bearer(token), **TYPES}, body=encoded(about))
+    session = (opened.headers.get(b"mcp-session-id") or b"").decode()
+    return {**bearer(token), **TYPES, "mcp-session-id": session, "mcp-protocol-version": HANDSHAKE}
+
+
+GARBAGE = (  # bodies, and the status that each deserves
+    (b"", 400),
+    (b"\xff\xfe", 400),
+    (b"[" * 100_000, 400),
+    (b"[]", 400),
+    (encoded({"jsonrpc": "2.0", "id": [], "method": "ping"}), 400),
+    (encoded({"jsonrpc": "2.0", "id": 1, "method": 7}), 400),
+    (encoded({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []}), 400),
+    (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', 400),
+    (encoded(message("tools/call", 1, name="x" * 100_000)), 200),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"\\ud800"}}', 400),
+    (encoded(message("nothing/like/this")), 200),
+    (encoded({"jsonrpc": "2.0", "id": "ask-1", "result": {"action": "accept"}}), 202),
+)
+
+
+def test_a_flood_of_garbage_disturbs_nobody(relayed: World) -> None:
+    phone = relayed.phone()
+    headers, client = open_session(relayed, phone.token), relayed.client()
+    for body, status in GARBAGE * 10:
+        assert client.ask("POST", "/mcp", headers=headers, body=body).status == status, body[:100]
+    for name, value, status in (
+        ("mcp-session-id", "0" * 32, 404),
+        ("mcp-session-id", "x" * 5_000, 404),
+        ("mcp-protocol-version", "1999-01-01", 400),
+        ("content-type", "text/plain", 415),
+        ("accept", "text/html", 406),
+    ):
+        asked = client.ask("POST", "/mcp", headers={**headers, name: value}, body=encoded(message("ping")))
+        assert asked.status == status, name
+    assert client.ask("POST", "/mcp", headers=headers, body=b" " * (2 * 1024 * 1024 + 1)).status == 413
+    assert relayed.http("POST", "/mcp", headers=headers, body=encoded(call("ping"))).json["result"]["isError"] is False
+    assert phone.stop() == 0
+
+
+def test_a_flood_of_calls_and_of_sessions_has_bounds(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    headers = open_session(relayed, phone.token)
+    waiting = []
+    for number in range(32):
+        body = encoded({**call("ping"), "id": number})
+        waiting.append(relayed.client().begin("POST", "/mcp", headers=headers, body=body))
+    commands = [phone.command() for _ in waiting]
+    many = relayed.http("POST", "/mcp", headers=headers, body=encoded({**call("ping"), "id": 32}))
+    assert many.json["error"]["message"] == "32 requests are under way"
+    for _ in range(40):  # a caller has 32 at most: those that nothing happens in make room
+        open_session(relayed, phone.token)
+    for command in commands:
+        phone.respond(command["request_id"], {"ok": True})
+    assert all(each.finish().json["result"]["structuredContent"] == {"ok": True} for each in waiting)
+    assert relayed.http("POST", "/mcp", headers=headers, body=encoded(message("ping"))).status == 200
+
+
+def test_a_listener_that_does_not_read_costs_one_note(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    headers = open_session(relayed, phone.token)
+    subscribe = encoded(message("resources/subscribe", uri="phone://notifications"))
+    assert relayed.http("POST", "/mcp", headers=headers, body=subscribe).json["result"] == {}
+    deaf = relayed.client()
+    deaf.begin("GET", "/mcp", headers=headers)
+    deaf.wire.pause()
+    for number in range(300):
+        phone.say("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
+    calling = relayed.client().begin("POST", "/mcp", headers=headers, body=encoded(call("ping")))
+    phone.respond(phone.command()["request_id"], {"ok": True})  # behind all of them
+    assert calling.finish().json["result"]["isError"] is False
+    reading = relayed.client().begin("GET", "/mcp", headers={**headers, "last-event-id": "0-0"}).some()
+    assert relayed.http("DELETE", "/mcp", headers=headers).status == 204
+    notes = EventStreamDecoder().receive_data(reading.finish().body)
+    assert 1 <= len(notes) <= 3  # one in each second
+    assert {json.loads(note.data)["params"]["uri"] for note in notes} == {"phone://notifications"}
