@@ -26,6 +26,7 @@ Examples:
   svc mcp install vscode
   svc mcp install print                the lines for any other client
   svc mcp allow 7Q2MZK                 let an agent elsewhere in, by the word that its page shows
+  svc mcp token "Open WebUI"           for a program that takes a header and speaks no OAuth
   svc mcp                              what clients start: JSON-RPC on standard input and output
 
 \b
@@ -55,6 +56,7 @@ CLIENTS = ("claude", "cursor", "vscode", "print")
     modules={
         "install": ("clients.commands.mcp:install", "Tell an agent's program of it."),
         "allow": ("clients.commands.mcp_allow:main", "Let an agent elsewhere in, or not."),
+        "token": ("clients.commands.mcp_token:main", "A token for a program that takes a header."),
     },
     invoke_without_command=True,
     epilog=GROUP,

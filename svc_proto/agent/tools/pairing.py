@@ -25,8 +25,11 @@ WITHIN = 10.0  # s for each of the steps
 GRANTS = {**dict.fromkeys(CHANNELS, False), "bridge": 0}  # s; 0: as long as the session; false: withheld
 
 
-def pair(engine: Engine, relay: RelayClient, name: str = DEVICE_NAME) -> Flow[str]:
-    """A fresh session token of a relay on this host, for a device of this name. Raises `PeerFailed`."""
+def pair(engine: Engine, relay: RelayClient, name: str = DEVICE_NAME, *, ttl: int | None = None) -> Flow[str]:
+    """A fresh session token of a relay on this host, for a device of this name. Raises `PeerFailed`.
+
+    It lasts for `ttl` seconds; None: as long as the relay thinks fit.
+    """
     payload = {
         "pairing_code": (yield from relay.new_code(engine, within=WITHIN)),
         "device_name": name,
@@ -34,6 +37,7 @@ def pair(engine: Engine, relay: RelayClient, name: str = DEVICE_NAME) -> Flow[st
         "client_surface": "agent",
         "device_form_factor": "host",
         "grants": GRANTS,
+        **({} if ttl is None else {"ttl_seconds": ttl}),
     }
     socket = Peer(relay.name, f"ws{relay.url.removeprefix('http')}/ws")
     link, welcome = yield from open_link(engine, socket, payload, within=WITHIN)

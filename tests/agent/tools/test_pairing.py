@@ -51,6 +51,17 @@ def test_it_says_who_it_is() -> None:
     assert "ABC123" not in json.dumps([tell.fields for tell in there.told])
 
 
+def test_a_lifetime_is_asked_for() -> None:
+    asked = pairing(("auth.ok", {"session_token": "!tok~"}))
+    asked.run()
+    assert "ttl_seconds" not in asked.said[0]["payload"]
+    limited = World[str](lambda engine: pair(engine, RELAY, "MCP: x", ttl=60), http=asked.http)
+    limited.socket = asked.socket
+    assert limited.run() == "!tok~"
+    payload = limited.said[0]["payload"]
+    assert (payload["device_name"], payload["ttl_seconds"]) == ("MCP: x", 60)
+
+
 @pytest.mark.parametrize(
     ("there", "why"),
     [

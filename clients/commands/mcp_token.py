@@ -1,0 +1,68 @@
+"""`svc mcp token`: a token for an agent's program that takes a header and speaks no OAuth."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from clients.commands.cli import SETTINGS, Single, json_option, print_json
+from runtimes.option import runtime_option
+from svc_proto.client.problem import Problem
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+__all__ = ["main"]
+
+EXAMPLES = """
+\b
+Examples:
+  svc mcp token "Open WebUI"
+  svc mcp token scripts --days 7
+  svc mcp token scripts --json          where there is no terminal
+
+\b
+It goes into the header `Authorization: Bearer TOKEN` of requests to /mcp on the relay, and drives the phone as any
+agent does. Its session is listed as "MCP: NAME" (svc status) and ends in the dashboard or by `svc pair --revoke`.
+A client that speaks OAuth needs none: give it the address alone.
+Exit codes: 0; 1 when the relay gives none; 2 for bad options.
+"""
+DAY = 86_400  # s
+
+
+@click.command("token", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
+@click.argument("name", default="an agent")
+@click.option("--days", type=click.IntRange(1, 3_650), default=30, show_default=True, help="For how long.")
+@json_option
+@runtime_option
+def main(name: str, *, days: int, as_json: bool, runtime: str) -> None:
+    """Make a token for an agent's program that takes a header and speaks no OAuth."""
+    from clients.commands.host import read_relay_config, service_home, trust_for
+    from clients.commands.perform import perform
+    from svc_proto.agent.tools.pairing import pair, refusal_of
+    from svc_proto.client.operator import local_relay
+    from svc_proto.peers.peer import PeerFailed
+
+    if not as_json and not sys.stdout.isatty():
+        raise Problem("a token is shown at a terminal alone; --json writes it elsewhere", code=2)
+    config = read_relay_config()
+    relay = local_relay(config)
+
+    def plan(engine: Engine) -> Flow[str]:
+        try:
+            return (yield from pair(engine, relay, f"MCP: {name}", ttl=days * DAY))
+        except PeerFailed as error:
+            raise Problem(f"{refusal_of(error)} ({relay.url}); is it running? svc up, svc doctor") from None
+
+    token = perform(plan, runtime, home=service_home(), client_tls=trust_for(config))
+    if as_json:
+        print_json({"ok": True, "url": f"{relay.url}/mcp", "token": token, "name": f"MCP: {name}", "days": days})
+    else:
+        print(token)
+
+
+if __name__ == "__main__":
+    main(prog_name="svc mcp token")

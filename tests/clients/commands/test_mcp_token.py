@@ -1,0 +1,49 @@
+"""`svc mcp token`: what a program with a header gets, and how it ends."""
+
+from __future__ import annotations
+
+import re
+
+from tests.clients.commands.support import Shelf, finish
+from tests.mcp.web import HANDSHAKE, message
+from tests.servers.support import call
+
+TYPES = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+
+
+def status(desk: Shelf, token: str) -> int:
+    about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
+    return call(desk.port, "POST", "/mcp", about, token=token, headers=TYPES).status
+
+
+def test_a_token_opens_mcp_until_its_session_is_revoked(desk: Shelf) -> None:
+    told = desk.run("svc", "mcp", "token", "Open WebUI", "--days", "2", "--json").json
+    assert (told["url"], told["name"], told["days"]) == (
+        f"{desk.url.replace('ws', 'http', 1)}/mcp",
+        "MCP: Open WebUI",
+        2,
+    )
+    assert status(desk, told["token"]) == 200
+    (session,) = [
+        row for row in call(desk.port, "GET", "/sessions").body["sessions"] if row["device_name"] == told["name"]
+    ]
+    assert 86_400 < session["expires_at"] - session["created_at"] <= 2 * 86_400
+    assert [channel for channel, until in session["grants"].items() if until] == ["bridge"]
+    assert desk.run("svc", "pair", "--revoke", session["token_prefix"]).code == 0
+    assert status(desk, told["token"]) == 401
+
+
+def test_it_is_shown_at_a_terminal_alone(desk: Shelf) -> None:
+    hidden = desk.run("svc", "mcp", "token")
+    assert (hidden.code, hidden.out) == (2, "")
+    assert hidden.problem == "a token is shown at a terminal alone; --json writes it elsewhere"
+    code, shown = finish(desk.spawn("svc", "mcp", "token", "scripts"))
+    found = re.search(r"[0-9a-f-]{36}", shown)
+    assert found is not None
+    assert (code, status(desk, found[0])) == (0, 200)
+
+
+def test_without_a_relay(lonely: Shelf) -> None:
+    failed = lonely.run("svc", "mcp", "token", "--json")
+    assert failed.code == 1
+    assert "is it running? svc up, svc doctor" in failed.problem
