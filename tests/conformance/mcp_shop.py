@@ -7,6 +7,7 @@ What is tried is `svc_proto.mcp`, which knows nothing of phones: tools, resource
 from __future__ import annotations
 
 import os
+import re
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from enum import Enum
 from functools import partial
 
 import click
+from attrs import evolve
 
 from runtimes.host import Program
 from runtimes.listen import BindError, bind
@@ -29,7 +31,7 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted
-from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Resource
+from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Resource, Telling, Template
 from svc_proto.mcp.http import McpServer
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
@@ -92,6 +94,27 @@ def _tool(name: str, answer: Sequence[Content] | ToolError) -> OfferedTool:
     return OfferedTool(tool=tool, title=name, reads_only=True, destructive=False, run=run)
 
 
+def _steps(arguments: Arguments, telling: Telling = lambda text: None) -> Flow[Sequence[Content]]:
+    """Says how it gets on."""
+    yield from ()
+    for step in ("begun", "half", "done"):
+        telling(step)
+    return [_text("done")]
+
+
+def _following() -> OfferedTool:
+    made = _tool("test_tool_with_progress", [])
+    return evolve(made, run=_steps, follow=_steps)
+
+
+def _find(uri: str) -> Resource | None:
+    named = re.fullmatch("test://template/([^/]+)/data", uri)
+    if named is None:
+        return None
+    read = partial(_read, f"Data of {named[1]}.")
+    return Resource(uri=uri, name=named[1], description="Data.", media_type="text/plain", read=read)
+
+
 def _read(found: str | bytes) -> Flow[str | bytes]:
     yield from ()
     return found
@@ -107,7 +130,16 @@ OFFER = Offer(
     title="Shop",
     version="1",
     instructions="Test.",
-    tools=tuple(_tool(name, answer) for name, answer in ANSWERS.items()),
+    tools=(*(_tool(name, answer) for name, answer in ANSWERS.items()), _following()),
+    templates=(
+        Template(
+            uri="test://template/{id}/data",
+            name="template",
+            description="Data by its id.",
+            media_type="text/plain",
+            find=_find,
+        ),
+    ),
     resources=(
         Resource(
             uri="test://static-text",
