@@ -122,7 +122,11 @@ PLAN = (
     ),
     Row(("test_bridge",), SIM, "selectors, answers and deadlines are the core's"),
     Row(("test_mcp_servers",), ALL, "programs that are bad MCP servers: pipes that flood, and their ends"),
-    Row(("test_mcp",), EVERY, "a call that ends with its connection, events between requests, pictures of the disk"),
+    Row(
+        ("test_mcp",),
+        EVERY,
+        "a call that ends with its connection, events between requests, pictures of the disk, floods and deaf readers",
+    ),
     Row(
         (
             "test_access::test_the_end_of_a_session*",

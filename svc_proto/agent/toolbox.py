@@ -142,7 +142,9 @@ class Toolbox:
         finally:
             queue.leave()
 
-    def _attempt(self, turn: Turn, host: TurnHost, wanted: WantedCall, tool: Tool | None, has_read: bool) -> Flow[str]:
+    def _attempt(
+        self, turn: Turn, host: TurnHost, wanted: WantedCall, tool: Tool | None, has_read: bool
+    ) -> Flow[Returned]:
         """One call from its check to its end."""
         engine, call = self._engine, wanted.call
         begun = engine.now.mono

@@ -13,8 +13,9 @@ which version it speaks (`_meta`), and there is no state. One client may speak e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from enum import IntEnum, auto
+from types import GeneratorType
 from typing import TYPE_CHECKING, Final
 
 from svc_proto.basics.value import fixed
@@ -237,7 +238,7 @@ class Conversation:
                     raise RpcError(METHOD_NOT_FOUND, f"no method {method[:100]!r}")
                 telling = None if progress is None else progress.tell
                 found = handler(params, self._asking(request, context), telling)
-                result = (yield from found) if isinstance(found, Generator) else found
+                result = (yield from found) if isinstance(found, GeneratorType) else found
         except InputRequired as needed:
             result = needed.result
         return self._dressed(method, result) if context.modern else result
@@ -249,7 +250,7 @@ class Conversation:
         return {"resultType": "complete", **result, **cached, "_meta": {f"{META}serverInfo": self._answers.info}}
 
     def _context(self, request: RpcRequest) -> _Context:
-        meta = request.params.inner("_meta")
+        meta = request.params.inner("_meta") if "_meta" in request.params else Members()
         version = meta.get(VERSION)
         if version is None:
             if self._state is State.NEW and request.method not in ("initialize", "ping"):

@@ -58,8 +58,12 @@ def with_handshake(headers: Headers) -> None:
 
 def is_stateless(headers: Headers, message: Message) -> bool:
     """Whether it speaks the version without sessions. Raises `RpcError` where head and body disagree."""
-    meta = message.params.inner("_meta") if isinstance(message, RpcRequest) else Members()
     version = _text(headers, VERSION)
+    if (version is None or version in HANDSHAKES) and (
+        isinstance(message, RpcResponse) or "_meta" not in message.params
+    ):
+        return False
+    meta = message.params.inner("_meta") if isinstance(message, RpcRequest) else Members()
     if (version is None or version in HANDSHAKES) and f"{META}protocolVersion" not in meta:
         return False
     if isinstance(message, RpcResponse):

@@ -26,6 +26,7 @@ __all__ = ["HttpSession", "HttpSessions", "Talk"]
 MAX_SESSIONS = 1024
 MAX_OF_CALLER = 32
 IDLE = 1800.0  # s after which a session ends
+EXACT = 1.0  # s within which one use is like another
 MAX_KEPT = 16 * 1024 * 1024  # bytes of answers that were told as events, of all sessions together
 GREETED = "2025-11-25"  # from this version on clients take an event without data, which only has a number
 OWN = 0  # number of the stream of what a server says by itself
@@ -86,7 +87,7 @@ class Talk:
 class HttpSession(Talk):
     """A conversation with the handshake."""
 
-    __slots__ = ("_count", "_on_told", "caller", "identity", "logs", "notices")
+    __slots__ = ("_count", "_on_told", "caller", "identity", "logs", "notices", "used")
 
     def __init__(
         self,
@@ -103,6 +104,7 @@ class HttpSession(Talk):
         self.notices = Notices(engine, OWN)
         self.logs: dict[int, ReplayLog] = {OWN: self.notices}  # which readers may come back to
         self._count = OWN
+        self.used = 0.0  # monotonic seconds
         self._on_told = on_told
 
     @property
@@ -200,7 +202,11 @@ class HttpSessions:
         self.end(next((session for session in idle if not session.busy), idle[0]))
 
     def _use(self, session: HttpSession) -> None:
-        self._sessions.put(session.identity, session, self._engine.now.mono + IDLE)
+        """It is the one that was used last, to the second."""
+        now = self._engine.now.mono
+        if now >= session.used + EXACT or session.identity not in self._sessions:
+            session.used = now
+            self._sessions.put(session.identity, session, now + IDLE)
 
     def _expire(self) -> None:
         for _, session in self._sessions.purge(self._engine.now.mono):

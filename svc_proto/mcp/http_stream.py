@@ -40,7 +40,7 @@ class ReplayLog:
         self._engine = engine
         self._said: list[bytes] = []
         self._dropped = 0
-        self._bell = Bell(engine)
+        self._bell: Bell | None = None  # of readers
 
     # --- for the conversation ---
 
@@ -81,7 +81,7 @@ class ReplayLog:
         """Write what comes after the event of that number, until all was said or another reader comes."""
         at = after
         mine = self.reader = object()
-        self._bell.ring()
+        self._wake()
         if greet:
             writer.write(encode_event("", id=f"{self.number}-{at}"))
         try:
@@ -107,9 +107,12 @@ class ReplayLog:
     def _wake(self) -> None:
         if self.on_word is not None:
             self.on_word(None)
-        self._bell.ring()
+        if self._bell is not None:
+            self._bell.ring()
 
     def _wait(self, within: float) -> Flow[object]:
+        if self._bell is None:
+            self._bell = Bell(self._engine)
         return self._bell.wait(self._engine.now.mono + within)
 
 
@@ -131,7 +134,7 @@ class Notices(ReplayLog):
         self._count += 1
         self._notes.pop(said.text, None)
         self._notes[said.text] = self._count
-        self._bell.ring()
+        self._wake()
 
     def _after(self, at: int) -> list[tuple[int, bytes]]:
         self.told = max(at, self.told)

@@ -69,6 +69,7 @@ def test_the_idle_make_room(web: Web) -> None:
     assert web.post(PING, web.of(idle)).status == 404
     for session in sessions:
         web.call("GET", headers=web.of(session))
+    web.book.after(1.0)  # uses of one second are alike
     web.post(PING, web.of(sessions[0]))
     sessions = [*sessions[2:], sessions[0], web.open()]  # of those who only listen the one that was silent for longest
     for session in sessions:

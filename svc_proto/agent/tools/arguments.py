@@ -24,8 +24,11 @@ def check(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
     for name in cast("list[str]", schema.get("required", [])):
         if arguments.get(name) is None:
             raise ToolError(f"the argument {name} is missing")
-    given = {name: value for name, value in arguments.items() if name in properties and value is not None}
-    return {name: _value(properties[name], value, name) for name, value in given.items()}
+    found = dict[str, object]()
+    for name, value in arguments.items():
+        if name in properties and value is not None:
+            found[name] = _value(properties[name], value, name)
+    return found
 
 
 def _value(schema: Schema, value: object, name: str) -> object:
@@ -64,7 +67,8 @@ def _text(value: object, name: str) -> str:
 
 
 def _whole(schema: Schema, value: object, name: str) -> int:
-    value = unquoted(value)
+    if not isinstance(value, int):
+        value = unquoted(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):

@@ -23,7 +23,7 @@ def agent(book: RelayBook) -> Agent:
 
 def test_what_is_offered(agent: Agent) -> None:
     assert len(result(agent.ask("tools/list"))["tools"]) == len(ROWS)
-    assert len(result(agent.ask("resources/list"))["resources"]) == 6
+    assert len(result(agent.ask("resources/list"))["resources"]) == 7
     assert len(result(agent.ask("prompts/list"))["prompts"]) == 3
 
 
