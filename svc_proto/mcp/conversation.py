@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum, auto
 from types import GeneratorType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from svc_proto.basics.value import fixed
 from svc_proto.engine.flow import Flow, Task, sleep, wait
@@ -238,7 +238,7 @@ class Conversation:
                     raise RpcError(METHOD_NOT_FOUND, f"no method {method[:100]!r}")
                 telling = None if progress is None else progress.tell
                 found = handler(params, self._asking(request, context), telling)
-                result = (yield from found) if isinstance(found, GeneratorType) else found
+                result = (yield from found) if isinstance(found, GeneratorType) else cast("Result", found)
         except InputRequired as needed:
             result = needed.result
         return self._dressed(method, result) if context.modern else result

@@ -171,9 +171,9 @@ class _Deferred(Later):
 
     def cancel(self) -> None:
         """The connection has ended."""
-        if self._table.pop(self, None) is not None:
-            super().cancel()
-            self._talk.left()
+        self._table.pop(self, None)
+        super().cancel()
+        self._talk.left()
 
 
 def _found(talk: Talk, log: ReplayLog) -> Response | Streamed:

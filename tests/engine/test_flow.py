@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import pytest
@@ -85,6 +86,23 @@ def test_sleeping_and_waiting() -> None:
     assert not owner.engine.resume(ticket, "again")
     assert owner.told == ["now"]
     book.after(100.0).take()
+
+
+def test_what_comes_for_certain_needs_no_deadline() -> None:
+    book, owner = owned()
+    ticket = owner.engine.new_op()
+
+    def flow() -> Flow[object]:
+        first = yield from wait(ticket, inf)
+        return first, (yield from wait(ticket, owner.engine.now.mono + 2.0))
+
+    before = owner.engine.next_deadline()
+    owner.spawn(flow())
+    assert owner.engine.next_deadline() == before
+    book.after(1e6).take()
+    assert owner.engine.resume(ticket, "now")
+    book.after(2.0).take()
+    assert owner.told == [("now", TIMED_OUT)]
 
 
 def test_a_wait_that_ends_without_an_answer() -> None:

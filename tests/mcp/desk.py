@@ -14,6 +14,7 @@ from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Accepted, Closed, OperationId, ReadClosed, Received, Sent, Started, Stopping
 from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Resource
 from svc_proto.mcp.conversation import MODERN
+from svc_proto.schema.members import Members
 from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy, wire_bytes
 
 __all__ = ["ELICITS", "Desk", "Shop", "modern"]
@@ -123,6 +124,7 @@ class Shop:
                 tool("fail", self._fail),
                 tool("break", self._break),
                 tool("pay", self._echo, asks="It costs money.", asks_itself=there),
+                tool("weigh", self._weigh),
             ),
             resources=(
                 Resource(
@@ -146,6 +148,10 @@ class Shop:
         self.on_echo()
         self.done.append(dict(arguments))
         return [{"type": "text", "text": str(arguments.get("word"))}]
+
+    def _weigh(self, arguments: Arguments) -> Flow[Members]:
+        yield from ()
+        return Members({"grams": 7, "of": arguments.get("word")})
 
     def _wait(self, arguments: Arguments) -> Flow[Sequence[Content]]:
         place = len(self.done)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from tests.mcp.desk import Desk, Shop
 
 
@@ -20,6 +22,23 @@ def test_tools(desk: Desk, shop: Shop) -> None:
     assert desk.ask("tools/call", name=5)["code"] == -32602
     assert desk.ask("tools/call", name="echo", arguments=[])["code"] == -32602
     assert desk.ask("nope")["code"] == -32601
+
+
+def test_an_object_is_told_as_text_and_as_itself(desk: Desk) -> None:
+    desk.open()
+    assert desk.ask("tools/call", name="weigh", arguments={"word": "flour"}) == {
+        "content": [{"type": "text", "text": '{"grams":7,"of":"flour"}'}],
+        "structuredContent": {"grams": 7, "of": "flour"},
+        "isError": False,
+    }
+
+
+def test_who_may_not_act_has_tools_that_look(shop: Shop) -> None:
+    desk = Desk(evolve(shop.offer(), may_act=lambda: False))
+    desk.open()
+    assert desk.ask("tools/list")["tools"] == []
+    assert "may only look" in desk.ask("tools/call", name="echo")["content"][0]["text"]
+    assert shop.done == []
 
 
 def test_resources(desk: Desk) -> None:

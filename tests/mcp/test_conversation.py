@@ -22,7 +22,7 @@ def test_the_handshake(desk: Desk, version: str) -> None:
         "instructions": "Buy.",
     }
     assert desk.ask("ping") == {}
-    assert len(desk.ask("tools/list")["tools"]) == 6
+    assert len(desk.ask("tools/list")["tools"]) == 7
     assert desk.ask("server/discover")["code"] == -32601
 
 

@@ -81,7 +81,7 @@ def test_a_session(web: Web) -> None:
     session = web.open()
     assert len(session) == 32
     tools = web.post(message("tools/list", "x"), web.of(session))
-    assert (tools.status, tools.json["id"], len(tools.json["result"]["tools"])) == (200, "x", 6)
+    assert (tools.status, tools.json["id"], len(tools.json["result"]["tools"])) == (200, "x", 7)
     unknown = web.post(message("nope"), web.of(session))
     assert (unknown.status, unknown.json["error"]["code"]) == (200, -32601)
     assert web.call("DELETE", headers=web.of(session)).result.status == 204

@@ -19,6 +19,18 @@ def test_long_calls_become_streams(web: Web) -> None:
     assert encode_comment("keepalive") in bytes(call.inbox)
 
 
+def test_each_call_has_its_own_time_until_it_is_a_stream(web: Web) -> None:
+    first = web.stateless("tools/call", name="wait")
+    web.book.after(DEFER - 1)
+    other = web.stateless("tools/call", name="wait")
+    web.book.after(1)
+    assert (web.status(first), web.status(other)) == (200, 0)
+    web.book.after(DEFER - 2)
+    assert web.status(other) == 0
+    web.book.after(1)
+    assert web.status(other) == 200
+
+
 def test_progress_and_the_way_back(web: Web) -> None:
     session = web.open()
     call = web.tool(session, "wait", token="p")

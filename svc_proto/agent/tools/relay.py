@@ -50,7 +50,7 @@ class PhoneAnswer:
     """What came back: the HTTP status, and the members of the body (text that is no JSON is its `error`)."""
 
     status: int
-    body: Members = field(converter=Members.of)
+    body: Members = field(converter=Members)
 
 
 class PhoneLink(Protocol):
