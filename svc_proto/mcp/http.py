@@ -137,7 +137,7 @@ class McpServer:
 
     def _answer(self, talk: Talk, log: ReplayLog) -> Answered:
         if log.begun:
-            return _found(talk, log)
+            return _found((talk, log))
         until = self._engine.now.mono + DEFER
         if self._timer.when is None:
             self._timer.set(until)
@@ -155,11 +155,12 @@ class McpServer:
 class _Deferred(Later):
     """An answer that has to wait for its first word, or for `DEFER`; those that do are in a table."""
 
-    __slots__ = ("_table", "_talk")
+    __slots__ = ("_log", "_table", "_talk")
 
     def __init__(self, table: dict[_Deferred, float], until: float, talk: Talk, log: ReplayLog) -> None:
-        super().__init__(lambda word: _found(talk, log))
+        super().__init__(_found)
         self._talk = talk
+        self._log = log
         self._table = table
         table[self] = until
         log.on_word = self.give
@@ -167,7 +168,7 @@ class _Deferred(Later):
     def give(self, outcome: object) -> bool:
         """There is a word, or there is none by now."""
         self._table.pop(self, None)
-        return super().give(outcome)
+        return super().give((self._talk, self._log))
 
     def cancel(self) -> None:
         """The connection has ended."""
@@ -176,10 +177,14 @@ class _Deferred(Later):
         self._talk.left()
 
 
-def _found(talk: Talk, log: ReplayLog) -> Response | Streamed:
+def _found(waited: tuple[Talk, ReplayLog]) -> Response | Streamed:
     """An answer in one piece, if it can be given so, else events."""
+    talk, log = waited
     log.on_word = None
-    return _whole(talk, log) or Streamed(200, Headers(EVENTS), partial(_tell, talk, log, talk.number(log)))
+    text = log.answer
+    if text is None:
+        return Streamed(200, Headers(EVENTS), partial(_tell, talk, log, talk.number(log)))
+    return _json(talk.status(log), text) if text else empty_response(202)  # it was cancelled
 
 
 def _tell(talk: Talk, log: ReplayLog, greet: bool, writer: ResponseWriter) -> Flow[None]:
@@ -187,16 +192,6 @@ def _tell(talk: Talk, log: ReplayLog, greet: bool, writer: ResponseWriter) -> Fl
         yield from log.tell(writer, 0, greet=greet)
     finally:
         talk.left()
-
-
-def _whole(talk: Talk, log: ReplayLog) -> Response | None:
-    """The answer, if it can be given in one piece."""
-    text = log.answer
-    if text is None:
-        return None
-    if not text:
-        return empty_response(202)  # it was cancelled
-    return _json(talk.status(log), text)
 
 
 def _failed(error: RpcError, identity: mcp_messages.RequestId | None = None) -> Response:

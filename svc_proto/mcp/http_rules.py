@@ -7,13 +7,13 @@ says, for those who route by it, and the two must agree.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from typing import Final
 
 from svc_proto.basics.errors import Refused
 from svc_proto.mcp.conversation import HANDSHAKES, META, MODERN, unsupported
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError
 from svc_proto.schema.mcp_messages import HEADER_MISMATCH, UNSUPPORTED_VERSION, Message, RpcRequest, RpcResponse
-from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
 
 __all__ = ["EVENT_STREAM", "JSON", "SESSION_ID", "STATUSES", "accept", "is_stateless", "with_handshake"]
@@ -24,6 +24,10 @@ METHOD: Final = b"mcp-method"
 NAME: Final = b"mcp-name"
 JSON: Final = b"application/json"
 EVENT_STREAM: Final = b"text/event-stream"
+AGAIN = frozenset({VERSION, METHOD, NAME})  # what the head says again of the body
+OF_BODY: Final = f"{META}protocolVersion"
+NEEDED = (OF_BODY, f"{META}clientCapabilities")
+NOTHING: Mapping[str, object] = {}
 USUAL: Final = JSON + b", " + EVENT_STREAM  # what clients of MCP say as a rule
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # what `Mcp-Name` says again
 STATUSES = {
@@ -59,35 +63,35 @@ def with_handshake(headers: Headers) -> None:
 def is_stateless(headers: Headers, message: Message) -> bool:
     """Whether it speaks the version without sessions. Raises `RpcError` where head and body disagree."""
     version = _text(headers, VERSION)
-    if (version is None or version in HANDSHAKES) and (
-        isinstance(message, RpcResponse) or "_meta" not in message.params
-    ):
-        return False
-    meta = message.params.inner("_meta") if isinstance(message, RpcRequest) else Members()
-    if (version is None or version in HANDSHAKES) and f"{META}protocolVersion" not in meta:
+    meta = NOTHING if isinstance(message, RpcResponse) else message.params.get("_meta")
+    asked = meta if isinstance(message, RpcRequest) and isinstance(meta, dict) else NOTHING
+    if (version is None or version in HANDSHAKES) and OF_BODY not in asked:
         return False
     if isinstance(message, RpcResponse):
         raise RpcError(INVALID_REQUEST, "there is nothing to answer in this version")
     if isinstance(message, RpcRequest):
-        _check(headers, version, message, meta)
+        _check(headers, message, asked)
     if version != MODERN:
         raise unsupported(version)
     return True
 
 
-def _check(headers: Headers, version: str | None, request: RpcRequest, meta: Members) -> None:
-    for name in ("protocolVersion", "clientCapabilities"):
-        if f"{META}{name}" not in meta:
-            raise RpcError(INVALID_PARAMS, f"_meta needs {META}{name}")
-    for field in (VERSION, METHOD, NAME):
-        if len(headers.all(field)) > 1:
-            raise RpcError(HEADER_MISMATCH, f"{field.decode()} is there twice")
-    if version != meta[f"{META}protocolVersion"]:
+def _check(headers: Headers, request: RpcRequest, meta: Mapping[str, object]) -> None:
+    for needed in NEEDED:
+        if needed not in meta:
+            raise RpcError(INVALID_PARAMS, f"_meta needs {needed}")
+    said: dict[bytes, str] = {}
+    for field, value in headers:
+        if field in AGAIN:
+            if field in said:
+                raise RpcError(HEADER_MISMATCH, f"{field.decode()} is there twice")
+            said[field] = value.decode("latin-1")
+    if said.get(VERSION) != meta[OF_BODY]:
         raise RpcError(HEADER_MISMATCH, "MCP-Protocol-Version is not what _meta says")
-    if _text(headers, METHOD) != request.method:
+    if said.get(METHOD) != request.method:
         raise RpcError(HEADER_MISMATCH, "Mcp-Method is not the method")
     named = NAMED.get(request.method)
-    if named is not None and named in request.params and _decoded(_text(headers, NAME)) != request.params[named]:
+    if named is not None and named in request.params and _decoded(said.get(NAME)) != request.params[named]:
         raise RpcError(HEADER_MISMATCH, f"Mcp-Name is not the {named}")
 
 
