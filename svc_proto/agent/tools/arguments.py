@@ -24,7 +24,7 @@ def check(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
     for name in cast("list[str]", schema.get("required", [])):
         if arguments.get(name) is None:
             raise ToolError(f"the argument {name} is missing")
-    found = dict[str, object]()
+    found: dict[str, object] = {}
     for name, value in arguments.items():
         if name in properties and value is not None:
             found[name] = _value(properties[name], value, name)
