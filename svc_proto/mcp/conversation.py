@@ -186,6 +186,7 @@ class Conversation:
         calls, self._calls = self._calls, {}
         for task in filter(None, calls.values()):
             task.cancel()
+        self._say = _unheard  # who has gone keeps this no more, nor this him
 
     # --- requests -------------------------------------------------------------------------------------------------
 
@@ -394,6 +395,10 @@ def unsupported(version: object) -> RpcError:
     """A version was asked for that is not spoken."""
     data = {"supported": [MODERN, *HANDSHAKES], "requested": str(version)[:100]}
     return RpcError(UNSUPPORTED_VERSION, "this version of the protocol is not spoken here", data=data)
+
+
+def _unheard(said: Said) -> None:
+    """Nobody is there."""
 
 
 def _failed(error: RpcError, identity: RequestId) -> Said:

@@ -81,7 +81,8 @@ class Talk:
             self._over(log)
 
     def _over(self, log: ReplayLog) -> None:
-        """All was said about a request."""
+        """All was said about a request, and there is no other."""
+        self.close()
 
 
 class HttpSession(Talk):

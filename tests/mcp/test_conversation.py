@@ -226,3 +226,9 @@ def test_stateless_questions_are_bounded(desk: Desk, shop: Shop) -> None:
         answers = {"confirm": {"action": "accept"}}
         params = modern(ELICITS, **PAY, inputResponses=answers, requestState=asked["requestState"])
         assert (desk.ask("tools/call", **params)["resultType"] == "complete") is paid
+
+
+def test_a_line_that_is_no_message(desk: Desk) -> None:
+    (answer,) = desk.bytes(b"{\n")
+    assert (answer["error"]["code"], "id" in answer) == (-32700, True)
+    assert desk.ask("ping") == {}
