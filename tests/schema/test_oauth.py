@@ -74,10 +74,19 @@ def test_where_answers_may_not_go(redirect: object) -> None:
     assert caught.value.code == "invalid_redirect_uri"
 
 
-@pytest.mark.parametrize("redirects", [None, "https://a.example", [], ["https://a.example"] * 6])
+@pytest.mark.parametrize("redirects", [None, "https://a.example", [], ["https://a.example"] * 9])
 def test_a_list_of_them(redirects: object) -> None:
     with pytest.raises(Refused):
         parse_client(Members(redirect_uris=redirects))
+
+
+def test_what_editors_register() -> None:
+    """VS Code names each of the ways back that it may take, with and without its port."""
+    pages = ("https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect")
+    own = ("http://localhost/", "http://127.0.0.1/", "http://localhost:33418/", "http://127.0.0.1:33418/")
+    client = registered(*pages, *own, name="Visual Studio Code")
+    assert read_client(client.identity) == client
+    assert all(client.leads_to(each) for each in (*pages, *own))
 
 
 def test_the_port_of_ones_own_computer_may_be_any() -> None:
@@ -93,7 +102,7 @@ def test_the_port_of_ones_own_computer_may_be_any() -> None:
 
 @pytest.mark.parametrize("name", ["Agent", "", None, 7, "a\u202eb\nc", "x" * 100, f"{'x' * 79} y", "\U0001f916" * 90])
 def test_an_id_is_the_registration(name: object) -> None:
-    client = registered(*(f"https://a{n}.example/{'b' * 230}" for n in range(5)), name=name)
+    client = registered(*(f"https://a{n}.example/{'b' * 230}" for n in range(8)), name=name)
     assert read_client(client.identity) == client
     assert len(client.identity) <= MAX_ID
     assert len(client.name) <= 80

@@ -11,7 +11,7 @@ from svc_proto.relay.place import MCP, METADATA
 
 __all__ = ["described", "routes"]
 
-SMALL = 16 * 1024  # bytes of a body: a registration of five redirect URIs has two thousand
+SMALL = 16 * 1024  # bytes of a body: a registration of eight redirect URIs has three thousand
 
 
 def described(oauth: OAuth) -> list[Route]:
