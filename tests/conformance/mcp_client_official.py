@@ -10,8 +10,8 @@ import sys
 
 site.addsitedir(sys.argv[1])
 
-from mcp import Client  # type: ignore[import-not-found]  # it is found there
-from mcp.client.stdio import StdioServerParameters, stdio_client  # type: ignore[import-not-found]  # the same
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 
 
 async def main() -> None:
@@ -23,7 +23,7 @@ async def main() -> None:
         sys.stdout.write(f"{len(tools.tools)} tools\n")
         for name, arguments in (("phone_open_app", {"package": "com.example.mail"}), ("phone_screen", {})):
             result = await phone.call_tool(name, arguments)
-            text = " ".join(block.text for block in result.content)
+            text = " ".join(block.text for block in result.content if block.type == "text")
             sys.stdout.write(f"{name}: {text[:200]}\n")
             if result.is_error:
                 sys.exit(f"{name} failed")

@@ -8,18 +8,18 @@ import sys
 
 site.addsitedir(sys.argv[1])
 
-from mcp.server import MCPServer  # type: ignore[import-not-found]  # it is found there
+from mcp.server import MCPServer
 
 app = MCPServer("official")
 
 
-@app.tool()  # type: ignore[untyped-decorator]  # of the package
+@app.tool()
 def add(a: int, b: int) -> int:
     """Adds two numbers."""
     return a + b
 
 
-@app.tool()  # type: ignore[untyped-decorator]  # of the package
+@app.tool()
 def fail() -> str:
     """Fails."""
     raise ValueError("no bread")
