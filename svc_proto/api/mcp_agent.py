@@ -166,11 +166,14 @@ class _Told:
     def __init__(self, engine: Engine, telling: Telling) -> None:
         self._engine = engine
         self._telling = telling
+        self._closed = False
         self._pieces: list[str] = []
         self._timer = engine.timers.timer(self._round)
 
     def take(self, event: StoryEvent) -> None:
         """It goes on."""
+        if self._closed:  # a turn that is stopped may say more before its end
+            return
         if isinstance(event, TextDelta):
             self._pieces.append(event.text)
         elif isinstance(event, ToolStarted):
@@ -179,7 +182,8 @@ class _Told:
             self._round()
 
     def close(self) -> None:
-        """It is over."""
+        """It is over, or nobody waits for it any more."""
+        self._closed = True
         self._timer.retire()
 
     def _round(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.agent.contract import TextDelta
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.mcp_agent import agent_offer
 from svc_proto.basics.errors import Refused
@@ -105,6 +106,19 @@ def test_whoever_cancels_stops_the_turn() -> None:
     book.after(1.0)
     assert len(book.api.runs) == 1
     assert client.call("notifications/cancelled", None, requestId=7).result.status == 202
+    book.after(1.0)
+    assert len(book.api.runs) == 0
+
+
+def test_a_turn_that_was_cancelled_tells_nobody_of_its_words() -> None:
+    book = TurnBook()
+    client = Client(book)
+    params = {"name": "ask", "arguments": {"message": "x"}, "_meta": {"progressToken": "t"}}
+    client.call("tools/call", 7, **params)
+    book.after(1.0)
+    (run,) = book.api.runs._runs.values()
+    assert client.call("notifications/cancelled", None, requestId=7).result.status == 202
+    book.within(lambda: run.tell(TextDelta("too late")))
     book.after(1.0)
     assert len(book.api.runs) == 0
 
