@@ -7,6 +7,7 @@ from random import Random
 from attrs import evolve
 
 from fuzz.episodes import APART, episodes
+from fuzz.mcp_episodes import SPOKEN, mcp_episodes
 from fuzz.script import PAIRED, Deed, Script, Step
 from fuzz.subplots import subplots
 from fuzz.swarm import swarm
@@ -14,7 +15,7 @@ from fuzz.swarm import swarm
 __all__ = ["ALWAYS", "KINDS", "WEIGHTS", "draw"]
 
 ALWAYS = (Deed.REGISTER, Deed.PAIR)  # are in every world
-KINDS = [deed for deed in Deed if deed not in APART]
+KINDS = [deed for deed in Deed if deed not in (*APART, *SPOKEN)]
 WEIGHTS: dict[Deed, int] = {
     Deed.REGISTER: 7,
     Deed.PAIR: 12,
@@ -96,7 +97,7 @@ def draw(seed: int) -> Script:
             steps.append(Step(round(at + soon, 3), Deed.PAIR, rng.choice(mine.people), code))
             codes += 1
     steps += subplots(seed, mine, steps)
-    steps += episodes(seed, steps)
+    steps += [*episodes(seed, steps), *mcp_episodes(seed, steps)]
     return Script(seed, tuple(sorted((step for step in steps if mine.has(step.deed)), key=lambda step: step.at)))
 
 

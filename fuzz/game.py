@@ -21,6 +21,7 @@ from fuzz.people.desks import Desks
 from fuzz.people.gateways import Gateways
 from fuzz.people.holder import Holder
 from fuzz.people.lives import Lives
+from fuzz.people.mcp import Mcp
 from fuzz.people.media import Media
 from fuzz.people.notes import Notes
 from fuzz.people.owners import Owners
@@ -126,6 +127,7 @@ class _Game:
         media = Media(self.crowd)
         self.reports = Reports(self.crowd, self.control, media)
         self.agents = Agents(self.crowd, self.control)
+        self.mcp = Mcp(self.crowd, self.control, owners, self.chats, self.reports.deeds[Deed.NOTIFY])
         desks = {**Desks(self.crowd).deeds, **Gateways(self.crowd).deeds}
         self.lives = Lives(self.crowd, self.pairing, owners, self.control, desks, self.voices.lines)
         self.deeds: dict[Deed, Deeds] = {
@@ -138,6 +140,7 @@ class _Game:
             **Notes(self.chats).deeds,
             **Branches(self.chats).deeds,
             **self.agents.deeds,
+            **self.mcp.deeds,
             **self.voices.deeds,
             **owners.deeds,
             **media.deeds,
@@ -228,6 +231,7 @@ class _Game:
         """All faults are over: everybody connects and works, then everybody leaves and nothing is left."""
         world = self.world
         world.calm()
+        self.mcp.close()
         self.wait(lambda: world.all_up, 120.0, "the programs do not come back")
         self.pass_until(world.sim.now + CALM)
         self.let_runs_end()
@@ -346,7 +350,7 @@ class _Game:
             world.hang_up()
         self.voices_end()
         self.voices.check_logs()
-        if self.agents.talks:
+        if self.agents.talks or self.mcp.talked:
             self.pass_until(world.sim.now + IDLE)
         for process, most in ((world.relay, 2), (world.api, 0)):  # the reference phone, and the agent's connection
             if process.channel_count > most or process.operations.open_handles:

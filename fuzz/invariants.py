@@ -52,6 +52,11 @@ class Invariant(Enum):
     VOICE_ROOM = (
         "wire terminal-voice 4.6: so many sessions; at the limit one's own make room that nobody listens to, or 503"
     )
+    CONSENT = "decision 154: what an owner is asked by an agent is answered once, and leads to what he has said"
+    TOKENS_ONCE = (
+        "decision 153: a code is good once, and a token until there is a newer one; an access token opens `/mcp`"
+    )
+    LOOKS_ONLY = "decision 153: with `bridge:read` nothing is done that changes anything"
     RECOVERY = "When all faults are over everybody can connect and work again, and nothing is left behind"
 
 

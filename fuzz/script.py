@@ -63,6 +63,12 @@ class Deed(Enum):
     MCP = "mcp"  # who: a session; other: what its agent does; amount: s it takes
     BURY = "bury"  # who: a session that is revoked while nothing can be written; amount: s until a restart
     SUSPECT = "suspect"  # who: a session whose device guesses
+    GUEST = (
+        "guest"  # who: an agent that the owner lets in; other: how, or what it does with its tokens; amount: s it takes
+    )
+    DRIVE = "drive"  # who: such an agent, or a session; other: what it does with a phone; amount: s it takes
+    INQUIRE = "inquire"  # who: a chat that is gone on with by MCP; other: how; amount: s it takes
+    TOOL = "tool"  # who: a chat; other: which tools of MCP servers its agent uses, what they do; amount: s until a yes
     # faults
     CUT = "cut"  # who: a connection
     HANG = "hang"  # who: a connection; amount: for so long, s

@@ -45,6 +45,7 @@ class Manner(Enum):
     LOSE = "lose"  # the same, and the connection breaks when it should go on
     ASK = "ask"  # it wants a text message sent first, which somebody has to allow
     NOTES = "notes"  # it looks at the phone, then wants to keep two notes, which somebody has to allow
+    USE = "use"  # it wants what tools of others give, all at once
     REFUSE = "refuse"  # 500
     BREAK = "break"  # the connection breaks in the middle
     HANG = "hang"  # nothing more comes in the middle
@@ -158,6 +159,9 @@ class _Visit:
         if manner is Manner.NOTES and (calls := _notes(rows, question)):
             self._tell([_chunk({"tool_calls": calls}), _chunk({}, "tool_calls"), _usage(), DONE])
             return
+        if manner is Manner.USE and not after_tool:
+            self._tell([_chunk({"tool_calls": _uses(question)}), _chunk({}, "tool_calls"), DONE])
+            return
         if manner is Manner.LOSE:
             self._tell([], Manner.BREAK)
             return
@@ -221,6 +225,16 @@ def _notes(rows: list[dict[str, Any]], question: str) -> list[dict[str, object]]
             for n, (identity, name, arguments) in enumerate(calls)
         ]
     )
+
+
+def _uses(question: str) -> list[dict[str, object]]:
+    """The calls of that manner: behind each number sign stand a tool's name, how it is to be answered, and a mark."""
+    calls: list[dict[str, object]] = []
+    for n, words in enumerate(question.split("#")[1:]):
+        name, how, mark = words.split()
+        told = {"name": name, "arguments": json.dumps({"how": how, "mark": mark})}
+        calls.append({"index": n, "id": f"use_{n}", "type": "function", "function": told})
+    return calls
 
 
 def _manner(question: str) -> Manner:

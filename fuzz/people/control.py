@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -35,6 +36,7 @@ class Control:
         self._active: tuple[Device, float] | None = None  # which phone was selected, and when that was told
         self._online_since = crowd.now  # of the reference phone
         self.late: list[float] = []  # s after which the next commands that are not ours are answered
+        self.others: list[Callable[[Device, dict[str, Any]], bool]] = []  # who knows of commands that are not ours
         self._strays: list[int] = []  # who will answer a command that it was not sent
         crowd.listeners.append(self._heard)
         self.deeds: dict[Deed, Deeds] = {
@@ -163,11 +165,8 @@ class Control:
         request_id = str(payload["request_id"])
         wall, now = self.world.wall, self.crowd.now
         device.sent[request_id] = "" if command is None else command.mark
-        if command is None:  # the agent of the API, or one that speaks MCP: its session is not known here
-            if self.late:
-                self.world.sim.after(self.late.pop(), lambda: self._reply(device, request_id, ""))
-            else:
-                self._reply(device, request_id, "")
+        if command is None:
+            self._heard_of_others(device, payload)
             return
         self.world.count("reached a phone")
         if self._known.setdefault(request_id, command.mark) != command.mark:
@@ -190,6 +189,16 @@ class Control:
         if over is not None and now > over + LATE and self.world.is_sound(device.talker):
             violated(Invariant.LIVE_GRANT, f"{command.mark} reached {device.name} after the end of its session")
         self._behave(device, request_id, command)
+
+    def _heard_of_others(self, device: Device, payload: dict[str, Any]) -> None:
+        """The agent of the API, or one that speaks MCP: its session is not known here."""
+        request_id = str(payload["request_id"])
+        if any(knows(device, payload) for knows in self.others):
+            return
+        if self.late:
+            self.world.sim.after(self.late.pop(), lambda: self._reply(device, request_id, ""))
+        else:
+            self._reply(device, request_id, "")
 
     def _behave(self, device: Device, request_id: str, command: Command) -> None:
         rng = self.world.rng

@@ -1,0 +1,83 @@
+"""What those do who speak MCP, in a quarter of the worlds: agents that the owner lets in, and that drive phones; others
+who ask the agent of the API; and that agent, which uses tools of others.
+
+Each is drawn from a chance of its own, so that all other worlds stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from fuzz.script import PAIRED, Deed, Step
+
+__all__ = ["SPOKEN", "mcp_episodes"]
+
+SPOKEN = (Deed.GUEST, Deed.DRIVE, Deed.INQUIRE, Deed.TOOL)  # are drawn here alone
+SHARE = 1 / 4  # of all worlds
+MOST = 3  # in one world
+ROOM = 1 << 16
+OVER = 0.6  # of those who drive: the owner takes back what he has allowed
+
+
+def mcp_episodes(seed: int, others: list[Step]) -> list[Step]:
+    """Those of a seed."""
+    rng = Random(f"mcp {seed}")
+    if rng.random() >= SHARE:
+        return []
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, MOST)):
+        begin = max(PAIRED + 1.0, rng.choice(others).at) + rng.random()
+        steps += rng.choice(EPISODES)(rng, begin)
+    return steps
+
+
+def _row(rng: Random, at: float, deeds: list[tuple[Deed, int, int, float]], longest: float) -> list[Step]:
+    steps: list[Step] = []
+    for deed, who, other, amount in deeds:
+        steps.append(Step(round(at, 3), deed, who, other, round(amount, 3)))
+        at += longest * rng.random()
+    return steps
+
+
+def _let_in(rng: Random, at: float) -> list[Step]:
+    """Some agents come, and what they were given is renewed, used up, shown again and taken back."""
+    few = [(Deed.GUEST, rng.randrange(64), 16 * rng.randrange(64) + rng.randrange(8), 2.0 * rng.random())]
+    few += [(Deed.GUEST, rng.randrange(64), rng.randrange(ROOM), 2.0 * rng.random()) for _ in range(rng.randint(3, 7))]
+    return _row(rng, at, few, 2.5)
+
+
+def _driven(rng: Random, at: float) -> list[Step]:
+    """There is a phone; agents that were let in, and others, drive it, until one of them is let in no more."""
+    guest, who = 16 * rng.randrange(64), 3 * rng.randrange(16) + 1
+    begin = [
+        (Deed.REGISTER, 0, 0, 0.0),
+        (Deed.PAIR, 3 * rng.randrange(16), -1, 0.0),
+        (Deed.GUEST, rng.randrange(64), guest, 0.1),
+        (Deed.GUEST, rng.randrange(64), 16 * rng.randrange(64), 0.1),
+    ]
+    steps = [Step(round(at + 0.3 * place, 3), *deed) for place, deed in enumerate(begin)]
+    drivers = (who, who, who + 1, rng.randrange(64))
+    deeds = [
+        (Deed.DRIVE, rng.choice(drivers), rng.randrange(ROOM), 6.0 * rng.random() ** 2)
+        for _ in range(rng.randint(2, 5))
+    ]
+    if rng.random() < OVER:
+        deeds.append((Deed.DRIVE, who, 16 * rng.randrange(64) + rng.randint(4, 6), 6.0 * rng.random()))
+    return [*steps, *_row(rng, at + 3.0, deeds, rng.choice((0.5, 3.0, 8.0)))]
+
+
+def _inquired(rng: Random, at: float) -> list[Step]:
+    """Others ask the API's agent."""
+    chat = rng.randrange(64)
+    deeds = [(Deed.INQUIRE, chat, rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))]
+    return _row(rng, at, deeds, 4.0)
+
+
+def _used(rng: Random, at: float) -> list[Step]:
+    """The agent uses tools of MCP servers."""
+    deeds = [(Deed.TOOL, rng.randrange(64), rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))]
+    return _row(rng, at, deeds, rng.choice((1.0, 8.0)))
+
+
+EPISODES: tuple[Callable[[Random, float], list[Step]], ...] = (_let_in, _driven, _driven, _inquired, _used)

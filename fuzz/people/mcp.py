@@ -1,0 +1,40 @@
+"""Everybody of a world who speaks MCP, but for those who have done so from the beginning (`agents.py`)."""
+
+from __future__ import annotations
+
+from fuzz.people.chats import Chats
+from fuzz.people.control import Control
+from fuzz.people.crowd import Crowd, Deeds
+from fuzz.people.drivers import Drivers
+from fuzz.people.guests import Guests
+from fuzz.people.inquirers import Inquirers
+from fuzz.people.owners import Owners
+from fuzz.people.toolers import Toolers
+from fuzz.script import Deed
+
+__all__ = ["Mcp"]
+
+
+class Mcp:
+    """All of them."""
+
+    def __init__(self, crowd: Crowd, control: Control, owners: Owners, chats: Chats, post_note: Deeds) -> None:
+        self._guests = Guests(crowd, owners)
+        self._drivers = Drivers(crowd, control, owners, self._guests, post_note)
+        self._inquirers = Inquirers(chats)
+        self._toolers = Toolers(chats)
+        self.deeds: dict[Deed, Deeds] = {
+            **self._guests.deeds,
+            **self._drivers.deeds,
+            **self._inquirers.deeds,
+            **self._toolers.deeds,
+        }
+
+    @property
+    def talked(self) -> bool:
+        """Whether something of it may be left, for a while."""
+        return bool(self._guests.guests or self._drivers.talks or self._inquirers.client.talks)
+
+    def close(self) -> None:
+        """No servers are configured any more."""
+        self._toolers.shed.close()

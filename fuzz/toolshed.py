@@ -1,0 +1,422 @@
+"""Servers of MCP that the agent of a world uses: one is a child of the home, one is far away, one says what is not so.
+
+How a call is answered stands in its arguments: well, late, not at all, beside the point, without an end, or by a crash.
+They are none of our servers: no flows, no deadlines, and nothing that they say has to be true.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol, TypeAlias
+
+from fuzz.world import World
+from runtimes.sim.child import Child, Script
+from runtimes.sim.connection import End
+from runtimes.sim.host import Host
+from svc_proto.commands import SignalName
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+)
+from svc_proto.wire.http1 import Http1Connection
+
+__all__ = ["ASKING", "HOWS", "SERVERS", "STRAY", "Toolshed"]
+
+PORT = 9200
+PROGRAMS = {"files": "/usr/bin/files-server", "gossip": "/usr/bin/gossip-server"}
+TIMEOUT = 4  # s that a call has; ten times as long for who tells of progress
+HOWS = (
+    *("echo", "late", "slow", "wrong", "garbage", "asks", "flood", "huge", "changed"),  # and all is well in the end
+    *("silent", "crash", "fail", "refuse", "cut", "forget", "endless"),
+)
+ENDLESS = 60  # words
+STRAY = "stray words"  # in answers to what was never asked
+HUGE = "much " * 18_000  # characters: more than a model is given of one result
+FLOOD = 600  # notes at once: more than may be said in a second
+SOON = 1.2  # s
+SERVERS: Mapping[str, Mapping[str, object]] = {
+    "files": {"command": PROGRAMS["files"], "auto": ["look"]},
+    "gossip": {"command": PROGRAMS["gossip"]},
+    "tickets": {"url": f"http://10.0.0.6:{PORT}/mcp", "trust": True},
+}
+ASKING = ("mcp_files_act", "mcp_gossip_look", "mcp_gossip_act", "mcp_tickets_act")  # tools that somebody has to allow
+Said: TypeAlias = Mapping[str, object]
+
+
+class _Way(Protocol):
+    """How one request is answered."""
+
+    def say(self, message: Said, *, last: bool = False) -> None: ...
+
+    def noise(self, data: bytes) -> None: ...
+
+    def crash(self) -> None: ...
+
+    def cut(self, later: Callable[[_Way], None]) -> None: ...
+
+
+class Toolshed:
+    """All of them. `heard` is told of each call, with the name that the model has for its tool."""
+
+    def __init__(self, world: World, heard: Callable[[str, str, str], None]) -> None:
+        self.world = world
+        self.heard = heard
+        self.answered: dict[str, float] = {}  # by mark, when a good answer went out
+        self.editions: dict[str, int] = {}  # by server, how often it has changed what it says of its tools
+        self._open = False
+
+    def open(self) -> None:
+        """They are there from now on, and configured."""
+        if self._open:
+            return
+        self._open = True
+        home = self.world.home
+        for name, path in PROGRAMS.items():
+            home.programs[path] = partial(_Program, self, name)
+        far = self.world.sim.host("toolshed", "10.0.0.6")
+        far.world.network.listen(far, PORT, _Listener(self, far))
+        self._configure(
+            {name: {**about, "timeout": TIMEOUT, "connect_timeout": TIMEOUT} for name, about in SERVERS.items()}
+        )
+
+    def close(self) -> None:
+        """Nobody wants them any more: the next turn ends them."""
+        if self._open:
+            self._configure({})
+
+    def _configure(self, servers: Mapping[str, object]) -> None:
+        text = json.dumps({"mcp_servers": servers})
+        self.world.home.disk.put(f"{self.world.home.state}/config.yaml", text.encode())
+
+    # --- what is said ---
+
+    def answer(self, server: str, message: Mapping[str, Any], way: _Way) -> None:
+        """A request."""
+        identity, method = message["id"], message["method"]
+        if method == "tools/call":
+            params = message["params"]
+            call = _Call(self, server, identity, params, way)
+            how = str(params["arguments"]["how"])
+            self.heard(f"mcp_{server}_{params['name']}", call.mark, how)
+            getattr(call, how)()
+            return
+        results: dict[str, Said] = {
+            "initialize": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": server, "version": "1"},
+            },
+            "tools/list": {"tools": self._tools(server)},
+        }
+        way.say({"jsonrpc": "2.0", "id": identity, "result": results.get(method, {})}, last=True)
+
+    def _tools(self, server: str) -> list[Said]:
+        edition = self.editions.get(server, 0)
+        schema = {"type": "object", "properties": {"how": {"type": "string"}, "mark": {"type": "string"}}}
+        return [
+            {
+                "name": name,
+                "description": f"{name}s, edition {edition}",
+                "inputSchema": schema,
+                "annotations": {"readOnlyHint": name == "look" or server == "gossip"},
+            }
+            for name in ("look", "act")
+        ]
+
+
+class _Call:
+    """One call, and how it is answered: a method for each word of `HOWS`."""
+
+    def __init__(self, shed: Toolshed, server: str, identity: object, params: Mapping[str, Any], way: _Way) -> None:
+        self.mark = str(params["arguments"]["mark"])
+        self._shed = shed
+        self._server = server
+        self._identity = identity
+        self._token = params["_meta"]["progressToken"]
+        self._way = way
+        self._after = shed.world.sim.after
+
+    def echo(self, more: str = "", way: _Way | None = None) -> None:
+        """As it should be."""
+        self._shed.answered[self.mark] = self._shed.world.sim.now
+        (way or self._way).say(_result(self._identity, f"done {self.mark} {more}"), last=True)
+
+    def late(self) -> None:
+        """After a while."""
+        self._after(SOON, self.echo)
+
+    def slow(self, words: int = 3) -> None:
+        """After more than a call has, but with a word now and then."""
+        for count in range(1, words + 1):
+            told = {"progressToken": self._token, "progress": count}
+            self._after(0.6 * TIMEOUT * count, partial(self._way.say, _note("notifications/progress", told)))
+        if words < ENDLESS:
+            self._after(0.6 * TIMEOUT * (words + 1), self.echo)
+
+    def endless(self) -> None:
+        """With words, and never."""
+        self.slow(ENDLESS)
+
+    def wrong(self) -> None:
+        """First to what was never asked."""
+        for identity in (f"{self._identity}", 10_000):
+            self._way.say(_result(identity, STRAY))
+        self._after(SOON, self.echo)
+
+    def garbage(self) -> None:
+        """Behind what is no message."""
+        self._way.noise(b"\xff{no message\n\n")
+        self._way.say({"jsonrpc": "1.0", "result": [STRAY]})
+        self._after(0.1, self.echo)
+
+    def asks(self) -> None:
+        """And it has questions of its own, by a number that was taken."""
+        self._way.say({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        self._way.say({"jsonrpc": "2.0", "id": self._identity, "method": "sampling/createMessage", "params": {}})
+        self._after(0.2, self.echo)
+
+    def flood(self) -> None:
+        """Behind more than may be said in a second."""
+        for _ in range(FLOOD):
+            self._way.say(_note("notifications/message", {"level": "info", "data": "x"}))
+        self.echo()
+
+    def huge(self) -> None:
+        """At length."""
+        self.echo(HUGE)
+
+    def changed(self) -> None:
+        """And its tools are not what they were."""
+        self._shed.editions[self._server] = self._shed.editions.get(self._server, 0) + 1
+        self._way.say(_note("notifications/tools/list_changed", {}))
+        self.echo()
+
+    def silent(self) -> None:
+        """Never."""
+
+    def crash(self) -> None:
+        """By its end."""
+        self._way.crash()
+
+    def fail(self) -> None:
+        """That the tool has failed."""
+        result = {**_content("no"), "isError": True}
+        self._way.say({"jsonrpc": "2.0", "id": self._identity, "result": result}, last=True)
+
+    def refuse(self) -> None:
+        """By an error."""
+        error = {"code": -32000, "message": "no"}
+        self._way.say({"jsonrpc": "2.0", "id": self._identity, "error": error}, last=True)
+
+    def cut(self) -> None:
+        """To who comes back."""
+        self._way.cut(lambda way: self.echo(way=way))
+
+    def forget(self) -> None:
+        """The session may have been forgotten before; see `_Visit`."""
+        self.echo()
+
+
+def _content(text: str) -> dict[str, object]:
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def _result(identity: object, text: str) -> Said:
+    return {"jsonrpc": "2.0", "id": identity, "result": _content(text)}
+
+
+def _note(method: str, params: Said) -> Said:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+class _Program(Script):
+    """On its standard input and output. One of two does not mind that it is told to go."""
+
+    def __init__(self, shed: Toolshed, name: str, child: Child) -> None:
+        super().__init__(child)
+        self._shed = shed
+        self._name = name
+        self._heard = b""
+        self._stubborn = shed.world.rng.random() < 0.5
+
+    def on_start(self) -> None:
+        """It has something to say, but nobody keeps it."""
+        self.child.emit_error(b"starting\n")
+
+    def on_input(self, data: bytes) -> None:
+        """Carry out whole lines."""
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            if "id" in message and "method" in message and self.child.alive:
+                self._shed.answer(self._name, message, self)
+
+    def on_input_closed(self) -> None:
+        """Goodbye; nobody is there for whom it could stay, if who has started it was killed."""
+        if not self._stubborn or self.child.output.gone:
+            super().on_input_closed()
+
+    def on_signal(self, signal: SignalName) -> None:
+        """The same."""
+        if not self._stubborn:
+            super().on_signal(signal)
+
+    # --- as a way ---
+
+    def say(self, message: Said, *, last: bool = False) -> None:
+        """A line."""
+        self.noise(json.dumps(message).encode() + b"\n")
+
+    def noise(self, data: bytes) -> None:
+        """Anything."""
+        self.child.emit(data)
+
+    def crash(self) -> None:
+        """With a word."""
+        self.child.emit_error(b"out of order\n")
+        self.child.exit(3)
+
+    def cut(self, later: Callable[[_Way], None]) -> None:
+        """Nothing can be cut, but it stutters."""
+        self._shed.world.sim.after(SOON, lambda: later(self) if self.child.alive else None)
+
+
+class _Listener:
+    """Streamable HTTP, far away."""
+
+    tls = False
+    alpn: str | None = None
+
+    def __init__(self, shed: Toolshed, host: Host) -> None:
+        self.shed = shed
+        self.host = host
+        self.sessions = 0
+        self.forgotten = False  # whoever comes with a session has none
+        self.cut_off: Callable[[_Way], None] | None = None  # what comes behind the event of number 1
+
+    def accepted(self, end: End) -> None:
+        """Somebody came."""
+        _Visit(self, end)
+
+
+class _Visit:
+    """One connection."""
+
+    def __init__(self, listener: _Listener, end: End) -> None:
+        self._listener = listener
+        self._end = end
+        self._conn = Http1Connection(Role.SERVER, entropy=bytes)
+        self._body = bytearray()
+        self._head: RequestHead | None = None
+        self._begun = False
+        end.adopt(self)
+
+    # --- as the owner of an end ---
+
+    def on_sent(self, n: int) -> None:
+        """Nobody counts here."""
+
+    def on_closed(self, why: str) -> None:
+        """It is over."""
+
+    def on_readable(self) -> None:
+        """Take what is asked."""
+        while (data := self._end.take()) is not None:
+            if not data:
+                self._end.close_write()
+                return
+            self._conn.receive_data(data)
+        while (event := self._conn.next_event()) is not None:
+            match event:
+                case RequestHead():
+                    self._head = event
+                    self._body.clear()
+                    self._begun = False
+                case RequestData(data=data):
+                    self._body += data
+                case RequestEnd():
+                    self._answer()
+                case _:
+                    pass
+
+    def _answer(self) -> None:
+        head, listener = self._head, self._listener
+        assert head is not None
+        if head.method == "GET":
+            later, listener.cut_off = listener.cut_off, None
+            if head.headers.get(b"last-event-id") is None or later is None:
+                self._whole(405)
+            else:
+                later(self)
+            return
+        message = json.loads(bytes(self._body)) if self._body else {}
+        if head.method != "POST" or "id" not in message or "method" not in message:
+            self._whole(202)
+            return
+        if message["method"] == "initialize":
+            listener.sessions += 1
+            listener.forgotten = False
+        elif listener.forgotten:
+            self._whole(404)
+            return
+        how = message.get("params", {}).get("arguments", {}).get("how")
+        if how == "forget" and listener.sessions % 2:
+            listener.forgotten = True
+            self._whole(404)
+            return
+        listener.shed.answer("tickets", message, self)
+
+    def _whole(self, status: int) -> None:
+        self._put(ResponseHead(self._stream, status, Headers([(b"content-length", b"0")])), ResponseEnd(self._stream))
+
+    # --- as a way ---
+
+    def say(self, message: Said, *, last: bool = False) -> None:
+        """An event."""
+        self._event(b"", json.dumps(message).encode())
+        if last and not self._end.gone:
+            self._put(ResponseEnd(self._stream))
+
+    def noise(self, data: bytes) -> None:
+        """What is no message."""
+        self._event(b"", b"{no message")
+
+    def crash(self) -> None:
+        """The connection ends."""
+        self._end.abort()
+
+    def cut(self, later: Callable[[_Way], None]) -> None:
+        """It ends behind an event that has a number, and goes on for who comes back."""
+        self._listener.cut_off = later
+        self._event(b"id: 1\n", json.dumps(_note("notifications/message", {"level": "info", "data": "x"})).encode())
+        self._listener.shed.world.sim.after(0.1, self._end.abort)
+
+    def _event(self, number: bytes, data: bytes) -> None:
+        if self._end.gone:
+            return
+        if not self._begun:
+            self._begun = True
+            session = (b"mcp-session-id", b"session-%d" % self._listener.sessions)
+            self._put(ResponseHead(self._stream, 200, Headers([(b"content-type", b"text/event-stream"), session])))
+        self._put(ResponseData(self._stream, number + b"data: " + data + b"\n\n"))
+
+    @property
+    def _stream(self) -> Any:
+        assert self._head is not None
+        return self._head.stream
+
+    def _put(self, *events: Event) -> None:
+        if self._end.gone:
+            return
+        for event in events:
+            self._conn.send(event)
+        self._end.send(self._conn.data_to_send())
