@@ -16,6 +16,7 @@ __all__ = ["SPOKEN", "mcp_episodes"]
 SPOKEN = (Deed.GUEST, Deed.DRIVE, Deed.INQUIRE, Deed.TOOL)  # are drawn here alone
 SHARE = 1 / 4  # of all worlds
 MOST = 3  # in one world
+WATCHED = 1 / 16  # of the other worlds
 ROOM = 1 << 16
 OVER = 0.6  # of those who drive: the owner takes back what he has allowed
 
@@ -24,12 +25,23 @@ def mcp_episodes(seed: int, others: list[Step]) -> list[Step]:
     """Those of a seed."""
     rng = Random(f"mcp {seed}")
     if rng.random() >= SHARE:
-        return []
+        return _watched(seed, others)
     steps: list[Step] = []
     for _ in range(rng.randint(1, MOST)):
         begin = max(PAIRED + 1.0, rng.choice(others).at) + rng.random()
         steps += rng.choice(EPISODES)(rng, begin)
     return steps
+
+
+def _watched(seed: int, others: list[Step]) -> list[Step]:
+    """In some of the other worlds somebody wants to hear of a phone's notifications, is cut off, and wants no more."""
+    rng = Random(f"watched by mcp {seed}")
+    if rng.random() >= WATCHED:
+        return []
+    at, who = max(PAIRED + 1.0, rng.choice(others).at) + rng.random(), 3 * rng.randrange(16) + 1
+    ways = [11, *rng.choices((12, 13), (1, 2), k=rng.randint(1, 4))]
+    deeds = [(Deed.DRIVE, who, 16 * (3 * rng.randrange(16) + 1) + way, 4.0 * rng.random()) for way in ways]
+    return [*_begun(rng, at, 0), *_row(rng, at + 8.0, deeds, 12.0)]
 
 
 def _row(rng: Random, at: float, deeds: list[tuple[Deed, int, int, float]], longest: float) -> list[Step]:
@@ -47,16 +59,24 @@ def _let_in(rng: Random, at: float) -> list[Step]:
     return _row(rng, at, few, 2.5)
 
 
+def _begun(rng: Random, at: float, guest: int) -> list[Step]:
+    """A phone comes, and two agents that are let in."""
+    deeds = [
+        (Deed.REGISTER, 0, 0),
+        (Deed.PAIR, 3 * rng.randrange(16), -1),
+        (Deed.GUEST, rng.randrange(64), guest),
+        (Deed.GUEST, rng.randrange(64), 16 * rng.randrange(64)),
+    ]
+    return [
+        Step(round(at + 0.3 * place, 3), deed, who, other, 0.1 if deed is Deed.GUEST else 0.0)
+        for place, (deed, who, other) in enumerate(deeds)
+    ]
+
+
 def _driven(rng: Random, at: float) -> list[Step]:
     """There is a phone; agents that were let in, and others, drive it, until one of them is let in no more."""
     guest, who = 16 * rng.randrange(64), 3 * rng.randrange(16) + 1
-    begin = [
-        (Deed.REGISTER, 0, 0, 0.0),
-        (Deed.PAIR, 3 * rng.randrange(16), -1, 0.0),
-        (Deed.GUEST, rng.randrange(64), guest, 0.1),
-        (Deed.GUEST, rng.randrange(64), 16 * rng.randrange(64), 0.1),
-    ]
-    steps = [Step(round(at + 0.3 * place, 3), *deed) for place, deed in enumerate(begin)]
+    steps = _begun(rng, at, guest)
     drivers = (who, who, who + 1, rng.randrange(64))
     deeds = [
         (Deed.DRIVE, rng.choice(drivers), rng.randrange(ROOM), 6.0 * rng.random() ** 2)

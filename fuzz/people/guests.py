@@ -316,6 +316,7 @@ class Guests:
         if caller.status == 400 and known and session is not None and session.revoked is None and self._is_kept:
             session.revoked = self.crowd.now
             self.world.count("agents that showed a token twice")
+            self._try(guest, guest.access, "/mcp", "an access token of what was ended opens")
 
     def _use_an_old_one(self, guest: Guest) -> None:
         for token in guest.old_access[-1:]:

@@ -13,7 +13,7 @@ from attrs import define, field
 from fuzz.invariants import Invariant
 from fuzz.mcp_client import Asked, McpClient, Message, Place, Talk
 from fuzz.model import Chat, violated
-from fuzz.people.chats import STOPPED_WITHIN, Chats
+from fuzz.people.chats import Chats
 from fuzz.people.crowd import Deeds
 from fuzz.script import Deed, Step
 from fuzz.world import API, API_KEY
@@ -22,8 +22,8 @@ from svc_proto.api.store import ListMessages
 __all__ = ["Inquirers"]
 
 ANSWERED = 120.0  # s in which a turn with a quick model has an answer
-STREAMED = 6.0  # s after which an answer that has not come is a stream
-WORDS = 110  # of a question that takes the model some ten seconds to say again
+STOPPED_WITHIN = 2.0  # s in which a model works no more for who has changed his mind: it would not be done by then
+WORDS = 36  # of a question that takes the model some four seconds to say again
 MOST_TALKS = 3
 WAYS = 12
 WAITING = "waiting"  # what progress says when there is nothing to say
@@ -65,14 +65,14 @@ class Inquirers:
                 self._ask(talk, "tool", chat)
             case 4 | 5:  # who has changed his mind
                 given_up = self._ask(talk, "plain", chat, WORDS)
-                sim.after(1.0 + step.amount, lambda: self._cancel(given_up))
+                sim.after(0.3 + step.amount / 4, lambda: self._cancel(given_up))
             case 6 | 7:  # who is cut off, and comes back for the rest
                 asked = self._ask(talk, "plain", chat, WORDS).asked
                 assert asked is not None
-                sim.after(STREAMED + step.amount / 4, lambda: talk.leave(asked, 0.5 + step.amount / 2))
+                sim.after(1.0 + step.amount / 4, lambda: talk.leave(asked, 0.5 + step.amount / 2))
             case 8:  # whose session ends
                 ended = self._ask(talk, "plain", chat, WORDS)
-                sim.after(1.0 + step.amount, lambda: self._end(ended))
+                sim.after(0.3 + step.amount / 4, lambda: self._end(ended))
             case 9:  # two ask at once, by the same number
                 for _ in range(2):
                     self.client.open(self.world.api, self._ask_once)
@@ -144,7 +144,12 @@ class Inquirers:
         asked = inquiry.asked
         assert asked is not None
         known = inquiry.talk.ended if asked.cancelled is None else asked.cancelled
-        if known is None or asked.answered is not None or not self.world.quiet_since(inquiry.sent):
+        if (
+            known is None
+            or known + STOPPED_WITHIN / 2 > self.world.sim.now
+            or asked.answered is not None
+            or not self.world.quiet_since(inquiry.sent)
+        ):
             return
         if inquiry.text in self.world.upstream.questions:
             violated(Invariant.CANCELLED, f"the model still answers {inquiry.text!r:.60}, which nobody waits for")

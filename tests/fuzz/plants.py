@@ -53,6 +53,7 @@ from tests.fuzz.plants_doors import DOORS
 from tests.fuzz.plants_episodes import EPISODES
 from tests.fuzz.plants_kept import KEPT
 from tests.fuzz.plants_lives import LIVES
+from tests.fuzz.plants_mcp import MCP
 from tests.fuzz.plants_promises import PROMISES
 
 __all__ = ["PLANTS"]
@@ -415,6 +416,7 @@ def _an_operation_is_answered_twice(patch: Patch) -> None:
 
 
 PLANTS = (
+    *MCP,
     *LIVES,
     *DOORS,
     Plant(_a_grant_is_not_clamped, 0, (Invariant.GRANT_CLAMPED,), quick=True),

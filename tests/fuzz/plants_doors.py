@@ -53,7 +53,7 @@ def _half_a_request_is_carried_out(patch: Patch) -> None:
 
 DOORS = (
     Plant(_a_page_is_taken_for_a_program, 3, (Invariant.DOORS,)),
-    Plant(_a_name_may_be_rebound, 14, (Invariant.DOORS,)),
+    Plant(_a_name_may_be_rebound, 25, (Invariant.DOORS,)),
     Plant(_a_proxy_is_taken_for_a_program, 2, (Invariant.DOORS,), quick=True),
     Plant(_a_page_may_open_the_socket, 1, (Invariant.DOORS,)),
     Plant(_any_secret_will_do, 60, (Invariant.DOORS,)),
