@@ -10,6 +10,7 @@ from collections.abc import Callable
 from random import Random
 
 from fuzz.script import PAIRED, Deed, Step
+from fuzz.tool_calls import HOWS
 
 __all__ = ["SPOKEN", "mcp_episodes"]
 
@@ -17,6 +18,8 @@ SPOKEN = (Deed.GUEST, Deed.DRIVE, Deed.INQUIRE, Deed.TOOL)  # are drawn here alo
 SHARE = 1 / 4  # of all worlds
 MOST = 3  # in one world
 WATCHED = 1 / 16  # of the other worlds
+REFUSED = 6  # `other` of an agent that the owner refuses
+CRASH = 54 * HOWS.index("crash")  # `other` of a call that ends its server
 ROOM = 1 << 16
 OVER = 0.6  # of those who drive: the owner takes back what he has allowed
 
@@ -34,14 +37,18 @@ def mcp_episodes(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _watched(seed: int, others: list[Step]) -> list[Step]:
-    """In some of the other worlds somebody wants to hear of a phone's notifications, is cut off, and wants no more."""
+    """In some of the other worlds somebody wants to hear of a phone's notifications, is cut off, and wants no more.
+
+    Then the owner refuses an agent, and servers of others crash.
+    """
     rng = Random(f"watched by mcp {seed}")
     if rng.random() >= WATCHED:
         return []
     at, who = max(PAIRED + 1.0, rng.choice(others).at) + rng.random(), 3 * rng.randrange(16) + 1
     ways = [11, *rng.choices((12, 13), (1, 2), k=rng.randint(1, 4))]
     deeds = [(Deed.DRIVE, who, 16 * (3 * rng.randrange(16) + 1) + way, 4.0 * rng.random()) for way in ways]
-    return [*_begun(rng, at, 0), *_row(rng, at + 8.0, deeds, 12.0)]
+    lost = [(Deed.GUEST, who, REFUSED, 0.5), (Deed.TOOL, who, CRASH, 0.5), (Deed.TOOL, who, CRASH + 9, 0.5)]
+    return [*_begun(rng, at, 0), *_row(rng, at + 8.0, deeds, 12.0), *_row(rng, at + 50.0, lost, 6.0)]
 
 
 def _row(rng: Random, at: float, deeds: list[tuple[Deed, int, int, float]], longest: float) -> list[Step]:

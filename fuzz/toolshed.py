@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
+from fuzz.tool_calls import SOON, TIMEOUT, Call, Said, Way, note
 from fuzz.world import World
 from runtimes.sim.child import Child, Script
 from runtimes.sim.connection import End
@@ -29,39 +30,16 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 
-__all__ = ["ASKING", "HOWS", "SERVERS", "STRAY", "Toolshed"]
+__all__ = ["ASKING", "SERVERS", "Toolshed"]
 
 PORT = 9200
 PROGRAMS = {"files": "/usr/bin/files-server", "gossip": "/usr/bin/gossip-server"}
-TIMEOUT = 4  # s that a call has; ten times as long for who tells of progress
-HOWS = (
-    *("echo", "late", "slow", "wrong", "garbage", "asks", "flood", "huge", "changed"),  # and all is well in the end
-    *("silent", "crash", "fail", "refuse", "cut", "forget", "endless"),
-)
-ENDLESS = 60  # words
-STRAY = "stray words"  # in answers to what was never asked
-HUGE = "much " * 18_000  # characters: more than a model is given of one result
-FLOOD = 600  # notes at once: more than may be said in a second
-SOON = 1.2  # s
 SERVERS: Mapping[str, Mapping[str, object]] = {
     "files": {"command": PROGRAMS["files"], "auto": ["look"]},
     "gossip": {"command": PROGRAMS["gossip"]},
     "tickets": {"url": f"http://10.0.0.6:{PORT}/mcp", "trust": True},
 }
 ASKING = ("mcp_files_act", "mcp_gossip_look", "mcp_gossip_act", "mcp_tickets_act")  # tools that somebody has to allow
-Said: TypeAlias = Mapping[str, object]
-
-
-class _Way(Protocol):
-    """How one request is answered."""
-
-    def say(self, message: Said, *, last: bool = False) -> None: ...
-
-    def noise(self, data: bytes) -> None: ...
-
-    def crash(self) -> None: ...
-
-    def cut(self, later: Callable[[_Way], None]) -> None: ...
 
 
 class Toolshed:
@@ -99,12 +77,12 @@ class Toolshed:
 
     # --- what is said ---
 
-    def answer(self, server: str, message: Mapping[str, Any], way: _Way) -> None:
+    def answer(self, server: str, message: Mapping[str, Any], way: Way) -> None:
         """A request."""
         identity, method = message["id"], message["method"]
         if method == "tools/call":
             params = message["params"]
-            call = _Call(self, server, identity, params, way)
+            call = Call(self, server, identity, params, way)
             how = str(params["arguments"]["how"])
             self.heard(f"mcp_{server}_{params['name']}", call.mark, how)
             getattr(call, how)()
@@ -131,111 +109,6 @@ class Toolshed:
             }
             for name in ("look", "act")
         ]
-
-
-class _Call:
-    """One call, and how it is answered: a method for each word of `HOWS`."""
-
-    def __init__(self, shed: Toolshed, server: str, identity: object, params: Mapping[str, Any], way: _Way) -> None:
-        self.mark = str(params["arguments"]["mark"])
-        self._shed = shed
-        self._server = server
-        self._identity = identity
-        self._token = params["_meta"]["progressToken"]
-        self._way = way
-        self._after = shed.world.sim.after
-
-    def echo(self, more: str = "", way: _Way | None = None) -> None:
-        """As it should be."""
-        self._shed.answered[self.mark] = self._shed.world.sim.now
-        (way or self._way).say(_result(self._identity, f"done {self.mark} {more}"), last=True)
-
-    def late(self) -> None:
-        """After a while."""
-        self._after(SOON, self.echo)
-
-    def slow(self, words: int = 3) -> None:
-        """After more than a call has, but with a word now and then."""
-        for count in range(1, words + 1):
-            told = {"progressToken": self._token, "progress": count}
-            self._after(0.6 * TIMEOUT * count, partial(self._way.say, _note("notifications/progress", told)))
-        if words < ENDLESS:
-            self._after(0.6 * TIMEOUT * (words + 1), self.echo)
-
-    def endless(self) -> None:
-        """With words, and never."""
-        self.slow(ENDLESS)
-
-    def wrong(self) -> None:
-        """First to what was never asked."""
-        for identity in (f"{self._identity}", 10_000):
-            self._way.say(_result(identity, STRAY))
-        self._after(SOON, self.echo)
-
-    def garbage(self) -> None:
-        """Behind what is no message."""
-        self._way.noise(b"\xff{no message\n\n")
-        self._way.say({"jsonrpc": "1.0", "result": [STRAY]})
-        self._after(0.1, self.echo)
-
-    def asks(self) -> None:
-        """And it has questions of its own, by a number that was taken."""
-        self._way.say({"jsonrpc": "2.0", "id": 1, "method": "ping"})
-        self._way.say({"jsonrpc": "2.0", "id": self._identity, "method": "sampling/createMessage", "params": {}})
-        self._after(0.2, self.echo)
-
-    def flood(self) -> None:
-        """Behind more than may be said in a second."""
-        for _ in range(FLOOD):
-            self._way.say(_note("notifications/message", {"level": "info", "data": "x"}))
-        self.echo()
-
-    def huge(self) -> None:
-        """At length."""
-        self.echo(HUGE)
-
-    def changed(self) -> None:
-        """And its tools are not what they were."""
-        self._shed.editions[self._server] = self._shed.editions.get(self._server, 0) + 1
-        self._way.say(_note("notifications/tools/list_changed", {}))
-        self.echo()
-
-    def silent(self) -> None:
-        """Never."""
-
-    def crash(self) -> None:
-        """By its end."""
-        self._way.crash()
-
-    def fail(self) -> None:
-        """That the tool has failed."""
-        result = {**_content("no"), "isError": True}
-        self._way.say({"jsonrpc": "2.0", "id": self._identity, "result": result}, last=True)
-
-    def refuse(self) -> None:
-        """By an error."""
-        error = {"code": -32000, "message": "no"}
-        self._way.say({"jsonrpc": "2.0", "id": self._identity, "error": error}, last=True)
-
-    def cut(self) -> None:
-        """To who comes back."""
-        self._way.cut(lambda way: self.echo(way=way))
-
-    def forget(self) -> None:
-        """The session may have been forgotten before; see `_Visit`."""
-        self.echo()
-
-
-def _content(text: str) -> dict[str, object]:
-    return {"content": [{"type": "text", "text": text}]}
-
-
-def _result(identity: object, text: str) -> Said:
-    return {"jsonrpc": "2.0", "id": identity, "result": _content(text)}
-
-
-def _note(method: str, params: Said) -> Said:
-    return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
 class _Program(Script):
@@ -285,7 +158,7 @@ class _Program(Script):
         self.child.emit_error(b"out of order\n")
         self.child.exit(3)
 
-    def cut(self, later: Callable[[_Way], None]) -> None:
+    def cut(self, later: Callable[[Way], None]) -> None:
         """Nothing can be cut, but it stutters."""
         self._shed.world.sim.after(SOON, lambda: later(self) if self.child.alive else None)
 
@@ -301,7 +174,7 @@ class _Listener:
         self.host = host
         self.sessions = 0
         self.forgotten = False  # whoever comes with a session has none
-        self.cut_off: Callable[[_Way], None] | None = None  # what comes behind the event of number 1
+        self.cut_off: Callable[[Way], None] | None = None  # what comes behind the event of number 1
 
     def accepted(self, end: End) -> None:
         """Somebody came."""
@@ -394,10 +267,10 @@ class _Visit:
         """The connection ends."""
         self._end.abort()
 
-    def cut(self, later: Callable[[_Way], None]) -> None:
+    def cut(self, later: Callable[[Way], None]) -> None:
         """It ends behind an event that has a number, and goes on for who comes back."""
         self._listener.cut_off = later
-        self._event(b"id: 1\n", json.dumps(_note("notifications/message", {"level": "info", "data": "x"})).encode())
+        self._event(b"id: 1\n", json.dumps(note("notifications/message", {"level": "info", "data": "x"})).encode())
         self._listener.shed.world.sim.after(0.1, self._end.abort)
 
     def _event(self, number: bytes, data: bytes) -> None:

@@ -17,7 +17,8 @@ from fuzz.model import Chat, violated
 from fuzz.people.chats import Chats
 from fuzz.people.crowd import Deeds
 from fuzz.script import Deed, Step
-from fuzz.toolshed import ASKING, HOWS, SERVERS, STRAY, Toolshed
+from fuzz.tool_calls import HOWS, STRAY
+from fuzz.toolshed import ASKING, SERVERS, Toolshed
 from svc_proto.wire.sse import EventStreamDecoder
 
 __all__ = ["Toolers"]

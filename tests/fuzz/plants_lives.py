@@ -128,7 +128,7 @@ def _a_question_outlives_its_connection(patch: Patch) -> None:
 LIVES = (
     Plant(_a_socket_keeps_the_grants_of_its_welcome, 31, (Invariant.LIVE_GRANT, Invariant.GRANT_HELD)),
     Plant(_a_revoked_caller_waits_on, 2, (Invariant.SETTLED, Invariant.AFTER_END), quick=True),
-    Plant(_a_store_that_takes_no_change_is_not_told, 29, (Invariant.LIFETIME,)),
+    Plant(_a_store_that_takes_no_change_is_not_told, 111, (Invariant.LIFETIME, Invariant.DEAD_TOKEN)),
     Plant(_a_lifetime_counts_from_the_clock_of_the_start, 0, (Invariant.LIFETIME,), quick=True),
     Plant(_a_renewal_counts_from_the_clock_of_the_start, 8, (Invariant.LIFETIME,)),
     Plant(_nobody_looks_at_a_clock_that_was_set, 11, (Invariant.SOCKETS_ENDED,)),

@@ -8,15 +8,14 @@ MOST_UNWALKED = 85  # rows that could be walked, and are not in the first 40 wor
 
 _DESKTOP = "no command of a desktop runs in a world"
 _SILENT = "nobody has a microphone in a world"
-_ALONE = "the agent of a world has no MCP servers"
+_ONCE = "a server that is not wanted any more is told so once"
 _FLOOR = "voice.realtime.floor.FLOOR_TABLE: "
 
 OUT_OF_REACH: dict[str, str] = {  # by table, or by row
-    "agent.mcp_server.LIFE": _ALONE,
+    "agent.mcp_server.LIFE: STOPPED, STOP": _ONCE,
     "client.talk.LIFE": _DESKTOP,
     "device.attachment.ATTACHMENT_TABLE": "the phone of a world shows no chats, which attachments are parts of",
     "device.consoles.LIFE": "nobody types at the phone of a world",
-    "peers.mcp.LIFE": _ALONE,
     "machines.route_choice.ROUTE_TABLE": "the phone of a world knows one route only",
     "device.safety.master.MASTER_TABLE: OFF, TURN_ON_INACCESSIBLE": "the simulated handset has its accessibility",
     "device.safety.master.MASTER_TABLE: ARMED, TURN_OFF": "nobody touches the toggle of the phone",
