@@ -22,7 +22,7 @@ from runtimes.sim.host import Host
 from runtimes.sim.process import Process
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 
-__all__ = ["Asked", "McpClient", "Place", "Talk"]
+__all__ = ["Asked", "McpClient", "Place", "Talk", "is_stream"]
 
 VERSION = "2025-11-25"
 LATE = 5.0  # s after which what was said before has come
@@ -121,7 +121,7 @@ class Talk:
         decoder = EventStreamDecoder()
 
         def piece(data: bytes) -> None:
-            if self.listener is caller and _is_stream(caller):
+            if self.listener is caller and is_stream(caller):
                 for event in decoder.receive_data(data):
                     self._updated(event)
 
@@ -174,7 +174,7 @@ class Talk:
         asked.decoder = decoder = EventStreamDecoder()
 
         def piece(data: bytes) -> None:
-            if asked.decoder is decoder and _is_stream(caller):
+            if asked.decoder is decoder and is_stream(caller):
                 events = decoder.receive_data(data)
                 for event in events:
                     self._event(asked, event)
@@ -184,7 +184,7 @@ class Talk:
         def done(caller: Caller) -> None:
             if asked.decoder is not decoder:
                 return
-            if caller.status == 200 and not _is_stream(caller):
+            if caller.status == 200 and not is_stream(caller):
                 self._told(asked, caller.answer.json)
             elif caller.status == 0 and asked.cuts < CUTS and not self.client.world.left:
                 self.client.world.sim.after(COMES_BACK, lambda: self._come_back(asked))
@@ -323,6 +323,7 @@ class McpClient:
         return call(place.host, place.target, method, "/mcp", headers=headers, body=body, done=done, piece=piece)
 
 
-def _is_stream(caller: Caller) -> bool:
+def is_stream(caller: Caller) -> bool:
+    """Whether what it is told comes as events."""
     head = caller.head
     return head is not None and (head.headers.get(b"content-type") or b"").startswith(b"text/event-stream")

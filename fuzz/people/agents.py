@@ -13,6 +13,7 @@ from typing import Any
 from attrs import define, field
 
 from fuzz.invariants import Invariant
+from fuzz.mcp_client import is_stream
 from fuzz.model import Session, violated
 from fuzz.peers import Caller
 from fuzz.people.control import Control
@@ -168,7 +169,7 @@ class Agents:
         call.decoder = decoder = EventStreamDecoder()
 
         def piece(data: bytes) -> None:
-            if call.decoder is not decoder or data[:1] == b"{":
+            if call.decoder is not decoder or not is_stream(caller):
                 return
             for event in decoder.receive_data(data):
                 if event.data:
@@ -180,7 +181,8 @@ class Agents:
                 self._told(call, caller.answer.json)
 
         last = {"last-event-id": call.place} if method == "GET" else {}
-        return self._ask(call.talk.owner, call.talk, method, message, done, piece, **last)
+        caller = self._ask(call.talk.owner, call.talk, method, message, done, piece, **last)
+        return caller
 
     def _told(self, call: _Call, message: dict[str, Any]) -> None:
         if "id" not in message or "method" in message:
