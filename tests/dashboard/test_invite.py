@@ -142,6 +142,8 @@ def test_wishes_that_cannot_be_meant(virtual: VirtualWorld, body: dict[str, obje
     answer = board.relay("POST", "/pairing", body)
     assert answer.status == status
     assert word in json.dumps(board.detail(answer))
+    if status == 422:
+        assert board.detail(answer)[0]["loc"] == ["body", word]
     assert peer.heard == []
 
 

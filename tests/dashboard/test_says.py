@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from svc_proto.dashboard.config import DashboardConfig
@@ -19,7 +21,13 @@ NAMES = {"id": "none", "token": "none", "prefix": "none"}
 @pytest.mark.parametrize("prefix", ["", "/board"])
 def test_it_has_every_route_and_nothing_else(prefix: str) -> None:
     routes = Dashboard(DashboardConfig(root_path=prefix), FILES).router.routes
-    Documented(describe(routes, manual(FILES, prefix), prefix)).hold(routes)
+    document: Any = describe(routes, manual(FILES, prefix), prefix)
+    Documented(document).hold(routes)
+    schemes = document["components"]["securitySchemes"]
+    assert {name: scheme["description"].partition("`")[2].partition("`")[0] for name, scheme in schemes.items()} == {
+        "password": "SVC_DASHBOARD_PASSWORD",
+        "metrics": "SVC_METRICS_TOKEN",
+    }
 
 
 def test_what_a_get_answers(virtual: VirtualWorld) -> None:

@@ -114,6 +114,12 @@ def test_what_never_comes() -> None:
     assert typed(rig, "leave") == []
 
 
+def test_what_has_come_stays() -> None:
+    rig = at_shell()
+    commands = rig.book.after(COMES_WITHIN).take()
+    assert Tell("note", {"text": "shell: no answer in time"}) not in commands
+
+
 def test_a_refusal_is_of_what_was_asked_for() -> None:
     rig = at_shell()
     typed(rig, "chat hello")

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from tests.engine.service import open_book
-from tests.playbook import CH, sends
+import pytest
+from attrs import evolve
+
+from svc_proto.commands import PauseReading
+from svc_proto.facts import Received
+from svc_proto.wire.http1_plain import PlainConnection
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.engine.service import get, open_book
+from tests.playbook import CH, sends, wire_bytes
 
 
 def test_fields_of_the_service_are_on_every_answer() -> None:
@@ -11,3 +18,16 @@ def test_fields_of_the_service_are_on_every_answer() -> None:
     book.toy.extra_fields = ((b"x-extra", b"1"),)
     for path in (b"/hello", b"/nowhere", b"/teapot", b"/private"):
         book.get(path) << [sends(CH, contains=b"\r\nx-extra: 1\r\n")]
+
+
+@pytest.mark.parametrize(("size", "answers"), [(16 * 1024 - 1, 2), (16 * 1024, 1)])
+@pytest.mark.parametrize("in_one_go", [True, False])
+def test_what_is_asked_behind_16_kib_waits_for_the_socket(
+    size: int, answers: int, in_one_go: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not in_one_go:
+        monkeypatch.setattr(PlainConnection, "answer", lambda self, *rest: False)
+    book = open_book(evolve(DEFAULT_LIMITS, high_water=16 * 1024))
+    book >> Received(CH, get(b"/park") + get(b"/hello")) << [PauseReading(CH)]
+    book.act(lambda: book.engine.resume(book.toy.ticket, b"x" * size))
+    assert wire_bytes(book.take(), CH).count(b"HTTP/1.1 200") == answers

@@ -194,6 +194,17 @@ def test_the_end_is_heard_behind_the_preface_of_http2() -> None:
     assert CloseWrite(FOUR) in commands
 
 
+def test_who_was_held_and_speaks_http2_is_read_on() -> None:
+    book = busy()
+    book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
+    said = Http2Connection(Role.CLIENT, entropy=seeded()).data_to_send()
+    said += b"\0\0\x08\x06\0\0\0\0\0abcdefgh" * (64 * KIB // 17)  # PING, RFC 9113 section 6.7
+    book >> Received(FOUR, said[: 64 * KIB]) << [PauseReading(FOUR)]
+    book.after(1.0)
+    assert book.take().count(ResumeReading(FOUR)) == 1
+    assert held(book) < 50 * KIB
+
+
 def test_who_waits_and_goes_is_forgotten() -> None:
     book = open_book(TURNS)
     come(book, FOUR)

@@ -195,6 +195,11 @@ def test_what_is_no_invite(invite: str) -> None:
     assert (caught.value.status, caught.value.code) == (400, "invalid_invite")
 
 
+def test_an_invite_without_anything_says_so() -> None:
+    with pytest.raises(Refused, match="has no payload"):
+        parse_invite("svc-relay://pair/###")
+
+
 @settings(max_examples=50)
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:

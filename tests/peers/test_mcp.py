@@ -287,6 +287,9 @@ def test_a_list_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     talk.do(talk.client.rows("tools/list", "tools", within=60.0))
     talk.hear(id=7, result={"tools": [{}, {}, {}], "nextCursor": "c"})
     assert talk.told == [[{}, {}]]
+    talk.do(talk.client.rows("tools/list", "tools", within=60.0))
+    assert talk.hear(id=8, result={"tools": [{}, {}], "nextCursor": "c"}) == []  # these are all that are wanted
+    assert talk.told == [[{}, {}]]
 
 
 @given(

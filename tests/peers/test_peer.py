@@ -140,3 +140,8 @@ def test_a_socket() -> None:
     world = World(opening, socket=lambda message: [])
     assert world.run().writable
     assert failure(opening, (503, b""))[0].fault is PeerFault.REFUSED
+
+
+def test_each_sort_has_a_word_for_the_log() -> None:
+    words = "unreachable cut unauthorized forbidden not-found conflict blocked refused rejected no-json no-object ill"
+    assert [fault.value for fault in PeerFault] == [word.replace("-", " ") for word in (*words.split(), "lacking")]

@@ -38,6 +38,13 @@ def test_it_has_every_route_and_nothing_else() -> None:
     DOCUMENTED.hold(BOOK.relay.router.routes)
 
 
+def test_why_a_session_is_not_ended_or_changed() -> None:
+    for label in ("DELETE /sessions/{token_prefix}", "PATCH /sessions/{token_prefix}"):
+        told = DOCUMENTED.operations[label]["responses"]
+        assert "begins so" in told["404"]["description"]
+        assert "several sessions match" in told["409"]["description"]
+
+
 @pytest.mark.parametrize("path", DOCUMENTED.gets())
 def test_what_a_get_answers(path: str) -> None:
     PAIRED.phone.envelopes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.schema.members import Members
 from svc_proto.schema.oauth import (
     MAX_ID,
+    MAX_STATE,
     NAMELESS,
     Client,
     form_of,
@@ -20,6 +22,7 @@ from svc_proto.schema.oauth import (
     parse_question,
     proves,
     read_client,
+    server_metadata,
     with_fields,
 )
 
@@ -146,6 +149,29 @@ def test_the_scope_that_counts() -> None:
     ):
         question = parse_question({**asked, "scope": scope, "redirect_uri": "https://a.example"}, client, "r")
         assert (question.scope, question.goes_to, question.stays_here) == (found, "a.example", False)
+
+
+def test_a_state_may_be_so_long() -> None:
+    client = registered("https://a.example")
+    asked = {"response_type": "code", "code_challenge": "c" * 43, "code_challenge_method": "S256"}
+    for length, taken in ((MAX_STATE, True), (MAX_STATE + 1, False)):
+        state = "s" * length
+        with nullcontext() if taken else pytest.raises(Refused) as refusal:
+            assert parse_question({**asked, "state": state}, client, "r").state == state
+        if refusal is not None:
+            assert (refusal.value.status, refusal.value.code) == (400, "invalid_request")
+
+
+def test_where_a_server_is_asked() -> None:
+    # RFC 8414 section 2
+    metadata = server_metadata("https://r.example")
+    assert {name: url for name, url in metadata.items() if str(url).startswith("https://r.example")} == {
+        "issuer": "https://r.example",
+        "authorization_endpoint": "https://r.example/oauth/authorize",
+        "token_endpoint": "https://r.example/oauth/token",
+        "registration_endpoint": "https://r.example/oauth/register",
+        "revocation_endpoint": "https://r.example/oauth/revoke",
+    }
 
 
 def test_a_verifier() -> None:

@@ -10,6 +10,7 @@ import pytest
 from h2.settings import SettingCodes
 
 from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptSocket,
     Event,
@@ -23,7 +24,9 @@ from svc_proto.wire.events import (
     ResponseHead,
     StreamId,
 )
+from svc_proto.wire.http2 import Http2Connection
 from tests.wire.http2_pair import HOST, ONE, POST, THREE, BareClient, BareServer, open_pair2
+from tests.wire.pair import seeded
 
 
 def test_what_a_server_must_not_say() -> None:
@@ -105,3 +108,13 @@ def test_what_its_sockets_hold_goes_with_the_connection() -> None:
         assert reader() is None  # at once, not when cycles are next collected
     finally:
         gc.enable()
+
+
+def test_what_is_no_websocket_does_not_wait_for_the_settings() -> None:
+    us = Http2Connection(Role.CLIENT, entropy=seeded())
+    us.data_to_send()
+    for event in (RequestHead(ONE, "POST", "/", HOST), RequestData(ONE, b"abc"), RequestEnd(ONE)):
+        us.send(event)
+        assert us.data_to_send()
+    us.send(RequestHead(THREE, "GET", "/", HOST, websocket=True))
+    assert not us.data_to_send()

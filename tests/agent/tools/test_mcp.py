@@ -108,8 +108,11 @@ def test_those_that_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     huge = {"properties": {f"p{number}": {"description": "x" * 300} for number in range(40)}}
     tools, left_out = made({"name": "a"}, {"name": "huge", "inputSchema": huge}, {"name": "b"})
     assert ([tool.name[-1] for tool in tools], left_out) == (["a", "b"], 1)
-    monkeypatch.setattr(mcp, "MAX_BYTES", 100)
-    assert made({"name": "a"}, {"name": "b"})[1] == 1
+    a, b = (one({"name": name}) for name in "ab")
+    size = sum(len(each.description) + len(strict_json.dumps(each.parameters)) for each in (a, b))
+    for most, too_long in ((size, 0), (size - 1, 1)):
+        monkeypatch.setattr(mcp, "MAX_BYTES", most)
+        assert made({"name": "a"}, {"name": "b"})[1] == too_long
 
 
 def test_a_schema_is_cleaned() -> None:

@@ -52,6 +52,16 @@ def test_a_failure_says_what_its_code_means(code: str, key: str) -> None:
     assert failed(403, error="a\n b", **{key: code}) == f"403 {code}: a b. {MEANINGS[code]}"
 
 
+def test_what_phones_and_relays_say_has_a_meaning() -> None:
+    # wire bridge 5.9 and 2.2, and what this relay says besides
+    phones = """device_control_sideload_only user_denied bridge_disabled service_unavailable keyguard_blocked
+        permission_denied sideload_only unknown_bridge_command bridge_capability_denied bridge_capability_expired
+        bridge_policy_unavailable bridge_policy_unbound bridge_policy_invalid"""
+    relays = """phone_not_connected send_failed phone_disconnected phone_timeout unknown_device ambiguous_device
+        grant_required phone_asks_nobody"""
+    assert sorted(MEANINGS) == sorted([*phones.split(), *relays.split()])
+
+
 def test_a_denial_is_the_end_of_it() -> None:
     text = failed(
         403, error="no", error_code="user_denied", reason="confirmation_denied_or_timeout", final=True,
