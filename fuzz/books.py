@@ -18,7 +18,10 @@ from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.socket import Socket, SocketState
+from svc_proto.machines.terminal import MAX_TERMINALS
+from svc_proto.relay.media import QUOTA
 from svc_proto.relay.service import Relay
+from svc_proto.relay.tui import MAX_GATEWAYS
 
 if TYPE_CHECKING:
     from fuzz.world import World
@@ -50,6 +53,7 @@ def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
         _wrong(f"the phones of sockets are {phones._device_ids}, and there are {[*phones._phones]}")
     if phones._device_ids.keys() - relay.clients.keys():
         _wrong(f"the sockets of phones are {[*phones._device_ids]}, and open are {[*relay.clients]}")
+    _check_limits(relay)
     media = relay.media
     if media._owned.keys() - {entry.token for entry in media.registry._entries.values()}:
         _wrong("an upload is kept whose token is over")
@@ -57,6 +61,21 @@ def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
     for owner, size in kept.items():
         if media._used.get(owner, 0) < size:
             _wrong(f"{media._used.get(owner, 0)} bytes are counted of a device, and {size} are kept")
+
+
+def _check_limits(relay: Relay) -> None:
+    """What a client, a session and a device may have at once."""
+    gateways: Counter[str] = Counter()
+    for client in relay.clients.values():
+        if client.terminals is not None and len(client.terminals.held) > MAX_TERMINALS:
+            _wrong(f"{len(client.terminals.held)} terminals are one client's, of {MAX_TERMINALS} at most")
+        if client.tui is not None and client.tui.busy and client.session is not None:
+            gateways[client.session.token_hash] += 1
+    if max(gateways.values(), default=0) > MAX_GATEWAYS:
+        _wrong(f"{max(gateways.values())} gateways are one session's, of {MAX_GATEWAYS} at most")
+    most = QUOTA * relay.media.max_size
+    if max(relay.media._used.values(), default=0) > most:
+        _wrong(f"{max(relay.media._used.values())} bytes are one device's, of {most} at most")
 
 
 def uploads_kept(relay: Relay) -> dict[str, int]:
@@ -73,6 +92,8 @@ def check_api(api: Api) -> None:
     held = [run.id for run in runs._live.values() if run.has_slot]
     if runs._slots != len(held):
         _wrong(f"{runs._slots} slots are taken, and the runs that have one are {held}")
+    if runs._cap and runs._slots > runs._cap:
+        _wrong(f"{runs._slots} runs are under way, of {runs._cap} at most")
     lines = [run for line in runs._queues.values() for run in line]
     if any(run.id not in runs._live for run in (*lines, *runs._waiting.values())):
         _wrong("a run that is over waits for its turn")

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from attrs import field, frozen
 
 from fuzz.draw import draw
+from fuzz.errands import Errands
 from fuzz.invariants import Invariant, Violation
 from fuzz.model import Session, violated
 from fuzz.people.agents import IDLE, Agents
 from fuzz.people.askers import Askers
 from fuzz.people.branches import Branches
 from fuzz.people.chats import Chats
+from fuzz.people.clerks import CLERKS
 from fuzz.people.control import Control
 from fuzz.people.crowd import ENDED_WITHIN, LATE, RECHECK, Crowd, Deeds
 from fuzz.people.desks import Desks
@@ -28,6 +30,7 @@ from fuzz.people.owners import Owners
 from fuzz.people.pairing import Pairing
 from fuzz.people.reports import Reports
 from fuzz.people.strangers import Strangers
+from fuzz.people.visitors import VISITORS
 from fuzz.people.voice_line import AGENT, FAMILIES, VoiceLine
 from fuzz.people.voices import Voices
 from fuzz.people.watchers import Watchers
@@ -130,7 +133,9 @@ class _Game:
         self.mcp = Mcp(self.crowd, self.control, owners, self.chats, self.reports.deeds[Deed.NOTIFY])
         desks = {**Desks(self.crowd).deeds, **Gateways(self.crowd).deeds}
         self.lives = Lives(self.crowd, self.pairing, owners, self.control, desks, self.voices.lines)
+        self.errands = Errands(self.crowd, self.chats, self.pairing, (*CLERKS, *VISITORS))
         self.deeds: dict[Deed, Deeds] = {
+            Deed.ERRAND: lambda step: self.errands.begin(step.other),
             **Trouble(self.world).deeds,
             **self.pairing.deeds,
             **self.control.deeds,
@@ -240,6 +245,7 @@ class _Game:
         self.reports.look_at_all()
         self.pass_until(world.sim.now + 2 * LATE)
         self.chats.compare()
+        self.errands.look_back()
         for seconds in self.lives.ages:
             self.grow_old(seconds)
         self.pass_until(world.sim.now + 5.0)

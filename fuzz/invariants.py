@@ -37,6 +37,7 @@ class Invariant(Enum):
     STREAM = "Events: the order of the table; `done` comes last, once"
     DOORS = "decisions 7, 46: on each route a stranger, a page, a proxy and a dead token meet what the table says"
     AFTER_END = "decision 6: nothing is done for a session after its end, however far it had come"
+    AS_TOLD = "An answer is what the specification says after all that one has done, and nobody else may have undone"
     STATUS = "Errors: the statuses of the specification, in well-formed answers"
     NO_BUG = "ARCHITECTURE.md: no exception but the declared ones; the contract of facts and commands"
     TUI_ERROR = (

@@ -21,6 +21,7 @@ _SHOWN = "for those who look at what has been"
 _OFFER = "what somebody may call by MCP is kept ready for the next time"
 _COUNTED = "for a monitor: one for each route at the most"
 _ENDED = "an answer can be had for an hour after its end"
+_ASKED = "who has had a response may ask for it again"
 _LOADED = "the routes of what is loaded when it is first used"
 
 KEPT: Mapping[str, str] = {
@@ -56,6 +57,12 @@ KEPT: Mapping[str, str] = {
     "Run._gap": _ENDED,
     "Run._may_ask": _ENDED,
     "Run._stops_alone": _ENDED,
+    "ResponseBuilder._head": _ENDED,
+    "ResponseBuilder._output": _ENDED,
+    "Responses._conversations": _ASKED,
+    "Responses._loaded": _ASKED,
+    "Responses._sessions": _ASKED,
+    "Responses._texts": _ASKED,
     "RunProjection._by_type": _ENDED,
     "SessionProjection._by_type": _ENDED,
     "SessionProjection._pending": _ENDED,

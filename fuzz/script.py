@@ -69,6 +69,7 @@ class Deed(Enum):
     DRIVE = "drive"  # who: such an agent, or a session; other: what it does with a phone; amount: s it takes
     INQUIRE = "inquire"  # who: a chat that is gone on with by MCP; other: how; amount: s it takes
     TOOL = "tool"  # who: a chat; other: which tools of MCP servers its agent uses, what they do; amount: s until a yes
+    ERRAND = "errand"  # other: of which kind
     # faults
     CUT = "cut"  # who: a connection
     HANG = "hang"  # who: a connection; amount: for so long, s

@@ -73,6 +73,7 @@ SENTENCES: Mapping[Deed, str] = {
     Deed.DRIVE: "agent {who} drives a phone by MCP: {other}, {amount:g} s",
     Deed.INQUIRE: "the agent of chat {who} is asked by MCP: {other}, {amount:g} s",
     Deed.TOOL: "the agent of chat {who} uses tools of others: {other}; what asks is answered after {amount:g} s",
+    Deed.ERRAND: "somebody is sent on an errand of kind {other}",
     Deed.CUT: "connection {who} is cut",
     Deed.HANG: "connection {who} hangs for {amount:g} s",
     Deed.PART: "{device}, or the phone, is parted from the home for {amount:g} s",

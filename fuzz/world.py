@@ -69,7 +69,7 @@ LIMITS = Limits(
 ONE_WRITE = 128 * 1024  # bytes that one turn of a core may add when a channel was just under its limit
 STATUSES = (
     200, 201, 202, 204, 206, 303, 304,
-    400, 401, 403, 404, 405, 408, 409, 413, 415, 416, 429, 431,
+    400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 416, 429, 431,
     500, 502, 503, 504,
 )  # fmt: skip
 TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW, idle_minutes=120)

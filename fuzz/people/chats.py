@@ -29,6 +29,7 @@ MOST_CHATS = 4
 DEAF = 100.0  # s without reading, in which what is said now and then gives nobody more time
 STOPPED_WITHIN = 20.0  # s from the end of a chat to that of its model's work
 REMEMBERED = 300_000  # characters of a chat that a model is surely given
+SILENT = 40.0  # s: a stream is kept alive each 30, wire api 4.2
 TOLD_WITHIN = 30.0  # s from the end of a model's connection to that of the turn
 KNOWN = (
     *FIRST,
@@ -54,6 +55,7 @@ class Chats:
         self.turns: list[Turn] = []
         self.runs: list[str] = []  # in the order in which people heard of them
         self.reading: dict[str, Caller] = {}  # by question, who wants to hear the answer
+        self._heard: dict[Caller, float] = {}  # who reads a stream, and when something came last
         self._asked = 0
         self._numbers = 0
         world.upstream.on_question.append(self._check_history)
@@ -125,10 +127,12 @@ class Chats:
         decoder = EventStreamDecoder()
 
         def piece(data: bytes) -> None:
+            self._heard[caller] = self.world.sim.now
             for event in decoder.receive_data(data):
                 self._told(turn, event.event, json.loads(event.data))
 
         def done(caller: Caller) -> None:
+            self._heard.pop(caller, None)
             if caller.status == 200:
                 self._finished(turn)
 
@@ -139,12 +143,7 @@ class Chats:
     def _told(self, turn: Turn, event: str, data: dict[str, Any]) -> None:
         if "message" in data and "type" in data and event not in KNOWN:  # an error before the stream began
             return
-        if event not in KNOWN:
-            violated(Invariant.STREAM, f"the event {event}")
-        if turn.events and turn.events[-1] == "done":
-            violated(Invariant.STREAM, f"{event} after done")
-        if data["session_id"] != turn.chat.id or turn.run_id not in ("", data["run_id"]):
-            violated(Invariant.OWN_BYTES, f"{event} of another session or run in the stream of {turn.text!r}")
+        self._check_place(turn, event, data)
         turn.run_id = data["run_id"]
         place = len(turn.events)
         turn.events.append(event)
@@ -167,6 +166,17 @@ class Chats:
                 self._completed(turn, data)
             case _:
                 pass
+
+    def _check_place(self, turn: Turn, event: str, data: dict[str, Any]) -> None:
+        """It is the next of this stream, and of no other."""
+        if event not in KNOWN:
+            violated(Invariant.STREAM, f"the event {event}")
+        if turn.events and turn.events[-1] == "done":
+            violated(Invariant.STREAM, f"{event} after done")
+        if data.get("seq", len(turn.events) + 1) != len(turn.events) + 1:
+            violated(Invariant.STREAM, f"{event} is number {data['seq']}, and the next is {len(turn.events) + 1}")
+        if data["session_id"] != turn.chat.id or turn.run_id not in ("", data["run_id"]):
+            violated(Invariant.OWN_BYTES, f"{event} of another session or run in the stream of {turn.text!r}")
 
     def _completed(self, turn: Turn, data: dict[str, Any]) -> None:
         self.world.count("turns told")
@@ -238,6 +248,9 @@ class Chats:
     def look(self) -> None:
         """Whose model has broken off some time ago, and was not asked again, is told so."""
         broken, now = self.world.upstream.broken, self.world.sim.now
+        for caller, when in self._heard.items():
+            if now > when + SILENT and self.world.quiet_since(when) and self.world.is_sound(caller) and not caller.slow:
+                violated(Invariant.ONE_END, f"nothing has come on {caller.path} for {now - when:.0f} s")
         while broken and broken[0][0] + TOLD_WITHIN <= now:
             when, question = broken.pop(0)
             caller = self.reading.get(question)

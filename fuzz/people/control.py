@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -32,7 +32,9 @@ class Control:
         self.phones = Phones(crowd)
         self._commands: dict[str, Command] = {}
         self._waiting: dict[Command, Caller] = {}
+        self._phone_of: dict[Command, Device] = {}  # of those that have reached one
         self._known: dict[str, str] = {}  # request ids: the mark of what they were given to
+        self.selected = 0  # how often the operator has asked for another phone
         self._active: tuple[Device, float] | None = None  # which phone was selected, and when that was told
         self._online_since = crowd.now  # of the reference phone
         self.late: list[float] = []  # s after which the next commands that are not ours are answered
@@ -85,12 +87,18 @@ class Control:
     def select(self, device: Device) -> None:
         """The operator says which phone is meant where none is named."""
         self._active = None
+        self.selected += 1
 
         def done(caller: Caller) -> None:
             if caller.status == 200 and self._active is None:
                 self._active = device, self.crowd.now
 
         self.crowd.local("POST", "/bridge/select-active", {"device": device.session.device}, done)
+
+    @property
+    def all_commands(self) -> Iterable[Command]:
+        """That anybody has sent."""
+        return self._commands.values()
 
     def by_request(self, request_id: str) -> Command | None:
         """The command that some phone was sent under that name."""
@@ -104,6 +112,7 @@ class Control:
         self._look_at_reference()
         for command, caller in self._waiting.items():
             self._check_settled(command, caller)
+            self._check_lost(command, caller)
 
     def _look_at_reference(self) -> None:
         """A phone that is there reports at least twice a minute (wire bridge 1.3)."""
@@ -128,8 +137,19 @@ class Control:
         so = f"got {caller.status}" if caller.over else "still waits"
         violated(Invariant.SETTLED, f"{command.mark} {so} {self.crowd.now - over:.0f} s after the end of its session")
 
+    def _check_lost(self, command: Command, caller: Caller) -> None:
+        """Nobody waits for a phone whose socket is over (wire bridge 2.2)."""
+        world, phone = self.world, self._phone_of.get(command)
+        if phone is None or phone.left is None or self.crowd.now <= phone.left + LATE:
+            return
+        sound = world.is_sound(phone.talker) and world.is_sound(caller)
+        if sound and world.relay_up and world.quiet_since(command.sent):
+            late = self.crowd.now - phone.left
+            violated(Invariant.SETTLED, f"{command.mark} waits for {phone.name}, which left {late:.0f} s ago")
+
     def _commanded(self, command: Command, caller: Caller) -> None:
         self._waiting.pop(command, None)
+        self._phone_of.pop(command, None)
         session, status = command.caller, caller.status
         dead = session.is_dead(self.world.wall, command.sent, self.crowd.now)
         if status == 0:
@@ -175,6 +195,7 @@ class Control:
         if command.reached:
             violated(Invariant.ONE_ANSWER, f"{command.mark} was sent to {[*command.reached, device.name]}")
         command.reached[device.name] = now
+        self._phone_of[command] = device
         if not command.selector and self._active is not None:
             meant, since = self._active
             if since < command.sent and meant is not device and self.phones.is_connected(meant, since):

@@ -42,6 +42,7 @@ class _Desk:
     sure: bool = True  # no order was refused
     heard: dict[str, str] = field(factory=dict)  # the end of what each has shown
     ended: dict[str, float] = field(factory=dict)  # when each was told to be over last
+    begun: dict[str, float] = field(factory=dict)  # when each was asked for last
 
     @property
     def last(self) -> str:
@@ -88,7 +89,7 @@ class Desks:
             return
         self.world.count("lines typed")
         said = self._lines[int(found[1])]
-        if not said.typed and said.name:
+        if not said.typed and said.name and not line.startswith("exit"):
             said.typed = True
             self.world.sim.after(SHOWN_WITHIN, lambda: self._check_shown(said, self.world.sim.now - SHOWN_WITHIN))
         session = said.device.session
@@ -110,6 +111,13 @@ class Desks:
             violated(
                 Invariant.ONE_END, f"{device.name} was not shown what {line.name} said {since - line.sent:.0f} s ago"
             )
+
+    def _check_all_shown(self, device: Device, desk: _Desk, name: str) -> None:
+        """A shell's end comes behind all that it has said (wire terminal 1.5)."""
+        lines = [line for line in self._lines.values() if line.device is device and line.name == name]
+        missing = [line for line in lines if line.typed and not line.shown and line.sent > desk.begun.get(name, 0.0)]
+        if missing and desk.sure:
+            violated(Invariant.ONE_END, f"{name} of {device.name} is over, and {len(missing)} lines were not shown")
 
     def _terminal(self, step: Step) -> None:
         if self.crowd.open:
@@ -145,6 +153,7 @@ class Desks:
     def _attach(self, device: Device, desk: _Desk, name: str) -> None:
         device.talker.say("terminal", "terminal.attach", {"session_name": name, "cols": 80, "rows": 24})
         desk.names = [*(each for each in desk.names if each != name), name]
+        desk.begun[name] = self.world.sim.now
 
     def _type(self, device: Device, desk: _Desk, word: str, name: str) -> None:
         number = self.crowd.number()
@@ -165,6 +174,8 @@ class Desks:
                 desk.sure = False
             case "terminal.detached" if name in desk.leaving:
                 desk.leaving.remove(name)
+                if message["payload"].get("reason") == "eof":
+                    self._check_all_shown(device, desk, name)
             case "terminal.output":
                 self._shown(device, desk, name, message["payload"]["data"])
             case _:

@@ -15,6 +15,8 @@ from svc_proto.device.person import KEYBOARD
 __all__ = ["Holder"]
 
 WORDS = ("y", "y", "n", "")  # that they say; the last one says nothing
+SWITCHES = ("off", "accessibility off")  # of what keeps an agent from doing anything
+TURNED = 0.5  # s from the switch to what comes of it
 ARRIVED = 0.2  # s in which a command has come to its phone
 AT_ONCE = 10.0  # s within which the phone has done what it was allowed
 
@@ -29,6 +31,7 @@ class Holder:
         self._open: dict[str, str] = {}  # questions by their name, and the text in them
         self._allowed: dict[str, float] = {}  # texts, and when they were
         self._keys: Connection | None = None
+        self._off: float | None = None  # since when nothing may be done
         if self.world.asking:
             self.world.phone_news.append(self._heard)
         self.deeds: dict[Deed, Deeds] = {Deed.ASK: self._ask}
@@ -50,6 +53,20 @@ class Holder:
         way, late = step.other // 4 % 4, step.other // 16 % 4
         if way < 2:  # the phone loses the relay, while it asks for the most part
             self.world.sim.after(ARRIVED + late * step.amount / 10, lambda: self._lose_phone(hangs=way == 0))
+        elif way == 3 and self._off is None:  # its holder has enough of it, and says yes all the same
+            self.world.sim.after(
+                ARRIVED + late * step.amount / 10, lambda: self._turn_off(SWITCHES[late % 2], step.amount)
+            )
+
+    def _turn_off(self, switch: str, seconds: float) -> None:
+        if self._off is None:
+            self._off = self.crowd.now
+            self._type(f"{switch}\n")
+            self.world.sim.after(seconds + TURNED, lambda: self._turn_on(switch))
+
+    def _turn_on(self, switch: str) -> None:
+        self._off = None
+        self._type(f"{switch[: -len('off')]}on\n")
 
     def _lose_phone(self, *, hangs: bool) -> None:
         world = self.world
@@ -88,6 +105,8 @@ class Holder:
     def _performed(self) -> None:
         """Somebody must have allowed it a moment ago, while it was asked."""
         since = self.crowd.now - AT_ONCE
+        if self._off is not None and self.crowd.now > self._off + TURNED:
+            violated(Invariant.CONFIRMED, "the phone sent a message, and its holder had turned that off")
         if not any(when >= since for when in self._allowed.values()):
             violated(Invariant.CONFIRMED, "the phone sent a message, and nobody has allowed it while it asked")
 

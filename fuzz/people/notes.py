@@ -26,6 +26,7 @@ __all__ = ["Notes"]
 WORDS = ("red", "green", "blue")  # notes of a chat, which are wanted again and again
 SAID = ("once", "deny", "session", "once")  # by name, in turns
 LAPSES = 55.0  # s that a question surely waits for its answer
+TOLD_WITHIN = 5.0  # s from an answer that was taken to the news of it
 SETTLED = 2.5  # s after a question in which an answer for all may not have meant it
 ROUNDS = 3  # of the model, in a run that goes on to its end
 
@@ -39,6 +40,7 @@ class _Run:
     outages: int
     pause: float
     id: str = ""
+    reader: Caller | None = None
     asked: dict[str, tuple[float, str]] = field(factory=dict)  # by call, when, and about which note
     open: list[str] = field(factory=list)  # the oldest first
     meant: dict[str, str] = field(factory=dict)  # by call, what was said to it; empty: it may be anything
@@ -69,7 +71,7 @@ class Notes:
                 self._told(run, event.event, json.loads(event.data))
 
         body = {"input": text, "session_id": chat.id, "stream": True}
-        self.chats.ask("POST", "/v1/runs", body, lambda caller: None, piece)
+        run.reader = self.chats.ask("POST", "/v1/runs", body, lambda caller: None, piece)
 
     def _told(self, run: _Run, event: str, data: dict[str, Any]) -> None:
         run.id = data.get("run_id", run.id)
@@ -120,8 +122,19 @@ class Notes:
         def done(caller: Caller) -> None:
             if caller.status != 200:
                 run.meant.update(dict.fromkeys(meant, ""))
+            else:
+                told = self.world.sim.now
+                self.world.sim.after(TOLD_WITHIN, lambda: self._check_told(run, meant, told))
 
         self.chats.ask("POST", f"/v1/runs/{run.id}/approval", body, done)
+
+    def _check_told(self, run: _Run, meant: list[str], since: float) -> None:
+        """An answer that was taken is an answer, for each that was meant."""
+        if run.reader is None or run.reader.over or not self.world.quiet_since(since):
+            return
+        missing = [identity for identity in meant if identity not in run.told]
+        if missing:
+            violated(Invariant.CONFIRMED, f"{meant} were answered, and {missing} wait on")
 
     def _look(self, run: _Run, waits: str) -> None:
         """While one question is open the run waits for an answer, and says which."""

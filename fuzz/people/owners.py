@@ -143,6 +143,9 @@ class Owners:
             if caller.status != 200:
                 return
             listed = {record["token_prefix"]: record for record in caller.answer.json["sessions"]}
+            seen = [record["last_seen"] for record in listed.values()]
+            if seen != sorted(seen, reverse=True) or len(listed) < len(caller.answer.json["sessions"]):
+                violated(Invariant.AS_TOLD, f"sessions are not listed by when they were last seen: {seen}")
             for prefix, record in listed.items():
                 check_grants(record["grants"], record["expires_at"], prefix)
             for prefix, (session, begun, terms) in known.items():

@@ -172,6 +172,7 @@ class Pairing:
         def ended(talker: Talker) -> None:
             self._judge_end(talker)
             for one in device:
+                one.left = self.crowd.now
                 self.crowd.open.remove(one)
 
         talker = Talker(

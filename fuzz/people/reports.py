@@ -33,7 +33,7 @@ SHELF, NOTES, INFO, HEALTH = (
     "/health",
 )
 INSPECTORS = (ACTIVITY, SHELF, INFO, PHONES, STATUS, NOTES, "/sessions", HEALTH)
-MOST_NOTES = 100
+MOST_NOTES = MOST_RECORDS = 100
 KEYS = 3  # that notifications of a device go by: later ones have the key of an earlier one
 REPORTS_WITHIN = 6.0  # s from its welcome that a phone takes to report
 
@@ -58,6 +58,7 @@ class Reports:
         self._decisions: dict[str, str] = {}
         self._statuses: dict[int, _Sent] = {}
         self._notes: dict[str, _Sent] = {}
+        self._active: tuple[str, Device, int] | None = None  # phone by default, its socket, choices until then
         self._views = {
             ACTIVITY: self._activity,
             SHELF: media.shown,
@@ -140,11 +141,23 @@ class Reports:
         if caller.status != 200:
             return
         records = {record["device_id"]: record for record in caller.answer.json["devices"]}
+        self._check_active(caller.answer.json["active_device_id"], records, sent)
         for name, record in records.items():
             self._check_record(name, record, sent)
         for device in self._surely_there(sent):
             if _id_of(device) not in records:
                 violated(Invariant.REPORTED, f"{device.name} is connected, and not listed: {[*records]}")
+
+    def _check_active(self, active: str | None, records: Mapping[str, object], sent: float) -> None:
+        """The phone that is meant by default stays it until it leaves, or another is chosen (wire bridge 2.4)."""
+        before, self._active = self._active, None
+        if before is not None and before[0] != active and before[2] == self._control.selected:
+            name, device, _ = before
+            if name in records and self._control.phones.is_connected(device, sent):
+                violated(Invariant.REACHED, f"{name} was meant by default, is connected, and now {active} is")
+        for device in self._surely_there(sent):
+            if _id_of(device) == active:
+                self._active = active, device, self._control.selected
 
     def _status(self, caller: Caller, sent: float) -> None:
         record = caller.answer.json
@@ -214,7 +227,15 @@ class Reports:
     def _activity(self, caller: Caller, sent: float) -> None:
         if caller.status != 200:
             return
-        for record in caller.answer.json["activity"]:
+        records = caller.answer.json["activity"]
+        times = [record["sent_at"] for record in records]
+        if len(records) > MOST_RECORDS or (len(self.world.wall.steps) == 1 and times != sorted(times, reverse=True)):
+            violated(
+                Invariant.REPORTED, f"{len(records)} commands are shown, of {MOST_RECORDS}, sent at {times!r:.300}"
+            )
+        if len(records) < MOST_RECORDS:
+            self._check_shown({record["request_id"] for record in records}, sent)
+        for record in records:
             request_id, decision = record["request_id"], record["decision"]
             before = self._decisions.setdefault(request_id, decision)
             if before not in ("pending", decision):
@@ -223,6 +244,14 @@ class Reports:
             command = self._control.by_request(request_id)
             if command is not None:
                 self._check_decision(command, decision, sent, caller.ended)
+
+    def _check_shown(self, shown: set[str], sent: float) -> None:
+        """No command is missing that this relay has sent."""
+        for command in self._control.all_commands:
+            if command.outcome is None or command.outcome[0] > sent or not command.request_id:
+                continue
+            if command.request_id not in shown and self.world.shelf.is_up_since(command.sent):
+                violated(Invariant.REPORTED, f"{command.mark} was {command.outcome[1]}, and is not shown")
 
     def _check_decision(self, command: Command, decision: str, sent: float, told: float) -> None:
         so = f"{command.mark} is {decision}"
