@@ -133,7 +133,8 @@ class Desks:
                 desk.names.remove(name)
             case 1:
                 device.talker.say("terminal", "terminal.list", {})
-            case 2:
+            case 2:  # its last words are heard
+                self._type(device, desk, "say", name)
                 self._type(device, desk, "exit", name)
                 desk.names.remove(name)
                 desk.leaving.append(name)

@@ -51,6 +51,7 @@ from tests.fuzz.plant import Patch, Plant
 from tests.fuzz.plants_books import BOOKS
 from tests.fuzz.plants_doors import DOORS
 from tests.fuzz.plants_episodes import EPISODES
+from tests.fuzz.plants_errands import ERRANDS
 from tests.fuzz.plants_kept import KEPT
 from tests.fuzz.plants_lives import LIVES
 from tests.fuzz.plants_mcp import MCP
@@ -477,5 +478,6 @@ PLANTS = (
     *KEPT,
     *PROMISES,
     *EPISODES,
+    *ERRANDS,
     *BOOKS,
 )
