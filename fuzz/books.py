@@ -19,6 +19,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.socket import Socket, SocketState
 from svc_proto.machines.terminal import MAX_TERMINALS
+from svc_proto.relay.client_socket import ClientSocket, ClientState
 from svc_proto.relay.media import QUOTA
 from svc_proto.relay.service import Relay
 from svc_proto.relay.tui import MAX_GATEWAYS
@@ -26,7 +27,17 @@ from svc_proto.relay.tui import MAX_GATEWAYS
 if TYPE_CHECKING:
     from fuzz.world import World
 
-__all__ = ["Books", "Closings", "RECHECK", "census", "check_api", "check_relay", "check_windows", "uploads_kept"]
+__all__ = [
+    "Books",
+    "Closings",
+    "RECHECK",
+    "census",
+    "check_api",
+    "check_relay",
+    "check_windows",
+    "runs_for",
+    "uploads_kept",
+]
 
 RECHECK = 3600.0  # s: how late a step of the wall clock may be noticed
 LATE = 5.0  # s after which something that was due has happened
@@ -135,7 +146,7 @@ class Books:
 
 
 class Closings:
-    """Sockets that we close are gone soon, whatever their peers do."""
+    """Sockets that we close are gone soon, whatever their peers do, and nothing runs for them meanwhile."""
 
     def __init__(self) -> None:
         self._since: dict[Socket, float] = {}
@@ -150,9 +161,18 @@ class Closings:
                 for socket in sockets.values():
                     if socket.state is not SocketState.CLOSING:
                         continue
+                    if runs_for(socket._handler):
+                        violated(Invariant.AFTER_END, "a shell, or a gateway, runs for a socket that is over")
                     self._since[socket] = begun = since.get(socket, now)
                     if now > begun + lane.limits.close_timeout + LATE:
                         _wrong(f"a socket is being closed for {now - begun:.0f} s")
+
+
+def runs_for(handler: object) -> bool:
+    """Whether a client that was sent away still has programs of its own."""
+    if not isinstance(handler, ClientSocket) or handler.state is not ClientState.ENDED:
+        return False
+    return bool(handler.terminals is not None and handler.terminals.held) or bool(handler.tui and handler.tui.busy)
 
 
 def census(*roots: object) -> dict[str, int]:
