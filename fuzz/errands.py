@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Ask", "Clerk", "Errand", "Errands", "GivenUp", "Kind", "is_one", "said_back"]
 
+GIVEN_UP = "errands given up"
 AGAIN = 7.0  # s after which a question that had no answer is asked again
 TRIES = 12
 SERVER_ERRORS = range(500, 600)
@@ -96,7 +97,7 @@ class _Way:
     clerk: Clerk
     flow: Errand
     about: str
-    tries: int = 0
+    tries: int = 1  # of what is asked now
 
 
 class Errands:
@@ -105,7 +106,6 @@ class Errands:
     def __init__(self, crowd: Crowd, chats: Chats, pairing: Pairing, kinds: tuple[Kind, ...]) -> None:
         self.crowd = crowd
         self.world = crowd.world
-        self.under_way = 0
         self._chats = chats
         self._pairing = pairing
         self._kinds = kinds
@@ -141,24 +141,18 @@ class Errands:
                 self._go(_Way(clerk, kind(clerk), kind.__name__), None)
 
     def _go(self, way: _Way, answer: Caller | None) -> None:
-        self.under_way += answer is None and way.tries == 0
         try:
             order = next(way.flow) if answer is None else way.flow.send(answer)
         except StopIteration:
-            self._over(way, f"errands: {way.about}")
+            self.world.count(f"errands: {way.about}")
             return
         except GivenUp:
-            self._over(way, "errands given up")
+            self._give_up(way)
             return
-        way.tries = 1
         if isinstance(order, float):
             self.world.sim.after(order, lambda: self._go(way, None))
         else:
             self._ask(way, order)
-
-    def _over(self, way: _Way, what: str) -> None:
-        self.under_way -= 1
-        self.world.count(what)
 
     def _ask(self, way: _Way, order: Ask) -> None:
         sent, world = self.crowd.now, self.world
@@ -176,18 +170,13 @@ class Errands:
                     way.tries += 1
                     world.sim.after(AGAIN, lambda: self._ask(way, order))
                     return
-            self._over(way, "errands given up")
+            self._give_up(way)
 
         if world.left:
-            self._over(way, "errands given up")
+            self._give_up(way)
             return
-        data = (
-            order.body
-            if isinstance(order.body, bytes)
-            else b""
-            if order.body is None
-            else json.dumps(order.body).encode()
-        )
+        data = b"" if order.body is None else order.body
+        data = data if isinstance(data, bytes) else json.dumps(data).encode()
         if not order.of_relay:
             headers = {"authorization": f"Bearer {API_KEY}"}
             host, target = world.home, API
@@ -198,6 +187,10 @@ class Errands:
             headers = {"authorization": f"Bearer {order.by.token}"}
             host, target = world.agent, REMOTE
         world.call(host, target, order.method, order.path, headers={**headers, **order.headers}, body=data, done=done)
+
+    def _give_up(self, way: _Way) -> None:
+        way.flow.close()
+        self.world.count(GIVEN_UP)
 
     def _check_trouble(self, way: _Way, order: Ask, caller: Caller) -> None:
         """Who has no place for us says so; nothing else fails while all is well."""

@@ -75,9 +75,9 @@ class _Drawer:
                 yield from self.make()
             yield from rng.choice(kinds)()
             yield from rng.choice(looks)()
-        self.clerk.lasts.append(lambda clerk: self.afterwards())
+        self.clerk.lasts.append(self.afterwards)
 
-    def afterwards(self) -> Errand:
+    def afterwards(self, clerk: Clerk) -> Errand:
         """Everything is as it was left."""
         for look in (self.list_all, self.look, self.read, self.search):
             yield from look()
