@@ -248,9 +248,9 @@ class Chats:
     def look(self) -> None:
         """Whose model has broken off some time ago, and was not asked again, is told so."""
         broken, now = self.world.upstream.broken, self.world.sim.now
-        for caller, when in self._heard.items():
-            if now > when + SILENT and self.world.quiet_since(when) and self.world.is_sound(caller) and not caller.slow:
-                violated(Invariant.ONE_END, f"nothing has come on {caller.path} for {now - when:.0f} s")
+        for reader, when in self._heard.items():
+            if now > when + SILENT and self.world.quiet_since(when) and self.world.is_sound(reader) and not reader.slow:
+                violated(Invariant.ONE_END, f"nothing has come on {reader.path} for {now - when:.0f} s")
         while broken and broken[0][0] + TOLD_WITHIN <= now:
             when, question = broken.pop(0)
             caller = self.reading.get(question)
