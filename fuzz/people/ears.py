@@ -45,6 +45,7 @@ class Ears:
         self.numbers: dict[int, None] = {}  # of everything that was asked for
         self._native = native
         self._over: dict[str, bool] = {}  # responses with names, and whether they have ended
+        self._silent: dict[str | None, None] = {}  # those whose sound has ended
         self._told: dict[str, str] = {}  # their words
         self._numbered = numbered
         self._last = 0  # the last id on this socket that was no replay
@@ -136,7 +137,7 @@ class Ears:
 
     def _owned(self, response: str, data: bytes) -> None:
         """A sound's samples are the number in its text: nobody hears that of another."""
-        if self._over.get(response, True):
+        if self._over.get(response, True) or response in self._silent:
             violated(Invariant.ONE_END, f"{self.name}: sound of {response}, which has ended, or never began")
         values = set(array("h", data))
         if not values <= {0, *(number % 30_000 for number in self.numbers)}:
@@ -144,6 +145,10 @@ class Ears:
 
     def _sound_ends(self, event: Mapping[str, Any]) -> None:
         if self._native:
+            response = event.get("response_id")
+            if response in self._silent:
+                violated(Invariant.ONE_END, f"{self.name}: the sound of {response} ends twice")
+            self._silent[response] = None
             return
         if not self.speaking or self._sounded:
             violated(Invariant.ONE_END, f"{self.name}: the sound ends twice, or without a response")
