@@ -29,6 +29,7 @@ MOST_CHATS = 4
 DEAF = 100.0  # s without reading, in which what is said now and then gives nobody more time
 STOPPED_WITHIN = 20.0  # s from the end of a chat to that of its model's work
 REMEMBERED = 300_000  # characters of a chat that a model is surely given
+GONE = "session_not_found"
 SILENT = 40.0  # s: a stream is kept alive each 30, wire api 4.2
 TOLD_WITHIN = 30.0  # s from the end of a model's connection to that of the turn
 KNOWN = (
@@ -160,6 +161,8 @@ class Chats:
             case "error":
                 turn.failed = True
                 turn.why = data["error"]
+                if turn.why == GONE and "run.started" in turn.events and not self.world.store_trouble:
+                    violated(Invariant.STORED, f"{turn.text!r} was under way, and its chat was deleted before its end")
             case "tool.completed" | "tool.failed":
                 turn.called.append(data["tool_call_id"])
             case "assistant.completed":
