@@ -118,7 +118,7 @@ ERRANDS = (
     Plant(_a_code_keeps_what_was_said_first, 0, (Invariant.LIFETIME,)),
     Plant(_what_a_shell_says_last_is_lost, 2, (Invariant.ONE_END,)),
     Plant(_one_run_too_many, 30, (Invariant.BOOKS,)),
-    Plant(_the_newest_phone_is_the_active_one, 0, (Invariant.REACHED,)),
+    Plant(_the_newest_phone_is_the_active_one, 11, (Invariant.REACHED,)),
     Plant(_one_of_those_who_wait_is_told_of_a_lost_phone, 0, (Invariant.SETTLED, Invariant.IN_TIME)),
     Plant(_the_first_of_several_notes_is_meant, 0, (Invariant.AS_TOLD,)),
 )
