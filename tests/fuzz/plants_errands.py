@@ -11,7 +11,6 @@ from svc_proto.api.routes import sessions
 from svc_proto.api.run import Run
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.approvals import Answer, Approval, Approvals
-from svc_proto.machines.bridge import BridgeCommands
 from svc_proto.machines.chatrun import ChatRun, ChatRuns
 from svc_proto.machines.pairing import PairingCodes, PairingMeta, normalise
 from svc_proto.machines.phones import Phones
@@ -93,15 +92,6 @@ def _the_newest_phone_is_the_active_one(patch: Patch) -> None:
     patch.setattr(Phones, "register", first)
 
 
-def _one_of_those_who_wait_is_told_of_a_lost_phone(patch: Patch) -> None:
-    give_up = BridgeCommands._give_up
-
-    def one(self: BridgeCommands, commands: list[Any], trigger: Any, code: str) -> Any:
-        return give_up(self, commands[:1] if code == "phone_disconnected" else commands, trigger, code)
-
-    patch.setattr(BridgeCommands, "_give_up", one)
-
-
 def _the_first_of_several_notes_is_meant(patch: Patch) -> None:
     find = memory._find
 
@@ -119,6 +109,5 @@ ERRANDS = (
     Plant(_what_a_shell_says_last_is_lost, 2, (Invariant.ONE_END,)),
     Plant(_one_run_too_many, 30, (Invariant.BOOKS,)),
     Plant(_the_newest_phone_is_the_active_one, 11, (Invariant.REACHED,)),
-    Plant(_one_of_those_who_wait_is_told_of_a_lost_phone, 0, (Invariant.SETTLED, Invariant.IN_TIME)),
     Plant(_the_first_of_several_notes_is_meant, 0, (Invariant.AS_TOLD,)),
 )
