@@ -109,5 +109,5 @@ ERRANDS = (
     Plant(_what_a_shell_says_last_is_lost, 2, (Invariant.ONE_END,)),
     Plant(_one_run_too_many, 30, (Invariant.BOOKS,)),
     Plant(_the_newest_phone_is_the_active_one, 11, (Invariant.REACHED,)),
-    Plant(_the_first_of_several_notes_is_meant, 0, (Invariant.AS_TOLD,)),
+    Plant(_the_first_of_several_notes_is_meant, 26, (Invariant.AS_TOLD,)),
 )
