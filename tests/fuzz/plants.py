@@ -34,6 +34,7 @@ from svc_proto.machines.sessions import Sessions
 from svc_proto.machines.voice_session import Ids
 from svc_proto.relay import access
 from svc_proto.relay.client_socket import ClientSocket
+from svc_proto.relay.commons import PhoneLine
 from svc_proto.relay.service import Relay
 from svc_proto.relay.terminals import Terminal
 from svc_proto.relay.tui import Tui
@@ -107,9 +108,9 @@ def _the_callers_grant_is_not_asked_for(patch: Patch) -> None:
 
 
 def _the_phones_grant_is_not_asked_for(patch: Patch) -> None:
-    def phone_for(self: Relay, selector: str | None) -> tuple[Phone, ClientSocket]:
+    def phone_for(self: Relay, selector: str | None) -> tuple[Phone, PhoneLine]:
         phone = self.phones.choose(selector)
-        return phone, self.clients[phone.socket]
+        return phone, self.clients[phone.socket].socket
 
     patch.setattr(Relay, "phone_for", phone_for)
 

@@ -115,5 +115,5 @@ KEPT = (
     Plant(_nobody_is_told_what_was_before_him, 2, (Invariant.STREAM,)),
     Plant(_a_row_that_cannot_be_stored_is_forgotten, 119, (Invariant.STORED,), quick=True),
     Plant(_a_session_outlives_its_provider, 66, (Invariant.VOICE_OVER,), quick=True),
-    Plant(_a_drained_socket_wakes_nobody, 148, (Invariant.ONE_END,)),
+    Plant(_a_drained_socket_wakes_nobody, 31, (Invariant.ONE_END,)),
 )

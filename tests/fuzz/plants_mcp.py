@@ -12,7 +12,7 @@ from fuzz.invariants import Invariant
 from svc_proto.agent.mcp_config import ServerConfig
 from svc_proto.agent.mcp_server import ConfiguredServer
 from svc_proto.agent.tools import mcp as tools
-from svc_proto.agent.tools.tool import Tool, ToolError
+from svc_proto.agent.tools.tool import Returned, Tool, ToolError
 from svc_proto.api.mcp_agent import EVERY, _Agent, _Told
 from svc_proto.api.run import Run
 from svc_proto.api.runs import Runs
@@ -235,7 +235,7 @@ def _what_a_server_says_of_its_tools_is_believed(patch: Patch) -> None:
 def _a_lost_server_takes_its_call_for_a_bug(patch: Patch) -> None:
     call = ConfiguredServer.call
 
-    def careless(self: ConfiguredServer, name: str, arguments: Mapping[str, object]) -> Flow[str]:
+    def careless(self: ConfiguredServer, name: str, arguments: Mapping[str, object]) -> Flow[Returned]:
         try:
             return (yield from call(self, name, arguments))
         except ToolError as failed:
@@ -249,7 +249,7 @@ def _a_lost_server_takes_its_call_for_a_bug(patch: Patch) -> None:
 def _a_call_of_a_lost_server_is_made_again(patch: Patch) -> None:
     ask = ConfiguredServer._ask
 
-    def stubborn(self: ConfiguredServer, name: str, arguments: Mapping[str, object]) -> Flow[str]:
+    def stubborn(self: ConfiguredServer, name: str, arguments: Mapping[str, object]) -> Flow[Returned]:
         try:
             return (yield from ask(self, name, arguments))
         except McpFailed:

@@ -236,13 +236,13 @@ def _each_write_gives_more_time(patch: Patch) -> None:
 
 PROMISES = (
     Plant(_a_change_forgets_what_was_set_before, 1, (Invariant.LIFETIME,)),
-    Plant(_nobody_looks_for_old_sessions_again, 0, (Invariant.SOCKETS_ENDED, Invariant.DEAD_TOKEN)),
+    Plant(_nobody_looks_for_old_sessions_again, 0, (Invariant.SOCKETS_ENDED, Invariant.DEAD_TOKEN, Invariant.BOOKS)),
     Plant(_failures_count_until_a_minute_without_one, 3, (Invariant.NOT_BLOCKED,)),
     Plant(_a_code_is_used_up_beside_a_token, 3, (Invariant.LIVE_CODE,), quick=True),
     Plant(_a_grant_that_was_shortened_ends_when_stored, 134, (Invariant.VOICE_GRANT,)),
     Plant(_a_caller_that_leaves_ends_its_command, 2, (Invariant.IN_TIME, Invariant.REPORTED)),
     Plant(_a_phone_has_the_status_of_the_last, 1, (Invariant.REPORTED,)),
-    Plant(_what_is_evicted_stays_on_the_disk, 3, (Invariant.MEDIA_LIFE,)),
+    Plant(_what_is_evicted_stays_on_the_disk, 2, (Invariant.MEDIA_LIFE, Invariant.BOOKS)),
     Plant(_a_file_is_judged_once, 41, (Invariant.OWN_BYTES,)),
     Plant(_a_notification_takes_the_place_of_another, 17, (Invariant.REPORTED,), quick=True),
     Plant(_the_history_is_read_before_the_turn_has_its_place, 1, (Invariant.HISTORY,), quick=True),
@@ -251,5 +251,5 @@ PROMISES = (
     Plant(_a_terminal_that_is_attached_again_is_not_the_last, 22, (Invariant.OWN_BYTES,)),
     Plant(_the_end_of_a_gateway_overtakes_its_lines, 66, (Invariant.TUI_ERROR,), quick=True),
     Plant(_room_is_made_of_what_others_have, 144, (Invariant.VOICE_ROOM,), quick=True),
-    Plant(_each_write_gives_more_time, 16, (Invariant.BOUNDED,)),
+    Plant(_each_write_gives_more_time, 131, (Invariant.BOUNDED,)),
 )
