@@ -97,9 +97,9 @@ def deliver_file(exchange: Exchange, response: Response) -> Flow[bool]:
 
 
 def produce(exchange: Exchange, answer: Streamed) -> Flow[bool]:
-    """Answer with what a producer writes."""
+    """Answer with what a producer writes; whether that was all of it."""
     exchange.begin_body(answer, length=None)
-    if exchange.head.method != "HEAD":
-        exchange.outgoing = ResponseWriter(exchange.channel, exchange.stream)
-        yield from answer.producer(exchange.outgoing)
-    return True
+    if exchange.head.method == "HEAD":
+        return True
+    exchange.outgoing = ResponseWriter(exchange.channel, exchange.stream)
+    return (yield from answer.producer(exchange.outgoing)) is not False

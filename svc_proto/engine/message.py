@@ -146,14 +146,15 @@ class LoneResponse(Response):
 class Streamed:
     """A response whose length nobody knows: `producer` writes it, and its end is the end of the response.
 
-    Whoever goes away cancels the producer. A request with a HEAD runs none.
+    Whoever goes away cancels the producer. A request with a HEAD runs none. One that returns False could not write all
+    of it: the connection is dropped then, since an orderly end could look like the end of the body.
     """
 
     alone: ClassVar[bool] = False
 
     status: int
     headers: Headers
-    producer: Callable[[ResponseWriter], Flow[None]]
+    producer: Callable[[ResponseWriter], Flow[None] | Flow[bool]]
 
 
 def parse_json(body: bytes) -> object:

@@ -37,7 +37,7 @@ PieceT = TypeVar("PieceT")
 
 
 def pieces() -> Into[BodyReader]:
-    """Want the body of a success (200) in pieces."""
+    """Want the body of a success in pieces: 200, and 206 for who asks for a range."""
     return _Read(BodyReader, ())
 
 
@@ -142,6 +142,11 @@ class BodyReader(PacedReader[bytes]):
 
     def __init__(self, channel: ClientChannel, head: ResponseHead) -> None:
         super().__init__(channel, head, most=MAX_UNREAD - 1)
+
+    @staticmethod
+    def wants(head: ResponseHead) -> bool:
+        """See `pieces`."""
+        return head.status in (200, 206)
 
     def read(self, *, within: float) -> Flow[bytes | Failure | None]:
         """What has come of the body, in one piece; else as `pieces`."""

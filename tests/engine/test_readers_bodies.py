@@ -90,6 +90,14 @@ def test_bytes_as_they_come() -> None:
     assert caller.results == [None]
 
 
+def test_a_part_is_read_the_same() -> None:
+    book, _, slow = reading()
+    book >> Received(ONE, HEAD.replace(b"200 OK", b"206 Partial Content")) << []
+    book >> chunk(b"one") << []
+    book.act(slow.read) << []
+    assert slow.pieces == [b"one"]
+
+
 def test_what_came_before_the_end_is_there_to_read() -> None:
     book, caller, slow = opened()
     book >> chunk(b"last") << []

@@ -88,6 +88,17 @@ def test_a_streamed_answer_is_chunked_and_ends() -> None:
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
+def test_a_producer_that_lacks_something_drops_the_connection() -> None:
+    def produce(writer: ResponseWriter) -> Flow[bool]:
+        yield from ()
+        return not writer.write(b"half")
+
+    book = open_book()
+    book.toy.answer = lambda request: Streamed(200, TEXT, produce)
+    *_, last = book.get(b"/answer").take()
+    assert last == Abort(CH)
+
+
 def test_head_of_a_streamed_answer_runs_no_producer() -> None:
     book = open_book()
     producer = Producer(book)
