@@ -65,9 +65,9 @@ class PacedReader(ABC, Generic[PieceT]):
         self._over = False
 
     @staticmethod
+    @abstractmethod
     def wants(head: ResponseHead) -> bool:
         """Whether this is an answer that is to be read bit by bit."""
-        return head.status == 200
 
     # --- for the flow ---
 
