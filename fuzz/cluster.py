@@ -150,6 +150,7 @@ class ClusterWorld:
                 config_path=f"{host.state}/config.yaml",
                 terminal_tmux=False,
                 cluster=RedisAddress(REDIS, REDIS_PORT, password=PASSWORD),
+                node_url=f"http://{host.address}:{PORT}",
             )
             self.relays[n] = Relay(config)
             return Engine(self.relays[n], entropy=entropy)
@@ -219,12 +220,13 @@ class ClusterWorld:
         *,
         token: str = "",
         body: object = None,
+        fields: Pairs | None = None,
         done: Callable[[Caller], None] = lambda caller: None,
     ) -> Caller:
         """Ask a node something: with a token from elsewhere, without one as a program on its host."""
         local = not token
         host: Host = self.hosts[n] if local else self.crowd
-        headers: Pairs = {} if local else {"authorization": f"Bearer {token}"}
+        headers: Pairs = {**(fields or {}), **({} if local else {"authorization": f"Bearer {token}"})}
         target = self.target(n, local=local)
         data = b"" if body is None else json.dumps(body).encode()
         return Caller(Http1Carrier(host, target, self.entropy), target, (method, path, headers, data), on_done=done)
@@ -233,9 +235,11 @@ class ClusterWorld:
         """Let time pass until that is so."""
         self.sim.run_until(until, limit)
 
-    def asked(self, n: int, method: str, path: str, *, token: str = "", body: object = None) -> Caller:
+    def asked(
+        self, n: int, method: str, path: str, *, token: str = "", body: object = None, fields: Pairs | None = None
+    ) -> Caller:
         """The same, with its answer."""
-        caller = self.call(n, method, path, token=token, body=body)
+        caller = self.call(n, method, path, token=token, body=body, fields=fields)
         self.run(lambda: caller.over)
         return caller
 

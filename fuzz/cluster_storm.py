@@ -1,15 +1,18 @@
 """`python -m fuzz.cluster_storm --seeds 100`: nodes that share a Redis, in a minute that is bad.
 
-People pair, several with one code at once, drive phones from anywhere, leave, come back elsewhere and are revoked.
+People pair, several with one code at once, drive phones and fetch files from anywhere, leave, come back elsewhere and
+are revoked.
 Nodes are killed, stopped and started again, parted from Redis and from nobody else, their clocks are set; Redis dies
 and comes back empty. `fuzz.cluster` judges all the while. In the end the network is whole for a few seconds: then every
-node knows the others, every phone is reached from every node, and no session that was revoked is let in anywhere.
+node knows the others, every phone is reached and every file had from every node, and no session that was revoked is
+let in anywhere.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Callable
 from random import Random
 
@@ -17,6 +20,7 @@ import click
 
 from fuzz.cluster import ClusterWorld, Pocket, Violated
 from fuzz.peers import Caller
+from runtimes.sim.process import Process
 
 __all__ = ["main", "storm"]
 
@@ -33,6 +37,7 @@ class _Storm:
         self.counts: dict[str, int] = {}
         self._names = 0
         self._waiting: dict[Caller, float] = {}
+        self._files: dict[str, tuple[Process, bytes]] = {}  # by path: who has it
         self._deeds: list[tuple[Callable[[], None], int]] = [
             (self.pair, 14),
             (self.drive, 60),
@@ -41,6 +46,8 @@ class _Storm:
             (self.revoke, 8),
             (self.select, 3),
             (self.look_back, 3),
+            (self.bring, 3),
+            (self.fetch, 10),
             (self.kill, 2),
             (self.stop, 2),
             (self.rise, 8),
@@ -132,6 +139,40 @@ class _Storm:
         if (node := self._node()) is not None:
             self.world.call(node, "GET", "/bridge/activity")
 
+    def bring(self) -> None:
+        """A file that some phone has, to some node."""
+        node, pocket = self._node(), self._pocket(inside=True)
+        if node is None or pocket is None:
+            return
+        process, data = self.world.nodes[node], self.rng.randbytes(self.rng.choice((10, 400_000)))
+
+        def brought(caller: Caller) -> None:
+            if caller.status == 200:
+                self._files[f"/media/{caller.answer.json['token']}"] = process, data
+
+        body = {"content": b64encode(data).decode(), "content_type": "image/png", "file_name": "a.png"}
+        self.world.call(node, "POST", "/media/upload", token=pocket.token, body=body, done=brought)
+
+    def fetch(self) -> None:
+        """It, or a part of it, from any node, which may be killed meanwhile."""
+        node, pocket = self._node(), self._pocket(inside=True)
+        if node is None or pocket is None or not self._files:
+            return
+        path, (_, data) = self.rng.choice(list(self._files.items()))
+        first = self.rng.choice((0, 5))
+
+        def fetched(caller: Caller) -> None:
+            self._waiting.pop(caller, None)
+            key = f"fetched {caller.status}"
+            self.counts[key] = self.counts.get(key, 0) + 1
+            if caller.status in (200, 206) and caller.answer.body != data[first:]:
+                raise Violated(f"of {path} came {len(caller.answer.body)} bytes that are not it")
+
+        fields = {"range": f"bytes={first}-"} if first else {}
+        caller = self.world.call(node, "GET", path, token=pocket.token, fields=fields, done=fetched)
+        if not caller.over:
+            self._waiting[caller] = self.world.sim.now
+
     def kill(self) -> None:
         if len(self.up) > 1:
             self.world.kill(self.rng.choice(self.up))
@@ -172,7 +213,7 @@ class _Storm:
         self._redis_back()
         sim.run_for(LATE)
         if self._waiting:
-            raise Violated(f"{len(self._waiting)} commands have no outcome after {LATE} s")
+            raise Violated(f"{len(self._waiting)} calls have no outcome after {LATE} s")
         for n, process in enumerate(world.nodes):
             if not process.alive:
                 world.restart(n)
@@ -183,6 +224,7 @@ class _Storm:
                 raise Violated(f"node {n} knows {world.knows(n)} of {count - 1} others")
         self.check_revoked()
         self.check_phones()
+        self.check_files()
         world.look()
 
     def check_revoked(self) -> None:
@@ -213,6 +255,18 @@ class _Storm:
                 world.run(lambda caller=caller: caller.over)  # type: ignore[misc]
                 if caller.status != 200:
                     raise Violated(f"node {n} answers {caller.status} {caller.answer.body!r} for {name}")
+
+    def check_files(self) -> None:
+        world = self.world
+        asks = next((pocket for pocket in world.pockets if pocket.is_in), None)
+        for path, (process, data) in self._files.items() if asks is not None else ():
+            there = any(process is other for other in world.nodes)
+            for n in range(len(world.nodes)):
+                answer = world.asked(n, "GET", path, token=asks.token).answer  # type: ignore[union-attr]  # see above
+                if (answer.status, answer.body == data) != ((200, True) if there else (404, False)):
+                    raise Violated(
+                        f"node {n} answers {answer.status} to {path}, which is {'there' if there else 'gone'}"
+                    )
 
 
 def storm(seed: int, nodes: int = 3) -> dict[str, int]:

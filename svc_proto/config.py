@@ -104,6 +104,7 @@ class RelayConfig:
     inside: str | None = None  # where they find the relay; None: where it listens
     webapi_pin: str | None = None  # of the API's certificate (wire core 10.8); None: the system's trust decides
     cluster: RedisAddress | None = None  # where the nodes of a service meet; None: this process is alone
+    node_url: str = ""  # where the others of them reach this one; empty: nowhere
     voice: VoiceConfig = field()
 
     @voice.default
@@ -212,6 +213,7 @@ def relay_config(
         api_tls=source.text("API_SERVER_SSL_CERT", None) is not None,
         webapi_pin=_pin(source, "RELAY_WEBAPI_PIN"),
         cluster=source.redis("SVC_CLUSTER_URL"),
+        node_url=source.url("SVC_NODE_URL", None, ""),
         voice=voice_config(
             source,
             service_home=home,

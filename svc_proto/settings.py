@@ -133,7 +133,7 @@ class Settings:
         """Whether log records are to be JSON, one object a line."""
         return self.choice("SVC_LOG_FORMAT", "log_format", ("text", "json")) == "json"
 
-    def url(self, variable: str, option: str, default: str) -> str:
+    def url(self, variable: str, option: str | None, default: str) -> str:
         """An http:// or https:// URL without a slash at its end."""
         name, text = self.named(variable, option)
         url = (text or default).rstrip("/")

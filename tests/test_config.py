@@ -184,6 +184,13 @@ def test_where_the_relay_finds_the_api() -> None:
             relay_config({"RELAY_WEBAPI_PIN": wrong})
 
 
+def test_where_other_nodes_find_this_one() -> None:
+    assert relay_config({}).node_url == ""
+    assert relay_config({"SVC_NODE_URL": "http://10.0.0.1:8767/relay/"}).node_url == "http://10.0.0.1:8767/relay"
+    with pytest.raises(ConfigError, match="SVC_NODE_URL must be an http:// or https:// URL"):
+        relay_config({"SVC_NODE_URL": "10.0.0.1:8767"})
+
+
 def test_the_home_of_older_installations() -> None:
     assert relay_config({"HERMES_HOME": "/h"}).config_path == "/h/config.yaml"
     assert relay_config({"HERMES_HOME": "/h", "SVC_HOME": "/s"}).home == "/s"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from svc_proto.basics.counts import Family
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.machines.session import Session
@@ -118,3 +119,10 @@ class Commons:
         """The last commands, newest first."""
         yield from ()
         return self.relay.bridge.records(limit)
+
+    # --- files ---
+
+    def file_elsewhere(self, request: Request) -> Flow[Response | Streamed | None]:
+        """The answer to a GET for a `token` that is not known here; None: there is none. `Refused` 503."""
+        yield from ()
+        return None

@@ -8,6 +8,8 @@
   the same device the later counts, by Redis's clock. A command waits here, where it was asked for, and is told to the
   node of its phone once; that node says what the phone answers. If the node goes, or the phone, or our way to them,
   `Relay.remove_phone` fails what waits, with the code for a phone that left.
+- **Files** are where they were registered. A token that nobody here knows is asked for at all nodes, and the request is
+  passed on to the address of one that has it, see `passing`.
 - **The limiter** of each node hears what the others count. A block of theirs is so one of ours.
 
 | word        | to  |                                                        |
@@ -25,6 +27,7 @@
 | `command`   | one | for a phone of theirs                                  |
 | `answered`  | one | what a phone has said to a command of theirs           |
 | `activity`  | one | a question: the last commands that were sent from there |
+| `has`       | one | a question: where the file of a token is to be had     |
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import Node
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge import RESPONSE_TIMEOUT
@@ -52,9 +56,11 @@ from svc_proto.machines.sessions import TOKEN_LENGTH
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.commons import Commons, PhoneLine
 from svc_proto.relay.fellow_sessions import FellowSessions
+from svc_proto.relay.passing import pass_on, was_passed_on
 from svc_proto.schema.members import Members
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.envelope import parse_envelope
+from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:
     from svc_proto.relay.client_socket import ClientSocket
@@ -63,6 +69,8 @@ if TYPE_CHECKING:
 __all__ = ["Fellows"]
 
 MAX_PASSING = 10_000  # commands of others that wait for phones of ours; the oldest is forgotten
+MAX_LOOKING = 64  # requests at a time for files that nobody here knows, until their answer begins; another: 503
+MEDIA_TOKEN_LENGTH = 22  # characters, wire core 0.1
 
 
 def _unavailable(what: str) -> Refused:
@@ -122,6 +130,7 @@ class Fellows(Commons):
         self._active = ""  # the device id that all nodes were told last, connected or not
         self._active_since = 0.0
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_PASSING)  # whose, and to which socket
+        self._looking = 0
 
     def _make_limiter(self) -> Limiter:
         return _ToldLimiter(self)
@@ -250,6 +259,29 @@ class Fellows(Commons):
                 records += answer.rows("records")
         return sorted(records, key=_sent_at, reverse=True)[:limit]
 
+    def file_elsewhere(self, request: Request) -> Flow[Response | Streamed | None]:
+        """From a node that has it. One that was passed on to us is asked for nowhere else."""
+        if len(request.params["token"]) != MEDIA_TOKEN_LENGTH or was_passed_on(request):
+            return None
+        if not self.node.is_up:
+            raise _unavailable("which node has the file")
+        if self._looking >= MAX_LOOKING:
+            raise Refused(503, "busy", "too many files are being looked for")
+        self._looking += 1
+        try:
+            return (yield from self._fetched(request))
+        finally:
+            self._looking -= 1
+
+    def _fetched(self, request: Request) -> Flow[Response | Streamed | None]:
+        engine, token = self.relay.engine, request.params["token"]
+        asked = [self.node.ask(node, "has", {"token": token}) for node in self.node.members]
+        for answer in (yield from gather(engine, asked)):
+            url = "" if isinstance(answer, Failure) else answer.text("url")
+            if url:
+                return (yield from pass_on(engine, request, f"{url}/media/{encode_segment(token)}"))
+        return None
+
     def families(self) -> list[Family]:
         """Whom this node reaches."""
         redis = self.node.redis
@@ -339,9 +371,14 @@ class Fellows(Commons):
                 Limiter.clear(self.limiter)
 
     def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
-        """There is one question."""
-        limit = body.whole("limit", 1) or 1
-        return {"records": self.relay.bridge.records(limit) if word == "activity" else []}
+        """By the same table."""
+        match word:
+            case "activity":
+                return {"records": self.relay.bridge.records(body.whole("limit", 1) or 1)}
+            case "has" if self.relay.media.has(body.text("token")):
+                return {"url": self.relay.config.node_url}
+            case _:
+                return {}
 
     def missed(self) -> None:
         """What lasts is in the store."""

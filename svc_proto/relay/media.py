@@ -210,6 +210,10 @@ class Media:
 
     # --- opening ---
 
+    def has(self, token: str) -> bool:
+        """Whether it is the token of an entry here."""
+        return self.registry.lookup(token, self._engine.now) is not None
+
     def open_path(self, path: str) -> Flow[OpenedFile]:
         """Open a file that its path names. `Refused`: 403 for what may not be fetched, 404 for what is not there."""
         engine = self._engine

@@ -98,7 +98,12 @@ SAYS: dict[str, dict[str, Says]] = {
         "GET /media/by-path": Says("A file of this host", FILE, query=shapes.PathQuery, also=PARTS, no=NO_FILE),
         "GET /media/inspect": Says("What can be fetched", shapes.MediaEntries, query=shapes.MediaQuery),
         "GET /media/inspect/{token}": Says("A file by its token", FILE, also=PARTS, no=NO_FILE),
-        "GET /media/{token}": Says("The same", FILE, also=PARTS, no=NO_FILE),
+        "GET /media/{token}": Says(
+            "The same, whichever node has it",
+            FILE,
+            also=PARTS,
+            no={**NO_FILE, 503: "the nodes do not reach each other"},
+        ),
         "POST /clipboard/inbox": Says(
             "Paste an image",
             shapes.Pasted,

@@ -12,6 +12,7 @@ from fuzz.cluster_storm import storm
 from svc_proto.cluster.node import Node
 from svc_proto.cluster.redis import Redis
 from svc_proto.engine.flow import Flow
+from svc_proto.relay.commons import Commons
 from svc_proto.relay.fellows import Fellows
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -52,12 +53,17 @@ def a_revocation_that_nobody_hears_is_a_success(patch: pytest.MonkeyPatch) -> No
     patch.setattr(Fellows, "settle", settle)
 
 
+def nobody_asks_the_others_for_a_file(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Fellows, "file_elsewhere", Commons.file_elsewhere)
+
+
 PLANTS: list[tuple[Plant, int, str]] = [  # the bug, a storm that finds it, and what it says
     (a_code_is_read_and_not_taken, 0, "has paired"),
     (a_command_is_told_twice, 0, "performed 2 times"),
     (phones_of_a_node_that_is_gone_stay, 1, "different phones"),
     (an_end_is_not_told, 1, "revoked"),
-    (a_revocation_that_nobody_hears_is_a_success, 34, "revoked"),
+    (a_revocation_that_nobody_hears_is_a_success, 48, "revoked"),
+    (nobody_asks_the_others_for_a_file, 0, "which is there"),
 ]
 
 

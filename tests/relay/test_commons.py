@@ -9,6 +9,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.relay.commons import Commons
+from tests.relay.test_passing import asking
 from tests.relay.world import RelayBook
 
 
@@ -20,6 +21,7 @@ def test_alone_everything_is_here() -> None:
     paired = book.pair()
     session = book.relay.sessions.find(paired.prefix, book.now)[0]
     answers: list[object] = []
+    request = asking()
 
     def ask() -> None:
         engine = book.relay.engine
@@ -30,6 +32,7 @@ def test_alone_everything_is_here() -> None:
             commons.settle(),
             commons.catch_up(),
             commons.activity(5),
+            commons.file_elsewhere(request),
         ):
             engine.spawn(flow, on_done=answers.append)
         commons.session_saved(session)
@@ -44,7 +47,7 @@ def test_alone_everything_is_here() -> None:
         commons.stop()
 
     book.within(ask)
-    assert answers == [None, PairingMeta(), None, None, None, []]
+    assert answers == [None, PairingMeta(), None, None, None, [], None]
     assert book.request("GET", "/bridge/devices", token="").json["count"] == 1
 
 
@@ -55,7 +58,7 @@ from svc_proto.config import relay_config
 from svc_proto.relay.service import Relay
 Relay(relay_config({}))
 before = {name for name in sys.modules if name.startswith("svc_proto.cluster") or "resp" in name.split(".")}
-assert not before | ({"svc_proto.relay.fellows", "hiredis"} & sys.modules.keys()), before
+assert not before | ({"svc_proto.relay.fellows", "svc_proto.relay.passing", "hiredis"} & sys.modules.keys()), before
 Relay(relay_config({"SVC_CLUSTER_URL": "redis://127.0.0.1"}))
 assert {"svc_proto.cluster.redis", "svc_proto.relay.fellows", "svc_proto.wire.resp"} <= sys.modules.keys()
 """

@@ -3,17 +3,21 @@ without Redis and without the store."""
 
 from __future__ import annotations
 
+import base64
+import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
+from http.client import HTTPConnection
 from itertools import count
 
 import pytest
 
 from tests.servers.nodes import Cluster, NodePhone, needs_nodes, until
-from tests.servers.support import call, sign_in
+from tests.servers.support import TIMEOUT, call, sign_in
 
 pytestmark = needs_nodes
 
@@ -103,6 +107,27 @@ def test_a_session_that_is_revoked_at_one_node_is_cut_off_at_all(cluster: Cluste
     assert phone.cut_at - began < 5.0  # a second, where nothing else runs
     for port in cluster.ports:
         assert call(port, "GET", "/sessions", token=phone.token).status == 401
+
+
+def test_a_file_that_one_node_has_is_fetched_at_all(cluster: Cluster) -> None:
+    token = cluster.pair("hal", 0).token
+    data = random.Random(1).randbytes(3_000_000)
+    body = {"content": base64.b64encode(data).decode(), "content_type": "image/png", "file_name": "shot.png"}
+    uploaded = call(cluster.ports[0], "POST", "/media/upload", body, token=token)
+    assert uploaded.status == 200, uploaded.body
+    path = f"/media/{uploaded.body['token']}"
+    for port in (*cluster.ports, cluster.port):
+        shown = {"Authorization": f"Bearer {token}"}
+        for fields, status, wanted in (
+            (shown, 200, data),
+            ({**shown, "Range": "bytes=1000000-1999999"}, 206, data[1_000_000:2_000_000]),
+        ):
+            with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)) as connection:
+                connection.request("GET", path, headers=fields)
+                answer = connection.getresponse()
+                assert (answer.status, answer.getheader("Content-Type")) == (status, "image/png")
+                assert answer.read() == wanted
+        assert call(port, "GET", path).status == 401
 
 
 def test_a_code_is_good_once_wherever_it_is_shown(cluster: Cluster) -> None:

@@ -14,7 +14,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import TRUE_WORDS, boolean, invalid, text
 from svc_proto.commands import DeleteBlob, Level, OpenFile, ReleaseFile
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import Request, Response, json_response, parse_json
+from svc_proto.engine.message import Request, Response, Streamed, json_response, parse_json
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
 from svc_proto.machines.media import MediaEntry
@@ -54,7 +54,7 @@ def routes(relay: Relay) -> list[Route]:
         Route(method="GET", pattern="/media/by-path", access=Access.BEARER, handler=view.by_path),
         Route(method="GET", pattern="/media/inspect", access=Access.LOOPBACK, handler=view.inspect),
         Route(method="GET", pattern="/media/inspect/{token}", access=Access.LOOPBACK, handler=view.by_token),
-        Route(method="GET", pattern="/media/{token}", access=Access.BEARER, handler=view.by_token),
+        Route(method="GET", pattern="/media/{token}", access=Access.BEARER, handler=view.by_token_anywhere),
     ]
 
 
@@ -106,6 +106,12 @@ class _MediaRoutes:
                 request, opened, content_type=entry.content_type, name=entry.file_name, sensitive=entry.sensitive
             )
         )
+
+    def by_token_anywhere(self, request: Request) -> Flow[Response | Streamed]:
+        relay, elsewhere = self._relay, None
+        if not relay.media.has(request.params["token"]):
+            elsewhere = yield from relay.commons.file_elsewhere(request)
+        return elsewhere or (yield from self.by_token(request))
 
     def by_path(self, request: Request) -> Flow[Response]:
         media, query = self._relay.media, request.query
