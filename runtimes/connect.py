@@ -1,7 +1,8 @@
 """Opening channels: resolve the name on a thread, try its addresses, shake hands over TLS if asked.
 
 A second address is tried when the first has failed, or has not answered for a moment (RFC 8305 section 5); the first
-connection that stands wins. How long all of it may take is the core's to say, by `Cancel`.
+connection that stands wins. How long all of it may take is the core's to say, by `Cancel`. A host that begins with a
+slash is the path of a Unix socket on this host; its port says nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from runtimes.tls_channel import TlsChannel
 from runtimes.workers import Workers
 from svc_proto.client.pins import PIN_CHANGED
 from svc_proto.commands import Connect, Connected
-from svc_proto.facts import Failure, FailureKind
+from svc_proto.facts import Address, Failure, FailureKind
 
 __all__ = ["Connections", "Resolver"]
 
@@ -63,6 +64,9 @@ class Connections:
         connecting = _Connecting(self._pump, command, self._trust)
         self._pump.begin(command.op, connecting.give_up)
         host, port = command.host, command.port
+        if host.startswith("/"):
+            connecting.found([(socket.AF_UNIX, socket.SOCK_STREAM, 0, "", host)], None)
+            return
         if ":" in host or host.replace(".", "").isdigit():
             try:  # an address in figures needs no thread
                 found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
@@ -144,8 +148,12 @@ class _Connecting:
         command, pump = self._command, self._pump
         sock = waited
         try:
-            tune(sock)
-            self._peer = plain_address(sock.getpeername())
+            peer = sock.getpeername()
+            if sock.family == socket.AF_UNIX:
+                self._peer = Address(command.host, command.port)
+            else:
+                tune(sock)
+                self._peer = plain_address(peer)
         except OSError as error:
             sock.close()
             self._fail(failure_of(error))

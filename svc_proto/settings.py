@@ -44,7 +44,7 @@ class HttpAddress:
 class RedisAddress:
     """Where a Redis or Valkey is, and who we are there."""
 
-    host: str
+    host: str  # the path of a Unix socket if it begins with a slash
     port: int = 6379
     tls: bool = False
     user: str = ""
@@ -235,24 +235,33 @@ class Settings:
         return brand
 
     def redis(self, variable: str) -> RedisAddress | None:
-        """Where the cluster's Redis is: redis://USER:PASSWORD@HOST:PORT/DB, rediss:// for TLS; None: there is none."""
+        """Where the cluster's Redis is: redis://USER:PASSWORD@HOST:PORT/DB, rediss:// for TLS; None: there is none.
+
+        Or unix://USER:PASSWORD@/PATH?db=DB, as clients of Redis have it.
+        """
         text = self.text(variable, None)
         if text is None:
             return None
         found = _redis_address(text)
         if found is None:  # it is never quoted: it holds a password
-            raise ConfigError(f"{variable} must be redis:// or rediss:// with USER:PASSWORD@HOST:PORT/DB")
+            text = "redis:// or rediss:// with USER:PASSWORD@HOST:PORT/DB, or unix:///PATH?db=DB"
+            raise ConfigError(f"{variable} must be {text}")
         return found
 
 
 def _redis_address(url: str) -> RedisAddress | None:
     try:
         parts = urlsplit(url)
-        host, port, path = parts.hostname or "", parts.port, parts.path.strip("/") or "0"
+        host, port = parts.hostname or "", parts.port
     except ValueError:
         return None
-    named = parts.scheme in ("redis", "rediss") and host and port != 0 and not (parts.query or parts.fragment)
-    if not named or not (path.isascii() and path.isdecimal() and len(path) <= MAX_DB_DIGITS):
+    if parts.scheme == "unix":
+        named = not host and port is None and len(parts.path) > 1 and "\0" not in (host := unquote(parts.path))
+        db = (parts.query or "db=0").removeprefix("db=")
+    else:
+        named = parts.scheme in ("redis", "rediss") and bool(host) and port != 0 and not parts.query
+        db = parts.path.strip("/") or "0"
+    if not named or parts.fragment or not (db.isascii() and db.isdecimal() and len(db) <= MAX_DB_DIGITS):
         return None
     return RedisAddress(
         host=host,
@@ -260,5 +269,5 @@ def _redis_address(url: str) -> RedisAddress | None:
         tls=parts.scheme == "rediss",
         user=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
-        db=int(path),
+        db=int(db),
     )

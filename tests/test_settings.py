@@ -113,6 +113,9 @@ def test_where_the_cluster_meets() -> None:
     assert found == RedisAddress("h.example", 7000, tls=True, user="svc", password="p@ss", db=12)
     assert "p@ss" not in repr(found)
     assert settings(R="redis://:pw@[::1]/").redis("R") == RedisAddress("::1", password="pw")
+    assert settings(R="unix:///run/redis.sock").redis("R") == RedisAddress("/run/redis.sock")
+    found = settings(R="unix://svc:pw@/run/a%20b.sock?db=3").redis("R")
+    assert found == RedisAddress("/run/a b.sock", user="svc", password="pw", db=3)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +124,8 @@ def test_where_the_cluster_meets() -> None:
         "h:6379", "http://secret@h", "redis://", "redis://:secret@", "redis://secret@h:0", "redis://secret@h:x",
         "redis://secret@h/x", "redis://secret@h/1/2", "redis://secret@h/12345", "redis://secret@h/\u0661",
         "redis://secret@h?db=1", "redis://secret@h#1", "redis://secret@[h",
+        "unix://secret@h/run/r", "unix://:secret@", "unix:///", "unix:///secret%00", "unix:///secret?db=", "unix:///secret?db=x",
+        "unix://:1/secret", "unix:///secret#1",
     ],
 )  # fmt: skip
 def test_a_place_that_is_none_is_not_quoted(url: str) -> None:

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +69,28 @@ def test_connect_and_talk(runtime: str, host: str) -> None:
         assert peer.recv(1) == b""
         peer.close()
         live.closed(CH)
+
+
+def test_a_socket_of_this_host(runtime: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX) as listening, running(runtime) as live:
+        listening.bind(path)
+        answer = live.ask(Connect(OP, CH, path, 6379))  # nobody listens
+        assert isinstance(answer, Failed)
+        assert answer.error.kind is FailureKind.UNREACHABLE
+        listening.listen()
+        assert live.done(Connect(OP, CH, path, 6379)) == Connected(Address(path, 6379))
+        peer, _ = listening.accept()
+        peer.settimeout(TIMEOUT)
+        live.order(Send(CH, b"hello"))
+        assert read_exactly(peer, 5) == b"hello"
+        live.order(CloseWrite(CH))
+        assert peer.recv(1) == b""
+        peer.close()
+        live.closed(CH)
+        answer = live.ask(Connect(OP, CH, f"{path}-none", 6379))
+        assert isinstance(answer, Failed)
+        assert answer.error.kind is FailureKind.NOT_FOUND
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
