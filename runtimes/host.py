@@ -75,12 +75,19 @@ class Program:
 
     core: Core
     listeners: Sequence[Listener] = ()
+    reserved: Sequence[Listener] = ()  # bound for its children, who listen there
     stdio: bool = False  # its standard input and output are a channel, accepted from `stdio`
     services: Services = field(factory=Services)
     on_ready: Callable[[], None] | None = None
     on_exit: Callable[[Exit], None] | None = None
     on_tell: Callable[[Tell], None] = lambda news: None
     claim: Claim | None = None  # on a home, released by whoever claimed it
+    patience: float = 0.0  # s that its stop may take if that is more than others are given
+
+    @property
+    def doors(self) -> list[Listener]:
+        """All that it, or its children, accept on."""
+        return [*self.listeners, *self.reserved]
 
 
 class Host:
@@ -245,7 +252,7 @@ class _Tenant:
         self._stopping = True
         for acceptor in self._acceptors:
             acceptor.close()
-        self.pump.feed(Stopping(grace))
+        self.pump.feed(Stopping(max(grace, self._program.patience)))
 
     def exited(self) -> None:
         self.drop()

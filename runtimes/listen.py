@@ -8,6 +8,7 @@ import logging
 import socket
 import ssl
 from collections import deque
+from typing import Any
 
 from attrs import frozen
 
@@ -44,8 +45,13 @@ class Listener:
     tls: ssl.SSLContext | None = None
 
 
-def bind(host: str, port: int, *, tls: ssl.SSLContext | None = None) -> Listener:
-    """Listen on `host:port`; port 0 picks a free one, `::` takes IPv4 too. Raises `BindError`."""
+def bind(
+    host: str, port: int, *, tls: ssl.SSLContext | None = None, shared: bool = False, listen: bool = True
+) -> Listener:
+    """Listen on `host:port`; port 0 picks a free one, `::` takes IPv4 too. Raises `BindError`.
+
+    `shared`: beside other processes of ours. Without `listen` the address is only held for those.
+    """
     if not 0 <= port <= MAX_PORT:  # the resolver would take it modulo 65536
         raise BindError(f"cannot listen on {host}:{port}: no such port")
     try:
@@ -55,7 +61,7 @@ def bind(host: str, port: int, *, tls: ssl.SSLContext | None = None) -> Listener
     first: OSError | None = None
     for family, kind, proto, _, address in found:
         try:
-            sock = _listening(family, kind, proto, address)
+            sock = _bound(socket.socket(family, kind, proto), address, shared=shared, listen=listen)
         except OSError as caught:
             first = first or caught
         else:
@@ -96,14 +102,16 @@ def plain_address(name: tuple[object, ...]) -> Address:
     return Address(host, int(str(name[1])))
 
 
-def _listening(family: int, kind: int, proto: int, address: tuple[object, ...]) -> socket.socket:
-    sock = socket.socket(family, kind, proto)
+def _bound(sock: socket.socket, address: tuple[Any, ...], *, shared: bool, listen: bool) -> socket.socket:
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
+        if shared:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if sock.family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(address[0] != "::"))
         sock.bind(address)
-        sock.listen(BACKLOG)
+        if listen:
+            sock.listen(BACKLOG)
         sock.setblocking(False)
     except BaseException:
         sock.close()

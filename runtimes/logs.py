@@ -16,7 +16,7 @@ from typing import TextIO
 
 from svc_proto.commands import Log
 
-__all__ = ["JsonFormatter", "LogMessage", "LogWriter", "TextFormatter", "setup"]
+__all__ = ["JsonFormatter", "LogMessage", "LogWriter", "TextFormatter", "pass_on", "setup"]
 
 _PLAIN = re.compile(r"[!#-<>-~]+")  # printable ASCII without space, quote and equals sign
 
@@ -32,6 +32,12 @@ class LogMessage:
 
     def __str__(self) -> str:
         return " ".join([self.event, *(f"{key}={_value(value)}" for key, value in self.fields.items())])
+
+
+class Line(str):
+    """A record of another process, as it stands in its log."""
+
+    __slots__ = ()
 
 
 class LogWriter:
@@ -60,6 +66,8 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line; a traceback follows on lines of its own."""
+        if isinstance(record.msg, Line):
+            return record.msg
         line = f"{_time(record)} {record.levelname} {record.name} {record.getMessage()}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
@@ -69,6 +77,8 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, the traceback inside as `traceback`."""
+        if isinstance(record.msg, Line):
+            return record.msg
         message = record.msg
         event, fields = (
             (message.event, message.fields) if isinstance(message, LogMessage) else (record.getMessage(), {})
@@ -91,6 +101,11 @@ def setup(
     logger.setLevel(level)
     logger.propagate = False
     return logger
+
+
+def pass_on(logger: logging.Logger, line: str) -> None:
+    """Write what another process has logged, whatever its level is: that one has looked at it."""
+    logger.handle(logger.makeRecord(logger.name, logging.INFO, "", 0, Line(line), (), None))
 
 
 def _time(record: logging.LogRecord) -> str:

@@ -83,7 +83,7 @@ def run(
 
     handle = Handle() if handle is None else handle
     signals = threading.current_thread() is threading.main_thread() if signals is None else signals
-    reloads = any(isinstance(listener.tls, ServerContext) for program in listed for listener in program.listeners)
+    reloads = any(isinstance(listener.tls, ServerContext) for program in listed for listener in program.doors)
     with Signals(handle, reloads=reloads) if signals else nullcontext():
         try:
             outcomes = runner(listed, handle=handle, grace=grace, signals=signals)

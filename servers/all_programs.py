@@ -28,6 +28,7 @@ from servers.dashboard_program import (
     why_no_dashboard,
 )
 from servers.launch import (
+    CannotStartError,
     authority,
     bind_server,
     claim_home,
@@ -74,6 +75,8 @@ def all_programs(wanted: Wanted, options: Mapping[str, object]) -> list[Program]
     if wanted.qr:
         ask_brand(options["brand"])
     relay = read_config(os.environ, options)
+    if relay.workers > 1:
+        raise CannotStartError("RELAY_WORKERS is for a relay by itself: python -m servers.relay", code=2)
     where = {"host": wanted.api_host, "port": wanted.api_port}
     api = _api_config(relay, where, options) if wanted.api else None
     pointed = bool(options["webapi_url"] or settings(os.environ).get("RELAY_WEBAPI_URL"))

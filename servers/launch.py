@@ -107,7 +107,7 @@ class Place(NamedTuple):
     """What a server has of its host."""
 
     home: Path
-    claim: Claim
+    claim: Claim | None  # None: whoever started this has it
     listener: Listener
     inner: Listener | None  # for programs on this host
     store: Store
@@ -127,12 +127,14 @@ def open_place(
     listener: Listener | None,
     inner: Listener | None,
     store: Store | None,
+    claims: bool = True,
 ) -> Place:
     """Open what was not given: all of it, or nothing, and what was given is closed then. Raises `CannotStartError`."""
     with ExitStack() as undo:
         home = private_home(config.home)
-        claimed = claimed or claim_home(home, role)
-        undo.callback(claimed.release)
+        if claims:
+            claimed = claimed or claim_home(home, role)
+            undo.callback(claimed.release)
         if listener is None:
             listener = open_listener()
             inner = inside_door(listener)
@@ -144,11 +146,11 @@ def open_place(
     return place
 
 
-def inside_door(listener: Listener) -> Listener | None:
+def inside_door(listener: Listener, *, shared: bool = False, listen: bool = True) -> Listener | None:
     """One more address, plain and on loopback, where programs of this host could not come in without it."""
     if listener.tls is None and _here(listener) in LOOPBACK:
         return None
-    return bind("127.0.0.1", 0)
+    return bind("127.0.0.1", 0, shared=shared, listen=listen)
 
 
 def inside_url(listener: Listener) -> str:
@@ -157,13 +159,15 @@ def inside_url(listener: Listener) -> str:
 
 
 def tell_where(
-    claimed: Claim,
+    claimed: Claim | None,
     config: RelayConfig | ApiConfig | DashboardConfig,
     listener: Listener,
     inner: Listener | None = None,
     **more: str,
 ) -> None:
     """Say in the home where a server is that accepts now: see `runtimes.running.Running`."""
+    if claimed is None:
+        return
     tls = {"certificate": config.ssl_cert, "certificate_key": config.ssl_key, "root_path": config.root_path}
     where = {"host": config.host, "port": listener.address.port, "inside": inside_url(inner or listener)}
     claimed.tell({**where, **tls, **more})
@@ -177,8 +181,10 @@ def open_home_store(home: Path) -> Store:
         raise CannotStartError(str(error), code=2) from error
 
 
-def bind_server(config: RelayConfig | ApiConfig | DashboardConfig, role: str) -> Listener:
-    """Bind a server's address, or take the socket that a supervisor has opened for it.
+def bind_server(
+    config: RelayConfig | ApiConfig | DashboardConfig, role: str, *, shared: bool = False, listen: bool = True
+) -> Listener:
+    """Bind a server's address, or take the socket that a supervisor has opened for it; see `bind`.
 
     Raises `CannotStartError`: code 1 for TLS files, else 2.
     """
@@ -186,7 +192,9 @@ def bind_server(config: RelayConfig | ApiConfig | DashboardConfig, role: str) ->
     whose = "" if role == "relay" else f"{role}: "
     try:
         given = given_socket(os.environ, role)
-        return bind(config.host, config.port, tls=tls) if given is None else adopt(given, tls=tls)
+        if given is not None:
+            return adopt(given, tls=tls)
+        return bind(config.host, config.port, tls=tls, shared=shared, listen=listen)
     except OSError as error:
         text = f"{whose}the socket that was opened for it cannot be used: {error.strerror}"
         raise CannotStartError(text, code=2) from error
@@ -236,7 +244,7 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
         if log is not None:
             log.close()
         for program in opened:
-            for listener in program.listeners:
+            for listener in program.doors:
                 listener.sock.close()
             if program.services.store is not None:
                 program.services.store.close()

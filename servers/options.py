@@ -12,7 +12,16 @@ import click
 from runtimes.help import Help
 from runtimes.option import runtime_option
 
-__all__ = ["HELP", "INTERRUPTED", "ProgramCommand", "api_options", "dashboard_options", "give_up", "relay_options"]
+__all__ = [
+    "HELP",
+    "INTERRUPTED",
+    "ProgramCommand",
+    "api_options",
+    "dashboard_options",
+    "give_up",
+    "relay_options",
+    "workers_option",
+]
 
 HELP = {"help_option_names": ["-h", "--help"]}
 INTERRUPTED = 130  # the shell's code for Ctrl-C, before a loop serves the signal
@@ -71,6 +80,14 @@ def relay_options(command: Command) -> Command:
         click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
     ]
     return _taken(command, options)
+
+
+def workers_option(command: Command) -> Command:
+    """Of a relay that has the process to itself."""
+    kind = click.IntRange(1, 64)  # `svc_proto.config.MAX_WORKERS`
+    return click.option("--workers", type=kind, help="Processes on this host: docs/scale.md.  [RELAY_WORKERS; 1]")(
+        command
+    )
 
 
 def dashboard_options(command: Command) -> Command:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from servers.options import HELP, ProgramCommand, relay_options
+from servers.options import HELP, ProgramCommand, relay_options, workers_option
+
+if TYPE_CHECKING:
+    from runtimes.host import Program
 
 __all__ = ["main"]
 
@@ -14,6 +19,7 @@ Examples:
   python -m servers.relay                              listen on 0.0.0.0:8767
   python -m servers.relay --host 127.0.0.1 --port 0    on a free port, this host only
   python -m servers.relay --runtime curio              on another event loop
+  python -m servers.relay --workers 4                  as four processes
   RELAY_SSL_CERT=cert.pem RELAY_SSL_KEY=key.pem python -m servers.relay
   SVC_BRAND=hermes python -m servers.relay             speak the names that older clients know
 
@@ -27,6 +33,7 @@ State is kept under ~/.svc, or SVC_HOME.
 
 @click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings=HELP)
 @relay_options
+@workers_option
 def main(runtime: str, **options: object) -> None:
     """Run the relay: pairing, sessions and the bridge to phones, over HTTP and WebSocket on one port."""
     import os
@@ -34,7 +41,19 @@ def main(runtime: str, **options: object) -> None:
     from servers.launch import launch
     from servers.relay_program import read_config, relay_program
 
-    launch(lambda: [relay_program(read_config(os.environ, options))], runtime)
+    def programs() -> list[Program]:
+        config = read_config(os.environ, options)
+        if "RELAY_WORKER" in os.environ:
+            from servers.relay_workers import worker_programs
+
+            return worker_programs(config)
+        if config.workers > 1:
+            from servers.relay_workers import crew_program
+
+            return [crew_program(config, options, runtime)]
+        return [relay_program(config)]
+
+    launch(programs, runtime)
 
 
 if __name__ == "__main__":

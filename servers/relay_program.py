@@ -79,14 +79,23 @@ def relay_program(
     """
     logger = setup(int(config.log_level), as_json=config.log_json)
     bind_it = partial(bind_server, config, "relay")
-    place = open_place(config, "relay", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
+    place = open_place(
+        config,
+        "relay",
+        bind_it,
+        claimed=claim,
+        listener=listener,
+        inner=inner,
+        store=store,
+        claims=not config.shares_home,
+    )
     plain = place.listener.tls is None and place.listener.address.host not in LOOPBACK
     bound = evolve(config, port=place.listener.address.port, tui_command=config.tui_command or GATEWAY)
     relay = Relay(bound, limits=limits_beside(servers), keys=keys)
     engine = Engine(relay, entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:
-        if plain:
+        if plain and config.begins:
             logger.warning("serving without TLS: use it only on a network you trust")
         tell_where(place.claim, config, place.listener, place.inner, brand=config.brand.name)
         (on_ready or announce)(bound)

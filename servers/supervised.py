@@ -32,7 +32,7 @@ def watcher(programs: Sequence[Program], url_of: Callable[[Listener], str], env:
     named, every, process = (env.get(name, "") for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"))
     if not named.startswith(("/", "@")):
         return []
-    plain = [[door for door in program.listeners if door.tls is None][-1:] for program in programs]
+    plain = [[door for door in program.doors if door.tls is None][-1:] for program in programs]
     urls = [url_of(door) for doors in plain for door in doors]
     period = int(every) / 2e6 if every.isdecimal() and int(every) and process in ("", str(os.getpid())) else None
     roles = [program.claim.role for program in programs if program.claim is not None]

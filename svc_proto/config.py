@@ -31,6 +31,7 @@ __all__ = [
 
 PUBLIC_ROUTE = "public-route"  # file of the service home that is there once an invite has led here from outside
 WEBAPI_URL = "http://localhost:8642"  # unless it is said otherwise (spec "Relay environment variables")
+MAX_WORKERS = 64  # processes of one relay on one host
 THIS_HOST = "127.0.0.0/8, ::1"  # where the proxies are that are believed, unless others are named
 
 
@@ -105,6 +106,9 @@ class RelayConfig:
     webapi_pin: str | None = None  # of the API's certificate (wire core 10.8); None: the system's trust decides
     cluster: RedisAddress | None = None  # where the nodes of a service meet; None: this process is alone
     node_url: str = ""  # where the others of them reach this one; empty: nowhere
+    workers: int = 1  # processes of this relay on this host
+    shares_home: bool = False  # it is one of several, which have one home
+    begins: bool = True  # it is the first on its home since nobody was: it puts down what the others find there
     voice: VoiceConfig = field()
 
     @voice.default
@@ -139,7 +143,8 @@ class RelayConfig:
 
     def trust_of_this_host(self, *, public_route: bool) -> LocalTrust:
         """What counts, if an invite has led here from outside or not."""
-        by_itself = LocalTrust.SECRET if self.trusted_proxies or public_route else LocalTrust.ADDRESS
+        asked = self.trusted_proxies or public_route or self.shares_home  # the others would not hear of a route
+        by_itself = LocalTrust.SECRET if asked else LocalTrust.ADDRESS
         return self.local_trust or by_itself
 
     @property
@@ -161,7 +166,7 @@ def relay_config(
     """Read the settings of the relay from an environment and from start options (None or absent: not given).
 
     Options: `host`, `port`, `no_ssl`, `shell`, `webapi_url`, `log_level`, `log_format`, `config`, `brand`,
-    `allow_insecure_api_key`, `local_trust`, `root_path`.
+    `allow_insecure_api_key`, `local_trust`, `root_path`, `workers`.
     Raises `ConfigError`.
     """
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
@@ -214,6 +219,7 @@ def relay_config(
         webapi_pin=_pin(source, "RELAY_WEBAPI_PIN"),
         cluster=source.redis("SVC_CLUSTER_URL"),
         node_url=source.url("SVC_NODE_URL", None, ""),
+        workers=source.whole("RELAY_WORKERS", 1, low=1, high=MAX_WORKERS, option="workers"),
         voice=voice_config(
             source,
             service_home=home,

@@ -61,7 +61,7 @@ class Child(Channel):
     `credit.unsent`, and no timer watches.
     """
 
-    __slots__ = ("_handler", "_kill", "errors", "pid")
+    __slots__ = ("_handler", "_kill", "errors", "pid", "stays")
 
     def __init__(self, engine: Engine, ch: ChannelId, handler: ChildHandler | None, limits: Limits) -> None:
         super().__init__(engine, ch, limits)
@@ -69,6 +69,7 @@ class Child(Channel):
         self._kill = engine.timers.timer(self.kill)
         self.pid = 0
         self.errors: Channel | None = None  # its error output, where somebody listens to that
+        self.stays = False  # when the process ends: its owner sees to it
 
     # --- for its owner ---
 
@@ -98,6 +99,10 @@ class Child(Channel):
         self.hold(False)
         self.engine.emit(Signal(self.ch, signal))
         self._kill.set(self.engine.now.mono + patience)
+
+    def signal(self, signal: SignalName) -> None:
+        """Send it a signal; its handler goes on to hear of it."""
+        self.engine.emit(Signal(self.ch, signal))
 
     def kill(self) -> None:
         """Make it end now. Its handler hears nothing more."""
@@ -129,7 +134,7 @@ class Child(Channel):
 
     def stop(self) -> None:
         """The process ends: let go of a child that nobody has asked to end."""
-        if self._kill.when is None:
+        if self._kill.when is None and not self.stays:
             self.drop()
 
 

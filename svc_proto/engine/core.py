@@ -102,7 +102,7 @@ class Engine:
         self._references = 0
         self._exited = False
         self._grace = self.timers.timer(self._grace_over)
-        self._reload = Reload(self)
+        self.on_reload: Callable[[], None] = Reload(self).ask
         self._apply: dict[type[Any], Callable[[Any], None]] = {
             Received: self._received,
             Sent: self._sent,
@@ -329,7 +329,7 @@ class Engine:
 
     def _reloading(self, fact: Reloading) -> None:
         if not self.stopping:
-            self._reload.ask()
+            self.on_reload()
 
     def _grace_over(self) -> None:
         for channel in self._channels.values():

@@ -21,6 +21,7 @@ __all__ = [
     "HEADER",
     "LOCAL_SECRET",
     "OPERATOR",
+    "SIZE",
     "make_secret",
     "operator_fields",
     "read_secret",

@@ -14,7 +14,7 @@ from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.engine.callers import is_local
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.local_secret import make_secret, shows_secret
+from svc_proto.engine.local_secret import SIZE, make_secret, read_secret, shows_secret
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure
 
@@ -58,6 +58,12 @@ class LocalDoor:
             raise Refused(403, "loopback_only", WITH_SECRET if self._secret else HERE_ONLY)
 
     def _lock(self, engine: Engine) -> Flow[None]:
+        if not self._config.begins:
+            known = yield from read_secret(engine)
+            self._secret = (known or engine.entropy(SIZE).hex()).encode()  # nobody knows the latter: shut
+            if not known:
+                engine.log(Level.ERROR, "local secret not read")
+            return
         self._secret, problem = yield from make_secret(engine)
         if problem is None:
             engine.log(Level.INFO, "programs on this host are asked for the local secret")

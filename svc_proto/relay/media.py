@@ -141,6 +141,8 @@ class Media:
         # By name, too: such a path is not even opened. A system tree that leads to the user's home is not foreign.
         protected = dict.fromkeys((*named.protected, *(place for place in real[roots:] if place != home)))
         self.sandbox = Sandbox(roots=real[:roots], protected=protected, homes=(*named.homes, ours))
+        if not self._config.begins:
+            return
         swept = yield from ask(engine, SweepFolder(engine.new_op(), SPOOL, engine.now.wall))
         if isinstance(swept, Failure):
             engine.log(Level.WARNING, "old uploads not deleted", problem=swept.kind.value)

@@ -120,7 +120,7 @@ class Relay:
             engine, self, self.limits, behind=self.proxies.address if self.config.trusted_proxies else None
         )
         self._monitor.bind(engine, self._door, lambda: families(self))
-        self._records = SessionRecords(engine, self.sessions)
+        self._records = SessionRecords(engine, self.sessions, shared=self.config.shares_home)
         self.shells = Shells(engine, self.config)
         self.media = Media(engine, self.config)
         self._session_timer = engine.timers.timer(self.expire_sessions)
@@ -470,7 +470,7 @@ class Relay:
         yield from self.shells.prepare()
         yield from self.media.prepare()
         yield from self.commons.start()
-        if self.config.pairing_code is not None:
+        if self.config.pairing_code is not None and self.config.begins:
             yield from self.commons.put_code(self.config.pairing_code, PairingMeta())
         self.watch_sessions()
         engine.log(Level.INFO, "ready", sessions=len(self.sessions), port=self.config.port)

@@ -4,7 +4,7 @@ A session whose record could not be erased is a tombstone (`Sessions.bury`). It 
 minute, at a repeated DELETE and at the stop. As its record would be alive after a restart, its hash is written to a
 small file of the service home, which the next start reads beside the records. If that file cannot be written either
 (the disk is full, or gone), nothing that a process can do outlives it: that is an error of the log, and the answer to
-the DELETE says so.
+the DELETE says so. Relays that share a home share that file: each takes out of it, and puts into it, its own.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ NO_FILE = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the latter of a ho
 class SessionRecords:
     """See the module."""
 
-    def __init__(self, engine: Engine, sessions: Sessions) -> None:
+    def __init__(self, engine: Engine, sessions: Sessions, *, shared: bool = False) -> None:
         self._engine = engine
         self._sessions = sessions
         self._timer = engine.timers.timer(self._again)
-        self._written = ""  # what the file of tombstones says
+        self._shared = shared  # the file is, too
+        self._written = ""  # what we have in the file of tombstones
         self._unsaved: dict[str, None] = {}  # hashes of sessions that the store did not take, or not yet
 
     @property
@@ -137,13 +138,20 @@ class SessionRecords:
             if self._timer.when is None and not engine.stopping:
                 self._timer.set(engine.now.mono + ERASE_AGAIN)
         text = self._tombstones()
-        if text == self._written:
+        if text == self._written and not (self._shared and text):  # somebody else may have written over ours
             return
-        kept = yield from ask(engine, WriteConfig(engine.new_op(), TOMBSTONES, text))
+        theirs = (yield from self._theirs()) if self._shared else ""
+        kept = yield from ask(engine, WriteConfig(engine.new_op(), TOMBSTONES, theirs + text))
         if not isinstance(kept, Failure):
             self._written = text  # the host carries these orders out one after the other
         elif failed:
             engine.log(Level.ERROR, "revoked session would be back after a restart", problem=kept.kind.value)
+
+    def _theirs(self) -> Flow[str]:
+        found = yield from ask(self._engine, ReadConfig(self._engine.new_op(), TOMBSTONES))
+        ours = {*self._written.split(), *self._tombstones().split()}
+        lines = found.split() if isinstance(found, str) else ()
+        return "".join(f"{line}\n" for line in lines if line not in ours)
 
     def _tombstones(self) -> str:
         return "".join(f"{session.token_hash}\n" for session in self._sessions.tombstones())

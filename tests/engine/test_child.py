@@ -123,6 +123,17 @@ def test_letting_go_of_it() -> None:
     assert output.told == []
 
 
+def test_what_its_owner_ends_itself_outlives_the_stop() -> None:
+    book, child, output = running()
+    child.stays = True
+    book >> Stopping(10.0)
+    assert of_the_child(book) == []
+    book.act(lambda: child.signal(SignalName.TERMINATE)) << [Signal(ONE, SignalName.TERMINATE)]
+    book >> Closed(ONE, "exited", 0)
+    book.take()
+    assert output.told == [0]
+
+
 def test_stopping_lets_go_of_what_nobody_has_ended() -> None:
     errors = Output()
     book, _, output = running(errors)

@@ -113,6 +113,19 @@ def test_a_secret_that_cannot_be_kept_shuts_the_door_to_everybody() -> None:
     assert book.websocket().is_open
 
 
+def test_relays_that_share_a_home_share_the_secret() -> None:
+    first = door_book(shares_home=True)
+    assert is_locked(first)
+    next_one = RelayBook(RelayConfig(shares_home=True, begins=False, **HOME), files=first.files)  # type: ignore[arg-type]
+    assert secret(next_one) == secret(first)
+    assert knock(next_one, secret(first)).status == 200
+    alone = RelayBook(RelayConfig(shares_home=True, begins=False, **HOME))  # type: ignore[arg-type]
+    assert alone.events(Level.ERROR) == ["local secret not read"]
+    assert [knock(alone).status, knock(alone, "").status] == [403, 403]
+    trusting = door_book(shares_home=True, local_trust=LocalTrust.ADDRESS)
+    assert not is_locked(trusting)
+
+
 def test_a_route_that_cannot_be_stored_counts_until_the_restart() -> None:
     book = door_book()
     book.refuse = (WriteConfig,)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Compute, Level, OpenFile
+from svc_proto.commands import Compute, Level, OpenFile, SweepFolder
 from svc_proto.config import RelayConfig, relay_config
 from svc_proto.facts import Started
 from svc_proto.relay.media import CONTENT_TYPES, base64_bytes, content_type_field, display_name
@@ -174,3 +174,12 @@ def test_the_files_of_a_store_that_was_named_are_protected() -> None:
     assert not book.relay.media.sandbox.allows("/srv/chats.db")
     assert not book.relay.media.sandbox.allows("/srv/chats.db-wal")
     assert book.relay.media.sandbox.allows("/srv/chats.dbx")
+
+
+def test_who_is_not_the_first_on_its_home_leaves_uploads_alone() -> None:
+    for begins in (True, False):
+        book = RelayBook(RelayConfig(begins=begins, pairing_code="Q7M2ZK"), started=False)
+        book.feed(Started())
+        assert any(isinstance(command, SweepFolder) for command in book.commands) is begins
+        answer = book.websocket().auth(pairing_code="Q7M2ZK")
+        assert answer["type"] == ("auth.ok" if begins else "auth.fail")

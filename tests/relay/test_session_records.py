@@ -4,9 +4,11 @@ import pytest
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.config import LocalTrust, RelayConfig
 from svc_proto.engine.store import DeleteSession, SaveSession
 from svc_proto.facts import Started
 from svc_proto.relay.session_records import TOMBSTONES
+from tests.book import HOME
 from tests.relay.world import Paired, RelayBook
 
 BACK = "a restart before that would make it valid again"
@@ -126,3 +128,28 @@ def test_what_the_store_did_not_take_is_known() -> None:
     book.refuse = ()
     assert book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}).status == 200
     assert book.relay.is_stored(session)
+
+
+def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
+    config = RelayConfig(home=HOME, shares_home=True, local_trust=LocalTrust.ADDRESS)
+    book = RelayBook(config)
+    paired = [book.pair() for _ in range(2)]
+    theirs = f"{'a' * 64}\n"
+    book.files[TOMBSTONES] = theirs.encode()
+    book.refuse = (DeleteSession,)
+    ours = [f"{sha256_hex(one.token)}\n" for one in paired]
+    book.request("DELETE", f"/sessions/{paired[0].prefix}")
+    assert book.files[TOMBSTONES].decode() == theirs + ours[0]
+    book.request("DELETE", f"/sessions/{paired[1].prefix}")
+    assert book.files[TOMBSTONES].decode() == theirs + ours[0] + ours[1]
+    book.files[TOMBSTONES] = theirs.encode()  # two wrote at once, and we were the first
+    book.after(60)
+    assert book.files[TOMBSTONES].decode() == theirs + ours[0] + ours[1]
+    book.refuse = ()
+    book.after(60)
+    assert (book.store, book.files[TOMBSTONES].decode()) == ({}, theirs)
+    book.files.pop(TOMBSTONES)
+    book.refuse = (DeleteSession,)
+    third = book.pair()
+    book.request("DELETE", f"/sessions/{third.prefix}")
+    assert book.files[TOMBSTONES].decode() == f"{sha256_hex(third.token)}\n"

@@ -222,8 +222,12 @@ class Client:
         self.sock = socket.create_connection((host, port), timeout=TIMEOUT)
         self.conn = Http1Connection(Role.CLIENT, entropy=os.urandom)
         headers = Headers(((b"host", b"%s:%d" % (host.encode(), port)),))
-        self.say(RequestHead(STREAM, "GET", path, headers, websocket=True))
-        self.answer = self.event()
+        try:
+            self.say(RequestHead(STREAM, "GET", path, headers, websocket=True))
+            self.answer = self.event()
+        except BaseException:
+            self.sock.close()
+            raise
 
     def __enter__(self) -> Self:
         return self

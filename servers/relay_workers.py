@@ -1,0 +1,150 @@
+"""A relay as several processes on one host: who starts them, and what makes a relay one of them.
+
+They share a home, a port and a Redis: see docs/scale.md. The one that was started has the home, says where the relay
+is, writes its log, and serves nothing itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import quote
+
+from attrs import evolve
+
+from runtimes.host import Program, Services
+from runtimes.listen import BindError, bind
+from runtimes.logs import pass_on, setup
+from runtimes.steer import steer
+from servers.launch import (
+    CannotStartError,
+    bind_server,
+    claim_home,
+    inside_door,
+    private_home,
+    say_why,
+    tell_where,
+)
+from servers.relay_program import announce, relay_program
+from servers.supervised import given_place
+from svc_proto.client.crew import PATIENCE, Crew, Job, Leash
+from svc_proto.commands import Exit
+from svc_proto.config import RelayConfig
+from svc_proto.engine.core import Engine
+
+__all__ = ["WORKER", "crew_program", "worker_programs"]
+
+WORKER = "RELAY_WORKER"  # in the environment of a worker: "first" before anything is at the home, else "next"
+INSIDE = "RELAY_WORKER_INSIDE"  # the same: the port of the door for programs of this host, if there is one
+SAYS = "the worker is ready"
+REDIS = ("redis-server", "valkey-server")
+ON_A_LEASH = """
+exec 3<&0
+"$@" & child=$!
+(read -r _ <&3; kill $child) 2>/dev/null & watch=$!
+trap : TERM
+wait $child; code=$?
+wait $child
+kill $watch 2>/dev/null
+wait $watch
+exit $code
+"""  # a program that ends with its input; a TERM is for all of the process group, and ends only the first of the waits
+NO_REDIS = (
+    "several workers need a Redis or Valkey between them: install redis-server or valkey-server, "
+    "or name one that runs with SVC_CLUSTER_URL"
+)
+
+
+def crew_program(config: RelayConfig, options: Mapping[str, object], runtime: str) -> Program:
+    """What starts the workers. Raises `CannotStartError`: code 1 for TLS files, else 2."""
+    redis = None if config.cluster is not None else next(filter(None, map(shutil.which, REDIS)), None)
+    if config.cluster is None and redis is None:
+        raise CannotStartError(NO_REDIS, code=2)
+    if given_place(os.environ, "relay"):
+        raise CannotStartError("several workers cannot share the socket that a supervisor has opened", code=2)
+    logger = setup(int(config.log_level), as_json=config.log_json)
+    with ExitStack() as undo:
+        home = private_home(config.home)
+        claim = claim_home(home, "relay")
+        undo.callback(claim.release)
+        listener = bind_server(config, "relay", shared=True, listen=False)
+        undo.callback(listener.sock.close)
+        inner = inside_door(listener, shared=True, listen=False)
+        undo.pop_all()
+    env = [(INSIDE, "" if inner is None else str(inner.address.port)), ("NOTIFY_SOCKET", "")]
+    folder = Path(tempfile.mkdtemp(prefix="svc-redis-"))
+    needed = None
+    if redis is not None:
+        needed = _redis_job(redis, folder)
+        env.append(("SVC_CLUSTER_URL", f"unix://{quote(str(folder / 'redis.sock'))}"))
+    argv = _argv({**options, "port": listener.address.port, "runtime": runtime})
+    jobs = [
+        Job(
+            name=f"worker {n + 1}",
+            argv=argv,
+            env=(*env, (WORKER, "next")),
+            first=() if n else ((WORKER, "first"),),
+            ready=SAYS,
+        )
+        for n in range(config.workers)
+    ]
+    bound = evolve(config, port=listener.address.port)
+
+    def ready() -> None:
+        tell_where(claim, config, listener, inner, brand=config.brand.name)
+        announce(bound)
+
+    def over(outcome: Exit) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        say_why(outcome)
+
+    return Program(
+        core=Engine(Crew(needed, jobs), entropy=os.urandom, log_level=config.log_level),
+        reserved=[listener] if inner is None else [listener, inner],
+        services=Services(logger=logger),
+        on_ready=ready,
+        on_exit=over,
+        on_tell=lambda news: pass_on(logger, str(news.fields["text"])),
+        claim=claim,
+        patience=2 * PATIENCE + 1.0,
+    )
+
+
+def worker_programs(config: RelayConfig) -> list[Program]:
+    """One of the relays, and what ends it with whoever started it. Raises `CannotStartError`."""
+    first, inside = os.environ[WORKER] == "first", os.environ[INSIDE]
+    config = evolve(config, shares_home=True, begins=first)
+    listener = bind_server(config, "relay", shared=True)
+    try:
+        inner = bind("127.0.0.1", int(inside), shared=True) if inside else None
+    except BindError as error:
+        raise CannotStartError(str(error), code=2) from error
+    relay = relay_program(config, listener=listener, inner=inner, on_ready=lambda bound: print(SAYS, flush=True))
+    for door in relay.listeners:
+        if not steer(door.sock, config.workers) and first:
+            relay.services.logger.warning("connections are spread over the workers at random: docs/scale.md")
+    return [relay, Program(core=Engine(Leash(), entropy=os.urandom), stdio=True)]
+
+
+def _redis_job(program: str, folder: Path) -> Job:
+    """A Redis that keeps nothing, for whoever may open its socket: nobody but us."""
+    settings = {
+        "port": "0", "unixsocket": str(folder / "redis.sock"), "unixsocketperm": "600", "dir": str(folder), "save": "",
+        "appendonly": "no", "daemonize": "no", "logfile": "",
+    }  # fmt: skip
+    words = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    return Job(name="redis", argv=("/bin/sh", "-c", ON_A_LEASH, "redis", program, *words), ready="eady to accept")
+
+
+def _argv(options: Mapping[str, object]) -> tuple[str, ...]:
+    """The command line that says the same."""
+    words = [sys.executable, "-P", "-m", "servers.relay"]
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        words += [] if value is None else [flag] if value is True else [flag, str(value)]
+    return tuple(words)

@@ -1,0 +1,222 @@
+"""A relay of two processes on one host: one service, whichever of them is killed; and nothing is left of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from runtimes.listen import bind
+from runtimes.running import find_running, is_held
+from runtimes.tls import client_context
+from svc_proto.client.crew import PAUSE
+from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
+from tests.forkserver import python, run
+from tests.runtimes.certificates import make_certificate
+from tests.servers.nodes import REDIS, NodePhone, until
+from tests.servers.support import ROOT, TIMEOUT, Running, call, environment, running, running_relay
+from tests.servers.test_supervised import LAUNCHER
+
+needs_redis = pytest.mark.skipif(REDIS is None, reason="neither Redis nor Valkey is installed")
+TOKEN = "a-monitor-that-may-look"
+TWO = ("--workers", "2")
+SOURCES = [f"127.0.0.{n}" for n in range(1, 17)]
+
+
+@frozen
+class Crew:
+    """What runs."""
+
+    relay: Running
+    port: int
+    home: Path
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """The process group of each that was started last, by its name."""
+        found = [re.search(r'worker started name="?([^"]+)"? pid=(\d+)', line) for line in self.relay.seen]
+        return {match[1]: int(match[2]) for match in found if match}
+
+    def ask(self, source: str, method: str, path: str, body: Mapping[str, object] | None = None, **fields: str) -> Any:
+        """A request from that address, with the local secret: the status, and the text."""
+        secret = (self.home / LOCAL_SECRET).read_text()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, TIMEOUT, (source, 0))
+        try:
+            headers = {HEADER.decode(): secret, **fields}
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
+
+    def worker(self, source: str) -> str:
+        """Which worker those get to that come from there: when it began, which it alone knows."""
+        status, text = self.ask(source, "GET", "/metrics", authorization=f"Bearer {TOKEN}")
+        assert status == 200
+        return str(re.search(r"^process_start_time_seconds (\S+)", text, re.MULTILINE)[1])  # type: ignore[index]
+
+    def tap(self, source: str, phone: NodePhone) -> int:
+        """A command for the phone, sent from there."""
+        body = {"x": 1, "y": 1}
+        try:
+            answer = self.ask(
+                source, "POST", f"/tap?device=device-{phone.name}", body, authorization=f"Bearer {phone.token}"
+            )
+        except (OSError, http.client.HTTPException):  # it was just killed
+            return 0
+        return int(answer[0])
+
+
+@contextmanager
+def crew(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[Crew]:
+    with running_relay(folder, *TWO, env={"SVC_METRICS_TOKEN": TOKEN, **(env or {})}) as (relay, port):
+        yield Crew(relay, port, folder / "svc")
+
+
+def left_over(groups: Mapping[str, int]) -> list[str]:
+    """The command lines of what runs in these process groups."""
+    left = []
+    for entry in Path("/proc").iterdir():
+        try:
+            state, _, group = (entry / "stat").read_text().rpartition(") ")[2].split()[:3]
+            if state != "Z" and int(group) in groups.values():
+                left.append((entry / "cmdline").read_text())
+        except (OSError, ValueError):  # no process, or one that is gone
+            continue
+    return left
+
+
+@needs_redis
+def test_two_processes_are_one_relay(tmp_path: Path) -> None:
+    with crew(tmp_path) as relay:
+        places = {source: relay.worker(source) for source in SOURCES}
+        assert len(set(places.values())) == 2
+        here = "127.0.0.1"  # where the phone comes from
+        there = next(source for source in SOURCES if places[source] != places[here])
+        assert {relay.worker(there) for _ in range(5)} == {places[there]}
+        home = find_running(relay.home, "relay")
+        assert home is not None
+        assert (home.pid, home.port) == (relay.relay.process.pid, relay.port)
+
+        status, text = relay.ask(here, "POST", "/pairing")
+        assert status == 200
+        phone = NodePhone("ada", relay.port, json.loads(text)["code"])
+        try:
+            assert phone.online.wait(TIMEOUT), phone.refused
+            for source in (here, there):
+                until(lambda source=source: relay.tap(source, phone) == 200, "the phone is driven")  # type: ignore[misc]
+            first = "worker 1" if places[here] == min(places.values(), key=float) else "worker 2"
+            os.killpg(relay.groups[first], signal.SIGKILL)
+            assert "has ended with -9" in relay.relay.line("worker ended").string
+            until(lambda: relay.tap(there, phone) == 200, "the phone is back")
+            relay.relay.line(f'worker started name="{first}"')
+            until(lambda: len({relay.worker(source) for source in SOURCES} - set(places.values())) == 1, "it is back")
+            for source in (here, there):
+                until(lambda source=source: relay.tap(source, phone) == 200, "the phone is driven")  # type: ignore[misc]
+        finally:
+            phone.close()
+        groups = relay.groups
+        assert groups.keys() == {"redis", "worker 1", "worker 2"}
+        assert len(left_over(groups)) >= 4  # and the shell that holds Redis
+        assert relay.relay.stop() == 0
+        assert left_over(groups) == []
+        assert not is_held(relay.home, "relay")
+        log = (relay.home / "log" / "relay.log").read_text()
+        assert log.count(" svc ready sessions=") == 3
+        assert "worker ended" in log
+
+
+@needs_redis
+def test_who_is_killed_takes_the_workers_along(tmp_path: Path) -> None:
+    with crew(tmp_path) as relay:
+        groups = relay.groups
+        assert left_over(groups)
+        relay.relay.process.kill()
+        until(lambda: not left_over(groups), "all have ended")
+
+
+@needs_redis
+def test_redis_comes_back(tmp_path: Path) -> None:
+    with crew(tmp_path) as relay:
+        os.killpg(relay.groups["redis"], signal.SIGKILL)
+        relay.relay.line("worker started name=redis", PAUSE + TIMEOUT)
+        until(lambda: relay.ask("127.0.0.1", "POST", "/pairing")[0] == 200, "a code can be agreed on")
+        assert relay.relay.stop() == 0
+
+
+@needs_redis
+def test_tls_the_door_inside_and_a_hangup(tmp_path: Path) -> None:
+    cert, key = make_certificate(tmp_path)
+    with crew(tmp_path, {"RELAY_SSL_CERT": str(cert), "RELAY_SSL_KEY": str(key)}) as relay:
+        assert call(relay.port, "GET", "/health", tls=client_context(cert)).status == 200
+        there = find_running(relay.home, "relay")
+        assert there is not None
+        assert call(int(there.inside.rpartition(":")[2]), "GET", "/health").status == 200
+        make_certificate(tmp_path)
+        relay.relay.process.send_signal(signal.SIGHUP)
+        pins = {relay.relay.line(r"certificate reloaded.* pin=(.+)$")[1] for _ in range(2)}
+        assert len(pins) == 1
+        with pytest.raises(ssl.SSLError):
+            call(relay.port, "GET", "/health", tls=client_context(make_certificate(tmp_path)[0]))
+        assert relay.relay.stop() == 0
+
+
+@needs_redis
+def test_a_worker_that_cannot_start_ends_all(tmp_path: Path) -> None:
+    with running(
+        tmp_path, "servers.relay", *TWO, "--port", "0", env={"SVC_DATABASE_URL": "sqlite:////nowhere/x"}
+    ) as relay:
+        assert relay.wait() == 2
+        assert relay.seen[-1] == "error: worker 1 has ended with 2"
+        assert any("nowhere" in line for line in relay.seen)
+
+
+@pytest.mark.parametrize(
+    ("module", "env", "said"),
+    [
+        (
+            "servers.relay",
+            {"PATH": "/nowhere"},
+            "several workers need a Redis or Valkey between them: install redis-server",
+        ),
+        ("servers.relay", {"RELAY_WORKERS": "65"}, "RELAY_WORKERS must be a whole number from 1 to 64"),
+        ("servers", {"RELAY_WORKERS": "2"}, "RELAY_WORKERS is for a relay by itself"),
+    ],
+)
+def test_what_cannot_be(tmp_path: Path, module: str, env: dict[str, str], said: str) -> None:
+    settings = environment(tmp_path, {"RELAY_WORKERS": "2", **env})
+    ended = run(python(module), cwd=ROOT, env=settings, capture_output=True, text=True, timeout=TIMEOUT)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"error: {said}")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_socket_that_was_opened_for_one(tmp_path: Path) -> None:
+    opened = bind("127.0.0.1", 0).sock
+    words = [sys.executable, "-c", LAUNCHER, str(opened.fileno()), "servers.relay", *TWO]
+    more = {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "relay", "SVC_CLUSTER_URL": "redis://127.0.0.1"}
+    with opened:
+        ended = subprocess.run(
+            words,
+            cwd=ROOT,
+            env=environment(tmp_path, more),
+            pass_fds=(opened.fileno(),),
+            capture_output=True,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        b"error: several workers cannot share the socket that a supervisor has opened\n",
+    )
