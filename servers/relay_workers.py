@@ -23,6 +23,7 @@ from runtimes.logs import pass_on, setup
 from runtimes.steer import steer
 from servers.launch import (
     CannotStartError,
+    authority,
     bind_server,
     claim_home,
     inside_door,
@@ -122,12 +123,15 @@ def worker_programs(config: RelayConfig) -> list[Program]:
     listener = bind_server(config, "relay", shared=True)
     try:
         inner = bind("127.0.0.1", int(inside), shared=True) if inside else None
+        own = bind("127.0.0.1", 0)  # where the other workers fetch the files that this one was told of
     except BindError as error:
         raise CannotStartError(str(error), code=2) from error
+    config = evolve(config, node_url=config.node_url or f"http://{authority('127.0.0.1', own.address.port)}")
     relay = relay_program(config, listener=listener, inner=inner, on_ready=lambda bound: print(SAYS, flush=True))
     for door in relay.listeners:
         if not steer(door.sock, config.workers) and first:
             relay.services.logger.warning("connections are spread over the workers at random: docs/scale.md")
+    relay = evolve(relay, listeners=[*relay.listeners, own])
     return [relay, Program(core=Engine(Leash(), entropy=os.urandom), stdio=True)]
 
 
