@@ -2,7 +2,8 @@
 
 Everybody hears the channel `all` and one of their own. Of a node is known: when it was last heard, and how many
 messages it has told to all. Each message carries that number, so a listener that has missed one knows it: it asks for
-the whole state of that node, and the service is told that it has `missed` something, as it is when this node itself
+the whole state of that node, and the service is told that it has `missed` something, as it is when a node joins (it may
+stand for one that is gone, and that nobody has heard in the end) and when this node itself
 comes back. Messages to one node are not counted: who sends one waits for an answer, or hears that the node is gone.
 
 | what is said | to   |                                                                                     |
@@ -202,17 +203,16 @@ class Node(Listener):
                 return False
             self.members[node] = Member(node, told, until)
             self._engine.log(Level.INFO, "node joined", node=node)
-            self._ask_state(node, missed=before > 0)
+            self._ask_state(node)  # what its like has told before may have been lost with it
             return True
         if member.heard != before:
-            self._ask_state(node, missed=True)
+            self._ask_state(node)
         member.heard, member.until = told, until
         return True
 
-    def _ask_state(self, node: str, *, missed: bool) -> None:
+    def _ask_state(self, node: str) -> None:
         self.tell(node, "which", {})
-        if missed:
-            self._fellow.missed()
+        self._fellow.missed()
 
     def _take(self, node: str, word: str, body: Members) -> None:
         match word:
