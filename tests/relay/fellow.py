@@ -66,6 +66,7 @@ class Alone:
         self.loads()
         assert self.started == [None]
         self.hear("hello")
+        self.loads()
         self.book.said()
         self.book.answers(1, 1)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clients.commands.glance import SECRET_FIELD, SECRET_FILE, glance
-from clients.commands.service import down, status
+from clients.commands.svc import main
 from runtimes.running import claim
 from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from tests.clients.commands.support import Shelf, finish
@@ -107,18 +107,18 @@ def test_a_server_that_does_not_answer(home: Path, capsys: pytest.CaptureFixture
         port = sock.getsockname()[1]
     held = claim(home, "relay", version="1")
     with pytest.raises(SystemExit) as caught:
-        status.main([])
+        main.main(["status"])
     assert (caught.value.code, capsys.readouterr().out) == (1, "relay starts or stops\n")
     held.tell({"host": "::", "port": port, "inside": f"http://127.0.0.1:{port}"})
     with pytest.raises(SystemExit) as caught:
-        status.main([])
+        main.main(["status"])
     assert caught.value.code == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"Relay      http://[::]:{port}  DOES NOT ANSWER, pid {os.getpid()}")
     assert max(map(len, lines)) <= 60
     assert lines[1:] == ["API        does not run", "Dashboard  does not run"]
     with pytest.raises(SystemExit) as caught:
-        status.main(["--json"])
+        main.main(["status", "--json"])
     assert json.loads(capsys.readouterr().out)["devices"] is None
     held.release()
 
@@ -131,7 +131,7 @@ def test_one_that_does_not_stop(
     monkeypatch.setattr("clients.commands.service.os.kill", lambda pid, signum: None)
     monkeypatch.setattr("clients.commands.service.STOP_WITHIN", 0.0)
     with pytest.raises(SystemExit) as caught:
-        down.main([])
+        main.main(["down"])
     assert caught.value.code == 1
     assert "has not stopped" in capsys.readouterr().err
 
@@ -140,7 +140,7 @@ def test_one_that_does_not_stop(
 
     monkeypatch.setattr("clients.commands.service.os.kill", forbidden)
     with pytest.raises(SystemExit):
-        down.main([])
+        main.main(["down"])
     pid = os.getpid()
     assert capsys.readouterr().err == f"error: process {pid} cannot be told to stop: operation not permitted\n"
     held.release()
