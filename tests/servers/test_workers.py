@@ -118,12 +118,15 @@ def test_two_processes_are_one_relay(tmp_path: Path) -> None:
             assert phone.online.wait(TIMEOUT), phone.refused
             for source in (here, there):
                 until(lambda source=source: relay.tap(source, phone) == 200, "the phone is driven")  # type: ignore[misc]
-            known = {"authorization": f"Bearer {phone.token}"}
+            known = f"Bearer {phone.token}"
             letter = {"file_name": "a.txt", "content_type": "text/plain", "content": b64encode(b"a letter").decode()}
-            status, text = relay.ask(here, "POST", "/media/upload", letter, **known)
+            status, text = relay.ask(here, "POST", "/media/upload", letter, authorization=known)
             assert status == 200, text
             for source in (here, there):
-                assert relay.ask(source, "GET", f"/media/{json.loads(text)['token']}", **known) == (200, "a letter")
+                assert relay.ask(source, "GET", f"/media/{json.loads(text)['token']}", authorization=known) == (
+                    200,
+                    "a letter",
+                )
             first = "worker 1" if places[here] == min(places.values(), key=float) else "worker 2"
             os.killpg(relay.groups[first], signal.SIGKILL)
             assert "has ended with -9" in relay.relay.line("worker ended").string
