@@ -295,6 +295,9 @@ def test_one_turn_at_a_time_and_no_speech() -> None:
     controls = rig.phone.controls
     controls._voice.say("x" * (MAX_TEXT + 1))
     assert rig.told()[-1].fields["text"] == "voice: more than 5000 characters are not said"
+    controls._voice.say("x" * MAX_TEXT)
+    assert "more than" not in str(rig.told())
+    assert controls._voice.awaits
 
 
 def test_nobody_is_there() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.mcp.http import DEFER
-from svc_proto.mcp.http_stream import KEEPALIVE_EVERY, MAX_EVENTS
+from svc_proto.mcp.conversation import Said
+from svc_proto.mcp.http_stream import KEEPALIVE_EVERY, MAX_EVENTS, ReplayLog
 from svc_proto.wire.sse import encode_comment
 from tests.mcp.web import Web, events, message
 
@@ -75,6 +76,16 @@ def test_readers_who_are_too_far_behind(web: Web) -> None:
     call.vanish()
     behind = web.call("GET", headers=web.of(session, **{"last-event-id": "1-0"}))
     assert (behind.result.status, behind.result.body) == (200, b"")
+
+
+def test_as_many_events_are_kept_as_there_may_be(web: Web) -> None:
+    log = ReplayLog(web.book.engine, 1)
+    for number in range(1, MAX_EVENTS + 1):
+        log.put(Said(b"%d" % number, None))
+    assert [at for at, _ in log._after(0)] == list(range(1, MAX_EVENTS + 1))
+    log.put(Said(b"one more", None))
+    assert log._after(MAX_EVENTS) == [(MAX_EVENTS + 1, b"one more")]
+    assert log.size == sum(len(str(number)) for number in range(2, MAX_EVENTS + 1)) + len("one more")
 
 
 def test_what_is_said_without_a_request(web: Web) -> None:

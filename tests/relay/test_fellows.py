@@ -377,6 +377,9 @@ def test_of_two_places_of_a_phone_the_later_counts() -> None:
     assert one.devices()["count"] == 1
     one.hear("left", {"socket": 4})
     assert one.devices()["count"] == 1
+    one.came("X", 11, since=6.0)  # of the same instant the one that all have heard last
+    one.hear("left", {"socket": 9})
+    assert one.devices()["count"] == 1
 
 
 def begin(one: Alone, socket: int, outcomes: list[Outcome], request_id: str = "r-1") -> None:
