@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.mcp.http import DEFER
 from svc_proto.mcp.conversation import Said
+from svc_proto.mcp.http import DEFER
 from svc_proto.mcp.http_stream import KEEPALIVE_EVERY, MAX_EVENTS, ReplayLog
 from svc_proto.wire.sse import encode_comment
 from tests.mcp.web import Web, events, message
