@@ -217,6 +217,8 @@ def test_the_servers_end_is_the_end() -> None:
     book.open()
     book.feed(ReadClosed(book.ch))
     assert book.ordered(Abort) == [Abort(book.ch)]
+    book.close()
+    assert book.events == ["cluster reached", "cluster lost"]
 
 
 def test_it_is_read_however_much_is_unsent() -> None:

@@ -58,7 +58,8 @@ def test_a_qr_is_drawn(virtual: VirtualWorld) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"\xff"])
 def test_what_is_no_text_is_not_drawn(virtual: VirtualWorld, body: bytes) -> None:
-    assert Board(virtual).ask("POST", "/api/qr", body).status == 422
+    answer = Board(virtual).ask("POST", "/api/qr", body)
+    assert (answer.status, answer.json["detail"][0]["type"]) == (422, "string_type")
 
 
 def test_a_qr_that_cannot_be_drawn(virtual: VirtualWorld) -> None:

@@ -138,6 +138,7 @@ def test_a_revoked_caller_has_nothing_left(web: Web) -> None:
     assert gone.status == 200
     assert (alone.result.status, listening.aborted, told.aborted, waiting.aborted) == (401, True, True, True)
     assert sorted(map(str, web.shop.done)) == ["a", "b", "c", "end of a", "end of b", "end of c"]
+    assert len(web.server._answers) == 1  # what was kept ready for them, too
     assert web.post(PING, web.of(session)).status == 401
     assert web.post(PING, web.of(theirs), token=other).status == 200
 

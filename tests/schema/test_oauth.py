@@ -16,6 +16,7 @@ from svc_proto.schema.oauth import (
     MAX_STATE,
     NAMELESS,
     Client,
+    check_resource,
     form_of,
     is_loopback,
     parse_client,
@@ -172,6 +173,22 @@ def test_where_a_server_is_asked() -> None:
         "registration_endpoint": "https://r.example/oauth/register",
         "revocation_endpoint": "https://r.example/oauth/revoke",
     }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "good"),
+    [
+        (None, True),
+        ("https://home.example/mcp", True),
+        ("https://home.example/mcp/", True),
+        ("https://home.example/mcp//", False),
+        ("https://home.example/", False),
+        ("https://other.example/mcp", False),
+    ],
+)
+def test_what_a_token_is_for(wanted: str | None, good: bool) -> None:
+    with nullcontext() if good else pytest.raises(Refused, match="its own /mcp alone"):
+        check_resource(wanted, "https://home.example/mcp")
 
 
 def test_a_verifier() -> None:

@@ -95,6 +95,7 @@ def test_capabilities() -> None:
     assert body["auth"] == {"type": "bearer", "required": True}
     features, endpoints = body["features"], body["endpoints"]
     assert features["session_resources"] is True
+    assert {"chat_completions", "responses", "runs", "skills", "toolsets", "config", "memory"} <= endpoints.keys()
     assert features["session_chat_streaming"] is True
     assert features["session_id_header"] == "X-Svc-Session-Id"
     assert features["session_continuity_header"] == features["session_id_header"]
