@@ -103,8 +103,11 @@ def test_the_local_secret(local: bool, shown: bytes | None) -> None:
     ],
 )
 def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str, statuses: tuple[int, int]) -> None:
+    looked: list[str] = []
+
     def find(known: str) -> Flow[str]:
         assert known in (shown, found)
+        looked.append(known)
         yield from ()
         return found
 
@@ -117,6 +120,7 @@ def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str
     good = b"Bearer new"
     world = World(plan, http=lambda asked: (200 if asked.headers.get(b"authorization") == good else 401, b""))
     assert world.run() == statuses
+    assert len(looked) == max(1, statuses.count(401))  # never after an answer that is none
     tries = [asked.headers.get(b"authorization") for asked in world.asked]
     assert tries.count(b"Bearer old" if shown else None) == {"new": 1, "old": 2, "odd": 1, "": 2}[found]
 
