@@ -88,18 +88,19 @@ class Crew:
     def _start(self) -> Flow[None]:
         alone = [*([] if self._needed is None else [self._needed]), self._jobs[0]]
         for job in alone:
-            yield from self._bring_up(job)
-        yield from gather(self._engine, [self._bring_up(job) for job in self._jobs[1:]])
+            if not (yield from self._bring_up(job)):
+                return
+        yield from gather(self._engine, [self._bring_up(job) for job in self._jobs[1:]])  # cancelled if one is not
         self._engine.emit(Ready())
 
-    def _bring_up(self, job: Job) -> Flow[None]:
+    def _bring_up(self, job: Job) -> Flow[bool]:
         member = _Member(self._engine, self, job)
         self._members.append(member)
         member.start()
         yield from member.ready.wait(self._engine.now.mono + READY_WITHIN)
         if not member.was_ready:
             self._end(1, f"{job.name} was not ready within {READY_WITHIN:.0f} s")
-            yield from sleep(self._engine, READY_WITHIN)  # this has been cancelled: nothing more is started
+        return member.was_ready
 
     def _end(self, code: int, why: str) -> None:
         if self._ending:

@@ -2,9 +2,9 @@
 
 Everybody hears the channel `all` and one of their own. Of a node is known: when it was last heard, and how many
 messages it has told to all. Each message carries that number, so a listener that has missed one knows it: it asks for
-the whole state of that node, and the service is told that it has `missed` something, as it is when a node joins (it may
-stand for one that is gone, and that nobody has heard in the end) and when this node itself
-comes back. Messages to one node are not counted: who sends one waits for an answer, or hears that the node is gone.
+the whole state of that node, and the service is told that it has `missed` something. So it is when this node itself
+comes back, and when a node joins, which may stand for one that is gone and that nobody has heard in the end. Messages
+to one node are not counted: who sends one waits for an answer, or hears that the node is gone.
 
 | what is said | to   |                                                                                     |
 |--------------|------|-------------------------------------------------------------------------------------|

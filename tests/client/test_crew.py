@@ -173,6 +173,15 @@ def test_one_that_is_never_ready_ends_all() -> None:
     assert yard.end == (1, "redis was not ready within 60 s")
 
 
+def test_the_last_that_is_never_ready_ends_all() -> None:
+    yard = Yard(2, on_start=lambda child: None if child.argv[-1] == "2" else child.emit(b"ready to accept\n"))
+    assert not yard.is_ready
+    yard.take()
+    assert sorted(yard.after(READY_WITHIN + SOON)) == ["SIGTERM redis", "SIGTERM worker 1", "SIGTERM worker 2"]
+    assert yard.end == (1, "worker 2 was not ready within 60 s")
+    assert not yard.is_ready
+
+
 def test_one_that_does_not_end_is_killed() -> None:
     yard = Yard(2)
     yard.deaf.add("worker 2")
