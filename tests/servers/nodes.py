@@ -8,8 +8,8 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from shutil import which
 from typing import Any, Self
@@ -18,10 +18,9 @@ import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.events import TextMessage
-from tests.forkserver import Popen
 from tests.runtimes.postgresql import needs_postgresql, server
+from tests.servers.proxies import free_port, in_front
 from tests.servers.support import STREAM, SYSTEM_PATH, TIMEOUT, Client, Running, call, running_relay
-from tests.servers.test_proxies import NGINX, free_port
 
 __all__ = ["Cluster", "NodePhone", "RedisServer", "needs_nodes", "until"]
 
@@ -163,7 +162,9 @@ class Cluster:
         self._stack.callback(self.redis.stop)
         for n in range(len(self.nodes)):
             self.rise(n)
-        self.port = self._stack.enter_context(_nginx(self.folder, self.ports))
+        servers = " ".join(f"server 127.0.0.1:{each} max_fails=1 fail_timeout=1s;" for each in self.ports)
+        block = UPSTREAM.format(servers=servers, spare=free_port())
+        self.port = self._stack.enter_context(in_front(self.folder / "nginx", "nginx", block))
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -212,21 +213,3 @@ class Cluster:
         """Until a phone is driven from a node, with its own token if no other is named; the seconds that took."""
         port, shown = self.ports[n], token or phone.token
         return until(lambda: self.tap(port, phone, 1, shown)[0] == 200, f"{phone.name} is driven from node {n}")
-
-
-@contextmanager
-def _nginx(folder: Path, ports: list[int]) -> Iterator[int]:
-    home = folder / "nginx"
-    home.mkdir()
-    port, file = free_port(), home / "proxy.conf"
-    servers = " ".join(f"server 127.0.0.1:{each} max_fails=1 fail_timeout=1s;" for each in ports)
-    file.write_text(NGINX.format(folder=home, port=port, block=UPSTREAM.format(servers=servers, spare=free_port())))
-    program = which("nginx", path=SYSTEM_PATH) or "nginx"
-    with Popen(
-        [program, "-p", str(home), "-c", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            Running(process).line("event method")
-            yield port
-        finally:
-            process.kill()

@@ -6,8 +6,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +20,7 @@ from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
 from tests.forkserver import python, run
+from tests.servers.proxies import in_front
 from tests.servers.support import ROOT, SYSTEM_PATH, TIMEOUT, Client, Running, call, environment, running, sign_in
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
@@ -38,48 +37,17 @@ def blocks_of(page: str) -> list[tuple[str, str]]:
 
 NGINX_FOR_ALL, NGINX_FOR_ONE, CADDY_FOR_ALL, CADDY_FOR_ONE = blocks_of("proxies.md")
 SHORT = [CADDY_FOR_ONE, *blocks_of("security.md")]
-NGINX = """
-daemon off; master_process off; error_log stderr notice; pid {folder}/nginx.pid;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-    server {{ listen 127.0.0.1:{port}; {block} }}
-}}
-"""
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 @contextmanager
 def proxy(folder: Path, kind: str, block: str, relay: int, api: int = 0, dashboard: int = 0) -> Iterator[int]:
     """The port of a proxy in front of these ports, on loopback only."""
-    folder.mkdir()
-    port, file = free_port(), folder / "proxy.conf"
     here: dict[str, object] = {"8767": relay, "8642": api, "9119": dashboard}
-    here |= dict.fromkeys(("relay.example", "home.example"), f"http://127.0.0.1:{port}")
+    here |= dict.fromkeys(("relay.example", "home.example"), "http://127.0.0.1:{port}")
     for there, name in here.items():
         block = block.replace(there, str(name))
-    if kind == "nginx":
-        file.write_text(NGINX.format(folder=folder, port=port, block=block))
-        command = ["-p", str(folder), "-c", str(file)]
-    else:
-        file.write_text("{\nadmin off\nauto_https off\n}\n" + block)
-        command = ["run", "--config", str(file), "--adapter", "caddyfile"]
-    program = which(kind, path=SYSTEM_PATH) or kind
-    with subprocess.Popen(
-        [program, *command], env={"HOME": str(folder)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            Running(process).line("event method|serving initial configuration")
-            yield port
-        finally:
-            process.kill()
+    with in_front(folder, kind, block) as port:
+        yield port
 
 
 def ports_of(servers: Running, count: int) -> dict[str, int]:

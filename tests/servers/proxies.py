@@ -1,0 +1,54 @@
+"""nginx and Caddy in front of servers of a test, on a port of their own, on loopback only."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import which
+
+from tests.servers.support import SYSTEM_PATH, Running
+
+__all__ = ["free_port", "in_front"]
+
+NGINX = """
+daemon off; master_process off; error_log stderr notice; pid {folder}/nginx.pid;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    server {{ listen 127.0.0.1:{port}; {block} }}
+}}
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+@contextmanager
+def in_front(folder: Path, kind: str, block: str) -> Iterator[int]:
+    """The port of a proxy with these settings, in which `{port}` is that."""
+    folder.mkdir()
+    port, file = free_port(), folder / "proxy.conf"
+    block = block.replace("{port}", str(port))
+    if kind == "nginx":
+        file.write_text(NGINX.format(folder=folder, port=port, block=block))
+        command = ["-p", str(folder), "-c", str(file)]
+    else:
+        file.write_text("{\nadmin off\nauto_https off\n}\n" + block)
+        command = ["run", "--config", str(file), "--adapter", "caddyfile"]
+    program = which(kind, path=SYSTEM_PATH) or kind
+    with subprocess.Popen(
+        [program, *command], env={"HOME": str(folder)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            Running(process).line("event method|serving initial configuration")
+            yield port
+        finally:
+            process.kill()
