@@ -193,9 +193,8 @@ class Cluster:
     def pair(self, name: str, n: int) -> NodePhone:
         """A phone with a code of that node."""
         code = "".join(secrets.choice("ABCDEFGHJKLMNPQRSTUVWXYZ23456789") for _ in range(6))
-        assert (
-            call(self.ports[n], "POST", "/pairing/register", {"code": code}).status == 200
-        )  # and no address is blocked
+        registered = call(self.ports[n], "POST", "/pairing/register", {"code": code})  # no address is blocked then
+        assert registered.status == 200
         phone = NodePhone(name, self.port, code)
         self.phones.append(phone)
         assert phone.online.wait(TIMEOUT), phone.refused

@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import SystemRandom
 from shutil import which
 
 from tests.servers.support import SYSTEM_PATH, Running
@@ -26,9 +27,11 @@ http {{
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+    """A port that nobody has now, nor gets for a connection: Linux takes those from 32,768 on."""
+    while True:
+        port = SystemRandom().randrange(10_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @contextmanager
