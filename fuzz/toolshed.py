@@ -12,23 +12,18 @@ from functools import partial
 from typing import Any
 
 from fuzz.tool_calls import SOON, TIMEOUT, Call, Said, Way, note
+from fuzz.visit import Visit
 from fuzz.world import World
 from runtimes.sim.child import Child, Script
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.commands import SignalName
-from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    Event,
     Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
     ResponseData,
     ResponseEnd,
     ResponseHead,
 )
-from svc_proto.wire.http1 import Http1Connection
 
 __all__ = ["ASKING", "SERVERS", "Toolshed"]
 
@@ -181,49 +176,18 @@ class _Listener:
         _Visit(self, end)
 
 
-class _Visit:
+class _Visit(Visit):
     """One connection."""
 
     def __init__(self, listener: _Listener, end: End) -> None:
+        super().__init__(end)
         self._listener = listener
-        self._end = end
-        self._conn = Http1Connection(Role.SERVER, entropy=bytes)
-        self._body = bytearray()
-        self._head: RequestHead | None = None
+        self._begun = False  # an answer that consists of events
+
+    def asked(self, body: bytes) -> None:
+        """By its method, and by what it calls."""
         self._begun = False
-        end.adopt(self)
-
-    # --- as the owner of an end ---
-
-    def on_sent(self, n: int) -> None:
-        """Nobody counts here."""
-
-    def on_closed(self, why: str) -> None:
-        """It is over."""
-
-    def on_readable(self) -> None:
-        """Take what is asked."""
-        while (data := self._end.take()) is not None:
-            if not data:
-                self._end.close_write()
-                return
-            self._conn.receive_data(data)
-        while (event := self._conn.next_event()) is not None:
-            match event:
-                case RequestHead():
-                    self._head = event
-                    self._body.clear()
-                    self._begun = False
-                case RequestData(data=data):
-                    self._body += data
-                case RequestEnd():
-                    self._answer()
-                case _:
-                    pass
-
-    def _answer(self) -> None:
-        head, listener = self._head, self._listener
-        assert head is not None
+        head, listener = self.head, self._listener
         if head.method == "GET":
             later, listener.cut_off = listener.cut_off, None
             if head.headers.get(b"last-event-id") is None or later is None:
@@ -231,7 +195,7 @@ class _Visit:
             else:
                 later(self)
             return
-        message = json.loads(bytes(self._body)) if self._body else {}
+        message = json.loads(body) if body else {}
         if head.method != "POST" or "id" not in message or "method" not in message:
             self._whole(202)
             return
@@ -249,15 +213,15 @@ class _Visit:
         listener.shed.answer("tickets", message, self)
 
     def _whole(self, status: int) -> None:
-        self._put(ResponseHead(self._stream, status, Headers([(b"content-length", b"0")])), ResponseEnd(self._stream))
+        self.put(ResponseHead(self.stream, status, Headers([(b"content-length", b"0")])), ResponseEnd(self.stream))
 
     # --- as a way ---
 
     def say(self, message: Said, *, last: bool = False) -> None:
         """An event."""
         self._event(b"", json.dumps(message).encode())
-        if last and not self._end.gone:
-            self._put(ResponseEnd(self._stream))
+        if last and not self.end.gone:
+            self.put(ResponseEnd(self.stream))
 
     def noise(self, data: bytes) -> None:
         """What is no message."""
@@ -265,31 +229,19 @@ class _Visit:
 
     def crash(self) -> None:
         """The connection ends."""
-        self._end.abort()
+        self.end.abort()
 
     def cut(self, later: Callable[[Way], None]) -> None:
         """It ends behind an event that has a number, and goes on for who comes back."""
         self._listener.cut_off = later
         self._event(b"id: 1\n", json.dumps(note("notifications/message", {"level": "info", "data": "x"})).encode())
-        self._listener.shed.world.sim.after(0.1, self._end.abort)
+        self._listener.shed.world.sim.after(0.1, self.end.abort)
 
     def _event(self, number: bytes, data: bytes) -> None:
-        if self._end.gone:
+        if self.end.gone:
             return
         if not self._begun:
             self._begun = True
             session = (b"mcp-session-id", b"session-%d" % self._listener.sessions)
-            self._put(ResponseHead(self._stream, 200, Headers([(b"content-type", b"text/event-stream"), session])))
-        self._put(ResponseData(self._stream, number + b"data: " + data + b"\n\n"))
-
-    @property
-    def _stream(self) -> Any:
-        assert self._head is not None
-        return self._head.stream
-
-    def _put(self, *events: Event) -> None:
-        if self._end.gone:
-            return
-        for event in events:
-            self._conn.send(event)
-        self._end.send(self._conn.data_to_send())
+            self.put(ResponseHead(self.stream, 200, Headers([(b"content-type", b"text/event-stream"), session])))
+        self.put(ResponseData(self.stream, number + b"data: " + data + b"\n\n"))

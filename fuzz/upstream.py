@@ -10,20 +10,15 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+from fuzz.visit import Visit
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
-from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    Event,
     Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
     ResponseData,
     ResponseEnd,
     ResponseHead,
 )
-from svc_proto.wire.http1 import Http1Connection
 
 __all__ = ["MODEL_PORT", "TOKENS", "Manner", "Upstream"]
 
@@ -82,20 +77,11 @@ class Upstream:
         _Visit(self, end)
 
 
-class _Visit:
+class _Visit(Visit):
     def __init__(self, upstream: Upstream, end: End) -> None:
+        super().__init__(end)
         self._upstream = upstream
         self.question = ""  # until it is answered
-        self._end = end
-        self._conn = Http1Connection(Role.SERVER, entropy=bytes)
-        self._body = bytearray()
-        self._head: RequestHead | None = None
-        end.adopt(self)
-
-    # --- as the owner of an end ---
-
-    def on_sent(self, n: int) -> None:
-        """Nobody counts here."""
 
     def on_closed(self, why: str) -> None:
         """It is over; in the middle, perhaps."""
@@ -103,29 +89,9 @@ class _Visit:
         if upstream.visits.pop(self, self) is None:
             upstream.broken.append((upstream.host.world.now, self.question))
 
-    def on_readable(self) -> None:
-        """Take the question."""
-        while (data := self._end.take()) is not None:
-            if not data:
-                self._end.close_write()
-                return
-            self._conn.receive_data(data)
-        while (event := self._conn.next_event()) is not None:
-            match event:
-                case RequestHead():
-                    self._head = event
-                    self._body.clear()
-                case RequestData(data=data):
-                    self._body += data
-                case RequestEnd():
-                    self._answer(json.loads(bytes(self._body)))
-                case _:
-                    pass
-
-    # --- answers ---
-
-    def _answer(self, asked: dict[str, Any]) -> None:
-        upstream = self._upstream
+    def asked(self, body: bytes) -> None:
+        """Something is to be said."""
+        upstream, asked = self._upstream, json.loads(body)
         upstream.asked += 1
         rows = asked["messages"]
         question = next(_text(row["content"]) for row in reversed(rows) if row["role"] == "user")
@@ -134,19 +100,19 @@ class _Visit:
         upstream.visits[self] = None
         upstream.newest[question] = upstream.host.world.now
         if upstream.doomed:
-            upstream.host.world.after(upstream.doomed.pop(0), self._end.abort)
+            upstream.host.world.after(upstream.doomed.pop(0), self.end.abort)
         for listener in upstream.on_question:
             listener(question, rows)
         after_tool = rows[-1]["role"] == "tool"
         if manner is Manner.REFUSE:
             body = b'{"error":{"message":"no"}}'
             fields = Headers([(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))])
-            self._say(ResponseHead(self._stream, 500, fields), ResponseData(self._stream, body))
+            self.put(ResponseHead(self.stream, 500, fields), ResponseData(self.stream, body))
             upstream.visits.pop(self)
-            self._say(ResponseEnd(self._stream))
+            self.put(ResponseEnd(self.stream))
             return
         fields = Headers([(b"content-type", b"text/event-stream")])
-        self._say(ResponseHead(self._stream, 200, fields))
+        self.put(ResponseHead(self.stream, 200, fields))
         if manner in CALLS and not after_tool:
             call = {"index": 0, "id": "call_0", "type": "function"}
             sms = json.dumps({"to": "+15550100", "body": question})
@@ -181,31 +147,21 @@ class _Visit:
 
     def _tell(self, pieces: list[bytes], manner: Manner = Manner.PLAIN) -> None:
         """One piece after another, each some time after the last."""
-        if self._end.gone:
+        if self.end.gone:
             return
-        if pieces and self._end.unsent == 0:
+        if pieces and self.end.unsent == 0:
             if pieces[0] is DONE:  # and may leave now
                 self._upstream.visits.pop(self, None)
-            self._say(ResponseData(self._stream, pieces[0]))
+            self.put(ResponseData(self.stream, pieces[0]))
             pieces = pieces[1:]
         if pieces:
             world = self._upstream.host.world
-            pause = 1.0 if self._end.unsent else 0.002 if len(pieces) > LONG // 5 else 0.2
+            pause = 1.0 if self.end.unsent else 0.002 if len(pieces) > LONG // 5 else 0.2
             world.after(world.rng.random() * pause, lambda: self._tell(pieces, manner))
         elif manner is Manner.BREAK:
-            self._end.abort()
+            self.end.abort()
         elif manner is not Manner.HANG:
-            self._say(ResponseEnd(self._stream))
-
-    @property
-    def _stream(self) -> Any:
-        assert self._head is not None
-        return self._head.stream
-
-    def _say(self, *events: Event) -> None:
-        for event in events:
-            self._conn.send(event)
-        self._end.send(self._conn.data_to_send())
+            self.put(ResponseEnd(self.stream))
 
 
 def _notes(rows: list[dict[str, Any]], question: str) -> list[dict[str, object]]:

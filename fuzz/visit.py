@@ -1,0 +1,66 @@
+"""A connection to a simulated server of HTTP/1.1 that is none of ours: no flows, no deadlines, a request at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtimes.sim.connection import End
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import Event, RequestData, RequestEnd, RequestHead
+from svc_proto.wire.http1 import Http1Connection
+
+__all__ = ["Visit"]
+
+
+class Visit:
+    """Owner of an end. Who makes one of it answers what `asked` tells, by `put`."""
+
+    head: RequestHead  # of the last request
+
+    def __init__(self, end: End) -> None:
+        self.end = end
+        self._conn = Http1Connection(Role.SERVER, entropy=bytes)
+        self._body = bytearray()
+        end.adopt(self)
+
+    def asked(self, body: bytes) -> None:
+        """A request is there."""
+        raise NotImplementedError
+
+    def put(self, *events: Event) -> None:
+        """Say these, if anybody is there."""
+        if self.end.gone:
+            return
+        for event in events:
+            self._conn.send(event)
+        self.end.send(self._conn.data_to_send())
+
+    @property
+    def stream(self) -> Any:
+        """Of the last request."""
+        return self.head.stream
+
+    def on_sent(self, n: int) -> None:
+        """Nobody counts here."""
+
+    def on_closed(self, why: str) -> None:
+        """It is over."""
+
+    def on_readable(self) -> None:
+        """Take what is asked."""
+        while (data := self.end.take()) is not None:
+            if not data:
+                self.end.close_write()
+                return
+            self._conn.receive_data(data)
+        while (event := self._conn.next_event()) is not None:
+            match event:
+                case RequestHead():
+                    self.head = event
+                    self._body.clear()
+                case RequestData(data=data):
+                    self._body += data
+                case RequestEnd():
+                    self.asked(bytes(self._body))
+                case _:
+                    pass
