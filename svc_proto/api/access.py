@@ -32,6 +32,7 @@ __all__ = [
     "KeyGuesses",
     "authorize",
     "branded_header",
+    "shows",
 ]
 
 MAIN = "main key"  # the holder of what the main key lets in; others are hashes of keys
@@ -91,6 +92,11 @@ def authorize(
             return None if is_loopback_address(request.peer.host) else STRANGER
         case _:
             assert_never(access)
+
+
+def shows(headers: Headers, key: str) -> bool:
+    """Whether this key is the bearer."""
+    return hmac.compare_digest(_bearer(headers), key.encode("utf-8"))
 
 
 class KeyGuesses:
@@ -163,15 +169,19 @@ _SPELLINGS = {
 
 
 def _check_bearer(headers: Headers, key: str, device: Callable[[str], str | None]) -> str | None:
+    if shows(headers, key):
+        return None
+    token = _bearer(headers)
+    holder = device(token.decode("latin-1")) if token else None
+    if holder is None:
+        raise Refused(401, "invalid_api_key", "Invalid API key")
+    return holder
+
+
+def _bearer(headers: Headers) -> bytes:
     # Wire api 2.2: scheme word case-sensitive, one space, token trimmed, constant-time compare on bytes.
     scheme, _, token = (headers.get(b"authorization") or b"").partition(b" ")
-    if scheme == b"Bearer" and token[:1] != b" ":
-        if hmac.compare_digest(token.strip(), key.encode("utf-8")):
-            return None
-        holder = device(token.strip().decode("latin-1"))
-        if holder is not None:
-            return holder
-    raise Refused(401, "invalid_api_key", "Invalid API key")
+    return token.strip() if scheme == b"Bearer" and token[:1] != b" " else b""
 
 
 def _check_keyless(request: Request, names: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from svc_proto.agent.contract import Agent
 from svc_proto.agent.setup import AgentConfig, build_agent
-from svc_proto.api.access import ALLOW, MAIN, PREFLIGHT, Access, Cors, KeyGuesses, authorize
+from svc_proto.api.access import ALLOW, MAIN, PREFLIGHT, Access, Cors, KeyGuesses, authorize, shows
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.config_file import ConfigFile
 from svc_proto.api.errors import draining, error_response, store_unavailable
@@ -78,6 +78,7 @@ class Api:
         self._monitor = Monitor(config.metrics_token, self._guesses.limiter)
         self._mentions = Mentions()
         self._keys = keys or DeviceKeys()
+        self._replaced = ""  # the key before the one that is good now
         self._agent = agent
         self._mcp: McpServer | None = None
         themes = (status, sessions, management, chat, completions, runs, responses, mcp)
@@ -164,7 +165,11 @@ class Api:
 
     def _mention(self, request: Request, *, blocked: bool) -> None:
         address, engine = request.peer.host, self.engine
-        if request.headers.get(b"authorization") is not None and self._mentions.is_due(address, engine.now.mono):
+        if request.headers.get(b"authorization") is None or not self._mentions.is_due(address, engine.now.mono):
+            return
+        if self._replaced and shows(request.headers, self._replaced):  # it will look, or be paired, anew
+            engine.log(Level.INFO, "replaced API key refused", address=address, blocked=blocked)
+        else:
             engine.log(Level.WARNING, "wrong API key", address=address, blocked=blocked)
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
@@ -206,7 +211,7 @@ class Api:
         key = yield from read_key(self.engine, self.config)
         if key == self.config.key:
             return False
-        self.config = evolve(self.config, key=key)
+        self._replaced, self.config = self.config.key, evolve(self.config, key=key)
         self._keys.replaced += 1
         self.engine.log(Level.INFO, "API key replaced")
         self._end_holder(MAIN, "this API key was replaced")

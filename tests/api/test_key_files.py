@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.api.config import ApiConfig
+from svc_proto.commands import Level
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.pairing import PairingMeta
 from tests.api.world import CONFIG, HOME, KEY, ApiBook, ApiCall
@@ -45,6 +46,16 @@ def test_the_old_key_is_refused_at_once() -> None:
     assert reload(there, NEW) == (200, {"ok": True, "changed": False})
     assert "API key replaced" in [record.event for record in there.logs]
     assert not there.leaks()
+
+
+def test_who_still_shows_the_old_key_is_told_apart_from_who_guesses() -> None:
+    there = book(env=f"API_SERVER_KEY={NEW}\n")
+    reload(there)
+    assert ask(there, KEY) == 401
+    there.after(600.0)
+    assert ask(there, "sk-of-nobody-7a") == 401
+    said = [(record.level, record.event) for record in there.logs if record.event.endswith(("key refused", "API key"))]
+    assert said == [(Level.INFO, "replaced API key refused"), (Level.WARNING, "wrong API key")]
 
 
 def test_the_configuration_file_where_env_holds_none() -> None:
