@@ -21,7 +21,7 @@ http {{
     access_log off;
     client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-    server {{ listen 127.0.0.1:{port}; {block} }}
+    {around} server {{ listen 127.0.0.1:{port}; {block} }}
 }}
 """
 
@@ -35,13 +35,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def in_front(folder: Path, kind: str, block: str) -> Iterator[int]:
-    """The port of a proxy with these settings, in which `{port}` is that."""
+def in_front(folder: Path, kind: str, block: str, around: str = "") -> Iterator[int]:
+    """The port of a proxy with these settings, in which `{port}` is that; `around`: outside of nginx's server."""
     folder.mkdir()
     port, file = free_port(), folder / "proxy.conf"
     block = block.replace("{port}", str(port))
     if kind == "nginx":
-        file.write_text(NGINX.format(folder=folder, port=port, block=block))
+        file.write_text(NGINX.format(folder=folder, port=port, block=block, around=around))
         command = ["-p", str(folder), "-c", str(file)]
     else:
         file.write_text("{\nadmin off\nauto_https off\n}\n" + block)

@@ -14,10 +14,11 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from runtimes.listen import bind
 from runtimes.running import find_running, is_held
@@ -27,7 +28,8 @@ from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from tests.forkserver import python, run
 from tests.runtimes.certificates import make_certificate
 from tests.servers.nodes import REDIS, NodePhone, until
-from tests.servers.support import ROOT, TIMEOUT, Running, call, environment, running, running_relay
+from tests.servers.proxies import in_front
+from tests.servers.support import ROOT, SYSTEM_PATH, TIMEOUT, Running, call, environment, running, running_relay
 from tests.servers.test_supervised import LAUNCHER
 
 needs_redis = pytest.mark.skipif(REDIS is None, reason="neither Redis nor Valkey is installed")
@@ -146,6 +148,25 @@ def test_two_processes_are_one_relay(tmp_path: Path) -> None:
         log = (relay.home / "log" / "relay.log").read_text()
         assert log.count(" svc ready sessions=") == 3
         assert "worker ended" in log
+
+
+@needs_redis
+@pytest.mark.skipif(which("nginx", path=SYSTEM_PATH) is None, reason="nginx is not installed")
+def test_behind_a_proxy_on_this_host(tmp_path: Path) -> None:
+    """The block of docs/scale.md: nginx comes from several addresses, each of a share of its clients."""
+    page = (ROOT / "docs" / "scale.md").read_text()
+    (block,) = re.findall(r"^  (split_clients .*)\n  (proxy_bind .*)$", page, re.MULTILINE)
+    proxied = (
+        f"{block[1]} location / {{ proxy_pass http://127.0.0.1:RELAY; proxy_set_header X-Forwarded-For $remote_addr; }}"
+    )
+    with (
+        crew(tmp_path, {"RELAY_TRUST_PROXY_HEADERS": "1"}) as relay,
+        in_front(tmp_path / "nginx", "nginx", proxied.replace("RELAY", str(relay.port)), block[0]) as port,
+    ):
+        outside = evolve(relay, port=port)
+        places = {source: {outside.worker(source) for _ in range(3)} for source in SOURCES}
+        assert {len(seen) for seen in places.values()} == {1}
+        assert len(set.union(*places.values())) == 2
 
 
 @needs_redis
