@@ -14,7 +14,8 @@ from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.redact import SECRET_KEYS, redact
-from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.commands import Level, WriteConfig
+from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
@@ -77,7 +78,8 @@ class Approvals:
         """Whether nobody has to be asked."""
         if pattern in self._sessions.get(session_id, {}):
             return True
-        return pattern in (yield from self._always())
+        known = yield from self._always()
+        return not isinstance(known, Failure) and pattern in known
 
     def ask(self, session_id: str, asked: ApprovalAsked, host: TurnHost) -> Flow[bool]:
         """Ask, and remember the answer as it was meant."""
@@ -98,32 +100,31 @@ class Approvals:
         if len(self._sessions) > MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
 
-    def _always(self) -> Flow[tuple[str, ...]]:
-        """The patterns of the state file; a file that cannot be read allows nothing."""
-        engine = self._engine
-        text = yield from ask(engine, ReadConfig(engine.new_op(), FILE))
-        if isinstance(text, Failure):
-            if text.kind is not FailureKind.NOT_FOUND:
-                engine.log(Level.WARNING, "approvals not read", problem=text.kind.value)
+    def _always(self) -> Flow[tuple[str, ...] | Failure]:
+        """The patterns of the state file; one that cannot be read allows nothing, and is not written over."""
+        text = yield from read_state(self._engine, FILE)
+        if text is None:
             return ()
-        found = Members.parsed(text)
-        if not isinstance(found.get("always"), list):
-            engine.log(Level.WARNING, "approvals not read", problem="invalid")
-        return tuple(found.texts("always"))
+        if not isinstance(text, Failure):
+            found = Members.parsed(text)
+            if isinstance(found.get("always"), list):
+                return tuple(found.texts("always"))
+            text = Failure(FailureKind.INVALID)
+        self._engine.log(Level.WARNING, "approvals not read", problem=text.kind.value)
+        return text
 
     def _write(self, pattern: str) -> Flow[None]:
         engine = self._engine
         yield from self._writing.enter()
         try:
-            known = yield from self._always()
-            if pattern in known:
-                return
-            kept = [*known, pattern][-MAX_ALWAYS:]
-            done = yield from ask(
-                engine, WriteConfig(engine.new_op(), FILE, strict_json.dumps({"always": kept}) + "\n")
-            )
-            if isinstance(done, Failure):
-                engine.log(Level.WARNING, "approval not stored", problem=done.kind.value)
+            known: tuple[str, ...] | Failure | None = yield from self._always()
+            if isinstance(known, tuple):
+                if pattern in known:
+                    return
+                text = strict_json.dumps({"always": [*known, pattern][-MAX_ALWAYS:]}) + "\n"
+                known = yield from ask(engine, WriteConfig(engine.new_op(), FILE, text))
+            if isinstance(known, Failure):
+                engine.log(Level.WARNING, "approval not stored", problem=known.kind.value)
         finally:
             self._writing.leave()
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from attrs import frozen
 
 from svc_proto.agent.contract import NoteChange
-from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.commands import Level, WriteConfig
+from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
-from svc_proto.facts import Failure, FailureKind
+from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -53,11 +54,10 @@ class Memory:
 
     def entries(self, target: str) -> Flow[tuple[str, ...] | Failure]:
         """The entries of one list, oldest first; a `Failure` when the store cannot be read."""
-        engine = self._engine
-        text = yield from ask(engine, ReadConfig(engine.new_op(), FILES[target]))
+        text = yield from read_state(self._engine, FILES[target])
         if isinstance(text, Failure):
-            return () if text.kind is FailureKind.NOT_FOUND else text
-        return tuple(entry.strip() for entry in text.replace("\r\n", "\n").split(SEPARATOR) if entry.strip())
+            return text
+        return tuple(entry.strip() for entry in (text or "").replace("\r\n", "\n").split(SEPARATOR) if entry.strip())
 
     def add(self, target: str, content: str) -> Flow[MemoryChange]:
         """Add an entry at the end. One that is there already is a success without a change."""

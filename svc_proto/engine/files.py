@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.commands import Compute, EnsureSecret, OpenFile, ReadFile, ReleaseFile
+from svc_proto.commands import Compute, EnsureSecret, OpenFile, ReadConfig, ReadFile, ReleaseFile
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
@@ -12,9 +12,10 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ensure_secret", "read_file", "read_yaml"]
+__all__ = ["ensure_secret", "read_file", "read_state", "read_yaml"]
 
 MAX_CONFIG = 1024 * 1024  # bytes of a configuration file
+NO_FILE = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the latter of a host without a service home
 
 
 def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[bytes | Failure]:
@@ -49,6 +50,12 @@ def read_yaml(engine: Engine, path: str) -> Flow[Members | Failure]:
     if not isinstance(value, dict):
         return Failure(FailureKind.INVALID, "not a mapping")
     return Members({str(key): member for key, member in value.items()})
+
+
+def read_state(engine: Engine, name: str) -> Flow[str | Failure | None]:
+    """A file of the state folder. None: there is none. A `Failure`: nobody knows, so it must not be written over."""
+    text = yield from ask(engine, ReadConfig(engine.new_op(), name))
+    return None if isinstance(text, Failure) and text.kind in NO_FILE else text
 
 
 def ensure_secret(engine: Engine, name: str, size: int = 32) -> Flow[bytes | Failure]:

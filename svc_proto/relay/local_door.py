@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.commands import Level, WriteConfig
 from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.engine.callers import is_local
 from svc_proto.engine.core import Engine
+from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.local_secret import SIZE, make_secret, read_secret, shows_secret
 from svc_proto.engine.message import Request
@@ -34,8 +35,8 @@ class LocalDoor:
     def prepare(self, engine: Engine) -> Flow[None]:
         """At the start: is there a proxy?"""
         config = self._config
-        stored: object = yield from ask(engine, ReadConfig(engine.new_op(), PUBLIC_ROUTE))
-        if config.trust_of_this_host(public_route=not isinstance(stored, Failure)) is LocalTrust.SECRET:
+        stored = yield from read_state(engine, PUBLIC_ROUTE)  # one that cannot be read may be there
+        if config.trust_of_this_host(public_route=stored is not None) is LocalTrust.SECRET:
             yield from self._lock(engine)
 
     def remember(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Level, Query, ReadConfig, StoreRequest, WriteConfig
+from svc_proto.commands import Level, Query, StoreRequest, WriteConfig
 from svc_proto.engine.core import Engine
+from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.engine.waits import shield
-from svc_proto.facts import Failure, FailureKind
+from svc_proto.facts import Failure
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
 
@@ -26,7 +27,6 @@ __all__ = ["TOMBSTONES", "SessionRecords"]
 TOMBSTONES = "revoked-sessions"  # file of the service home: the SHA-256 of a token on each line
 STORE_PATIENCE = 31.0  # s, a little more than the store itself is given
 ERASE_AGAIN = 60.0  # s between two tries to erase what the store did not take
-NO_FILE = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the latter of a host without a service home
 
 
 class SessionRecords:
@@ -76,10 +76,10 @@ class SessionRecords:
             return records
         if not records:
             return None
-        text = yield from ask(engine, ReadConfig(engine.new_op(), TOMBSTONES))
-        if isinstance(text, Failure) and text.kind not in NO_FILE:
+        text = yield from read_state(engine, TOMBSTONES)
+        if isinstance(text, Failure):
             return text
-        self._written = text if isinstance(text, str) else ""
+        self._written = text or ""
         revoked = self._written.split()
         for record in records:
             self._restore(record, revoked)
@@ -141,17 +141,22 @@ class SessionRecords:
         if text == self._written and not (self._shared and text):  # somebody else may have written over ours
             return
         theirs = (yield from self._theirs()) if self._shared else ""
-        kept = yield from ask(engine, WriteConfig(engine.new_op(), TOMBSTONES, theirs + text))
+        kept: Failure | None
+        if isinstance(theirs, Failure):  # to write over them would bring back what they have revoked
+            kept = theirs
+        else:
+            kept = yield from ask(engine, WriteConfig(engine.new_op(), TOMBSTONES, theirs + text))
         if not isinstance(kept, Failure):
             self._written = text  # the host carries these orders out one after the other
         elif failed:
             engine.log(Level.ERROR, "revoked session would be back after a restart", problem=kept.kind.value)
 
-    def _theirs(self) -> Flow[str]:
-        found = yield from ask(self._engine, ReadConfig(self._engine.new_op(), TOMBSTONES))
+    def _theirs(self) -> Flow[str | Failure]:
+        found = yield from read_state(self._engine, TOMBSTONES)
+        if isinstance(found, Failure):
+            return found
         ours = {*self._written.split(), *self._tombstones().split()}
-        lines = found.split() if isinstance(found, str) else ()
-        return "".join(f"{line}\n" for line in lines if line not in ours)
+        return "".join(f"{line}\n" for line in (found or "").split() if line not in ours)
 
     def _tombstones(self) -> str:
         return "".join(f"{session.token_hash}\n" for session in self._sessions.tombstones())

@@ -187,6 +187,20 @@ def test_a_file_that_cannot_be_read_allows_nothing(text: bytes) -> None:
     assert "approvals not read" in [name for name, _ in world.logs]
 
 
+@pytest.mark.parametrize("fault", ["disk", "text"])
+def test_a_file_that_cannot_be_read_is_not_written_over(fault: str) -> None:
+    world = AgentWorld()
+    there = b'{"always": ["phone_call 1"]}' if fault == "disk" else b'{"always": ["phone_call 1",]}'
+    world.disk.put(PATH, there)
+    if fault == "disk":
+        world.disk.denied.add(PATH)
+    world.host.choices = ["always"]
+    world.command("/approve")
+    world.disk.denied.clear()
+    assert world.disk.get(PATH) == there
+    assert "approval not stored" in [name for name, _ in world.logs]
+
+
 def test_entries_that_are_none_are_passed_over() -> None:
     world = AgentWorld()
     world.disk.put(PATH, b'{"always": [5, "demo_ask"]}')

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from svc_proto.mcp.conversation import Said
 from svc_proto.mcp.http import DEFER
-from svc_proto.mcp.http_stream import KEEPALIVE_EVERY, MAX_EVENTS, ReplayLog
-from svc_proto.wire.sse import encode_comment
+from svc_proto.mcp.http_stream import KEEPALIVE_EVERY, MAX_EVENTS, Notices, ReplayLog
+from svc_proto.wire.sse import encode_comment, encode_event
+from tests.engine.service import open_book
 from tests.mcp.web import Web, events, message
 
 
@@ -30,6 +34,18 @@ def test_each_call_has_its_own_time_until_it_is_a_stream(web: Web) -> None:
     assert web.status(other) == 0
     web.book.after(1)
     assert web.status(other) == 200
+
+
+def test_a_note_that_comes_again_is_told_once_in_its_last_place() -> None:
+    notices = Notices(open_book().engine, 0)
+    for text in (b"A", b"B", b"A"):
+        notices.put(Said(text, None))
+    told: list[bytes] = []
+    writer: Any = SimpleNamespace(write=told.append, drained=lambda: iter(()))
+    next(notices.tell(writer, 0))
+    next(notices.tell(writer, notices.told))
+    next(notices.tell(writer, 2))
+    assert told == [encode_event("B", id="0-2"), encode_event("A", id="0-3"), encode_event("A", id="0-3")]
 
 
 def test_progress_and_the_way_back(web: Web) -> None:

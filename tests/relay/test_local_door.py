@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.commands import Level, WriteConfig
+from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.facts import Started
@@ -111,6 +111,13 @@ def test_a_secret_that_cannot_be_kept_shuts_the_door_to_everybody() -> None:
     assert book.events(Level.ERROR) == ["local secret not stored"]
     assert [knock(book).status, knock(book, "").status] == [403, 403]
     assert book.websocket().is_open
+
+
+def test_a_note_that_cannot_be_read_may_be_there() -> None:
+    book = RelayBook(RelayConfig(**HOME), started=False)  # type: ignore[arg-type]
+    book.refuse = (ReadConfig,)
+    book.feed(Started())
+    assert is_locked(book)
 
 
 def test_relays_that_share_a_home_share_the_secret() -> None:

@@ -11,7 +11,7 @@ import pytest
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.router import BODY_LIMIT
-from svc_proto.engine.store import DeleteSession
+from svc_proto.engine.store import DeleteSession, SaveSession
 from svc_proto.schema.oauth import read_client
 from tests.mcp.web import message
 from tests.relay.guest import FORM, HOST, PLACE, Guest, wrong
@@ -191,6 +191,18 @@ def test_a_code_is_good_once_and_its_second_use_ends_what_it_gave(book: RelayBoo
     assert any("shown twice" in event for event in book.events(Level.WARNING))
 
 
+def test_a_code_that_is_shown_twice_while_the_first_is_being_stored(book: RelayBook, guest: Guest) -> None:
+    fields = {"grant_type": "authorization_code", "code": guest.code(), "code_verifier": guest.verifier}
+    body = urlencode({**fields, "redirect_uri": guest.redirect, "client_id": guest.client}).encode()
+    book.hold = (SaveSession,)
+    for _ in range(2):
+        last = book.call("POST", "/oauth/token", body, headers=FORM, peer=REMOTE, tls=True, host=HOST)
+    book.hold = ()
+    book.release()
+    wrong(last.result, "invalid_grant")
+    assert book.sessions() == []
+
+
 @pytest.mark.parametrize(
     "field",
     [
@@ -226,11 +238,12 @@ def test_without_a_redirect_uri_the_code_is_good(guest: Guest) -> None:
     assert guest.trade(guest.code(), redirect_uri=None).status == 200  # OAuth 2.1 has it no more
 
 
-def test_a_refresh_token_that_is_used_again_ends_the_family(book: RelayBook, guest: Guest) -> None:
+@pytest.mark.parametrize("who", ["itself", "somebody else"])
+def test_a_refresh_token_that_is_used_again_ends_the_family(book: RelayBook, guest: Guest, who: str) -> None:
     guest.come()
     old = guest.refresh_token
     assert guest.refresh().status == 200
-    wrong(guest.refresh(old), "invalid_grant")
+    wrong(guest.refresh(old, **({} if who == "itself" else {"client_id": "thief"})), "invalid_grant")
     assert guest.mcp(PING).result.status == 401
     wrong(guest.refresh(), "invalid_grant")
     assert book.sessions() == []

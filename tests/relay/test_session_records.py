@@ -148,6 +148,12 @@ def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
     book.refuse = ()
     book.after(60)
     assert (book.store, book.files[TOMBSTONES].decode()) == ({}, theirs)
+    book.refuse = (DeleteSession, ReadConfig)
+    unknown = book.pair()
+    assert BACK in book.request("DELETE", f"/sessions/{unknown.prefix}").json["error"]
+    assert book.files[TOMBSTONES].decode() == theirs  # what could not be read is not written over
+    book.refuse = ()
+    book.after(60)
     book.files.pop(TOMBSTONES)
     book.refuse = (DeleteSession,)
     third = book.pair()

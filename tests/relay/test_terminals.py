@@ -409,6 +409,22 @@ def test_a_revoked_session_loses_its_shells_at_once() -> None:
     assert [envelope["type"] for envelope in phone.envelopes()] == ["error"]
 
 
+def test_what_waited_behind_an_attach_counts_no_more_once_the_grant_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminals, "MAX_UNREAD", 1_000)
+    book = ProgramBook()
+    phone = book.client()
+    path = f"/sessions/{book.sessions()[0]['token_prefix']}"
+    for name in ("a", "b"):
+        book.hold = (Spawn,)
+        phone.send("terminal", "terminal.attach", {"session_name": name})
+        assert say(phone, "input", session_name=name, data="x" * 900) == []
+        assert book.request("PATCH", path, {"grants": {"terminal": False}}).status == 200
+        assert say(phone, "list")[-1]["type"] == "error"  # and what waits is forgotten
+        book.hold = ()
+        book.release()
+        assert book.request("PATCH", path, {"grants": {"terminal": 0}}).status == 200
+
+
 # --- the list ---
 
 

@@ -14,11 +14,11 @@ from svc_proto.config import RelayConfig
 from svc_proto.facts import FailureKind
 from svc_proto.machines.lines import MAX_LINE
 from svc_proto.relay import tui
-from svc_proto.relay.tui import MAX_UNREAD, MAX_WAITING
+from svc_proto.relay.tui import MAX_GATEWAYS, MAX_UNREAD, MAX_WAITING
 from svc_proto.version import VERSION
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.relay.peers import Phone
-from tests.relay.programs import FakeChild, ProgramBook, with_tui
+from tests.relay.programs import GRANTS, FakeChild, ProgramBook, with_tui
 
 READY = b'{"jsonrpc":"2.0","method":"event","params":{"type":"gateway.ready","payload":{}}}\n'
 
@@ -237,6 +237,19 @@ def test_messages_behind_an_attach_wait_for_it() -> None:
     book.release()
     assert [json.loads(line)["id"] for line in book.children[0].heard.splitlines()] == ["r1", "r2"]
     assert phone.only()["type"] == "tui.attached"
+
+
+def test_gateways_that_are_being_started_count() -> None:
+    book = ProgramBook(config=with_tui())
+    token = book.pair(operator={"grants": GRANTS}).token
+    book.hold = (Spawn,)
+    phones = [book.reconnect(token) for _ in range(MAX_GATEWAYS + 1)]
+    for phone in phones:
+        phone.send("tui", "tui.attach", {})
+    assert phones[-1].only()["payload"]["error"] == "tui_busy"
+    book.hold = ()
+    book.release()
+    assert [phone.only()["type"] for phone in phones[:-1]] == ["tui.attached"] * MAX_GATEWAYS
 
 
 def test_not_too_many_may_wait() -> None:
