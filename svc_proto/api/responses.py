@@ -1,6 +1,7 @@
 """The responses that can be asked for again, and the sessions that they continue (wire api 7).
 
-The 100 newest by access, and the names of conversations; in a state file, so that a restart forgets nothing.
+The 100 newest by access, and the names of conversations; in a state file, so that a restart forgets nothing. While that
+file cannot be read it is not written over: who asks for what may be in it is told so, and new ones are kept in memory.
 """
 
 from __future__ import annotations
@@ -8,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+from svc_proto.api.errors import store_unavailable
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import text
-from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.commands import Level, WriteConfig
+from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
-from svc_proto.facts import Failure, FailureKind
+from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -37,21 +40,25 @@ class Responses:
         self._sessions: dict[str, str] = {}  # the session of each
         self._conversations: dict[str, str] = {}  # the session of each name
 
-    def load(self) -> Flow[None]:
-        """Read the file. After this a response can be found as soon as `keep` has begun."""
+    def load(self, *, required: bool = True) -> Flow[None]:
+        """Read the file. After this a response can be found as soon as `keep` has begun.
+
+        Raises `Refused` 503 if it is `required` and cannot be read; the next use tries again.
+        """
         if self._loaded:
             return
         yield from self._busy.enter()
         try:
             if not self._loaded:
-                yield from self._read()
-                self._loaded = True
+                self._loaded = yield from self._read()
         finally:
             self._busy.leave()
+        if required and not self._loaded:
+            raise store_unavailable()
 
     def get(self, response_id: str) -> Flow[Mapping[str, object] | None]:
         """A response, which counts as used now."""
-        yield from self.load()
+        yield from self.load(required=response_id not in self._texts)
         text = self._texts.pop(response_id, None)
         if text is None:
             return None
@@ -70,7 +77,7 @@ class Responses:
 
     def keep(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
         """Keep a response. One that is too large is not kept."""
-        yield from self.load()
+        yield from self.load(required=False)
         response_id, text = str(response["id"]), strict_json.dumps(response)
         if conversation is not None:
             self._conversations.pop(conversation, None)
@@ -96,30 +103,37 @@ class Responses:
 
     # --- helpers ---
 
-    def _read(self) -> Flow[None]:
+    def _read(self) -> Flow[bool]:
         engine = self._engine
-        text = yield from ask(engine, ReadConfig(engine.new_op(), FILE))
+        text = yield from read_state(engine, FILE)
         if isinstance(text, Failure):
-            if text.kind is not FailureKind.NOT_FOUND:
-                engine.log(Level.WARNING, "responses not read", problem=text.kind.value)
-            return
+            engine.log(Level.WARNING, "responses not read", problem=text.kind.value)
+            return False
         try:
-            self._restore(strict_json.loads(text, max_depth=1_000, ours=True))
+            if text is not None:
+                self._restore(strict_json.loads(text, max_depth=1_000, ours=True))
         except (strict_json.JsonError, Refused, TypeError, ValueError, KeyError):
-            self._texts, self._sessions, self._conversations = {}, {}, {}
             engine.log(Level.WARNING, "responses not read", problem="invalid")
+        return True
 
     def _restore(self, value: object) -> None:
+        """Put what the file has before what came about while it could not be read."""
         state = cast("dict[str, list[list[object]]]", value)
+        texts, sessions, conversations = {}, {}, {}
         for response_id, session_id, told in state["responses"]:
             name = text(response_id, "response")
-            self._texts[name], self._sessions[name] = text(told, name), text(session_id, name)
+            texts[name], sessions[name] = text(told, name), text(session_id, name)
         for conversation, session_id in state["conversations"]:
-            self._conversations[text(conversation, "conversation")] = text(session_id, "conversation")
+            conversations[text(conversation, "conversation")] = text(session_id, "conversation")
+        self._texts, self._sessions = {**texts, **self._texts}, {**sessions, **self._sessions}
+        self._conversations = {**conversations, **self._conversations}
 
     def _save(self) -> Flow[None]:
         """Write everything. Who waits for their turn writes what is true then."""
         engine = self._engine
+        if not self._loaded:
+            engine.log(Level.WARNING, "responses not stored", problem="not read")
+            return
         yield from self._busy.enter()
         try:
             state = {

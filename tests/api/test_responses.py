@@ -89,12 +89,34 @@ def test_a_file_that_cannot_be_used_counts_as_empty(text: str) -> None:
     assert run(book, kept(book).get("resp_1")) is not None
 
 
-def test_a_disk_that_fails_is_logged() -> None:
+def test_a_disk_that_takes_nothing_is_logged() -> None:
     book = ApiBook()
-    book.refuse = (ReadConfig, WriteConfig)
+    book.refuse = (WriteConfig,)
     run(book, kept(book).keep(response(1), "s", None))
-    assert book.events(Level.WARNING) == ["responses not read", "responses not stored"]
+    assert book.events(Level.WARNING) == ["responses not stored"]
     assert run(book, kept(book).get("resp_1")) is not None
+
+
+def test_a_file_that_cannot_be_read_for_a_while_loses_nothing() -> None:
+    before = ApiBook()
+    run(before, kept(before).keep(response(1), "s-1", "talk"))
+    book = reopened(before)
+    book.refuse = (ReadConfig,)
+    for unknown in ({"previous_response_id": "resp_1"}, {"conversation": "talk"}):
+        refused = book.request("POST", "/v1/responses", {"input": "hi", **unknown})
+        assert (refused.status, refused.json["error"]["code"]) == (503, "session_db_unavailable")
+    assert book.request("GET", "/v1/responses/resp_1").status == 503
+    assert book.request("DELETE", "/v1/responses/resp_1").status == 503
+    call = book.call("POST", "/v1/responses", {"input": "hi"})
+    book.after(5.0)
+    new = call.result.json["id"]
+    assert book.request("GET", f"/v1/responses/{new}").status == 200
+    assert {"responses not read", "responses not stored"} == {*book.events(Level.WARNING)}
+    book.refuse = ()
+    assert book.request("GET", "/v1/responses/resp_1").json == response(1)
+    run(book, kept(book).keep(response(2), "s-2", None))
+    after = reopened(book)
+    assert [after.request("GET", f"/v1/responses/{each}").status for each in ("resp_1", new, "resp_2")] == [200] * 3
 
 
 def test_it_is_loaded_once() -> None:

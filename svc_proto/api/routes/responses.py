@@ -123,7 +123,8 @@ class _Responses:
             raise invalid("previous_response_id and conversation exclude each other", param="conversation")
         if name is not None and (not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME):
             raise invalid("conversation must be a name", param="conversation")
-        yield from api.responses.load()  # so that this one can be continued the moment it is told
+        required = previous is not None or name is not None
+        yield from api.responses.load(required=required)  # so that this one can be continued the moment it is told
         found: str | None = None
         if isinstance(previous, str):
             found = yield from api.responses.session_of(previous)
