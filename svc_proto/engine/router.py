@@ -17,13 +17,13 @@ from svc_proto.wire.urls import decode_segment, split_target
 if TYPE_CHECKING:
     from svc_proto.engine.socket import SocketHandler
 
-__all__ = ["BODY_LIMIT", "Handler", "Kind", "Match", "Route", "Router"]
+__all__ = ["BODY_LIMIT", "Answer", "Handler", "Kind", "Match", "Route", "Router"]
 
 SERVER = "*"
 BODY_LIMIT = 2 * 1024 * 1024  # bytes of a buffered request body, wire core 0.2
 
-Handler: TypeAlias = "Callable[[Request], Response | Streamed | Later | Flow[Response] | Flow[Response | Streamed]]"
-SocketOpener: TypeAlias = "Callable[[Request], SocketHandler]"
+Answer: TypeAlias = "Response | Streamed | SocketHandler"
+Handler: TypeAlias = "Callable[[Request], Answer | Later | Flow[Response] | Flow[Response | Streamed] | Flow[Answer]]"
 
 
 class Kind(Enum):
@@ -48,7 +48,7 @@ class Route:
     method: str
     pattern: str
     access: Enum
-    handler: Handler | SocketOpener
+    handler: Handler
     kind: Kind = Kind.HTTP
     body_limit: int = BODY_LIMIT
     streamed: bool = False

@@ -132,12 +132,19 @@ class Socket:
 
         A peer that leaves `max_unsent` bytes unread is dropped.
         """
+        return self._send(TextMessage(self.stream, text))
+
+    def send_binary(self, data: bytes) -> bool:
+        """The same of a binary message."""
+        return self._send(BinaryMessage(self.stream, data))
+
+    def _send(self, message: TextMessage | BinaryMessage) -> bool:
         carrier = self._carrier
         if self.state is not SocketState.OPEN or carrier.gone:
             return False
         if carrier.credit.unsent and carrier.overrun():
             return False
-        carrier.put(TextMessage(self.stream, text))
+        carrier.put(message)
         return True
 
     def hold(self, holding: bool) -> None:

@@ -17,9 +17,10 @@ his door. The page comes back by its ticket until there is an answer; the author
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
-from attrs import define, field, frozen
+from attrs import define, frozen
 
 from svc_proto.basics.entropy import Entropy, new_code, new_secret, same_secret, sha256_hex
 from svc_proto.basics.errors import Refused
@@ -28,9 +29,10 @@ from svc_proto.basics.moment import Moment
 from svc_proto.machines.limiter import address_key
 from svc_proto.machines.session import Session
 from svc_proto.machines.table import Table, step
-from svc_proto.schema.oauth import AuthorizationRequest, proves
+from svc_proto.schema.members import Members
+from svc_proto.schema.oauth import AuthorizationRequest, proves, read_client
 
-__all__ = ["CONSENT_TABLE", "Allowed", "Consent", "ConsentState", "ConsentTrigger", "OwnerConsents"]
+__all__ = ["CONSENT_TABLE", "Allowed", "Consent", "ConsentState", "ConsentTrigger", "OwnerConsents", "read_consent"]
 
 MAX_CONSENTS = 256  # a further one takes the place of the oldest
 MAX_OF_ADDRESS = 8  # that wait for the owner
@@ -99,11 +101,58 @@ class Consent:
     allowed: Allowed | None = None
     secret: str = ""  # SHA-256 of the authorisation code
     session: Session | None = None  # that it was traded for
-    state: ConsentState = field(default=ConsentState.ASKED, init=False)
+    state: ConsentState = ConsentState.ASKED
 
     def step(self, trigger: ConsentTrigger) -> None:
         """Follow the table; for `OwnerConsents` alone."""
         self.state = step(CONSENT_TABLE, self.state, trigger)
+
+    def to_record(self, now: Moment) -> dict[str, object]:
+        """All of it, for another node of the service; `read_consent` gives it back there."""
+        asked, allowed = self.question, self.allowed
+        return {
+            "client": asked.client.identity,
+            "redirect": asked.redirect,
+            "scope": asked.scope,
+            "challenge": asked.challenge,
+            "state": asked.state,
+            "address": self.address,
+            "ticket": self.ticket,
+            "code": self.code,
+            "ballot": self.ballot,
+            "left": self.until - now.mono,
+            "allowed": None if allowed is None else {"scope": allowed.scope, "ttl": allowed.ttl},
+            "secret": self.secret,
+            "session": None if self.session is None else self.session.token_hash,
+            "stage": self.state.value,
+        }
+
+
+def read_consent(record: Members, now: Moment, sessions: Mapping[str, Session]) -> Consent | None:
+    """A question that another node has given away; None for what is none. `sessions` are by the hashes of tokens."""
+    client, allowed = read_client(record.text("client")), record.inner("allowed")
+    stage = next((state for state in ConsentState if state.value == record.text("stage")), None)
+    if client is None or stage is None or not record.text("ticket"):
+        return None
+    question = AuthorizationRequest(
+        client=client,
+        redirect=record.text("redirect"),
+        scope=record.text("scope"),
+        challenge=record.text("challenge"),
+        state=record.text("state") or None,
+    )
+    return Consent(
+        question=question,
+        address=record.text("address"),
+        ticket=record.text("ticket"),
+        code=record.text("code"),
+        ballot=record.text("ballot"),
+        until=now.mono + (record.number("left") or 0.0),
+        allowed=Allowed(allowed.text("scope"), allowed.number("ttl") or 0.0) if allowed else None,
+        secret=record.text("secret"),
+        session=sessions.get(record.text("session")),
+        state=stage,
+    )
 
 
 class OwnerConsents:
@@ -144,6 +193,31 @@ class OwnerConsents:
         found = (each for each in self._consents.values() if each.state is ConsentState.ASKED)
         return next((each for each in found if same_secret(each.code, word)), None)
 
+    def of_secret(self, secret: str, now: Moment) -> Consent | None:
+        """The question that an authorisation code answers, by the code's SHA-256."""
+        self.expire(now)
+        return next((each for each in self._consents.values() if same_secret(each.secret, secret)), None)
+
+    def find(self, by: str, value: str, now: Moment) -> Consent | None:
+        """That of a `ticket`, of a `code` that the owner types, or of the SHA-256 of a `secret`."""
+        match by:
+            case "ticket":
+                return self.of_ticket(value, now)
+            case "code":
+                return self.asked(value, now)
+            case "secret" if value:
+                return self.of_secret(value, now)
+            case _:
+                return None
+
+    def give(self, consent: Consent) -> None:
+        """It is somebody else's now."""
+        self._consents.discard(consent.ticket)
+
+    def take(self, consent: Consent) -> None:
+        """It was somebody else's."""
+        self._keep(consent)
+
     def answer(self, consent: Consent, allowed: Allowed | None, now: Moment) -> None:
         """The owner has decided; None is no."""
         consent.step(ConsentTrigger.REFUSE if allowed is None else ConsentTrigger.ALLOW)
@@ -166,9 +240,7 @@ class OwnerConsents:
         self, secret: str, client: str, redirect: str | None, verifier: str, now: Moment
     ) -> tuple[Consent | None, bool]:
         """A code is shown: the question that it answers, and whether it is good for tokens. It is shown once."""
-        self.expire(now)
-        shown = sha256_hex(secret)
-        consent = next((each for each in self._consents.values() if same_secret(each.secret, shown)), None)
+        consent = self.of_secret(sha256_hex(secret), now)
         if consent is None:
             return None, False
         asked = consent.question

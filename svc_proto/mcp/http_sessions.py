@@ -158,6 +158,9 @@ class HttpSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def __contains__(self, identity: str) -> bool:
+        return identity in self._sessions
+
     def open(self, caller: str, answers: Answers) -> HttpSession:
         """A new one. `Refused` 429 where its caller has too many that are busy, 503 where all have."""
         mine = [session for session in self._sessions.values() if session.caller == caller]

@@ -8,13 +8,14 @@ the two it has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from svc_proto.basics.counts import Family
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.message import Request
+from svc_proto.engine.router import Answer
 from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.machines.session import Session
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from svc_proto.relay.client_socket import ClientSocket
     from svc_proto.relay.service import Relay
 
-__all__ = ["Commons", "PhoneLine"]
+__all__ = ["Commons", "PhoneLine", "here_or_elsewhere"]
+
+T = TypeVar("T")
 
 
 class PhoneLine(Protocol):
@@ -83,6 +86,11 @@ class Commons:
         """Hear what there is to be heard of sessions, before one is said not to be there."""
         yield from ()
 
+    def online(self) -> Flow[frozenset[str]]:
+        """Which of them have a socket open, by the hashes of their tokens."""
+        yield from ()
+        return self.relay.online()
+
     # --- phones: where they are, and what they say ---
 
     def phone_came(self, number: int, replaced: int | None) -> None:
@@ -120,9 +128,31 @@ class Commons:
         yield from ()
         return self.relay.bridge.records(limit)
 
-    # --- files ---
+    # --- what one of them has alone ---
 
-    def file_elsewhere(self, request: Request) -> Flow[Response | Streamed | None]:
-        """The answer to a GET for a `token` that is not known here; None: there is none. `Refused` 503."""
-        yield from ()
+    def seek_consent(self, by: str, value: str) -> Flow[None] | None:
+        """Bring a question of an agent's here that another node may have; None: nobody is to be asked."""
         return None
+
+    def elsewhere(self, what: str, name: str, request: Request) -> Flow[Answer | None] | None:
+        """The answer to a request for what is not here, see `passing`; None: nobody is to be asked. `Refused` 503."""
+        return None
+
+
+def here_or_elsewhere(relay: Relay, request: Request, what: str, name: str, here: Callable[[], T]) -> T | Flow[Answer]:
+    """What `here` makes of a request about a session. If there is none of that name, the answer of the node with it."""
+    try:
+        return here()
+    except Refused as refused:
+        missing = refused.code == "session_not_found"
+        asking = relay.commons.elsewhere(what, name, request) if missing else None
+        if asking is None:
+            raise
+        return _or(asking, refused)
+
+
+def _or(asking: Flow[Answer | None], refused: Refused) -> Flow[Answer]:
+    answer = yield from asking
+    if answer is None:
+        raise refused
+    return answer

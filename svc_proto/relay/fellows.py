@@ -8,8 +8,10 @@
   the same device the later counts, by Redis's clock. A command waits here, where it was asked for, and is told to the
   node of its phone once; that node says what the phone answers. If the node goes, or the phone, or our way to them,
   `Relay.remove_phone` fails what waits, with the code for a phone that left.
-- **Files** are where they were registered. A token that nobody here knows is asked for at all nodes, and the request is
-  passed on to the address of one that has it, see `passing`.
+- **Files**, and sessions of MCP and of voice, are where they began. A request for one that is not here is passed on to
+  the address of the node that has it, see `passing`.
+- **Questions of agents** to the owner, and the codes that answer them, are at one node, and brought to whichever is
+  asked about them: so each is used up once.
 - **The limiter** of each node hears what the others count. A block of theirs is so one of ours.
 
 | word        | to  |                                                        |
@@ -25,14 +27,18 @@
 | `notified`  | all | a notification that a phone has passed on              |
 | `active`    | all | which one is driven unless one is named                |
 | `command`   | one | for a phone of theirs                                  |
+| `consent`   | one | a question of an agent's to the owner, which is theirs |
 | `answered`  | one | what a phone has said to a command of theirs           |
 | `activity`  | one | a question: the last commands that were sent from there |
-| `has`       | one | a question: where the file of a token is to be had     |
+| `online`    | one | a question: the sessions that have a socket there      |
+| `consent`   | one | a question: whether one of those is to be had          |
+| `has`       | one | a question: where a file, or a session, is to be had   |
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import define, evolve
@@ -43,8 +49,9 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import Node
-from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request
+from svc_proto.engine.router import Answer
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge import RESPONSE_TIMEOUT
@@ -56,11 +63,10 @@ from svc_proto.machines.sessions import TOKEN_LENGTH
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.commons import Commons, PhoneLine
 from svc_proto.relay.fellow_sessions import FellowSessions
-from svc_proto.relay.passing import pass_on, was_passed_on
+from svc_proto.relay.passing import Gateway, was_passed_on
 from svc_proto.schema.members import Members
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.envelope import parse_envelope
-from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:
     from svc_proto.relay.client_socket import ClientSocket
@@ -69,7 +75,9 @@ if TYPE_CHECKING:
 __all__ = ["Fellows"]
 
 MAX_PASSING = 10_000  # commands of others that wait for phones of ours; the oldest is forgotten
-MAX_LOOKING = 64  # requests at a time for files that nobody here knows, until their answer begins; another: 503
+MAX_SEEKING = 64  # at a time, of questions that may be at another node; a further one is not there
+ON_ITS_WAY = 0.25  # s until one that nobody had is asked for again
+MAX_NAME = 64  # characters of what is asked for elsewhere: ids are shorter
 MEDIA_TOKEN_LENGTH = 22  # characters, wire core 0.1
 
 
@@ -126,11 +134,11 @@ class Fellows(Commons):
         self._numbers: dict[tuple[str, int], int] = {}  # below zero, by node and number there
         self._next = 0
         self._since: dict[int, float] = {}  # of every phone, by number, on Redis's clock
+        self._seeking = 0
         self._latest = 0  # the number of the phone that was registered last; 0: there is none
         self._active = ""  # the device id that all nodes were told last, connected or not
         self._active_since = 0.0
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_PASSING)  # whose, and to which socket
-        self._looking = 0
 
     def _make_limiter(self) -> Limiter:
         return _ToldLimiter(self)
@@ -140,6 +148,7 @@ class Fellows(Commons):
         engine = self.relay.engine
         self.node = Node(engine, self._where, self)
         self.sessions = FellowSessions(self.relay)
+        self._gateway = Gateway(self.relay, self.node)
         self.node.start()
         yield from self.sessions.caught_up()
 
@@ -251,36 +260,47 @@ class Fellows(Commons):
 
     def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
         """Ours and those of the others that say so in time."""
-        asked = [self.node.ask(node, "activity", {"limit": limit}) for node in self.node.members]
-        answers = yield from gather(self.relay.engine, asked)
         records = self.relay.bridge.records(limit)
-        for answer in answers:
-            if not isinstance(answer, Failure):
-                records += answer.rows("records")
+        for answer in (yield from self._asked("activity", {"limit": limit})):
+            records += answer.rows("records")
         return sorted(records, key=_sent_at, reverse=True)[:limit]
 
-    def file_elsewhere(self, request: Request) -> Flow[Response | Streamed | None]:
-        """From a node that has it. One that was passed on to us is asked for nowhere else."""
-        if len(request.params["token"]) != MEDIA_TOKEN_LENGTH or was_passed_on(request):
-            return None
-        if not self.node.is_up:
-            raise _unavailable("which node has the file")
-        if self._looking >= MAX_LOOKING:
-            raise Refused(503, "busy", "too many files are being looked for")
-        self._looking += 1
-        try:
-            return (yield from self._fetched(request))
-        finally:
-            self._looking -= 1
+    def online(self) -> Flow[frozenset[str]]:
+        """Ours and those of the others that say so in time."""
+        found = self.relay.online()
+        for answer in (yield from self._asked("online", {})):
+            found |= frozenset(answer.texts("hashes"))
+        return found
 
-    def _fetched(self, request: Request) -> Flow[Response | Streamed | None]:
-        engine, token = self.relay.engine, request.params["token"]
-        asked = [self.node.ask(node, "has", {"token": token}) for node in self.node.members]
-        for answer in (yield from gather(engine, asked)):
-            url = "" if isinstance(answer, Failure) else answer.text("url")
-            if url:
-                return (yield from pass_on(engine, request, f"{url}/media/{encode_segment(token)}"))
-        return None
+    def elsewhere(self, what: str, name: str, request: Request) -> Flow[Answer | None] | None:
+        """From a node that has it. What was passed on to us is asked for nowhere else."""
+        media = what == "media"
+        if was_passed_on(request) or not 0 < len(name) <= MAX_NAME or (media and len(name) != MEDIA_TOKEN_LENGTH):
+            return None
+        if media and not self.node.is_up:
+            raise _unavailable("which node has the file")
+        return self._gateway.answer(what, name, request)
+
+    def seek_consent(self, by: str, value: str) -> Flow[None] | None:
+        """Whoever has it tells it, before he answers: see `take`."""
+        return self._seek(by, value) if self.node.members and self._seeking < MAX_SEEKING else None
+
+    def _seek(self, by: str, value: str) -> Flow[None]:
+        """Twice, since it may be on its way from one node to another."""
+        self._seeking += 1
+        try:
+            yield from self._asked("consent", {"by": by, "value": value})
+            if self.relay.oauth.consents.find(by, value, self.relay.engine.now) is None:
+                yield from sleep(self.relay.engine, ON_ITS_WAY)
+                yield from self._asked("consent", {"by": by, "value": value})
+        finally:
+            self._seeking -= 1
+
+    def _asked(self, word: str, body: Mapping[str, object]) -> Flow[list[Members]]:
+        """The answers of those who say something in time."""
+        asked = [self.node.ask(node, word, body) for node in self.node.members]
+        answers = yield from gather(self.relay.engine, asked)
+        return [answer for answer in answers if not isinstance(answer, Failure)]
 
     def families(self) -> list[Family]:
         """Whom this node reaches."""
@@ -349,6 +369,8 @@ class Fellows(Commons):
                 self.relay.remove_phone(number)
             case "notified" if self.relay.notifications.post(body):
                 self.relay.changes.tell(NOTIFICATIONS)
+            case "consent":
+                self.relay.oauth.take(body)
             case "active":
                 self._selected(body)
             case "command":
@@ -375,7 +397,12 @@ class Fellows(Commons):
         match word:
             case "activity":
                 return {"records": self.relay.bridge.records(body.whole("limit", 1) or 1)}
-            case "has" if self.relay.media.has(body.text("token")):
+            case "consent" if (oauth := self.relay.open_oauth) is not None:
+                oauth.give(body.text("by"), body.text("value"), partial(self.node.tell, node, "consent"))
+                return {}
+            case "online":
+                return {"hashes": sorted(self.relay.online())}
+            case "has" if self.relay.has(body.text("what"), body.text("name")):
                 return {"url": self.relay.config.node_url}
             case _:
                 return {}

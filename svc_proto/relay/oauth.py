@@ -6,6 +6,7 @@ like that of a phone, with one grant, listed and ended as those are; its tokens 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -15,12 +16,13 @@ from svc_proto.basics.validate import boolean, choice, invalid, optional, second
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.machines.consent import Allowed, Consent, ConsentState, OwnerConsents
+from svc_proto.machines.consent import Allowed, Consent, ConsentState, OwnerConsents, read_consent
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.session import DeviceInfo, Session
 from svc_proto.machines.sessions import DEFAULT_TTL
 from svc_proto.relay.oauth_pages import failed_page, lead_to, over_page, waiting_page
 from svc_proto.relay.place import MCP, place_of
+from svc_proto.schema.members import Members
 from svc_proto.schema.oauth import (
     ACT,
     READ,
@@ -141,8 +143,11 @@ class OAuth:
         self._watch()
         return lead_to(f"wait/{consent.ticket}")
 
-    def wait(self, request: Request) -> Response:
+    def wait(self, request: Request) -> Response | Flow[Response]:
         """The page of a question; once there is an answer, the way back to the client."""
+        return self._brought("ticket", request.params["ticket"], self._wait, request)
+
+    def _wait(self, request: Request) -> Response:
         engine = self._relay.engine
         consent = self.consents.of_ticket(request.params["ticket"], engine.now)
         place = place_of(self._relay, request)
@@ -160,8 +165,11 @@ class OAuth:
 
     # --- for the owner, by the local door ---
 
-    def question(self, request: Request) -> Response:
+    def question(self, request: Request) -> Response | Flow[Response]:
         """What the owner is asked."""
+        return self._brought("code", request.params["code"], self._question, request)
+
+    def _question(self, request: Request) -> Response:
         engine = self._relay.engine
         consent = self._asked(request)
         asked = consent.question
@@ -178,8 +186,11 @@ class OAuth:
         }
         return json_response(200, body, NO_STORE)
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: Request) -> Response | Flow[Response]:
         """Yes or no, with the ballot of the question: `{"ballot", "allow", "scope"?, "ttl_seconds"?}`."""
+        return self._brought("code", request.params["code"], self._answer, request)
+
+    def _answer(self, request: Request) -> Response:
         relay, consent, body = self._relay, self._asked(request), request.json_object()
         if not same_secret(text(body.get("ballot"), "ballot"), consent.ballot):
             raise Refused(409, "wrong_ballot", "this answers another question: look at it again")
@@ -194,6 +205,38 @@ class OAuth:
         self._watch()
         relay.engine.log(Level.INFO, "agent answered", client=asked.client.name, allowed=allowed is not None)
         return json_response(200, {"ok": True, "allowed": allowed is not None, "client_name": asked.client.name})
+
+    # --- for the other nodes of a service: a question is at one of them ---
+
+    def give(self, by: str, value: str, tell: Callable[[dict[str, object]], bool]) -> None:
+        """Tell another node a question that it looks for; it is here no more then."""
+        now = self._relay.engine.now
+        consent = self.consents.find(by, value, now)
+        if consent is not None and tell(consent.to_record(now)):
+            self.consents.give(consent)
+            self._watch()
+
+    def take(self, record: Members) -> None:
+        """A question that another node has given away."""
+        relay = self._relay
+        session = relay.sessions.hashed(record.text("session"))
+        known = {} if session is None else {session.token_hash: session}
+        consent = read_consent(record, relay.engine.now, known)
+        if consent is not None:
+            self.consents.take(consent)
+            self._watch()
+
+    def _brought(
+        self, by: str, value: str, then: Callable[[Request], Response], request: Request
+    ) -> Response | Flow[Response]:
+        """What `then` makes of a question, once it is here if another node has it."""
+        seeking = self._seek(by, value)
+        return then(request) if seeking is None else _after(seeking, then, request)
+
+    def _seek(self, by: str, value: str) -> Flow[None] | None:
+        relay = self._relay
+        here = self.consents.find(by, value, relay.engine.now) is not None
+        return None if here else relay.commons.seek_consent(by, value)
 
     # --- helpers ---
 
@@ -217,8 +260,10 @@ class OAuth:
 
     def _trade(self, form: dict[str, str]) -> Flow[Response]:
         relay = self._relay
-        now, entropy, client = relay.engine.now, relay.engine.entropy, form.get("client_id", "")
+        entropy, client = relay.engine.entropy, form.get("client_id", "")
         code, verifier = form.get("code", ""), form.get("code_verifier", "")
+        yield from self._seek("secret", sha256_hex(code)) or ()
+        now = relay.engine.now
         consent, good = self.consents.trade(code, client, form.get("redirect_uri"), verifier, now)
         self._watch()
         if consent is None or not good:
@@ -285,3 +330,8 @@ class OAuth:
 
 def _scope(session: Session) -> str:
     return ACT if ACT in session.grants else READ
+
+
+def _after(seeking: Flow[None], then: Callable[[Request], Response], request: Request) -> Flow[Response]:
+    yield from seeking
+    return then(request)

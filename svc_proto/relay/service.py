@@ -43,7 +43,6 @@ from svc_proto.relay.session_records import SessionRecords
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.terminals import Terminal
 from svc_proto.voice.errors import BASIC_PATHS, plain_refusal
-from svc_proto.voice.principal import Principal
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -160,10 +159,7 @@ class Relay:
             self._monitor.check(request)
             return None
         if access in GRANTS:
-            found = self.voice_side.gate.admit(access, request)
-            if isinstance(found, Principal) and found.kind == "session":
-                request.holder = found.bearer_hash
-            return found
+            return self.voice_side.gate.admit(access, request)
         try:
             return self._admitted(access, request)
         except Refused as refused:
@@ -336,6 +332,23 @@ class Relay:
             self._register_phone(client, session)
         if self.phones.status(client.number, payload, self.engine.now):
             self.commons.phone_said(client.number)
+
+    def has(self, what: str, name: str) -> bool:
+        """Whether a file, or a session of MCP or of voice, is here: the rows of `passing`."""
+        match what:
+            case "media":
+                return self.media.has(name)
+            case "mcp":
+                return self._mcp is not None and name in self._mcp.sessions
+            case "voice":
+                return self._voice is not None and name in self._voice
+            case _:
+                return False  # of a later version
+
+    @property
+    def open_oauth(self) -> OAuth | None:
+        """The same as `oauth`, if it was ever needed."""
+        return self._oauth
 
     def live_terminals(self) -> dict[str, Terminal]:
         """Every terminal that some client has attached, by the name of its tmux session."""

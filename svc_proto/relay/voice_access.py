@@ -87,6 +87,7 @@ class VoiceGate:
             raise Refused(403, "grant_required", f"this session holds no live {grant} grant")
         device = None if session.device_id == UNKNOWN_DEVICE else session.device_id
         until = partial(session.grants_until, grant)
+        request.holder = session.token_hash
         return Principal(kind="session", device_id=device, bearer_hash=session.token_hash, until=until)
 
     def _ask(self, token: str, request: Request) -> Flow[Principal]:

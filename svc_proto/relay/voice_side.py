@@ -29,6 +29,10 @@ class VoiceSide:
         self.voice, self.options, self.sessions = parts.voice, parts.options, parts.sessions
         self.gate = VoiceGate(relay)
 
+    def __contains__(self, session_id: str) -> bool:
+        """Whether one of the families has a session of that id, or had one."""
+        return any(family.sessions.knows(session_id) for family in self.sessions.values())
+
     def recheck(self, bearer_hash: str) -> None:
         """The grants behind a token were changed."""
         for family in self.sessions.values():

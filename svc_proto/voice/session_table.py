@@ -52,6 +52,10 @@ class SessionTable:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def knows(self, session_id: str) -> bool:
+        """Whether there is, or was, a session of that id."""
+        return session_id in self._sessions or session_id in self._over
+
     def sessions(self) -> list[VoiceSession]:
         """The sessions that are not over, the oldest first."""
         return list(self._sessions.values())

@@ -56,6 +56,8 @@ def test_messages_both_ways() -> None:
     assert book.toy.handler.told == [("open",), ("text", "hi"), ("binary", b"\x01")]
     assert socket.send_text("yo")
     book.after(0.0) << [Send(CH, b"\x81\x02yo")]
+    assert socket.send_binary(b"\x01")
+    book.after(0.0) << [Send(CH, b"\x82\x01\x01")]
     book >> frame(9, b"p") << [Send(CH, b"\x8a\x01p")]
     book >> frame(10, b"p") << []
 

@@ -324,6 +324,7 @@ class LiveWorld(World):
                     port=relay.port,
                     home=str(self._folder),
                     config_path=str(self._folder / "config.yaml"),
+                    node_url=f"http://{host}:{relay.port}",
                     **config,
                 )
                 rooms = tuple(Path(folder) for folder in settings.voice.folders)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.loops.conftest import open_world
+from tests.loops.voices import VoiceClient, create
 from tests.loops.wires import Ws
 from tests.loops.world import RelayHandle, World, bearer
 from tests.runtimes.redis_server import RedisServer, needs_redis
@@ -63,6 +65,30 @@ def test_pair_at_one_drive_from_the_other_revoke_at_either(nodes: World) -> None
     assert nodes.http("DELETE", f"/sessions/{phone.token[:8]}").status == 200
     assert phone.hear()["payload"]["error"] == "session_ended"
     assert nodes.http("GET", "/sessions", headers=bearer(phone.token)).status == 401
+
+
+def test_sessions_go_on_at_the_other_node_and_end_with_what_let_them_in(nodes: World) -> None:
+    phone = paired(nodes)
+    at(nodes, 0)
+    nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
+    rows = nodes.http("GET", "/sessions", headers=bearer(phone.token)).json["sessions"]
+    assert [row["online"] for row in rows] == [True]
+    told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    types = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    shown = {**bearer(phone.token), **types}
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}).encode()
+    session = nodes.http("POST", "/mcp", body=hello, headers=shown).headers.get(b"mcp-session-id") or b""
+    spoken = create(nodes, phone.token, provider="stub")
+    at(nodes, 1)
+    ping = b'{"jsonrpc": "2.0", "id": 2, "method": "ping"}'
+    answer = nodes.http("POST", "/mcp", body=ping, headers={**shown, "mcp-session-id": session.decode()})
+    assert (answer.status, answer.json["id"]) == (200, 2)
+    client = VoiceClient(nodes, phone.token, spoken)
+    assert client.hear()["type"] == "voice.session.ready"
+    client.say("response.create", text="Ready when you are.")
+    assert client.until("voice.response.done")
+    assert nodes.http("DELETE", f"/sessions/{phone.token[:8]}").status == 200
+    assert client.ws.wait_closed().code == 1008
 
 
 def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: World) -> None:

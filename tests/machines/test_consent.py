@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.basics import strict_json
+from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.machines.consent import CONSENT_TABLE, Allowed, Consent, ConsentState, ConsentTrigger, OwnerConsents
+from svc_proto.machines.consent import (
+    CONSENT_TABLE,
+    Allowed,
+    Consent,
+    ConsentState,
+    ConsentTrigger,
+    OwnerConsents,
+    read_consent,
+)
+from svc_proto.machines.sessions import Sessions
+from svc_proto.schema.members import Members
 from svc_proto.schema.oauth import AuthorizationRequest, Client
 from tests.playbook import counting_entropy
 
@@ -91,3 +103,49 @@ def test_256_in_all(desk: Desk) -> None:
         desk.ask(address=f"198.51.{number}.1")
     assert len(desk.consents) == 256
     assert desk.consents.of_ticket(first.ticket, at(0)) is None
+
+
+def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
+    _, session = Sessions().create(at(0), counting_entropy())
+    sessions = {session.token_hash: session}
+    other = Desk()
+
+    def move(consent: Consent, *by: tuple[str, str]) -> Consent:
+        """To the other desk, an hour ahead, and found there by each of these."""
+        record = Members(strict_json.loads(strict_json.dumps_bytes(consent.to_record(at(10)))))
+        desk.consents.give(consent)
+        assert len(desk.consents) == 0
+        taken = read_consent(record, at(3610), sessions)
+        assert taken is not None
+        other.consents.take(taken)
+        assert [other.consents.find(name, value, at(3610)) for name, value in by] == [taken] * len(by)
+        assert (taken.question, taken.until - 3600, taken.state) == (consent.question, consent.until, consent.state)
+        return taken
+
+    consent = desk.ask()
+    asked = move(consent, ("ticket", consent.ticket), ("code", consent.code))
+    assert asked.ballot == consent.ballot
+    other.consents.answer(asked, None, at(3611))
+    allowed = desk.ask()
+    desk.consents.answer(allowed, YES, at(1))
+    assert move(allowed, ("ticket", allowed.ticket)).allowed == YES
+    issued = desk.ask()
+    desk.consents.answer(issued, YES, at(1))
+    code = desk.consents.collect(issued, at(2), desk.entropy)
+    moved = move(issued, ("secret", sha256_hex(code)))
+    assert other.trade(code, 3612) == (moved, True)
+    traded = desk.ask()
+    desk.consents.answer(traded, YES, at(1))
+    code = desk.consents.collect(traded, at(2), desk.entropy)
+    assert desk.trade(code, 3) == (traded, True)
+    traded.session = session
+    assert move(traded, ("secret", sha256_hex(code))).session is session
+    assert other.trade(code, 3613)[1] is False
+    assert [other.consents.find(by, "", at(3613)) for by in ("ticket", "code", "secret", "else")] == [None] * 4
+
+
+@pytest.mark.parametrize("lack", ["client", "stage", "ticket"])
+def test_what_is_no_question(desk: Desk, lack: str) -> None:
+    record = desk.ask().to_record(at(0))
+    assert read_consent(Members(record), at(0), {}) is not None
+    assert read_consent(Members({**record, lack: "?" if lack != "ticket" else ""}), at(0), {}) is None

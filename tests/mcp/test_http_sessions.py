@@ -27,6 +27,8 @@ def test_what_opens_no_session(web: Web) -> None:
 def test_another_bearers_session_is_not_there(web: Web) -> None:
     session = web.open()
     other = web.book.pair().token
+    assert session in web.server.sessions
+    assert "another" not in web.server.sessions
     assert web.post(PING, web.of(session), token=other).status == 404
     assert web.call("DELETE", headers=web.of(session), token=other).result.status == 404
     assert web.post(PING, web.of(session)).status == 200

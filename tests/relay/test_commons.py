@@ -32,7 +32,7 @@ def test_alone_everything_is_here() -> None:
             commons.settle(),
             commons.catch_up(),
             commons.activity(5),
-            commons.file_elsewhere(request),
+            commons.online(),
         ):
             engine.spawn(flow, on_done=answers.append)
         commons.session_saved(session)
@@ -43,11 +43,13 @@ def test_alone_everything_is_here() -> None:
         assert commons.excuse(refused) is refused
         assert commons.seek(paired.token) is None
         assert commons.line(-1) is None
+        assert commons.seek_consent("ticket", "x") is None
+        assert commons.elsewhere("mcp", "x", request) is None
         assert commons.families() == []
         commons.stop()
 
     book.within(ask)
-    assert answers == [None, PairingMeta(), None, None, None, [], None]
+    assert answers == [None, PairingMeta(), None, None, None, [], book.relay.online()]
     assert book.request("GET", "/bridge/devices", token="").json["count"] == 1
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any, cast
 
 import pytest
 
-from fuzz.carriers import Http1Carrier
 from fuzz.cluster import ClusterWorld
-from fuzz.peers import Pairs, Talker
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Connect
 from svc_proto.config import RelayConfig
 from svc_proto.machines.bridge import Outcome
 from svc_proto.machines.limiter import LimiterState
@@ -22,7 +18,6 @@ from svc_proto.relay.service import Relay
 from tests.book import HOME
 from tests.cluster.book import WHERE, RedisBook
 from tests.relay.fellow import Alone, Line
-from tests.relay.test_passing import asking
 
 
 def world(nodes: int = 2, seed: int = 0) -> ClusterWorld:
@@ -178,101 +173,18 @@ def test_five_failures_anywhere_block_an_address_everywhere() -> None:
     scene.look()
 
 
-def uploaded(scene: ClusterWorld, node: int, token: str, data: bytes) -> str:
-    """The path of a file that a device has brought to a node."""
-    body = {"content": base64.b64encode(data).decode(), "content_type": "text/plain", "file_name": "a.txt"}
-    answer = scene.asked(node, "POST", "/media/upload", token=token, body=body).answer
-    assert answer.status == 200, answer
-    return f"/media/{answer.json['token']}"
-
-
-def test_a_file_is_fetched_at_any_node() -> None:
+def test_who_is_online_is_so_wherever_it_is() -> None:
     scene = world(3)
-    phone = scene.paired("P", 0)
-    data = bytes(range(256)) * 2_000
-    path = uploaded(scene, 1, phone.token, data)
-    there = scene.asked(1, "GET", path, token=phone.token).answer
-    assert (there.status, there.body) == (200, data)
-    tag = (there.headers.get(b"etag") or b"").decode()
-    for node in (0, 2):
-        for method, fields, status, body in (
-            ("GET", {}, 200, data),
-            ("HEAD", {}, 200, b""),
-            ("GET", {"range": "bytes=1000-299999"}, 206, data[1_000:300_000]),
-            ("GET", {"if-none-match": tag}, 304, b""),
-            ("GET", {"if-match": '"another"'}, 412, None),
-            ("GET", {"range": "bytes=999999-"}, 416, None),
-        ):
-            near, far = (
-                scene.asked(n, method, path, token=phone.token, fields=cast("Pairs", fields)).answer for n in (1, node)
-            )
-            assert (far.status, far.body) == (status, near.body)
-            assert sorted(field for field in far.headers if field[0] != b"date") == sorted(
-                field for field in near.headers if field[0] != b"date"
-            )
-            assert body is None or far.body == body
-    assert scene.asked(0, "GET", path, token=phone.token, fields={"via": "1.0 a, 1.1 svc-node"}).status == 404
-    assert scene.asked(0, "GET", "/media/" + "A" * 22, token=phone.token).status == 404
-    assert scene.asked(0, "GET", path).status == 401
-    assert scene.asked(0, "GET", path.replace("media", "media/inspect")).status == 404  # what is at this node
-    scene.kill(1)
-    assert scene.asked(0, "GET", path, token=phone.token).status == 404
+    phones = [scene.paired(name, node) for node, name in enumerate("PQR")]
+    phones[2].leave()
+    scene.sim.run_for(1.0)
+    for node in range(3):
+        rows = scene.asked(node, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
+        assert sorted((row["device_name"], row["online"]) for row in rows) == [("P", True), ("Q", True), ("R", False)]
     scene.kill_redis()
     scene.sim.run_for(1.0)
-    answer = scene.asked(0, "GET", path, token=phone.token).answer
-    assert (answer.status, answer.json["code"]) == (503, "cluster_unavailable")
-    assert scene.asked(0, "GET", "/media/short", token=phone.token).status == 404
-    scene.look()
-
-
-def test_a_node_that_dies_half_way_through_a_file_does_not_look_like_its_end() -> None:
-    scene = world(2)
-    phone = scene.paired("P", 0)
-    path = uploaded(scene, 1, phone.token, bytes(4_000_000))
-    call = scene.call(0, "GET", path, token=phone.token)
-    scene.run(lambda: call.head is not None)
-    scene.kill(1)
-    scene.run(lambda: call.over)
-    assert call.status == 0
-    scene.look()
-
-
-def test_an_mcp_session_of_another_node_is_one_that_is_not_there() -> None:
-    scene = world(2)
-    phone = scene.paired("P", 0)
-    fields = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-    told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}
-    answer = scene.asked(0, "POST", "/mcp", token=phone.token, body=hello, fields=cast("Pairs", fields)).answer
-    session = (answer.headers.get(b"mcp-session-id") or b"").decode()
-    assert session
-    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
-    for node, status in ((0, 200), (1, 404)):
-        shown = cast("Pairs", {**fields, "mcp-session-id": session})
-        assert scene.asked(node, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == status
-    scene.look()
-
-
-def test_a_voice_session_of_another_node_is_one_that_is_not_there() -> None:
-    scene = world(2)
-    phone = scene.paired("P", 0)
-    answer = scene.asked(0, "POST", "/voice/output/session", token=phone.token, body={"provider": "stub"}).answer
-    assert answer.status == 200, answer
-    talkers: list[Talker] = []
-    for node in (1, 0):
-        target = scene.target(node)
-        talker = Talker(
-            Http1Carrier(scene.crowd, target, scene.entropy),
-            target,
-            path=answer.json["websocket_path"],
-            headers={"authorization": f"Bearer {phone.token}"},
-            on_open=talkers.append,
-            on_message=lambda talker, message: None,
-            on_end=talkers.append,
-        )
-        scene.run(lambda: bool(talkers))
-        assert talkers.pop() is talker
-        assert talker.status == (404 if node else 101)
+    rows = scene.asked(0, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
+    assert sorted((row["device_name"], row["online"]) for row in rows) == [("P", True), ("Q", False), ("R", False)]
     scene.look()
 
 
@@ -524,36 +436,15 @@ def test_the_activity_of_who_does_not_answer_is_missing() -> None:
     assert [len(found.get("records", ())) for found in answers] == [1, 0]
 
 
-def test_a_file_that_nobody_can_be_asked_for_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Alone()
-    request = asking()
-    request.params["token"] = "T" * 20 + "/é"
-    found: list[Any] = []
-    for answer in ({}, {"url": ""}):  # it has none, or nobody knows where it is
-        one.run(one.fellows.file_elsewhere(request), found)
-        ((_, body),) = one.said()
-        assert (body["word"], body["body"]) == ("has", {"token": "T" * 20 + "/é"})
-        one.hear("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
-    assert found == [None, None]
-    assert not one.book.ordered(Connect)
-    one.run(one.fellows.file_elsewhere(request), found)
-    ((_, body),) = one.said()
-    one.hear("says", {"ticket": body["ticket"], "body": {"url": "https://b.lan/relay"}}, to_me=True)
-    order = one.book.dialled()
-    assert (order.host, order.port, order.tls) == ("b.lan", 443, True)
-    monkeypatch.setattr(fellows, "MAX_LOOKING", 1)
-    one.run(one.fellows.file_elsewhere(request), found)
-    assert (found[2].status, found[2].code) == (503, "busy")
-
-
-def test_who_is_asked_for_a_file_says_where_it_is() -> None:
+def test_who_is_asked_for_something_says_where_it_is() -> None:
     one = Alone()
     one.fellows.relay.config = RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767")
     entry = one.relay.media.register("/tmp/a", content_type="text/plain", file_name="a", size=1)
-    for ticket, token in enumerate((entry.token, "A" * 22)):
-        one.hear("asks", {"word": "has", "body": {"token": token}, "ticket": ticket}, to_me=True)
+    sought = [("media", entry.token), ("media", "A" * 22), ("mcp", "x"), ("voice", "x"), ("else", "x")]
+    for ticket, (what, name) in enumerate(sought):
+        one.hear("asks", {"word": "has", "body": {"what": what, "name": name}, "ticket": ticket}, to_me=True)
     answers = [body["body"] for word, body in one.said() if word == "says"]
-    assert answers == [{"url": "http://10.0.0.1:8767"}, {}]
+    assert answers == [{"url": "http://10.0.0.1:8767"}, {}, {}, {}, {}]
 
 
 def test_without_the_others_the_doors_are_opened_after_a_while() -> None:
@@ -574,4 +465,4 @@ def test_at_the_stop_the_others_are_told() -> None:
 
 
 def test_limits() -> None:
-    assert (fellows.MAX_PASSING, fellows.MAX_LOOKING, fellows.MEDIA_TOKEN_LENGTH) == (10_000, 64, 22)
+    assert (fellows.MAX_PASSING, fellows.MAX_NAME, fellows.MEDIA_TOKEN_LENGTH) == (10_000, 64, 22)

@@ -31,6 +31,8 @@ LIMITS = {
     "media.MAX_EXPIRED": 100,
     "media.SNIFFED": 16,
     "passing.CONNECT_WITHIN": 2.0,
+    "passing.MAX_LOOKING": 256,
+    "passing.MAX_SOCKETS": 1_024,
     "passing.SILENCE": 60.0,
     "passing.WITHIN": 10.0,
     "profiles.MAX_PROFILES": 100,

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from typing import Any, cast
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from fuzz.carriers import Http1Carrier
+from fuzz.cluster import ClusterWorld
+from fuzz.peers import Caller, Pairs
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.engine.store import DeleteSession, SaveSession
+from svc_proto.relay import fellows
 from svc_proto.schema.oauth import read_client
 from tests.mcp.web import message
+from tests.relay.fellow import Alone
 from tests.relay.guest import FORM, HOST, PLACE, Guest, wrong
 from tests.relay.mcp_agent import TYPES
+from tests.relay.test_fellows import world
 from tests.relay.world import REMOTE, RelayBook
 
 PING = message("ping")
@@ -412,3 +421,126 @@ def test_ids_are_read_as_strictly_as_registrations(guest: Guest) -> None:
     assert client is not None
     assert client.identity == guest.client
     assert HOST.decode() not in guest.client
+
+
+# --- several nodes ---
+
+
+class Flow:
+    """The whole way at nodes of a cluster, each step at any of them."""
+
+    def __init__(self, scene: ClusterWorld) -> None:
+        self.scene = scene
+        wish = {"client_name": "Claude Code", "redirect_uris": [LOOPBACK]}
+        self.client = self.ask(0, "POST", "/oauth/register", wish).json["client_id"]
+        self.page = self.word = ""
+
+    def ask(self, node: int, method: str, path: str, body: object = None) -> Any:
+        return self.scene.asked(node, method, path, body=body).answer
+
+    def begin(self, node: int) -> None:
+        query = {
+            "response_type": "code", "client_id": self.client, "redirect_uri": LOOPBACK, "state": "s",
+            "code_challenge": urlsafe_b64encode(sha256(b"v" * 43).digest()).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+        }  # fmt: skip
+        answer = self.ask(node, "GET", f"/oauth/authorize?{urlencode(query)}")
+        assert answer.status == 303, answer
+        self.page = f"/oauth/{(answer.headers.get(b'location') or b'').decode()}"
+        found = re.search(r'class="word">([A-Z0-9]{6})<', self.ask(node, "GET", self.page).body.decode())
+        assert found is not None
+        self.word = found[1]
+
+    def allow(self, *nodes: int) -> int:
+        """Looked at, and answered."""
+        shown = self.ask(nodes[0], "GET", f"/mcp/questions/{self.word}").json
+        body = {"ballot": shown["ballot"], "allow": True}
+        return int(self.ask(nodes[-1], "POST", f"/mcp/questions/{self.word}", body).status)
+
+    def code(self, node: int) -> str:
+        answer = self.ask(node, "GET", self.page)
+        assert answer.status == 303, answer
+        return parse_qs(urlsplit((answer.headers.get(b"location") or b"").decode()).query)["code"][0]
+
+    def trade(self, node: int, code: str) -> Any:
+        shown = {"code": code, "redirect_uri": LOOPBACK, "client_id": self.client, "code_verifier": "v" * 43}
+        target = self.scene.target(node, local=True)
+        body = urlencode({"grant_type": "authorization_code", **shown}).encode()
+        what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
+        carrier = Http1Carrier(self.scene.hosts[node], target, self.scene.entropy)
+        caller = Caller(carrier, target, what, on_done=lambda caller: None)
+        self.scene.run(lambda: caller.over)
+        return caller.answer
+
+
+def test_each_step_at_another_node() -> None:
+    scene = world(3)
+    flow = Flow(scene)
+    flow.begin(0)
+    assert flow.ask(1, "GET", flow.page).status == 200
+    assert flow.ask(2, "GET", "/mcp/questions/AAAAAA").status == 404
+    assert flow.allow(2, 0) == 200
+    code = flow.code(1)
+    answer = flow.trade(2, code)
+    assert answer.status == 200, answer
+    token = answer.json["access_token"]
+    fields = cast("Pairs", {name.decode(): value.decode() for name, value in TYPES})
+    for node in range(3):
+        told = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
+        assert scene.asked(node, "POST", "/mcp", token=token, body=told, fields=fields).status == 200
+    assert flow.trade(0, code).json["error"] == "invalid_grant"  # what it gave is taken back, everywhere
+    for node in range(3):
+        assert scene.asked(node, "GET", "/mcp", token=token, fields=fields).status == 401
+    assert flow.trade(1, code).json["error"] == "invalid_grant"
+    scene.look()
+
+
+def test_a_code_is_traded_at_one_node_alone() -> None:
+    scene = world(3)
+    flow = Flow(scene)
+    flow.begin(1)
+    assert flow.allow(1) == 200
+    shown = {"code": flow.code(1), "redirect_uri": LOOPBACK, "client_id": flow.client, "code_verifier": "v" * 43}
+    body = urlencode({"grant_type": "authorization_code", **shown}).encode()
+    callers = []
+    for node in range(3):
+        target = scene.target(node, local=True)
+        what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
+        carrier = Http1Carrier(scene.hosts[node], target, scene.entropy)
+        callers.append(Caller(carrier, target, what, on_done=lambda caller: None))
+    scene.run(lambda: all(caller.over for caller in callers))
+    assert [caller.answer.status for caller in callers].count(200) <= 1
+    assert sum(len(relay.oauth.consents) for relay in scene.relays) <= 1
+    scene.look()
+
+
+def test_a_question_goes_with_its_node() -> None:
+    scene = world(2)
+    flow = Flow(scene)
+    flow.begin(0)
+    scene.kill(0)
+    assert flow.ask(1, "GET", flow.page).status == 404
+    scene.kill_redis()
+    scene.sim.run_for(1.0)
+    assert flow.ask(1, "GET", flow.page).status == 404
+    scene.look()
+
+
+def test_what_is_told_of_questions() -> None:
+    one = Alone()
+    one.hear("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
+    assert one.said() == [("says", {"ticket": 1, "body": {}})]
+    for record in ({}, {"client": "x", "stage": "asked", "ticket": "t"}):
+        one.hear("consent", record, to_me=True)
+    assert len(one.relay.oauth.consents) == 0
+    one.hear("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
+    assert one.said() == [("says", {"ticket": 1, "body": {}})]
+    found: list[Any] = []
+    for _ in range(fellows.MAX_SEEKING):
+        seeking = one.fellows.seek_consent("code", "AAAAAA")
+        assert seeking is not None
+        one.run(seeking, found)
+    assert one.fellows.seek_consent("code", "AAAAAA") is None
+    one.hear("bye")
+    one.book.after(fellows.ON_ITS_WAY)
+    assert found == [None] * fellows.MAX_SEEKING

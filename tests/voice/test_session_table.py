@@ -31,6 +31,8 @@ def test_what_nobody_listens_to_makes_room() -> None:
     with pytest.raises(Refused) as refused:
         rig.attach(rig.output, fresh)
     assert refused.value.status == 410
+    table = rig.output.sessions
+    assert [table.knows(name) for name in (fresh["session_id"], table.sessions()[0].id, "x")] == [True, True, False]
     rig.attach(rig.output, {"session_id": rig.output.sessions.sessions()[-1].id})
     rig.create(rig.output)  # in place of the detached one
     assert rig.puppet.stopped

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.router import Route
+from svc_proto.engine.router import Answer, Route
 from svc_proto.relay.access import Access
+from svc_proto.relay.commons import here_or_elsewhere
 from svc_proto.relay.place import MCP
 
 if TYPE_CHECKING:
@@ -17,24 +20,29 @@ if TYPE_CHECKING:
 __all__ = ["PATH", "routes"]
 
 PATH = MCP
+T = TypeVar("T")
 
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
 
-    def post(request: Request) -> Answered:
-        return relay.mcp.post(request)
+    def found(request: Request, here: Callable[[Request], T]) -> T | Flow[Answer]:
+        name = request.headers.get(b"mcp-session-id") or b""
+        return here_or_elsewhere(relay, request, "mcp", name.decode("latin-1"), lambda: here(request))
 
-    def get(request: Request) -> Streamed:
-        return relay.mcp.get(request)
+    def post(request: Request) -> Answered | Flow[Answer]:
+        return found(request, relay.mcp.post)
 
-    def delete(request: Request) -> Response:
-        return relay.mcp.delete(request)
+    def get(request: Request) -> Streamed | Flow[Answer]:
+        return found(request, relay.mcp.get)
 
-    def question(request: Request) -> Response:
+    def delete(request: Request) -> Response | Flow[Answer]:
+        return found(request, relay.mcp.delete)
+
+    def question(request: Request) -> Response | Flow[Response]:
         return relay.oauth.question(request)
 
-    def answer(request: Request) -> Response:
+    def answer(request: Request) -> Response | Flow[Response]:
         return relay.oauth.answer(request)
 
     one = f"{PATH}/questions/{{code}}"

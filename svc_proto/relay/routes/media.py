@@ -14,8 +14,8 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import TRUE_WORDS, boolean, invalid, text
 from svc_proto.commands import DeleteBlob, Level, OpenFile, ReleaseFile
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import Request, Response, Streamed, json_response, parse_json
-from svc_proto.engine.router import Route
+from svc_proto.engine.message import Request, Response, json_response, parse_json
+from svc_proto.engine.router import Answer, Route
 from svc_proto.facts import Failure
 from svc_proto.machines.media import MediaEntry
 from svc_proto.relay.access import Access
@@ -107,11 +107,12 @@ class _MediaRoutes:
             )
         )
 
-    def by_token_anywhere(self, request: Request) -> Flow[Response | Streamed]:
-        relay, elsewhere = self._relay, None
-        if not relay.media.has(request.params["token"]):
-            elsewhere = yield from relay.commons.file_elsewhere(request)
-        return elsewhere or (yield from self.by_token(request))
+    def by_token_anywhere(self, request: Request) -> Flow[Answer]:
+        relay, token, answer = self._relay, request.params["token"], None
+        if not relay.media.has(token):
+            asking = relay.commons.elsewhere("media", token, request)
+            answer = None if asking is None else (yield from asking)
+        return answer or (yield from self.by_token(request))
 
     def by_path(self, request: Request) -> Flow[Response]:
         media, query = self._relay.media, request.query

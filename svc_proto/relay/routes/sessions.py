@@ -35,10 +35,10 @@ class _Sessions:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
-    def list_all(self, request: Request) -> Response:
-        relay = self._relay
+    def list_all(self, request: Request) -> Flow[Response]:
+        relay, asks = self._relay, request.principal
+        online = yield from relay.commons.online()
         relay.expire_sessions()
-        online, asks = relay.online(), request.principal
         records = [
             session_record(session, session is asks, online=session.token_hash in online)
             for session in relay.sessions.active(relay.engine.now)

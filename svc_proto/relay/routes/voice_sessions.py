@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Kind, Route
+from svc_proto.engine.router import Answer, Kind, Route
 from svc_proto.engine.socket import SocketHandler
 from svc_proto.relay.access import Access
+from svc_proto.relay.commons import here_or_elsewhere
 from svc_proto.relay.routes.voice_settings import json_body
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.profiles import profile_of
@@ -50,8 +51,11 @@ class _Sessions:
         answer = yield from self._sessions.create(body, cast("Principal", request.principal))
         return json_response(200, answer)
 
-    def open(self, request: Request) -> SocketHandler:
-        return self._sessions.open(request, cast("Principal", request.principal), request.params["session_id"])
+    def open(self, request: Request) -> SocketHandler | Flow[Answer]:
+        principal, name = cast("Principal", request.principal), request.params["session_id"]
+        return here_or_elsewhere(
+            self._relay, request, "voice", name, lambda: self._sessions.open(request, principal, name)
+        )
 
     @property
     def _sessions(self) -> Family:
