@@ -481,7 +481,9 @@ def test_each_step_at_another_node() -> None:
     assert flow.ask(2, "GET", "/mcp/questions/AAAAAA").status == 404
     assert flow.allow(2, 0) == 200
     code = flow.code(1)
+    assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 1, 0]
     answer = flow.trade(2, code)
+    assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 1]
     assert answer.status == 200, answer
     token = answer.json["access_token"]
     fields = cast("Pairs", {name.decode(): value.decode() for name, value in TYPES})
