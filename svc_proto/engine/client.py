@@ -2,6 +2,7 @@
 
     answer = yield from fetch(engine, "GET", "http://127.0.0.1:8642/v1/models", within=5.0)
     reader = yield from fetch(engine, "POST", url, into=events(), body=body)      # `pieces()` for its bytes
+    answer = yield from fetch(engine, "PUT", url, body=Upload(size, read))    # a piece at a time
     socket = yield from fetch(engine, "GET", "ws://127.0.0.1:8767/ws", into=websocket(handler), within=10.0)
 
 Each answers with what it is for, or with a `Failure`; none raises. An answer that is not what was wanted, such as a
@@ -15,7 +16,10 @@ connection of HTTP/1.1, and remembered. Each call has a connection of its own, s
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
+
+from attrs import frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Connect
@@ -29,11 +33,22 @@ from svc_proto.wire.urls import Url, parse_url
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["MAX_ANSWER", "Fetched", "bearer", "fetch", "websocket", "whole"]
+__all__ = ["MAX_ANSWER", "Fetched", "Upload", "bearer", "fetch", "websocket", "whole"]
 
 _TOKEN = re.compile("[!-~]+")
 MAX_REMEMBERED = 64  # servers whose HTTP/2 opens no WebSockets: the one longest known is forgotten
 T = TypeVar("T")
+
+
+@frozen
+class Upload:
+    """A body that is sent as it is read, so that no more of it is in memory than the connection takes at once.
+
+    `read` is asked for what follows an offset: at least one byte, as long as there are some.
+    """
+
+    length: int
+    read: Callable[[int], Flow[bytes | Failure]]
 
 
 def whole(limit: int) -> Into[Fetched]:
@@ -60,7 +75,7 @@ def fetch(
     *,
     into: Into[T] | None = None,
     headers: tuple[tuple[bytes, bytes], ...] = (),
-    body: bytes = b"",
+    body: bytes | Upload = b"",
     within: float = 30.0,
     connect_within: float | None = None,
     prior_knowledge: bool = False,
@@ -74,8 +89,9 @@ def fetch(
     upgrade = wanted.handler is not None
     until = engine.now.mono + within
     fields = [*headers] if upgrade else [(b"connection", b"close"), *wanted.accept, *headers]
-    if body or method in ("POST", "PUT", "PATCH"):
-        fields.append((b"content-length", b"%d" % len(body)))
+    size = body.length if isinstance(body, Upload) else len(body)
+    if size or method in ("POST", "PUT", "PATCH"):
+        fields.append((b"content-length", b"%d" % size))
     while True:
         left = until - engine.now.mono
         opening = _dial(
@@ -86,14 +102,40 @@ def fetch(
             return channel
         head = RequestHead(STREAM, method, channel.url.target, channel.fields(fields), websocket=upgrade)
         try:
-            channel.request(head, body)
-            answer = cast("T | Fetched | Failure", (yield from wait(channel.ticket, until)))
+            if isinstance(body, Upload):
+                answer = cast("T | Fetched | Failure", (yield from _upload(channel, head, body, until)))
+            else:
+                channel.request(head, body)
+                answer = cast("T | Fetched | Failure", (yield from wait(channel.ticket, until)))
         finally:
             if not channel.opened and channel.reader is None:
                 channel.drop()
         if not (upgrade and channel.opens_no_sockets) or engine.now.mono >= until:
             return answer
         _remember(engine, channel.url)  # from now on `_dial` takes HTTP/1.1
+
+
+def _upload(channel: ClientChannel, head: RequestHead, body: Upload, until: float) -> Flow[object]:
+    """Say a request, its body a piece at a time, and hear its answer, which may come before all was said."""
+    engine, sent = channel.engine, 0
+    channel.put(head)
+    while sent < body.length:
+        piece = yield from body.read(sent)
+        if isinstance(piece, Failure):
+            return piece
+        sent += len(piece)
+        if not piece or sent > body.length:
+            return Failure(FailureKind.INVALID, "the body is not as long as it was")
+        if channel.outcome is None:
+            channel.upload(piece)
+        while channel.outcome is None and channel.credit.blocked:
+            late = yield from wait(channel.ticket, until)
+            if engine.now.mono >= until:
+                return late
+        if channel.outcome is not None:
+            return channel.outcome
+    channel.upload(b"")
+    return (yield from wait(channel.ticket, until))
 
 
 def _dial(engine: Engine, url: str, into: Into[T], *, within: float, http2: bool) -> Flow[ClientChannel | Failure]:

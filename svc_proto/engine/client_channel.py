@@ -94,10 +94,12 @@ class ClientChannel(HttpChannel):
         "_plain",
         "_shut_window",
         "_size",
+        "_uploading",
         "_waiting",
         "_window_due",
         "lane",
         "opened",
+        "outcome",
         "reader",
         "ticket",
         "url",
@@ -137,6 +139,8 @@ class ClientChannel(HttpChannel):
         self.reader: Reader | None = None  # who takes the answer bit by bit
         self.lane: Callable[[bytes], bool] | None = None  # who may take a piece of the body before all others
         self.ticket: OperationId = engine.new_op()
+        self._uploading = False  # more of the body is to follow
+        self.outcome: object = None  # what whoever asked was told, or will be
         self.opened = False  # it became a WebSocket
         self._answer = ResponseHead(STREAM, 0)  # until there is one
         self._body: list[bytes] = []
@@ -145,7 +149,9 @@ class ClientChannel(HttpChannel):
     # --- for the flows above ---
 
     def fields(self, more: tuple[tuple[bytes, bytes], ...] | list[tuple[bytes, bytes]]) -> Headers:
-        """`Host` and what the caller wants besides."""
+        """`Host`, unless the caller has it as it was signed, and what the caller wants besides."""
+        if any(name == b"host" for name, _ in more):
+            return Headers(more)
         host = f"[{self.url.host}]" if ":" in self.url.host else self.url.host
         return Headers(((b"host", f"{host}:{self.url.port}".encode("ascii")), *more))
 
@@ -166,6 +172,18 @@ class ClientChannel(HttpChannel):
         """As of any channel; what waits for a window has as much time."""
         self._window_due = self.engine.now.mono + self.limits.write_timeout
         super().bear()
+
+    def upload(self, data: bytes) -> None:
+        """Say a piece of the request's body; the end of it is no byte."""
+        self._uploading = bool(data)
+        self.put(RequestData(STREAM, data) if data else RequestEnd(STREAM))
+        self.spill()
+
+    def writable(self) -> None:
+        """Whoever uploads may go on."""
+        super().writable()
+        if self._uploading:
+            self.engine.resume(self.ticket, None)
 
     def hold(self, holding: bool) -> None:
         """Stop or go on reading the answer."""
@@ -249,7 +267,7 @@ class ClientChannel(HttpChannel):
                 self.reader.finish(None)
             case ResponseEnd():
                 answer = self._answer
-                self.engine.resume(self.ticket, Fetched(answer.status, answer.headers, b"".join(self._body)))
+                self._tell(Fetched(answer.status, answer.headers, b"".join(self._body)))
             case SocketAccepted(stream=stream):
                 self._open(stream)
             case StreamReset(why=why):
@@ -273,6 +291,11 @@ class ClientChannel(HttpChannel):
 
     # --- helpers ---
 
+    def _tell(self, outcome: object) -> None:
+        if self.outcome is None:
+            self.outcome = outcome
+        self.engine.resume(self.ticket, outcome)
+
     def _account(self, waiting: int) -> None:
         """Count anew what waits on the stream."""
         change, self._waiting = waiting - self._waiting, waiting
@@ -290,7 +313,7 @@ class ClientChannel(HttpChannel):
         self.reader = self._into.reader(self, head)
         announced = head.headers.get(b"content-length") or b""
         if self.reader is not None:
-            self.engine.resume(self.ticket, self.reader)
+            self._tell(self.reader)
         elif announced.isdigit() and int(announced) > self._into.limit:
             self._too_large()
 
@@ -312,10 +335,10 @@ class ClientChannel(HttpChannel):
             self.become(frames)
         socket = self.sockets[stream] = Socket(self, stream, handler)
         socket.opened()
-        self.engine.resume(self.ticket, socket)
+        self._tell(socket)
 
     def _fail(self, kind: FailureKind, why: str) -> None:
         if self.reader is not None:
             self.reader.finish(Failure(kind, why))
         else:
-            self.engine.resume(self.ticket, Failure(kind, why))
+            self._tell(Failure(kind, why))

@@ -3,10 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Connected, Send
-from svc_proto.engine.client import Fetched, bearer, fetch, websocket, whole
+from svc_proto.engine.client import Fetched, Upload, bearer, fetch, websocket, whole
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import (
     Address,
@@ -277,3 +279,105 @@ def test_only_what_can_be_a_token_is_shown() -> None:
     assert bearer("1c2d-3e4f") == ((b"authorization", b"Bearer 1c2d-3e4f"),)
     for wrong in ("", "a b", "a\r\nhost: x", "tökén"):
         assert bearer(wrong) == ()
+
+
+class Source:
+    """A body of so many bytes, whose pieces are read when the test says so."""
+
+    def __init__(self, engine: Engine, size: int, piece: int = 100_000) -> None:
+        self.engine, self.size, self.piece = engine, size, piece
+        self.asked: list[int] = []
+        self.ticket = OperationId(0)
+        self.instead: bytes | Failure | None = None
+
+    def read(self, offset: int) -> Flow[bytes | Failure]:
+        self.asked.append(offset)
+        self.ticket = self.engine.new_op()
+        yield from wait(self.ticket, 1e9)
+        return bytes(min(self.piece, self.size - offset)) if self.instead is None else self.instead
+
+
+def uploading(size: int, within: float = 600.0) -> tuple[Playbook, Caller, Source]:
+    """A request whose body is on its way, and whose head is out."""
+    made: list[Source] = []
+
+    def flow(engine: Engine) -> Flow[Any]:
+        made.append(Source(engine, size))
+        return (yield from fetch(engine, "PUT", URL, body=Upload(size, made[0].read), within=within))
+
+    book, caller = calling(flow)
+    book >> Started() << [CONNECT]
+    book >> Done(OP, PEER)
+    head = b"PUT /v1/models HTTP/1.1\r\nhost: 127.0.0.1:8642\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % size
+    assert wire_bytes(book.take(), ONE) == head
+    book >> Sent(ONE, len(head)) << []
+    return book, caller, made[0]
+
+
+def reads(book: Playbook, source: Source) -> int:
+    """The next piece is there: how many bytes are sent then."""
+    return len(wire_bytes(book.act(lambda: book.core.resume(source.ticket, None)).take(), ONE))
+
+
+def test_a_body_is_sent_as_it_is_read_and_waits_for_the_server() -> None:
+    book, caller, source = uploading(1_000_000)
+    sent = 0
+    while sent < 1_000_000:
+        before = len(source.asked)
+        n = reads(book, source)
+        assert n == 100_000
+        sent += n
+        if len(source.asked) == before and sent < 1_000_000:  # as much is on its way as may be
+            book >> Sent(ONE, n)
+            book.take()
+            book >> Sent(ONE, 200_000)
+            book.take()
+            assert len(source.asked) == before + 1
+    assert source.asked == list(range(0, 1_000_000, 100_000))
+    book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    book.take()
+    assert [answer.status for answer in caller.results] == [200]
+
+
+def test_an_answer_before_all_was_sent() -> None:
+    for late in (False, True):
+        book, caller, source = uploading(300_000)
+        if late:
+            reads(book, source)
+            reads(book, source)
+            reads(book, source)  # it waits for the server
+        book >> Received(ONE, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
+        if not late:
+            assert not caller.results
+            assert reads(book, source) == 0
+        assert [answer.status for answer in caller.results] == [403]
+
+
+def test_a_server_that_takes_nothing_and_one_that_goes() -> None:
+    book, caller, source = uploading(1_000_000, within=5.0)
+    for _ in range(3):
+        reads(book, source)
+    book.after(5.0)
+    assert [failure.kind for failure in caller.results] == [FailureKind.TIMED_OUT]
+    book, caller, source = uploading(1_000_000)
+    for _ in range(3):
+        reads(book, source)
+    book >> Closed(ONE, "reset")
+    assert [failure.kind for failure in caller.results] == [FailureKind.UNREACHABLE]
+
+
+@pytest.mark.parametrize(
+    ("instead", "kind"),
+    [(b"", FailureKind.INVALID), (bytes(11), FailureKind.INVALID), (Failure(FailureKind.DENIED), FailureKind.DENIED)],
+)
+def test_a_body_that_is_not_what_it_was(instead: bytes | Failure, kind: FailureKind) -> None:
+    book, caller, source = uploading(10)
+    source.instead = instead
+    assert reads(book, source) == 0
+    assert [failure.kind for failure in caller.results] == [kind]
+
+
+def test_a_host_that_was_signed_is_said_as_it_was() -> None:
+    book, _ = calling(lambda engine: fetch(engine, "GET", URL, headers=((b"host", b"x.example"),)))
+    book >> Started() << [CONNECT]
+    book >> Done(OP, PEER) << [Send(ONE, b"GET /v1/models HTTP/1.1\r\nhost: x.example\r\nconnection: close\r\n\r\n")]
