@@ -20,9 +20,9 @@ from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.socket import Socket, SocketState
 from svc_proto.machines.terminal import MAX_TERMINALS
 from svc_proto.relay.client_socket import ClientSocket, ClientState
-from svc_proto.relay.media import QUOTA
 from svc_proto.relay.service import Relay
 from svc_proto.relay.tui import MAX_GATEWAYS
+from svc_proto.relay.uploads import QUOTA
 
 if TYPE_CHECKING:
     from fuzz.world import World
@@ -66,12 +66,12 @@ def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
         _wrong(f"the sockets of phones are {[*phones._device_ids]}, and open are {[*relay.clients]}")
     _check_limits(relay)
     media = relay.media
-    if media._owned.keys() - {entry.token for entry in media.registry._entries.values()}:
+    if media.uploads._owned.keys() - {entry.token for entry in media.registry._entries.values()}:
         _wrong("an upload is kept whose token is over")
     kept = uploads_kept(relay)
     for owner, size in kept.items():
-        if media._used.get(owner, 0) < size:
-            _wrong(f"{media._used.get(owner, 0)} bytes are counted of a device, and {size} are kept")
+        if media.uploads._used.get(owner, 0) < size:
+            _wrong(f"{media.uploads._used.get(owner, 0)} bytes are counted of a device, and {size} are kept")
 
 
 def _check_limits(relay: Relay) -> None:
@@ -85,14 +85,14 @@ def _check_limits(relay: Relay) -> None:
     if max(gateways.values(), default=0) > MAX_GATEWAYS:
         _wrong(f"{max(gateways.values())} gateways are one session's, of {MAX_GATEWAYS} at most")
     most = QUOTA * relay.media.max_size
-    if max(relay.media._used.values(), default=0) > most:
-        _wrong(f"{max(relay.media._used.values())} bytes are one device's, of {most} at most")
+    if max(relay.media.uploads._used.values(), default=0) > most:
+        _wrong(f"{max(relay.media.uploads._used.values())} bytes are one device's, of {most} at most")
 
 
 def uploads_kept(relay: Relay) -> dict[str, int]:
     """How many bytes of uploads are kept, by whose they are."""
     kept: Counter[str] = Counter()
-    for upload in relay.media._owned.values():
+    for upload in relay.media.uploads._owned.values():
         kept[upload.owner] += upload.size
     return dict(kept)
 

@@ -26,13 +26,14 @@ from runtimes.sim.host import Host
 from runtimes.sim.network import Network
 from runtimes.sim.process import Process
 from runtimes.sim.redis import redis_core
+from runtimes.sim.s3 import S3Service
 from runtimes.sim.world import World as Simulation
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.relay.service import Relay
-from svc_proto.settings import RedisAddress
+from svc_proto.settings import Bucket, RedisAddress
 
 __all__ = ["ClusterWorld", "Held", "Pocket", "Violated"]
 
@@ -40,6 +41,9 @@ PORT = 8767
 REDIS_PORT = 6379
 REDIS = "10.0.9.1"
 PASSWORD = "redis-password-4711"
+UPLOADS_LIVE = 100  # s, in worlds that have a place for them
+S3, S3_PORT = "10.0.0.250", 9000
+BUCKET = Bucket(f"http://{S3}:{S3_PORT}/uploads/of/svc", "eu-north-1", "AKIDEXAMPLE", "s3-secret-4711", "s3-token-4711")
 SOON = 1.0  # s after which a revocation holds everywhere, in a network that is whole
 HEALED = 0.0  # s
 
@@ -109,7 +113,10 @@ class Held:
 class ClusterWorld:
     """`relays` are the relays' cores now, by node; `alive` says which processes run."""
 
-    def __init__(self, seed: int = 0, nodes: int = 3, *, trace: bool = False) -> None:
+    def __init__(
+        self, seed: int = 0, nodes: int = 3, *, trace: bool = False, uploads: Bucket | str | None = None
+    ) -> None:
+        """`uploads` are where all nodes have them: a bucket of this world's, or a folder that its hosts share."""
         self.rng = Random(f"cluster {seed}")
         shape = Random(f"cluster network {seed}")
         network = Network(jitter=shape.choice((1.0, 5.0)), chunking=shape.choice((0.1, 0.9)))
@@ -120,6 +127,17 @@ class ClusterWorld:
         self.hosts = [self.sim.host(f"node-{n}", f"10.0.0.{n + 1}") for n in range(nodes)]
         for host in self.hosts[1:]:
             host.store = self.hosts[0].store
+        self.uploads = uploads
+        self.s3: S3Service | None = None
+        if isinstance(uploads, str):
+            for host in self.hosts:
+                host.disk, host.spool = self.hosts[0].disk, uploads
+                host.rooms = (uploads,)
+            self.hosts[0].disk.folder(uploads)
+        elif uploads is not None:
+            self.s3_host = self.sim.host("s3", S3)
+            self.s3 = S3Service(uploads)
+            self.s3_process = self._start_s3(self.s3)
         self.crowd = self.sim.host("crowd", "10.0.8.1")
         self.relays: list[Relay] = []
         self.nodes: list[Process] = []
@@ -140,6 +158,9 @@ class ClusterWorld:
     def _start_redis(self) -> Process:
         return self.redis_host.start(lambda entropy: redis_core(entropy, password=PASSWORD), [REDIS_PORT])
 
+    def _start_s3(self, service: S3Service) -> Process:
+        return self.s3_host.start(lambda entropy: Engine(service, entropy=entropy), [S3_PORT])
+
     def _maker(self, n: int) -> Callable[[Entropy], Engine]:
         host = self.hosts[n]
 
@@ -151,6 +172,9 @@ class ClusterWorld:
                 terminal_tmux=False,
                 cluster=RedisAddress(REDIS, REDIS_PORT, password=PASSWORD),
                 node_url=f"http://{host.address}:{PORT}",
+                media_store=self.uploads,
+                media_max_size_mb=100 if self.uploads is None else 1,
+                media_ttl_seconds=86_400 if self.uploads is None else UPLOADS_LIVE,
             )
             self.relays[n] = Relay(config)
             return Engine(self.relays[n], entropy=entropy)

@@ -37,8 +37,8 @@ KEPT: Mapping[str, str] = {
     "Limiter._blocked": "those who guessed five minutes ago",
     "_Address.failures": "the same",
     "Mentions._said": "who was mentioned in the log a minute ago",
-    "Media._owned": _SHELF,
-    "Media._used": _SHELF,
+    "Uploads._owned": _SHELF,
+    "Uploads._used": _SHELF,
     "MediaEntry.owned": _SHELF,
     "MediaRegistry._entries": _SHELF,
     "Media._expired": _SHOWN,
@@ -132,9 +132,9 @@ class Rest:
         """What counts is what is there, and what is there is somebody's."""
         world, relay = self._world, self._world.relay_service
         kept = uploads_kept(relay)
-        if relay.media._used != kept:
-            violated(Invariant.BOOKS, f"{relay.media._used} bytes are counted, and {kept} are kept")
-        paths = {upload.path.rpartition("/")[2] for upload in relay.media._owned.values()}
+        if relay.media.uploads._used != kept:
+            violated(Invariant.BOOKS, f"{relay.media.uploads._used} bytes are counted, and {kept} are kept")
+        paths = {upload.path.rpartition("/")[2] for upload in relay.media.uploads._owned.values()}
         there = {*world.home.disk.files(world.home.spool)}
         if there - paths and not world.store_trouble and not (world.outages and len(world.wall.steps) > 1):
             violated(Invariant.BOOKS, f"{sorted(there - paths)} are nobody's")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from datetime import date
 from typing import Any
 
+from runtimes.bucket import sign
 from runtimes.failures import HostError
 from runtimes.metrics import metrics_text
 from runtimes.pump import Pump
@@ -175,6 +176,7 @@ COMPUTE: Mapping[str, Callable[..., object]] = {
     "memory.give_back": give_back_memory,
     "qr.rows": qr_rows,
     "metrics.text": metrics_text,
+    "s3.sign": sign,
     **VOICE_WORK,
 }
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from attrs import evolve
@@ -34,6 +35,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.relay.service import Relay
+from svc_proto.settings import Bucket
 
 __all__ = ["announce", "read_config", "relay_program"]
 
@@ -46,7 +48,7 @@ def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayC
     options = {**options, **given_place(env, "relay")}
     env = settings(env)
     try:
-        return relay_config(
+        config = relay_config(
             env,
             options,
             home=str(Path("~/.svc").expanduser()),
@@ -57,6 +59,9 @@ def read_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayC
         )
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
+    if isinstance(config.media_store, Bucket) and find_spec("aws_request_signer") is None:
+        raise CannotStartError("SVC_MEDIA_URL with s3:// needs more: pip install 'svc-relay[s3]'", code=2)
+    return config
 
 
 def relay_program(
@@ -101,10 +106,14 @@ def relay_program(
         (on_ready or announce)(bound)
 
     rooms = tuple(Path(folder) for folder in config.voice.folders)
+    spool = place.home / "spool"
+    if isinstance(config.media_store, str):
+        spool = Path(config.media_store)
+        rooms += (spool,)
     services = Services(
         state=place.home,
         rooms=rooms,
-        spool=place.home / "spool",
+        spool=spool,
         store=place.store,
         logger=logger,
         client_tls=_trust(bound),

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.commands import Level
-from svc_proto.settings import ConfigError, RedisAddress, Settings, http_address
+from svc_proto.settings import Bucket, ConfigError, RedisAddress, Settings, http_address
 from svc_proto.voice_config import VoiceConfig, voice_config
 
 __all__ = [
@@ -92,6 +92,7 @@ class RelayConfig:
     media_ttl_seconds: int = 86_400
     media_lru_cap: int = 500
     media_allowed_roots: tuple[str, ...] = ()
+    media_store: Bucket | str | None = None  # of all nodes, a folder if it is text; None: each keeps its uploads
     max_session_ttl: float | None = None  # s; None: no maximum
     session_policy: SessionPolicy = SessionPolicy.OPEN
     brand: Brand = SVC
@@ -207,6 +208,7 @@ def relay_config(
         media_ttl_seconds=source.whole("RELAY_MEDIA_TTL_SECONDS", 86_400, low=1, high=int(MAX_SECONDS)),
         media_lru_cap=source.whole("RELAY_MEDIA_LRU_CAP", 500, low=1, high=1_000_000),
         media_allowed_roots=source.roots("RELAY_MEDIA_ALLOWED_ROOTS", path_separator),
+        media_store=source.media_store("SVC_MEDIA_URL"),
         max_session_ttl=source.span("RELAY_MAX_SESSION_TTL_SECONDS"),
         session_policy=_policy(source, "RELAY_SESSION_POLICY"),
         metrics_token=source.metrics_token(),

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from attrs import field, frozen
 
@@ -18,12 +18,15 @@ from svc_proto.basics.validate import FALSE_WORDS, MAX_SECONDS, TRUE_WORDS
 from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
 
-__all__ = ["ConfigError", "HttpAddress", "RedisAddress", "Settings", "http_address"]
+__all__ = ["Bucket", "ConfigError", "HttpAddress", "RedisAddress", "Settings", "http_address"]
 
 MAX_DIGITS = 12  # of a whole number in a setting
 MAX_PREFIX = 200  # characters of a path
 MAX_DB_DIGITS = 4  # of the number of a Redis database
 MIN_TOKEN = 16  # characters of a token that other hosts can guess at
+_S3 = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?)(?:\?([!-~]*))?")
+_REGION = re.compile(r"[a-z0-9-]{1,32}")
+_FOLDER = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[^/\0?#%]+)+/?")
 _PREFIX = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)+")
 
 
@@ -50,6 +53,17 @@ class RedisAddress:
     user: str = ""
     password: str = field(default="", repr=False)
     db: int = 0
+
+
+@frozen
+class Bucket:
+    """A store that is compatible with S3: where objects are, and who we are there."""
+
+    url: str  # of the folder of ours, without a slash at its end
+    region: str
+    key: str
+    secret: str = field(repr=False)
+    token: str = field(default="", repr=False)  # of credentials that end soon
 
 
 def http_address(url: str) -> HttpAddress | None:
@@ -247,6 +261,31 @@ class Settings:
             text = "redis:// or rediss:// with USER:PASSWORD@HOST:PORT/DB, or unix:///PATH?db=DB"
             raise ConfigError(f"{variable} must be {text}")
         return found
+
+    def media_store(self, variable: str) -> Bucket | str | None:
+        """Where the uploads of all nodes are: file:///FOLDER, or s3://BUCKET/PREFIX; None: at each by itself."""
+        text = self.text(variable, None)
+        if text is None:
+            return None
+        folder = text.removeprefix("file://")
+        if folder != text and _FOLDER.fullmatch(folder):
+            return folder.rstrip("/")
+        found = _S3.fullmatch(text)
+        asked = {} if found is None else dict(parse_qsl(found[3] or "", keep_blank_values=True))
+        region, endpoint = asked.get("region", "us-east-1"), asked.get("endpoint", "")
+        good = found is not None and asked.keys() <= {"endpoint", "region"} and _REGION.fullmatch(region)
+        place = http_address(endpoint) if endpoint else None
+        if found is None or not good or (endpoint and (place is None or urlsplit(endpoint).path.strip("/"))):
+            text = "file:///FOLDER, or s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=REGION"
+            raise ConfigError(f"{variable} must be {text}")
+        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+        key, secret = (self.text(name, None) or "" for name in names)
+        token = self.text("AWS_SESSION_TOKEN", None) or ""
+        if not key or not secret or not all(map(is_visible, (key, secret, token or "-"))):
+            raise ConfigError(f"{variable} needs {' and '.join(names)}, in printable ASCII")  # which are never quoted
+        bucket, prefix = found[1], found[2].rstrip("/")
+        url = f"{endpoint.rstrip('/')}/{bucket}" if endpoint else f"https://{bucket}.s3.{region}.amazonaws.com"
+        return Bucket(url=url + prefix, region=region, key=key, secret=secret, token=token)
 
 
 def _redis_address(url: str) -> RedisAddress | None:

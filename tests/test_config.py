@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
 from svc_proto.config import PUBLIC_ROUTE, ApiAddress, ConfigError, LocalTrust, RelayConfig, SessionPolicy, relay_config
+from svc_proto.settings import Bucket
 
 # --- defaults -------------------------------------------------------------------------------------------------------
 
@@ -189,6 +192,50 @@ def test_where_other_nodes_find_this_one() -> None:
     assert relay_config({"SVC_NODE_URL": "http://10.0.0.1:8767/relay/"}).node_url == "http://10.0.0.1:8767/relay"
     with pytest.raises(ConfigError, match="SVC_NODE_URL must be an http:// or https:// URL"):
         relay_config({"SVC_NODE_URL": "10.0.0.1:8767"})
+
+
+KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "very-secret"}
+
+
+@pytest.mark.parametrize(
+    ("url", "where", "region"),
+    [
+        ("s3://uploads", "https://uploads.s3.us-east-1.amazonaws.com", "us-east-1"),
+        ("s3://uploads/of/svc/?region=eu-north-1", "https://uploads.s3.eu-north-1.amazonaws.com/of/svc", "eu-north-1"),
+        ("s3://uploads/a?endpoint=http://10.0.0.9:9000/", "http://10.0.0.9:9000/uploads/a", "us-east-1"),
+        ("s3://uploads?region=x&endpoint=https://s3.lan", "https://s3.lan/uploads", "x"),
+    ],
+)
+def test_a_bucket_for_uploads(url: str, where: str, region: str) -> None:
+    found = relay_config({"SVC_MEDIA_URL": url, **KEYS, "AWS_SESSION_TOKEN": "soon-over"}).media_store
+    assert found == Bucket(where, region, "AKID", "very-secret", "soon-over")
+    assert not {"very-secret", "soon-over"} & set(re.split("['= ,]", repr(found)))
+
+
+def test_a_folder_for_uploads() -> None:
+    assert relay_config({}).media_store is None
+    assert relay_config({"SVC_MEDIA_URL": "file:///mnt/our uploads/"}).media_store == "/mnt/our uploads"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file://", "file:///", "file://host/x", "file:///a/../b", "file:///a//b", "/mnt", "s3://", "s3://UP", "s3://ab/../c",
+        "s3://uploads?endpoint=ftp://x", "s3://uploads?endpoint=http://x/path", "s3://uploads?region=É",
+        "s3://uploads?endpoint=http://me:secret@x", "s3://uploads?other=1", "s3://uploads?region=", "s3://uploads/a b",
+    ],
+)  # fmt: skip
+def test_no_place_for_uploads(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"^SVC_MEDIA_URL must be file:///FOLDER, or s3:") as error:
+        relay_config({"SVC_MEDIA_URL": url, **KEYS})
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("lack", [*KEYS])
+@pytest.mark.parametrize("value", ["", "with space"])
+def test_a_bucket_without_a_key(lack: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=r"^SVC_MEDIA_URL needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
+        relay_config({"SVC_MEDIA_URL": "s3://uploads", **KEYS, lack: value})
 
 
 def test_the_home_of_older_installations() -> None:

@@ -13,6 +13,7 @@ from runtimes.metrics import metrics_text
 from runtimes.sim.child import Child, ProgramFactory
 from runtimes.sim.disk import Disk
 from runtimes.sim.process import Process
+from runtimes.sim.s3 import sign
 from runtimes.sim.store import Store
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
@@ -66,6 +67,7 @@ class Host:
             "memory.give_back": lambda: None,
             "qr.rows": qr_rows,
             "metrics.text": metrics_text,
+            "s3.sign": lambda *request: sign(*request, wall=self.wall()),
             "voice.engines": dict,  # none, until a test installs some
         }
         self.compute_time: dict[str, float] = {}  # s, by name; the others take `COMPUTE_TIME`

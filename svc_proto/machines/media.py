@@ -120,12 +120,23 @@ class MediaRegistry:
             sensitive=sensitive,
             owned=owned,
         )
+        return entry, gone + self._put(entry)
+
+    def adopt(self, entry: MediaEntry, now: Moment) -> list[MediaEntry]:
+        """Take over an entry that was made elsewhere; those that had to go, as above."""
+        return self.expire_due(now) + self._put(entry)
+
+    def _put(self, entry: MediaEntry) -> list[MediaEntry]:
         entry.step(MediaTrigger.REGISTER)
         dropped = self._entries.put(entry.token, entry, entry.deadline)
-        if dropped is not None:
-            dropped[1].step(MediaTrigger.EVICT)
-            gone.append(dropped[1])
-        return entry, gone
+        if dropped is None:
+            return []
+        dropped[1].step(MediaTrigger.EVICT)
+        return [dropped[1]]
+
+    def peek(self, token: str) -> MediaEntry | None:
+        """The same as `lookup`, unnoticed, whether its time is over or not."""
+        return self._entries.peek(token)
 
     def lookup(self, token: str, now: Moment) -> MediaEntry | None:
         """The live entry of a token; reading makes it the most recently used, but does not extend its life."""

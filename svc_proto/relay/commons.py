@@ -54,6 +54,9 @@ class Commons:
     def stop(self) -> None:
         """Leave them."""
 
+    def tell_all(self, word: str, body: Mapping[str, object]) -> None:
+        """Tell every node."""
+
     # --- codes: who may use one up has to be agreed on ---
 
     def put_code(self, code: str, meta: PairingMeta) -> Flow[None]:
@@ -80,6 +83,10 @@ class Commons:
 
     def settle(self) -> Flow[None]:
         """Wait until what was told is heard, or will be. `Refused` 503 if nobody can promise that."""
+        yield from ()
+
+    def told(self) -> Flow[None]:
+        """The same, as far as that can be: a node that heard nothing asks for all later."""
         yield from ()
 
     def catch_up(self) -> Flow[None]:

@@ -25,6 +25,8 @@
 | `said`      | all | its status                                             |
 | `left`      | all | it can be driven no more                               |
 | `notified`  | all | a notification that a phone has passed on              |
+| `kept`      | all | an upload that is where all nodes have it              |
+| `gone`      | all | the token of one that had to go                        |
 | `active`    | all | which one is driven unless one is named                |
 | `command`   | one | for a phone of theirs                                  |
 | `consent`   | one | a question of an agent's to the owner, which is theirs |
@@ -202,6 +204,10 @@ class Fellows(Commons):
             text = "it is done here, but the other nodes were not told and may go on as before: try again"
             raise Refused(503, "cluster_unavailable", text)
 
+    def told(self) -> Flow[None]:
+        """As `settle`."""
+        yield from self.node.redis.ask("PING")
+
     def catch_up(self) -> Flow[None]:
         """Read what the store has."""
         yield from self.sessions.catch_up()
@@ -335,6 +341,7 @@ class Fellows(Commons):
             "active": self._active,
             "active_since": self._active_since,
             "ended": self.sessions.ended,
+            "uploads": self.relay.media.uploads.records(),
         }
 
     def take_state(self, node: str, state: Members) -> None:
@@ -348,6 +355,7 @@ class Fellows(Commons):
                 self.relay.remove_phone(number)
         for entry in sorted(entries, key=_since):
             self._came(node, entry)
+        self.relay.media.take_state(node, state.rows("uploads"))
         self._selected(Members({"device_id": state.get("active"), "since": state.get("active_since")}))
 
     def take(self, node: str, word: str, body: Members) -> None:
@@ -369,8 +377,8 @@ class Fellows(Commons):
                 self.relay.remove_phone(number)
             case "notified" if self.relay.notifications.post(body):
                 self.relay.changes.tell(NOTIFICATIONS)
-            case "consent":
-                self.relay.oauth.take(body)
+            case "kept" | "gone" | "consent":
+                self._take_over(node, word, body)
             case "active":
                 self._selected(body)
             case "command":
@@ -380,6 +388,16 @@ class Fellows(Commons):
                 self.relay.bridge.answer(payload.get("request_id"), number, payload, now)
             case _:
                 pass  # of a phone that has gone, or of a later version
+
+    def _take_over(self, node: str, word: str, body: Members) -> None:
+        """What was another node's, or is everybody's."""
+        match word:
+            case "kept":
+                self.relay.media.adopt(node, body)
+            case "gone":
+                self.relay.media.forget(body.text("token"))
+            case _:
+                self.relay.oauth.take(body)
 
     def _count(self, word: str, address: str) -> None:
         """As the limiter of another node did; ours tells nobody."""
@@ -403,7 +421,7 @@ class Fellows(Commons):
             case "online":
                 return {"hashes": sorted(self.relay.online())}
             case "has" if self.relay.has(body.text("what"), body.text("name")):
-                return {"url": self.relay.config.node_url}
+                return {"url": self.relay.config.node_url, **self.relay.media.uploads.answer(body)}
             case _:
                 return {}
 
@@ -416,6 +434,7 @@ class Fellows(Commons):
         for (where, _), number in list(self._numbers.items()):
             if where == node:
                 self.relay.remove_phone(number)
+        self.relay.media.uploads.orphan(node)
 
     def _number(self, node: str, body: Members) -> int | None:
         return self._numbers.get((node, body.whole("socket") or 0))

@@ -13,9 +13,7 @@ from svc_proto.agent.tools.relay import PhoneAnswer, query_text
 from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import ReadFile, ReleaseFile
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.facts import Failure
+from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import Notifications
 from svc_proto.machines.phones import ASKS_ITS_USER, take_selector
 from svc_proto.machines.session import Session
@@ -33,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["RelayPhones", "mcp_server"]
 
 MAX_PICTURE = 16 * 1024 * 1024  # bytes: it is sent as base64 in one message
+
+PICTURE_PROBLEMS = {413: "is too large", 503: "cannot be read"}
 
 
 def mcp_server(relay: Relay) -> McpServer:
@@ -95,20 +95,12 @@ class RelayPhones:
 
     def media(self, token: str) -> Flow[bytes]:
         """From the registry."""
-        engine = self._relay.engine
         try:
-            _, opened = yield from self._relay.media.open_token(token)
+            return (yield from self._relay.media.read(token, MAX_PICTURE))
         except Refused as refused:
+            if refused.status in PICTURE_PROBLEMS:
+                raise ToolError(f"the phone's picture {PICTURE_PROBLEMS[refused.status]}") from None
             raise ToolError(f"the relay does not hand out the phone's picture ({refused.status})") from None
-        try:
-            if opened.size > MAX_PICTURE:
-                raise ToolError("the phone's picture is too large")
-            data = yield from ask(engine, ReadFile(engine.new_op(), opened.handle, 0, opened.size))
-        finally:
-            engine.emit(ReleaseFile(opened.handle))
-        if isinstance(data, Failure):
-            raise ToolError(f"the phone's picture cannot be read: {data.kind.value}")
-        return data
 
     def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
         """By what the phone has said of itself."""

@@ -10,21 +10,24 @@ from __future__ import annotations
 import base64
 import re
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, text
-from svc_proto.commands import Compute, DeleteBlob, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
+from svc_proto.commands import Compute, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
 from svc_proto.config import RelayConfig
 from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import FilePart, Request, Response
+from svc_proto.engine.message import FilePart, Request, Response, Streamed
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.inbox import image_type
 from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name
 from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
+from svc_proto.relay.uploads import Tell, Upload, Uploads
+from svc_proto.schema.members import Members
 from svc_proto.wire.conditions import NOT_MODIFIED, failed_condition
 from svc_proto.wire.events import Headers
 from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag, requested_range
@@ -40,7 +43,7 @@ SPOOL = "spool"  # where uploads are, as a folder of the state folder
 SNIFFED = 16  # bytes that tell the format of an image
 LAST_DATE = 253_402_300_799.0  # epoch seconds: the end of the year 9999, as far as a date in a header goes
 MAX_DEPTH = 64  # folders above a path that are tried when it cannot be opened: 403
-QUOTA = 10  # of the largest files: what the uploads of one session may take of the disk, whatever else is free
+LATE = 3600.0  # s for which a file in a shared folder is left alone when its time is over
 MAX_EXPIRED = 100  # expired entries that the inspector can still show
 MAX_NAME = 255  # characters of a file name
 MAX_TYPE = 200  # characters of a content type: 400
@@ -103,26 +106,16 @@ CONTENT_TYPES = {
 }
 
 
-@frozen
-class _Upload:
-    """A file of ours: where it is, whose it is, and what it takes."""
-
-    path: str
-    owner: str
-    size: int
-
-
 class Media:
     """The relay's media: one registry, one sandbox. `prepare` finds out where its places really are, at the start."""
 
-    def __init__(self, engine: Engine, config: RelayConfig) -> None:
+    def __init__(self, engine: Engine, config: RelayConfig, tell: Tell) -> None:
         self._engine = engine
         self._config = config
         self._timer = engine.timers.timer(self._expire)
-        self._owned: dict[str, _Upload] = {}  # by their token, oldest first
-        self._used: dict[str, int] = {}  # bytes that uploads take, those under way too, by the session's hash
         self._expired: deque[MediaEntry] = deque(maxlen=MAX_EXPIRED)
         self.registry = MediaRegistry(ttl=float(config.media_ttl_seconds), cap=config.media_lru_cap)
+        self.uploads = Uploads(engine, config, self.registry, tell)
         self.max_size = config.media_max_size_mb * MIB
         roots = (config.temp_dir, config.workspace, *config.media_allowed_roots)
         protected = protected_paths(home=config.user_home, service_home=config.home, ours=_ours(config, roots))
@@ -131,27 +124,32 @@ class Media:
     def prepare(self) -> Flow[None]:
         """Resolve the sandbox, and delete the uploads of an earlier run: their tokens are gone."""
         engine, named = self._engine, self.sandbox
+        uploads, shared = self.uploads, self.uploads.folder
         places = (normal_path(self._config.user_home), *named.homes, *named.roots, *named.protected)
+        places += (shared,) * bool(shared)
         found = yield from ask(engine, Compute(engine.new_op(), "real_paths", places))
         if isinstance(found, Failure):
             engine.log(Level.WARNING, "media places taken by name", problem=found.kind.value)
             found = places
         home, ours, *real = cast("tuple[str, ...]", found)
+        if shared:
+            uploads.folder = real.pop()
         roots = len(named.roots)
         # By name, too: such a path is not even opened. A system tree that leads to the user's home is not foreign.
         protected = dict.fromkeys((*named.protected, *(place for place in real[roots:] if place != home)))
         self.sandbox = Sandbox(roots=real[:roots], protected=protected, homes=(*named.homes, ours))
         if not self._config.begins:
             return
-        swept = yield from ask(engine, SweepFolder(engine.new_op(), SPOOL, engine.now.wall))
+        sweep = SweepFolder(engine.new_op(), SPOOL, engine.now.wall)
+        if uploads.folder:  # of which another node may have the tokens, as long as those live
+            sweep = SweepFolder(engine.new_op(), shared, engine.now.wall - self._config.media_ttl_seconds - LATE)
+        swept = yield from ask(engine, sweep)
         if isinstance(swept, Failure):
             engine.log(Level.WARNING, "old uploads not deleted", problem=swept.kind.value)
 
     def stop(self) -> None:
-        """The process will end, and with it every token: delete the uploads."""
-        for upload in self._owned.values():
-            self._engine.emit(DeleteBlob(upload.path))
-        self._owned.clear()
+        """The process will end, and with it every token that no other node has."""
+        self.uploads.stop()
 
     # --- the registry ---
 
@@ -164,10 +162,12 @@ class Media:
         size: int,
         sensitive: bool = False,
         owner: str | None = None,
+        shown: str = "",
     ) -> MediaEntry:
         """Make an entry of a real path that was judged.
 
-        `owner`: it is an upload of this session, whose place was reserved; the file is deleted with the entry.
+        `owner`: it is an upload of this session, whose place was reserved; the file is deleted with the entry. If it is
+        an object, `path` is its name, and `shown` its type.
         """
         entry, gone = self.registry.register(
             self._engine.now,
@@ -179,27 +179,35 @@ class Media:
             sensitive=sensitive,
             owned=owner is not None,
         )
-        if owner is not None:
-            self._owned[entry.token] = _Upload(path, owner, size)
         for old in gone:
             self._drop(old)
+        if owner is not None:
+            self.uploads.keep(entry, Upload(path, owner, size, shown))
         self._watch()
         return entry
 
     def reserve(self, owner: str, size: int) -> None:
-        """An upload of a session grows. Its oldest ones make room; `Refused` 507 when there are none."""
-        while self._used.get(owner, 0) + size > QUOTA * self.max_size:
-            oldest = next((token for token, upload in self._owned.items() if upload.owner == owner), None)
-            if oldest is None:
-                raise Refused(507, "quota_exceeded", "this device has too many uploads under way")
-            self._drop(self.registry.evict(oldest))
-        self._used[owner] = self._used.get(owner, 0) + size
+        """An upload of a session grows; see `Uploads`."""
+        self.uploads.reserve(owner, size, lambda token: self._drop(self.registry.evict(token)))
 
-    def give_back(self, owner: str, size: int) -> None:
-        """What was reserved is free again."""
-        left = self._used.pop(owner, 0) - size
-        if left:
-            self._used[owner] = left
+    def adopt(self, node: str, record: Members) -> None:
+        """Another node has taken an upload in, and it is to be had here, too."""
+        for old in self.uploads.adopt(node, record):
+            self._drop(old)
+        self._watch()
+
+    def forget(self, token: str) -> None:
+        """Another node says that it is no more."""
+        if self.uploads.shared and self.registry.peek(token) is not None:
+            self.uploads.drop(self.registry.evict(token), heard=True)
+            self._watch()
+
+    def take_state(self, node: str, rows: Sequence[Members]) -> None:
+        """What another node has taken in, all of it."""
+        for token in self.uploads.missing(node, rows):
+            self.forget(token)
+        for row in rows:
+            self.adopt(node, row)
 
     def records(self, *, include_expired: bool) -> list[dict[str, object]]:
         """What the inspector shows, newest first; of the expired entries the last ones."""
@@ -289,46 +297,70 @@ class Media:
         engine = self._engine
         given = False
         try:
-            tag = entity_tag(opened.size, opened.modified)
-            fields = [
-                (b"cache-control", b"private, max-age=3600"),
-                (b"etag", tag.encode("ascii")),
-                (b"last-modified", http_date(min(max(opened.modified, 0.0), LAST_DATE))),
-                (b"accept-ranges", b"bytes"),
-            ]
-            if sensitive:
-                fields.append((b"x-media-sensitive", b"1"))
-            wanted, now = None, engine.now.wall
-            failed = failed_condition(request.headers, tag, opened.modified, now)
-            if failed == NOT_MODIFIED:
-                return Response(NOT_MODIFIED, Headers(fields))
-            if failed is not None:
-                raise Refused(
-                    failed, "precondition_failed", "the file is not, or not any more, what the request asks for"
-                )
-            if request.method == "GET":
-                wanted = requested_range(request.headers, opened.size, tag, opened.modified, now)
-            if isinstance(wanted, Unsatisfiable):
-                raise Refused(
-                    416,
-                    "range_not_satisfiable",
-                    f"the file has {opened.size} bytes",
-                    headers=((b"content-range", b"bytes */%d" % opened.size),),
-                )
+            part = _part(request, opened.size, opened.modified, engine.now.wall, sensitive=sensitive)
+            if part.status == NOT_MODIFIED:
+                return Response(NOT_MODIFIED, Headers(part.fields))
             shown = yield from self._shown_type(opened, content_type)
-            fields[:0] = [
-                (b"content-type", shown.encode("ascii")),
-                (b"content-disposition", content_disposition(name)),
-            ]
             given = True
-            if wanted is None:
-                return Response(200, Headers(fields), file=FilePart(opened.handle, 0, opened.size))
-            last = wanted.first + wanted.length - 1
-            fields.append((b"content-range", b"bytes %d-%d/%d" % (wanted.first, last, opened.size)))
-            return Response(206, Headers(fields), file=FilePart(opened.handle, wanted.first, wanted.length))
+            return Response(
+                part.status, part.headers(shown, name), file=FilePart(opened.handle, part.first, part.length)
+            )
         finally:
             if not given:
                 engine.emit(ReleaseFile(opened.handle))
+
+    def answer(self, request: Request, token: str) -> Flow[Response | Streamed]:
+        """Answer a GET or HEAD for a token; as `open_token` and `serve`, and `Refused` 503 of a store."""
+        upload, objects = self.uploads.object_of(token), self.uploads.objects
+        entry = self.registry.lookup(token, self._engine.now)
+        if objects is None or upload is None or entry is None:
+            entry, opened = yield from self.open_token(token)
+            return (
+                yield from self.serve(
+                    request, opened, content_type=entry.content_type, name=entry.file_name, sensitive=entry.sensitive
+                )
+            )
+        part = _part(request, entry.size, entry.created_at, self._engine.now.wall, sensitive=entry.sensitive)
+        if part.status == NOT_MODIFIED:
+            return Response(NOT_MODIFIED, Headers(part.fields))
+        headers = part.headers(upload.shown, entry.file_name)
+        if not part.length:
+            return Response(part.status, headers)
+        reader = yield from objects.get(
+            request.method, upload.path, first=part.first, length=part.length, size=entry.size
+        )
+        if request.method == "HEAD":
+            reader.drop()  # it is there, and that is all that is asked
+        fields = (*headers, (b"content-length", b"%d" % part.length))
+        return Streamed(part.status, Headers(fields), objects.passing(reader, part.length))
+
+    def read(self, token: str, limit: int) -> Flow[bytes]:
+        """All of a file; `Refused` 404, 413 for one of more than `limit` bytes, 503."""
+        engine = self._engine
+        upload, objects = self.uploads.object_of(token), self.uploads.objects
+        if objects is None or upload is None:
+            _, opened = yield from self.open_token(token)
+            try:
+                _within(opened.size, limit)
+                data = yield from ask(engine, ReadFile(engine.new_op(), opened.handle, 0, opened.size))
+            finally:
+                engine.emit(ReleaseFile(opened.handle))
+            found = None if isinstance(data, Failure) else data
+        else:
+            _within(upload.size, limit)
+            reader = yield from objects.get("GET", upload.path, first=0, length=upload.size, size=upload.size)
+            found = yield from objects.read_whole(reader, upload.size)
+        if found is None:
+            raise Refused(503, "unreadable", "the file cannot be read")
+        return found
+
+    def shelve(self, opened: OpenedFile, content_type: str, digest: str) -> Flow[tuple[str, str]]:
+        """Bring an upload to where it stays: its path, or its name and its type as an object. `Refused` 503."""
+        if self.uploads.objects is None:
+            return opened.real_path, ""
+        shown = yield from self._shown_type(opened, content_type)
+        name = yield from self.uploads.objects.put(opened, digest)
+        return name, shown
 
     def _shown_type(self, opened: OpenedFile, declared: str) -> Flow[str]:
         """The declared type; for an image that is another kind of image, the type that it is."""
@@ -349,10 +381,7 @@ class Media:
     def _drop(self, entry: MediaEntry) -> None:
         if self._engine.now.mono >= entry.deadline:
             self._expired.append(entry)
-        upload = self._owned.pop(entry.token, None)
-        if upload is not None:
-            self._engine.emit(DeleteBlob(upload.path))
-            self.give_back(upload.owner, upload.size)
+        self.uploads.drop(entry)
 
     def _watch(self) -> None:
         expiry = self.registry.next_expiry()
@@ -362,10 +391,64 @@ class Media:
             self._timer.set(expiry)
 
 
+@frozen
+class _Part:
+    """What a request gets of a file: the status, the fields that say so, and which bytes."""
+
+    status: int
+    fields: list[tuple[bytes, bytes]]
+    first: int = 0
+    length: int = 0
+
+    def headers(self, shown: str, name: str | None) -> Headers:
+        """All fields, with the type and the name."""
+        about = [(b"content-type", shown.encode("ascii")), (b"content-disposition", content_disposition(name))]
+        return Headers([*about, *self.fields])
+
+
+def _part(request: Request, size: int, modified: float, now: float, *, sensitive: bool) -> _Part:
+    """By its conditions and ranges: 200, 206, 304, or `Refused` 412, 416."""
+    tag = entity_tag(size, modified)
+    fields = [
+        (b"cache-control", b"private, max-age=3600"),
+        (b"etag", tag.encode("ascii")),
+        (b"last-modified", http_date(min(max(modified, 0.0), LAST_DATE))),
+        (b"accept-ranges", b"bytes"),
+    ]
+    if sensitive:
+        fields.append((b"x-media-sensitive", b"1"))
+    failed = failed_condition(request.headers, tag, modified, now)
+    if failed == NOT_MODIFIED:
+        return _Part(NOT_MODIFIED, fields)
+    if failed is not None:
+        raise Refused(failed, "precondition_failed", "the file is not, or not any more, what the request asks for")
+    wanted = requested_range(request.headers, size, tag, modified, now) if request.method == "GET" else None
+    if isinstance(wanted, Unsatisfiable):
+        raise Refused(
+            416,
+            "range_not_satisfiable",
+            f"the file has {size} bytes",
+            headers=((b"content-range", b"bytes */%d" % size),),
+        )
+    if wanted is None:
+        return _Part(200, fields, 0, size)
+    last = wanted.first + wanted.length - 1
+    return _Part(
+        206, [*fields, (b"content-range", b"bytes %d-%d/%d" % (wanted.first, last, size))], wanted.first, wanted.length
+    )
+
+
+def _within(size: int, limit: int) -> None:
+    if size > limit:
+        raise Refused(413, "too_large", f"the file has more than {limit} bytes")
+
+
 def _ours(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
     """What the relay keeps outside of the service home. The whole relay home, unless a root has been put into it."""
     voice = config.voice
     ours = [config.config_path, config.ssl_key, *config.store_files, voice.output_path, voice.realtime_path]
+    if isinstance(config.media_store, str):
+        ours.append(config.media_store)
     ours += [voice.output_runs, voice.lab_runs, voice.agent_runs]
     if not any(is_within(normal_path(root), (normal_path(voice.home),)) for root in roots):
         ours.append(voice.home)

@@ -301,6 +301,7 @@ class OAuth:
         now = relay.engine.now
         access, part, lasts = relay.sessions.issue(session, client, now, relay.engine.entropy)
         yield from relay.save(session)  # where that fails, a restart asks the owner anew: see the log
+        yield from relay.commons.told()
         body = {
             "access_token": access,
             "token_type": "Bearer",

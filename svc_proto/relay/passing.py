@@ -92,15 +92,21 @@ class Gateway:
         self.sockets = 0  # that are passed on
 
     def answer(self, what: str, name: str, request: Request) -> Flow[Answer | None]:
-        """The answer of the node that has it; None: nobody does, or can be asked. `Refused` 503 at the limits."""
+        """The answer of the node that has it; None: nobody does, or it is here by now. `Refused` 503 at the limits."""
         if self._looking >= MAX_LOOKING or (what in SOCKETS and self.sockets >= MAX_SOCKETS):
             raise Refused(503, "busy", "too much is being looked for at other nodes")
         self._looking += 1
         try:
-            asked = [self._node.ask(node, "has", {"what": what, "name": name}) for node in self._node.members]
-            for answer in (yield from gather(self._relay.engine, asked)):
-                url = "" if isinstance(answer, Failure) else answer.text("url")
-                if url:
+            nodes = list(self._node.members)
+            asked = [self._node.ask(node, "has", {"what": what, "name": name}) for node in nodes]
+            answers = yield from gather(self._relay.engine, asked)
+            for node, answer in zip(nodes, answers, strict=True):
+                if isinstance(answer, Failure):
+                    continue
+                self._relay.media.adopt(node, answer.inner("upload"))
+                if self._relay.has(what, name):
+                    return None  # it is here, too: the news of it was still on its way
+                if url := answer.text("url"):
                     return (yield from self._pass(what, request, url))
             return None
         finally:

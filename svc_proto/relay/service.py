@@ -121,7 +121,7 @@ class Relay:
         self._monitor.bind(engine, self._door, lambda: families(self))
         self._records = SessionRecords(engine, self.sessions, shared=self.config.shares_home)
         self.shells = Shells(engine, self.config)
-        self.media = Media(engine, self.config)
+        self.media = Media(engine, self.config, self.commons.tell_all)
         self._session_timer = engine.timers.timer(self.expire_sessions)
         self._profile_timer = engine.timers.timer(self._rescan)
         self._bridge_timer = engine.timers.timer(self._expire_commands)

@@ -316,7 +316,7 @@ def uploading(size: int, within: float = 600.0) -> tuple[Playbook, Caller, Sourc
 
 def reads(book: Playbook, source: Source) -> int:
     """The next piece is there: how many bytes are sent then."""
-    return len(wire_bytes(book.act(lambda: book.core.resume(source.ticket, None)).take(), ONE))
+    return len(wire_bytes(book.act(lambda: source.engine.resume(source.ticket, None)).take(), ONE))
 
 
 def test_a_body_is_sent_as_it_is_read_and_waits_for_the_server() -> None:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
+from runtimes.sim.s3 import S3Service
+from svc_proto.engine.message import Response
+from svc_proto.settings import Bucket
+from svc_proto.wire.events import Headers
 from tests.loops.conftest import open_world
 from tests.loops.voices import VoiceClient, create
 from tests.loops.wires import Ws
@@ -89,6 +96,41 @@ def test_sessions_go_on_at_the_other_node_and_end_with_what_let_them_in(nodes: W
     assert client.until("voice.response.done")
     assert nodes.http("DELETE", f"/sessions/{phone.token[:8]}").status == 200
     assert client.ws.wait_closed().code == 1008
+
+
+@pytest.mark.skipif(find_spec("aws_request_signer") is None, reason="the extra s3 is not installed")
+def test_an_upload_in_a_bucket_is_at_both_nodes_and_outlives_its_own(
+    runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with open_world(runtime, tmp_path, request) as world:
+        key = Bucket("http://127.0.0.1/uploads", "eu-north-1", "AKIDEXAMPLE", "s3-secret-4711")
+        service = S3Service(key)
+        store = world.start_service("s3", lambda port, home: service, port=9000)
+        where = evolve(key, url=f"http://127.0.0.1:{store.port}/uploads")
+        relays = world._relays  # type: ignore[attr-defined]  # of a live world
+        relays.clear()  # so that the nodes are its first ones
+        for _ in range(2):
+            world.start_relay(durable=True, cluster=redis.address, media_store=where)
+        relays.append(store)
+        phone = paired(world)
+        data = bytes(range(256)) * 10_000
+        body = {"content": b64encode(data).decode(), "content_type": "image/png", "file_name": "a.png"}
+        uploaded = world.post("/media/upload", body, headers=bearer(phone.token))
+        assert uploaded.status == 200, uploaded
+        assert list(service.objects.values()) == [data]
+        path = f"/media/{uploaded.json['token']}"
+        second = at(world, 1)
+        at(world, 0)
+        for stopped in (False, True):
+            part = world.http("GET", path, headers={**bearer(phone.token), "range": "bytes=1000000-1999999"})
+            assert (part.status, part.body) == (206, data[1_000_000:2_000_000])
+            whole = world.http("GET", path, headers=bearer(phone.token))
+            assert (whole.status, whole.body, whole.headers.get(b"content-type")) == (200, data, b"image/png")
+            if not stopped:
+                assert second.stop() == 0
+        service.instead = lambda request, response: Response(500, Headers())
+        assert world.http("GET", path, headers=bearer(phone.token)).status == 503
+        assert world.post("/media/upload", body, headers=bearer(phone.token)).status == 503
 
 
 def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: World) -> None:

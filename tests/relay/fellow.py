@@ -44,11 +44,11 @@ class Line:
 class Alone:
     """A relay, and what it says to Redis; another node, `b`, is known."""
 
-    def __init__(self) -> None:
-        config = RelayConfig(home=HOME, cluster=WHERE)
+    def __init__(self, config: RelayConfig | None = None) -> None:
+        settings = config or RelayConfig(home=HOME, cluster=WHERE)
 
         def make(engine: Engine) -> Relay:
-            relay = Relay(config)
+            relay = Relay(settings)
             relay.bind(engine)
             return relay
 

@@ -31,6 +31,7 @@ def test_alone_everything_is_here() -> None:
             commons.take_code("ABC123"),
             commons.settle(),
             commons.catch_up(),
+            commons.told(),
             commons.activity(5),
             commons.online(),
         ):
@@ -49,7 +50,7 @@ def test_alone_everything_is_here() -> None:
         commons.stop()
 
     book.within(ask)
-    assert answers == [None, PairingMeta(), None, None, None, [], book.relay.online()]
+    assert answers == [None, PairingMeta(), None, None, None, None, [], book.relay.online()]
     assert book.request("GET", "/bridge/devices", token="").json["count"] == 1
 
 

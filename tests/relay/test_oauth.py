@@ -486,6 +486,7 @@ def test_each_step_at_another_node() -> None:
     assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 1]
     assert answer.status == 200, answer
     token = answer.json["access_token"]
+    scene.sim.run_for(0.1)  # it is on its way to the others
     fields = cast("Pairs", {name.decode(): value.decode() for name, value in TYPES})
     for node in range(3):
         told = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}

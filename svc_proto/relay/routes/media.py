@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
@@ -14,7 +15,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import TRUE_WORDS, boolean, invalid, text
 from svc_proto.commands import DeleteBlob, Level, OpenFile, ReleaseFile
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import Request, Response, json_response, parse_json
+from svc_proto.engine.message import Request, Response, Streamed, json_response, parse_json
 from svc_proto.engine.router import Answer, Route
 from svc_proto.facts import Failure
 from svc_proto.machines.media import MediaEntry
@@ -95,17 +96,13 @@ class _MediaRoutes:
             entry = yield from upload.register()
         finally:
             upload.abandon()
+        if relay.media.uploads.shared:
+            yield from relay.commons.told()  # so that it outlives this node
         relay.engine.log(Level.INFO, "media uploaded", size=entry.size, content_type=entry.content_type)
         return json_response(200, _registered(entry))
 
-    def by_token(self, request: Request) -> Flow[Response]:
-        media = self._relay.media
-        entry, opened = yield from media.open_token(request.params["token"])
-        return (
-            yield from media.serve(
-                request, opened, content_type=entry.content_type, name=entry.file_name, sensitive=entry.sensitive
-            )
-        )
+    def by_token(self, request: Request) -> Flow[Response | Streamed]:
+        return self._relay.media.answer(request, request.params["token"])
 
     def by_token_anywhere(self, request: Request) -> Flow[Answer]:
         relay, token, answer = self._relay, request.params["token"], None
@@ -142,6 +139,7 @@ class _Upload(IncomingFile):
         self._media = media
         self._owner = owner
         self._reserved = 0  # bytes of what the session may have
+        self._digest = sha256()  # of what is to be an object
         self._path: str | None = None
         self._name = DEFAULT_NAME
         self._content_type = ANY_TYPE
@@ -169,6 +167,8 @@ class _Upload(IncomingFile):
         if data and self.size + len(data) <= self._media.max_size:
             self._media.reserve(self._owner, len(data))
             self._reserved += len(data)
+            if self._media.uploads.objects is not None:
+                self._digest.update(data)
         yield from super().write(data)
 
     def register(self) -> Flow[MediaEntry]:
@@ -178,18 +178,22 @@ class _Upload(IncomingFile):
         opened = yield from ask(engine, OpenFile(engine.new_op(), path))
         if isinstance(opened, Failure):
             raise self.not_stored(opened)
-        engine.emit(ReleaseFile(opened.handle))
-        self._path = None
+        try:
+            kept, shown = yield from self._media.shelve(opened, self._content_type, self._digest.hexdigest())
+        finally:
+            engine.emit(ReleaseFile(opened.handle))
+        if kept == opened.real_path:
+            self._path = None  # else it is elsewhere now
         size, self._reserved = self._reserved, 0
         return self._media.register(
-            opened.real_path, content_type=self._content_type, file_name=self._name, size=size, owner=self._owner
+            kept, content_type=self._content_type, file_name=self._name, size=size, owner=self._owner, shown=shown
         )
 
     def abandon(self) -> None:
         """Leave nothing behind."""
         super().abandon()
         if self._reserved:
-            self._media.give_back(self._owner, self._reserved)
+            self._media.uploads.give_back(self._owner, self._reserved)
             self._reserved = 0
         if self._path is not None:
             self.engine.emit(DeleteBlob(self._path))

@@ -97,9 +97,9 @@ def clean(book: RelayBook) -> None:
     """Nothing is open, nothing is reserved but for uploads that are there, and nothing was logged that is a bug."""
     media = book.relay.media
     used: dict[str, int] = {}
-    for upload in media._owned.values():
+    for upload in media.uploads._owned.values():
         used[upload.owner] = used.get(upload.owner, 0) + upload.size
-    assert media._used == {owner: size for owner, size in used.items() if size}
+    assert media.uploads._used == {owner: size for owner, size in used.items() if size}
     assert book.node.operations.open_handles == 0
     assert book.node.operations.open_handles == 0
     assert "bug" not in book.events()

@@ -467,10 +467,10 @@ def test_uploads_under_way_count_too() -> None:
         media.reserve("a", 1)
     assert (refused.value.status, refused.value.code) == (507, "quota_exceeded")
     media.reserve("b", 10 * MIB)
-    media.give_back("a", 10 * MIB)
-    media.give_back("b", 1)
+    media.uploads.give_back("a", 10 * MIB)
+    media.uploads.give_back("b", 1)
     media.reserve("a", 1)
-    assert media._used == {"a": 1, "b": 10 * MIB - 1}
+    assert media.uploads._used == {"a": 1, "b": 10 * MIB - 1}
 
 
 def test_a_session_over_its_quota_is_told_so() -> None:
@@ -481,6 +481,6 @@ def test_a_session_over_its_quota_is_told_so() -> None:
     refused = upload_json(book, paired.token)
     assert (refused.status, refused.json["code"]) == (507, "quota_exceeded")
     assert book.uploads == []
-    book.relay.media.give_back(session.token_hash, 10 * MIB)
+    book.relay.media.uploads.give_back(session.token_hash, 10 * MIB)
     assert upload_json(book, paired.token).status == 200
     clean(book)

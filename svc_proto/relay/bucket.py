@@ -1,0 +1,152 @@
+"""Uploads in a store that is compatible with S3, which all nodes of a service have: put there, fetched, deleted.
+
+An object is a file of an upload, under a random name; nothing is listed, and nothing about it is asked of the store but
+its bytes: who may have it, for how long, its type, its size and its entity tag are the relay's. So what comes back is
+held to what the relay knows: a length or a range that is another is a store that does not work. Requests are signed by
+the host (AWS Signature Version 4), whose library reads the clock. Nothing is tried twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import TYPE_CHECKING, cast
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Compute, Level, OpenedFile, ReadFile
+from svc_proto.engine.client import Fetched, Upload, fetch
+from svc_proto.engine.client_channel import Into
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.readers import BodyReader, pieces
+from svc_proto.engine.stream import PIECE, ResponseWriter
+from svc_proto.facts import Failure
+from svc_proto.settings import Bucket
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Objects"]
+
+CONNECT_WITHIN = 5.0  # s
+WITHIN = 30.0  # s for the head of an answer
+UPLOAD_WITHIN = 600.0  # s for all of an upload; one that does not move at all is dropped long before
+SILENCE = 60.0  # s without a byte, after which a store counts as gone
+NAME_BYTES = 16
+NOTHING = sha256(b"").hexdigest()
+GONE = 404
+
+
+class Objects:
+    """The objects of one bucket."""
+
+    def __init__(self, engine: Engine, bucket: Bucket) -> None:
+        self._engine = engine
+        self._bucket = bucket
+
+    def put(self, opened: OpenedFile, digest: str) -> Flow[str]:
+        """Keep an open file, of which this is the SHA-256; the object's name. `Refused` 503."""
+        engine, name = self._engine, self._engine.entropy(NAME_BYTES).hex()
+
+        def read(offset: int) -> Flow[bytes | Failure]:
+            order = ReadFile(engine.new_op(), opened.handle, offset, min(PIECE, opened.size - offset))
+            return ask(engine, order, within=SILENCE)
+
+        answer = yield from self._ask("PUT", name, Into[Fetched](), body=Upload(opened.size, read), digest=digest)
+        if not isinstance(answer, Fetched) or answer.status != 200:
+            engine.spawn(self.delete(name))  # it may be there all the same
+            raise self._failed("put", answer)
+        return name
+
+    def get(self, method: str, name: str, *, first: int, length: int, size: int) -> Flow[BodyReader]:
+        """So many bytes of an object, at least one, from that one on. `Refused` 404 if it is gone, 503.
+
+        Whoever gets the reader has to `drop` it.
+        """
+        last, part = first + length - 1, length < size
+        fields = ((b"range", b"bytes=%d-%d" % (first, last)),) if part else ()
+        answer = yield from self._ask(method, name, pieces(), fields=fields)
+        if isinstance(answer, BodyReader):
+            headers = answer.head.headers
+            where = headers.get(b"content-range") if part else None
+            right = (200, None) if not part else (206, b"bytes %d-%d/%d" % (first, last, size))
+            if (answer.head.status, where) == right and headers.get(b"content-length") in (None, b"%d" % length):
+                return answer
+            answer.drop()
+        raise self._failed("get", answer)
+
+    @staticmethod
+    def passing(reader: BodyReader, length: int) -> Callable[[ResponseWriter], Flow[bool]]:
+        """The body of an answer that has so many bytes of an object; one that breaks off is no whole answer."""
+
+        def produce(writer: ResponseWriter) -> Flow[bool]:
+            left = length
+            try:
+                while left and isinstance(data := (yield from reader.read(within=SILENCE)), bytes):
+                    writer.write(data[:left])
+                    left -= min(left, len(data))
+                    yield from writer.drained()
+            finally:
+                reader.drop()
+            return not left
+
+        return produce
+
+    @staticmethod
+    def read_whole(reader: BodyReader, length: int) -> Flow[bytes | None]:
+        """The same in one piece; None if it breaks off."""
+        found = b""
+        try:
+            while len(found) < length and isinstance(data := (yield from reader.read(within=SILENCE)), bytes):
+                found += data
+        finally:
+            reader.drop()
+        return found[:length] if len(found) >= length else None
+
+    def delete(self, name: str) -> Flow[None]:
+        """Have it no more. What the store does not let go of is left to it."""
+        answer = yield from self._ask("DELETE", name, Into[Fetched]())
+        if not isinstance(answer, Fetched) or answer.status not in (200, 204, GONE):
+            self._failed("delete", answer)
+
+    def _ask(
+        self,
+        method: str,
+        name: str,
+        into: Into[BodyReader] | Into[Fetched],
+        *,
+        fields: tuple[tuple[bytes, bytes], ...] = (),
+        body: Upload | None = None,
+        digest: str = NOTHING,
+    ) -> Flow[BodyReader | Fetched | Failure]:
+        engine, url = self._engine, f"{self._bucket.url}/{name}"
+        signed = yield from ask(engine, Compute(engine.new_op(), "s3.sign", (self._bucket, method, url, digest)))
+        if isinstance(signed, Failure):
+            return signed
+        shown = cast("dict[str, str]", signed)
+        return (
+            yield from fetch(
+                engine,
+                method,
+                url,
+                into=cast("Into[BodyReader]", into),
+                headers=(*((key.lower().encode(), value.encode()) for key, value in shown.items()), *fields),
+                body=body or b"",
+                within=WITHIN if body is None else UPLOAD_WITHIN,
+                connect_within=CONNECT_WITHIN,
+            )
+        )
+
+    def _failed(self, what: str, answer: BodyReader | Fetched | Failure) -> Refused:
+        """What callers are told; the log has more."""
+        status = 0
+        if isinstance(answer, Fetched):
+            status = answer.status
+        elif isinstance(answer, BodyReader):
+            status = answer.head.status
+        if status == GONE and what == "get":
+            return Refused(404, "not_found", "the file is not there any more")
+        problem = f"{answer.kind.value}: {answer.detail}" if isinstance(answer, Failure) else "not what was asked for"
+        self._engine.log(Level.WARNING, "media store failed", what=what, status=status, problem=problem)
+        return Refused(
+            503, "media_store_unavailable", "the store of the uploads does not answer as it should: try again"
+        )

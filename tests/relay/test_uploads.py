@@ -1,0 +1,154 @@
+"""What all nodes know of uploads: what is told of them, what is taken over, and a folder that hosts share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fuzz.cluster import BUCKET, UPLOADS_LIVE, ClusterWorld
+from svc_proto.commands import DeleteBlob
+from svc_proto.config import RelayConfig
+from svc_proto.relay import uploads
+from svc_proto.schema.members import Members
+from svc_proto.settings import Bucket
+from tests.book import HOME
+from tests.cluster.book import WHERE
+from tests.relay.fellow import Alone
+from tests.relay.test_passing import uploaded
+
+FOLDER = "/mnt/uploads"
+RECORD = {
+    "token": "T" * 22,
+    "name": "abc.txt",
+    "content_type": "text/plain",
+    "shown": "",
+    "file_name": "a.txt",
+    "size": 3,
+    "created_at": 1.0,
+    "left": 10.0,
+    "owner": "o",
+}
+
+
+def alone(place: Bucket | str | None = FOLDER, **config: Any) -> Alone:
+    return Alone(RelayConfig(home=HOME, cluster=WHERE, media_store=place, **config))
+
+
+def test_a_folder_that_hosts_share() -> None:
+    scene = ClusterWorld(0, 3, uploads=FOLDER)
+    scene.start()
+    phone = scene.paired("P", 0)
+    path = uploaded(scene, 1, phone.token, b"a file")
+    disk = scene.hosts[0].disk
+    assert len(disk.files(FOLDER)) == 1
+    scene.sim.run_for(0.5)
+    for _ in range(2):
+        for node in (0, 2):
+            answer = scene.asked(node, "GET", path, token=phone.token).answer
+            assert (answer.status, answer.body) == (200, b"a file")
+            assert answer.headers.get(b"content-type") == b"text/plain"
+        scene.stop(1)
+        scene.sim.run_for(1.0)
+    disk.put(f"{FOLDER}/old", b"of a service that is gone")
+    scene.sim.run_for(UPLOADS_LIVE)
+    assert [*disk.files(FOLDER)] == ["old"]
+    assert scene.asked(0, "GET", path, token=phone.token).status == 404
+    scene.sim.run_for(3_600.0 - UPLOADS_LIVE / 2)
+    scene.restart(1)
+    scene.run(lambda: scene.nodes[1].ready)
+    assert [*disk.files(FOLDER)] == ["old"]  # somebody may have its token
+    scene.sim.run_for(UPLOADS_LIVE)
+    scene.kill(1)
+    scene.restart(1)
+    scene.run(lambda: scene.nodes[1].ready)
+    assert not disk.files(FOLDER)
+    scene.look()
+
+
+def test_what_another_node_has_is_known_until_it_says_no_more() -> None:
+    one = alone()
+    media = one.relay.media
+    one.hear("kept", RECORD)
+    one.hear("kept", RECORD)
+    entry = media.registry.peek("T" * 22)
+    assert entry is not None
+    assert (entry.path, entry.owned, entry.size) == (f"{FOLDER}/abc.txt", True, 3)
+    assert media.uploads._used == {"o": 3}
+    assert media.uploads.records() == []
+    one.hear("gone", {"token": "T" * 22})
+    one.hear("gone", {"token": "T" * 22})
+    assert (len(media.registry), media.uploads._used) == (0, {})
+    one.hear("state", {"uploads": [RECORD]}, to_me=True)
+    assert media.has("T" * 22)
+    one.hear("state", {"uploads": []}, to_me=True)
+    assert not media.has("T" * 22)
+    assert not one.book.ordered(DeleteBlob)
+
+
+@pytest.mark.parametrize("left", ["node", "nobody"])
+def test_whose_time_is_over_is_deleted_by_its_node_or_by_whoever_is_left(left: str) -> None:
+    one = alone()
+    one.hear("kept", {**RECORD, "left": 2.0})
+    one.hear("kept", {**RECORD, "token": "U" * 22}, node="c")
+    if left == "nobody":
+        one.hear("bye")
+        assert [row["token"] for row in one.relay.media.uploads.records()] == ["T" * 22]
+    one.book.after(2.0)
+    assert not one.relay.media.has("T" * 22)
+    assert [order.path for order in one.book.ordered(DeleteBlob)] == [f"{FOLDER}/abc.txt"] * (left == "nobody")
+
+
+def test_what_has_to_make_room_is_told_and_deleted_whoever_took_it_in() -> None:
+    one = alone(media_max_size_mb=1)
+    media = one.relay.media
+    one.hear("kept", RECORD)
+    one.said()
+    one.book.act(lambda: media.reserve("o", 10 * 1024 * 1024))
+    assert one.said() == [("gone", {"token": "T" * 22})]
+    assert [order.path for order in one.book.ordered(DeleteBlob)] == [f"{FOLDER}/abc.txt"]
+    small = alone(media_lru_cap=1)
+    small.hear("kept", RECORD)
+    small.said()
+    small.hear("kept", {**RECORD, "token": "U" * 22})
+    assert small.said() == [("gone", {"token": "T" * 22})]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"token": "short"}, {"name": "../x"}, {"name": ""}, {"size": -1}, {"left": -1.0}, {"created_at": "x"}],
+)
+def test_what_is_no_upload(wrong: dict[str, object]) -> None:
+    one = alone()
+    one.hear("kept", {**RECORD, **wrong})
+    assert len(one.relay.media.registry) == 0
+
+
+def test_who_has_no_such_place_takes_nothing_over() -> None:
+    one = alone(None)
+    one.hear("kept", RECORD)
+    one.hear("gone", {"token": "T" * 22})
+    assert len(one.relay.media.registry) == 0
+    assert one.relay.media.uploads.record("T" * 22) == {}
+
+
+def test_one_that_nobody_has_told_of_yet_is_taken_over_when_it_is_asked_for() -> None:
+    one = alone(BUCKET)
+    made: list[Any] = []
+    about: Any = {"content_type": "a/b", "file_name": None, "size": 0, "owner": "o", "shown": "image/png"}
+    one.book.act(lambda: made.append(one.relay.media.register("abc", **about)))
+    (entry,) = made
+    assert [word for word, _ in one.said()] == ["kept"]
+    one.hear("asks", {"word": "has", "body": {"what": "media", "name": entry.token}, "ticket": 1}, to_me=True)
+    ((_, said),) = one.said()
+    assert said["body"]["upload"]["shown"] == "image/png"
+    other = alone(BUCKET)
+    other.hear("kept", {**said["body"]["upload"], "left": 5.0})
+    assert other.relay.media.has(entry.token)
+    one.book.act(one.relay.media.stop)
+    assert not one.book.ordered(DeleteBlob)
+
+
+def test_names() -> None:
+    assert uploads.QUOTA == 10
+    assert Members({"upload": 1}).inner("upload") == {}
