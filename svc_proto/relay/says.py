@@ -25,6 +25,7 @@ ENCODED = "application/x-www-form-urlencoded"
 PAGE: dict[str, object] = {"text/html": str}
 FILE: Shape = {"*/*": bytes}
 PARTS: Mapping[int | str, Shape] = {206: FILE, 304: None}
+STORE = "the store of the uploads does not answer as it should"
 NO_FILE = {404: "there is no such file, or not any more", 412: "a condition does not hold", 416: "no such range"}
 ONE_SESSION = {
     404: "no session has a token that begins so",
@@ -93,16 +94,16 @@ SAYS: dict[str, dict[str, Says]] = {
             "Bring a file",
             shapes.MediaToken,
             body={FORM: shapes.Form, JSON: shapes.Upload},
-            no={413: "it is too large", 507: "there is no room for it"},
+            no={413: "it is too large", 503: STORE, 507: "there is no room for it"},
         ),
         "GET /media/by-path": Says("A file of this host", FILE, query=shapes.PathQuery, also=PARTS, no=NO_FILE),
         "GET /media/inspect": Says("What can be fetched", shapes.MediaEntries, query=shapes.MediaQuery),
-        "GET /media/inspect/{token}": Says("A file by its token", FILE, also=PARTS, no=NO_FILE),
+        "GET /media/inspect/{token}": Says("A file by its token", FILE, also=PARTS, no={**NO_FILE, 503: STORE}),
         "GET /media/{token}": Says(
             "The same, whichever node has it",
             FILE,
             also=PARTS,
-            no={**NO_FILE, 503: "the nodes do not reach each other"},
+            no={**NO_FILE, 503: f"the nodes do not reach each other, or {STORE}"},
         ),
         "POST /clipboard/inbox": Says(
             "Paste an image",

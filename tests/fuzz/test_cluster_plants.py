@@ -54,7 +54,7 @@ def a_revocation_that_nobody_hears_is_a_success(patch: pytest.MonkeyPatch) -> No
 
 
 def nobody_asks_the_others_for_a_file(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Fellows, "file_elsewhere", Commons.file_elsewhere)
+    patch.setattr(Fellows, "elsewhere", Commons.elsewhere)
 
 
 PLANTS: list[tuple[Plant, int, str]] = [  # the bug, a storm that finds it, and what it says

@@ -112,7 +112,7 @@ def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
 
     def move(consent: Consent, *by: tuple[str, str]) -> Consent:
         """To the other desk, an hour ahead, and found there by each of these."""
-        record = Members(strict_json.loads(strict_json.dumps_bytes(consent.to_record(at(10)))))
+        record = Members.load(strict_json.dumps_bytes(consent.to_record(at(10))))
         desk.consents.give(consent)
         assert len(desk.consents) == 0
         taken = read_consent(record, at(3610), sessions)

@@ -183,7 +183,7 @@ def test_all_of_an_object_at_once() -> None:
     def answer(request: Request, token: str) -> Flow[Response]:
         return Response(200, Headers(), (yield from media.read(token, len(DATA) - len(request.raw_query))))
 
-    media.answer = answer  # type: ignore[method-assign,assignment]  # as the agent's picture is read
+    media.answer = answer  # type: ignore[method-assign]  # as the agent's picture is read
     assert got(scene, 0, path, phone.token).body == DATA
     assert got(scene, 0, f"{path}?x", phone.token).status == 413
     s3.instead = lambda request, response: Response(404, Headers())

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from shutil import which
@@ -144,8 +144,9 @@ class NodePhone:
 class Cluster:
     """Three relays, each in a home of its own, with one store and one Redis, behind nginx at `port`."""
 
-    def __init__(self, folder: Path, nodes: int = 3) -> None:
+    def __init__(self, folder: Path, nodes: int = 3, env: Mapping[str, str] | None = None) -> None:
         self.folder = folder
+        self.env = env or {}
         self.redis = RedisServer(folder)
         self.store = server()
         self.ports = [free_port() for _ in range(nodes)]
@@ -178,7 +179,7 @@ class Cluster:
         """Start a node."""
         env = {
             "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self._database, "RELAY_TRUST_PROXY_HEADERS": "1",
-            "RELAY_LOCAL_TRUST": "address", "SVC_NODE_URL": f"http://127.0.0.1:{self.ports[n]}",
+            "RELAY_LOCAL_TRUST": "address", "SVC_NODE_URL": f"http://127.0.0.1:{self.ports[n]}", **self.env,
         }  # fmt: skip
         entered = running_relay(self.folder / f"node-{n}", env=env, port=self.ports[n])
         self.nodes[n], _ = self._lives[n].enter_context(entered)

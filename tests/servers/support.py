@@ -218,10 +218,11 @@ def call(
 class Client:
     """A WebSocket to a relay over a blocking socket."""
 
-    def __init__(self, port: int, host: str = "127.0.0.1", path: str = "/ws") -> None:
+    def __init__(self, port: int, host: str = "127.0.0.1", path: str = "/ws", token: str = "") -> None:
         self.sock = socket.create_connection((host, port), timeout=TIMEOUT)
         self.conn = Http1Connection(Role.CLIENT, entropy=os.urandom)
-        headers = Headers(((b"host", b"%s:%d" % (host.encode(), port)),))
+        shown = ((b"authorization", b"Bearer " + token.encode()),) if token else ()
+        headers = Headers(((b"host", b"%s:%d" % (host.encode(), port)), *shown))
         try:
             self.say(RequestHead(STREAM, "GET", path, headers, websocket=True))
             self.answer = self.event()

@@ -4,6 +4,7 @@ without Redis and without the store."""
 from __future__ import annotations
 
 import base64
+import json
 import random
 import threading
 import time
@@ -16,8 +17,9 @@ from itertools import count
 
 import pytest
 
+from svc_proto.wire.events import TextMessage
 from tests.servers.nodes import Cluster, NodePhone, needs_nodes, until
-from tests.servers.support import TIMEOUT, call, sign_in
+from tests.servers.support import TIMEOUT, Client, call, sign_in
 
 pytestmark = needs_nodes
 
@@ -128,6 +130,36 @@ def test_a_file_that_one_node_has_is_fetched_at_all(cluster: Cluster) -> None:
                 assert (answer.status, answer.getheader("Content-Type")) == (status, "image/png")
                 assert answer.read() == wanted
         assert call(port, "GET", path).status == 401
+
+
+def test_an_mcp_session_and_a_voice_session_of_one_node_go_on_at_all(cluster: Cluster) -> None:
+    token = cluster.pair("ivy", 0).token
+    told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    types = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    shown = {"Authorization": f"Bearer {token}", **types}
+
+    def ask(port: int, method: str, **params: object) -> tuple[int, str | None]:
+        message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)) as connection:
+            connection.request("POST", "/mcp", message, headers=shown)
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, answer.getheader("Mcp-Session-Id")
+
+    status, session = ask(cluster.ports[0], "initialize", **told)
+    assert status == 200
+    assert session is not None
+    shown["Mcp-Session-Id"] = session
+    for port in (*cluster.ports, cluster.port):
+        until(lambda port=port: call(port, "GET", "/sessions", token=token).status == 200, "it was told")  # type: ignore[misc]
+        assert ask(port, "ping")[0] == 200
+        spoken = call(cluster.ports[0], "POST", "/voice/output/session", {"provider": "stub"}, token=token)
+        assert spoken.status == 200, spoken.body
+        with Client(port, path=spoken.body["websocket_path"], token=token) as client:
+            assert client.status == 101
+            event = client.event()
+            assert isinstance(event, TextMessage)
+            assert json.loads(event.text)["type"] == "voice.session.ready"
 
 
 def test_a_code_is_good_once_wherever_it_is_shown(cluster: Cluster) -> None:

@@ -1,0 +1,132 @@
+"""Three real relays whose uploads are in one place: a folder, a bucket of a simulated store, and of stores of others.
+
+moto (PyPI: `moto[server]`, 300 MB) and s3rver (npm) are tried where they are on the PATH.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from runtimes.bucket import sign
+from runtimes.host import Program, Services
+from runtimes.listen import bind
+from runtimes.run import run
+from runtimes.sim.s3 import S3Service
+from runtimes.waker import Handle
+from svc_proto.engine.core import Engine
+from svc_proto.settings import Bucket
+from tests.servers.nodes import Cluster, needs_nodes, until
+from tests.servers.proxies import free_port
+from tests.servers.support import TIMEOUT, call
+
+pytestmark = needs_nodes
+
+DATA = random.Random(1).randbytes(3_000_000)
+needs_signatures = pytest.mark.skipif(find_spec("aws_request_signer") is None, reason="the extra s3 is not installed")
+STORES = {
+    "moto": ["moto_server", "-H", "127.0.0.1", "-p"],
+    "s3rver": ["s3rver", "-d", "s3rver", "-a", "127.0.0.1", "-p"],
+}
+
+
+def asked(bucket: Bucket, method: str, url: str, digest: str = "UNSIGNED-PAYLOAD") -> int:
+    """A signed request of the test's own; 0 if nobody is there."""
+    place = url.split("/", 3)
+    try:
+        with closing(HTTPConnection(place[2], timeout=TIMEOUT)) as connection:
+            connection.request(method, f"/{place[3]}", headers=sign(bucket, method, url, digest))
+            return connection.getresponse().status
+    except OSError:
+        return 0
+
+
+@contextmanager
+def store(kind: str, folder: Path) -> Iterator[dict[str, str]]:
+    """A place for uploads; the variables that name it."""
+    if kind == "folder":
+        (folder / "uploads").mkdir()
+        yield {"SVC_MEDIA_URL": f"file://{folder}/uploads"}
+        return
+    port = free_port()
+    key = Bucket(f"http://127.0.0.1:{port}/uploads", "us-east-1", "S3RVER", "S3RVER")
+    env = {
+        "SVC_MEDIA_URL": f"s3://uploads/of/svc?endpoint=http://127.0.0.1:{port}",
+        "AWS_ACCESS_KEY_ID": key.key,
+        "AWS_SECRET_ACCESS_KEY": key.secret,
+    }
+    with ExitStack() as stack:
+        if kind in STORES:
+            process = subprocess.Popen(
+                [*STORES[kind], str(port)], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            until(lambda: asked(key, "PUT", key.url) == 200, "there is a bucket")
+        else:
+            whole = Bucket(f"{key.url}/of/svc", key.region, key.key, key.secret)
+            handle = Handle()
+            listener = bind("127.0.0.1", port)
+            program = Program(
+                core=Engine(S3Service(whole), entropy=random.randbytes), listeners=[listener], services=Services()
+            )
+            options = {"handle": handle, "signals": False, "runtime": "asyncio"}
+            thread = threading.Thread(target=run, args=(program,), kwargs=options, daemon=True)
+            thread.start()
+            stack.callback(thread.join, TIMEOUT)
+            stack.callback(handle.stop, 1.0)
+        yield env
+
+
+def fetched(port: int, path: str, token: str, method: str = "GET", **fields: str) -> tuple[int, bytes]:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)) as connection:
+        connection.request(method, path, headers={"Authorization": f"Bearer {token}", **fields})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "folder",
+        pytest.param("simulated", marks=needs_signatures),
+        *(
+            pytest.param(
+                kind, marks=[needs_signatures, pytest.mark.skipif(which(words[0]) is None, reason=f"no {words[0]}")]
+            )
+            for kind, words in STORES.items()
+        ),
+    ],
+)
+def test_an_upload_outlives_the_node_that_was_killed(kind: str, tmp_path: Path) -> None:
+    with store(kind, tmp_path) as env, Cluster(tmp_path, env=env) as cluster:
+        token = cluster.pair("hal", 0).token
+        body = {"content": base64.b64encode(DATA).decode(), "content_type": "image/png", "file_name": "shot.png"}
+        uploaded = call(cluster.ports[0], "POST", "/media/upload", body, token=token)
+        assert uploaded.status == 200, uploaded.body
+        path = f"/media/{uploaded.body['token']}"
+        for killed in (False, True):
+            if killed:
+                cluster.kill(0)
+            for port in cluster.ports[killed:]:
+                assert fetched(port, path, token) == (200, DATA)
+                assert fetched(port, path, token, Range="bytes=1000000-1999999") == (206, DATA[1_000_000:2_000_000])
+                assert fetched(port, path, token, "HEAD") == (200, b"")
+                assert fetched(port, path, token, Range="bytes=9999999-")[0] == 416
+        cluster.rise(0)
+        until(lambda: fetched(cluster.ports[0], path, token)[0] == 200, "the node that is back was told")
+        assert fetched(cluster.ports[0], path, token) == (200, DATA)
+        assert call(cluster.ports[1], "POST", "/media/upload", body, token=token).status == 200
+        assert len(call(cluster.ports[2], "GET", "/media/inspect").body["media"]) == 2
+        seen = "\n".join(line for node in cluster.nodes if node is not None for line in node.seen)
+        assert "S3RVER" not in seen
