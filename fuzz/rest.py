@@ -49,6 +49,7 @@ KEPT: Mapping[str, str] = {
     "BridgeCommandRecord.params": _SHOWN,
     "Notifications._ring": _SHOWN,
     "Phone.status": _SHOWN,
+    "Shells.begun": "sessions of tmux, which outlive their clients",
     "SessionTable._over": "voice sessions: who comes back is told that it is over",
     "SessionTable._swept": "folders of files, swept once a day",
     "ApiProbe._known": "whether the API is there, for a moment",

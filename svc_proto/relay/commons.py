@@ -137,6 +137,11 @@ class Commons:
 
     # --- what one of them has alone ---
 
+    def begun_elsewhere(self, terminal: str) -> Flow[str]:
+        """The address of the node where a terminal of that name was begun, which may still be there; empty: none."""
+        yield from ()
+        return ""
+
     def seek_consent(self, by: str, value: str) -> Flow[None] | None:
         """Bring a question of an agent's here that another node may have; None: nobody is to be asked."""
         return None

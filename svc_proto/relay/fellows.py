@@ -287,6 +287,11 @@ class Fellows(Commons):
             raise _unavailable("which node has the file")
         return self._gateway.answer(what, name, request)
 
+    def begun_elsewhere(self, terminal: str) -> Flow[str]:
+        """By the word of who answers in time."""
+        answers = yield from self._asked("has", {"what": "terminal", "name": terminal})
+        return next((url for answer in answers if (url := answer.text("url"))), "")
+
     def seek_consent(self, by: str, value: str) -> Flow[None] | None:
         """Whoever has it tells it, before he answers: see `take`."""
         return self._seek(by, value) if self.node.members and self._seeking < MAX_SEEKING else None
@@ -341,7 +346,7 @@ class Fellows(Commons):
             "active": self._active,
             "active_since": self._active_since,
             "ended": self.sessions.ended,
-            "uploads": self.relay.media.uploads.records(),
+            **({"uploads": uploads} if (uploads := self.relay.media.uploads.records()) else {}),
         }
 
     def take_state(self, node: str, state: Members) -> None:

@@ -342,6 +342,8 @@ class Relay:
                 return self._mcp is not None and name in self._mcp.sessions
             case "voice":
                 return self._voice is not None and name in self._voice
+            case "terminal":
+                return name in self.shells.begun
             case _:
                 return False  # of a later version
 

@@ -152,6 +152,7 @@ class TerminalAttached(TypedDict):
     tmux_available: bool
     reattach: bool
     replay: NotRequired[Annotated[str, "what it showed last"]]
+    elsewhere: NotRequired[Annotated[str, "the node where one of that name was begun, which this is not"]]
 
 
 class TerminalInput(TypedDict, total=False):

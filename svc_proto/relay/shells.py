@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.commands import Compute, TerminalSize, WriteFile
 from svc_proto.config import RelayConfig
 from svc_proto.engine.child import INHERITED, run_command
@@ -26,6 +27,7 @@ __all__ = ["Shells"]
 FALLBACKS = ("/bin/bash", "/bin/sh")
 SOCKET_DIGITS = 12  # of the hash of the service home; its path could be too long for a socket's
 REPLAY_LINES = 200  # wire terminal 1.4
+MAX_BEGUN = 256  # names of sessions: the one that was begun first is forgotten
 KILL_PATIENCE = 11.0  # s, a little more than the command itself is given to start and to end
 LIST_FORMAT = "#{session_name} #{session_attached} #{session_windows} #{session_created}"
 TMUX_CONF = b"""# Written by the relay at each start.
@@ -52,6 +54,7 @@ class Shells:
         self.tmux: str | None = None
         self.prefix = f"{config.brand.name}-"
         self._socket = f"{config.brand.scheme}-{sha256_hex(config.home)[:SOCKET_DIGITS]}"
+        self.begun: ExpiringMap[str, bool] = ExpiringMap(MAX_BEGUN)  # sessions of tmux, some of which may have ended
         self.inherit = (*INHERITED, *config.terminal_env)  # of the shells, and of tmux, which hands it on
 
     def prepare(self) -> Flow[None]:
@@ -106,6 +109,7 @@ class Shells:
         A client that attaches and leaves at once would otherwise take a session along that tmux had not made yet. And
         only so does each shell get an environment of its own: else all have that of the first client.
         """
+        self.begun.put(self.session_name(name), True, None)
         environment = [word for variable in self.env(name)[1:] for word in ("-e", "=".join(variable))]
         place = ("-s", self.session_name(name), "-x", str(size.cols), "-y", str(size.rows))
         return (yield from self._succeeds(*self._options(), "new-session", "-d", *place, *environment, shell, "-l"))
@@ -116,6 +120,7 @@ class Shells:
 
     def kill_session(self, name: str) -> Flow[bool]:
         """End the tmux session; False if there is none. It is done even if whoever waits for it here goes away."""
+        self.begun.discard(self.session_name(name))
         killing = self._succeeds("kill-session", "-t", f"={self.session_name(name)}")
         return (yield from shield(self._engine, killing, within=KILL_PATIENCE)) is True
 

@@ -151,7 +151,7 @@ class Terminals:
         size = parse_size(payload)
         name = _name(envelope) or f"shell-{self.engine.entropy(4).hex()}"
         terminal = self.held.get(name)
-        reattach, made, replay = terminal is not None, False, ""
+        reattach, made, replay, elsewhere = terminal is not None, False, "", ""
         if terminal is not None:
             terminal.child.resize(size)
             terminal.step(TerminalTrigger.ATTACH)
@@ -171,6 +171,8 @@ class Terminals:
                 made = created or reattach
                 if reattach:
                     replay = yield from self.shells.capture(name)
+            if made and not reattach and _name(envelope) is not None:
+                elsewhere = yield from self.client.relay.commons.begun_elsewhere(self.shells.session_name(name))
             terminal = Terminal(self, name, shell)
             argv = self.shells.argv(name, shell, made=made)
             env, inherit = self.shells.env(name), self.shells.inherit
@@ -192,6 +194,8 @@ class Terminals:
         }
         if replay:
             attached["replay"] = replay
+        if elsewhere:
+            attached["elsewhere"] = elsewhere
         self.send("terminal.attached", attached, envelope.id)
         self.engine.log(Level.INFO, "shell opened", **self.client.who, terminal=name, reattach=reattach)
 

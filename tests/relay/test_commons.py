@@ -32,6 +32,7 @@ def test_alone_everything_is_here() -> None:
             commons.settle(),
             commons.catch_up(),
             commons.told(),
+            commons.begun_elsewhere("svc-a"),
             commons.activity(5),
             commons.online(),
         ):
@@ -50,7 +51,7 @@ def test_alone_everything_is_here() -> None:
         commons.stop()
 
     book.within(ask)
-    assert answers == [None, PairingMeta(), None, None, None, None, [], book.relay.online()]
+    assert answers == [None, PairingMeta(), None, None, None, None, "", [], book.relay.online()]
     assert book.request("GET", "/bridge/devices", token="").json["count"] == 1
 
 

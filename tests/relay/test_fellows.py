@@ -383,7 +383,7 @@ def test_the_state_of_a_node_is_all_that_is_known_of_it() -> None:
     one.hear("which", to_me=True)
     ((word, state),) = one.said()
     assert word == "state"
-    assert state == {"phones": [], "active": "Y", "active_since": 8.0, "ended": [record["token_hash"]], "uploads": []}
+    assert state == {"phones": [], "active": "Y", "active_since": 8.0, "ended": [record["token_hash"]]}
 
 
 def test_a_phone_of_ours_takes_the_place_of_one_elsewhere() -> None:

@@ -41,6 +41,7 @@ LIMITS = {
     "routes.voice_settings.MAX_RATE": 10_000_000,
     "session_records.ERASE_AGAIN": 60.0,
     "session_records.STORE_PATIENCE": 31.0,
+    "shells.MAX_BEGUN": 256,
     "shells.KILL_PATIENCE": 11.0,
     "tui.SHOWN": 400,
     "upload.DISK_PATIENCE": 120.0,

@@ -9,7 +9,11 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Level, SignalName, Spawn
 from svc_proto.config import RelayConfig
 from svc_proto.engine.child import INHERITED
+from svc_proto.engine.flow import Flow
 from svc_proto.facts import Started
+from tests.book import HOME
+from tests.cluster.book import WHERE
+from tests.relay.fellow import Alone
 from tests.relay.programs import ProgramBook, Tmux, attach, attached, say, shown
 
 SOCKET = "svc-relay-" + sha256_hex("/home/svc")[:12]
@@ -272,3 +276,39 @@ def test_shells_and_tmux_get_named_variables_alone(tmux: bool) -> None:
     assert len(orders) == (2 if tmux else 1)
     assert {order.inherit for order in orders} == {(*INHERITED, "GOPATH")}
     assert not [name for name in INHERITED if "KEY" in name or "PASSWORD" in name or "TOKEN" in name]
+
+
+def test_a_session_of_that_name_was_begun_at_another_node() -> None:
+    book = ProgramBook(tmux=Tmux())
+    asked: list[str] = []
+
+    def elsewhere(terminal: str) -> Flow[str]:
+        yield from ()
+        asked.append(terminal)
+        return "http://10.0.0.2:8767" if terminal == "svc-build" else ""
+
+    book.relay.commons.begun_elsewhere = elsewhere  # type: ignore[method-assign]  # as if there were others
+    phone = book.client()
+    assert "elsewhere" not in attach(phone, "other")["payload"]
+    assert attach(phone, "build")["payload"]["elsewhere"] == "http://10.0.0.2:8767"
+    assert "elsewhere" not in attach(phone, "build")["payload"]  # it is here now
+    assert "elsewhere" not in attach(phone, None)["payload"]
+    assert asked == ["svc-other", "svc-build"]
+    assert [book.relay.has("terminal", name) for name in ("svc-build", "svc-none")] == [True, False]
+    say(phone, "kill", session_name="build")
+    assert not book.relay.has("terminal", "svc-build")
+
+
+def test_who_is_asked_for_a_terminal() -> None:
+    one = Alone(RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767"))
+    one.relay.shells.begun.put("svc-a", True, None)
+    for ticket, name in enumerate(("svc-a", "svc-b")):
+        one.hear("asks", {"word": "has", "body": {"what": "terminal", "name": name}, "ticket": ticket}, to_me=True)
+    answers = [body["body"] for word, body in one.said() if word == "says"]
+    assert answers == [{"url": "http://10.0.0.1:8767"}, {}]
+    found: list[str] = []
+    for answer in ({}, {"url": "http://10.0.0.2:8767"}):
+        one.run(one.fellows.begun_elsewhere("svc-a"), found)
+        ((_, body),) = one.said()
+        one.hear("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
+    assert found == ["", "http://10.0.0.2:8767"]
