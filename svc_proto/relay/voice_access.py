@@ -35,6 +35,7 @@ from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
     from svc_proto.machines.device_keys import DeviceKeys
+    from svc_proto.machines.session import Session
     from svc_proto.relay.service import Relay
 
 __all__ = ["SOCKETS", "VoiceGate"]
@@ -70,7 +71,17 @@ class VoiceGate:
         return found if isinstance(found, Principal) else (yield from found)
 
     def _admit(self, grant: str, request: Request) -> Principal | Flow[Principal]:
-        token = _bearer(request.headers)
+        token, relay = _bearer(request.headers), self._relay
+        seeking = None if relay.sessions.lookup(token, relay.engine.now) else relay.commons.seek(token)
+        return self._known(grant, token, request) if seeking is None else self._sought(seeking, grant, token, request)
+
+    def _sought(self, seeking: Flow[Session | None], grant: str, token: str, request: Request) -> Flow[Principal]:
+        """The same once a session was looked for that may have come about elsewhere: nobody else is shown its token."""
+        yield from seeking
+        found = self._known(grant, token, request)
+        return found if isinstance(found, Principal) else (yield from found)
+
+    def _known(self, grant: str, token: str, request: Request) -> Principal | Flow[Principal]:
         relay = self._relay
         now = relay.engine.now
         session = relay.sessions.lookup(token, now)
