@@ -19,7 +19,8 @@ to one node are not counted: who sends one waits for an answer, or hears that th
 
 A node is gone when it says so, when `LEASE` seconds have passed in which nothing was heard of it, or as soon as the
 server says that nobody hears its channel: a process that was killed leaves none that does. All are gone when this
-node's own connection is. An identity is never used twice: a process that starts again is another node.
+node's own connection is. Who has said `bye` may still tell what comes of the requests that it finishes, by which
+nobody knows it again. An identity is never used twice: a process that starts again is another node.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ ANSWER_WITHIN = 1.0  # s for what one node asks another
 MAX_NODES = 256  # that are known; a further one is not heard
 _ID_BYTES = 8
 _UNCOUNTED = ("hello", "beat", "bye")
+_LEAVING = -1  # in place of a number: from who has said `bye`, and finishes what was begun
 _GONE = Failure(FailureKind.UNREACHABLE, "the node is gone")
 
 
@@ -107,6 +109,7 @@ class Node(Listener):
         """Leave them."""
         self._timer.cancel()
         self._publish(self._all, "bye", {})
+        self._told = _LEAVING
         self.redis.stop()
 
     @property
@@ -128,7 +131,8 @@ class Node(Listener):
 
     def tell_all(self, word: str, body: Mapping[str, object]) -> None:
         """Tell every node; one that cannot be reached now will know that it has missed something."""
-        self._told += 1
+        if self._told != _LEAVING:
+            self._told += 1
         self._publish(self._all, word, body)
 
     def tell(self, node: str, word: str, body: Mapping[str, object]) -> bool:
@@ -186,6 +190,11 @@ class Node(Listener):
             return
         if word == "bye":
             self._lose(node)
+            return
+        if self._told == _LEAVING and word in ("hello", "which", "asks"):
+            return  # nobody is to count on us
+        if told == _LEAVING:
+            self._take(node, word, Members.of(message.get("body")))
             return
         counted = channel == self._all and word not in _UNCOUNTED
         if not self._known(node, told, told - counted):

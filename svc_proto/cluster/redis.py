@@ -77,7 +77,7 @@ class Redis:
         self._task = self._engine.spawn(self._live())
 
     def stop(self) -> None:
-        """Open no further connection. The one that there is ends when the engine stops."""
+        """Open no further connection. The one that there is serves what the process has begun, and ends with it."""
         if self._task is not None:
             self._task.cancel()
 
@@ -162,7 +162,9 @@ class Redis:
 
 
 class _Link(Channel):
-    """One connection."""
+    """One connection. What a process that ends has still to finish may need it."""
+
+    lasting = True
 
     __slots__ = ("_closing", "_heard", "_out", "_pending", "_reader", "_watch", "over")
 
@@ -224,7 +226,9 @@ class _Link(Channel):
         self.engine.resume(self.over, None)
 
     def stop(self) -> None:
-        """The process ends: say what is to be said, then go."""
+        """Nobody is left who needs it: say what is to be said, then go."""
+        if self._closing:
+            return
         self._closing = True
         self._watch.set(self.engine.now.mono + LINGER)
         self.soil()

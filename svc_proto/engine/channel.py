@@ -25,6 +25,8 @@ __all__ = ["Channel"]
 class Channel(ABC):
     """Base of the server's and the client's channel; `received`, `read_closed`, `stop` and `flush_now` are theirs."""
 
+    lasting = False  # at a stop it is there for the others, and is told when they are gone
+
     __slots__ = ("_holding", "_passing", "_paused", "_soiled", "_stall", "ch", "credit", "engine", "gone", "limits")
 
     def __init__(self, engine: Engine, ch: ChannelId, limits: Limits) -> None:

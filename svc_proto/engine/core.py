@@ -138,6 +138,8 @@ class Engine:
                 self._bug(error, getattr(fact, "ch", None))
         elif self.pauses.first <= now.mono:
             self._catch_up()
+        if self.stopping and not self._tasks:
+            self._stop_the_last()
         while self._dirty:
             dirty, self._dirty = self._dirty, []
             for channel in dirty:
@@ -325,7 +327,13 @@ class Engine:
         self._grace.set(self.now.mono + max(fact.grace - STOP_MARGIN, 0.0))
         self._guard(self._service.on_stopping, None)
         for channel in list(self._channels.values()):
-            self._guard(channel.stop, channel)
+            if not channel.lasting:
+                self._guard(channel.stop, channel)
+
+    def _stop_the_last(self) -> None:
+        if all(channel.lasting for channel in self._channels.values()):
+            for channel in list(self._channels.values()):
+                self._guard(channel.stop, channel)
 
     def _reloading(self, fact: Reloading) -> None:
         if not self.stopping:

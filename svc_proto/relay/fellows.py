@@ -447,7 +447,7 @@ class Fellows(Commons):
     def _came(self, node: str, entry: Members) -> None:
         relay, socket = self.relay, entry.whole("socket")
         device_id, since = entry.text("device_id"), _since(entry)
-        if socket is None or not device_id:
+        if socket is None or not device_id or node not in self.node.members:
             return
         if device_id == f"socket-{socket}":
             device_id = f"{node}-{device_id}"  # it has no name of its own, and here the number means another

@@ -333,6 +333,28 @@ def test_at_the_stop_it_says_so() -> None:
     assert not scene.book.ordered(Abort)
 
 
+def test_who_goes_tells_what_it_finishes_and_is_counted_on_no_more() -> None:
+    scene = known()
+    scene.book.act(scene.node.stop)
+    scene.book.act(lambda: scene.node.tell_all("news", {}))
+    words = [json.loads(words[2]) for words in scene.book.said()]  # type: ignore[index]  # PUBLISH, all of them
+    assert [(text["word"], text["told"]) for text in words] == [("bye", 0), ("news", -1)]
+    scene.book.answers(1, 1)
+    for word in ("hello", "which", "asks"):
+        scene.hear("c", word)
+    assert not scene.said()
+    assert list(scene.node.members) == ["b"]
+
+
+def test_what_somebody_tells_who_has_gone_is_heard_and_does_not_bring_it_back() -> None:
+    scene = known()
+    scene.hear("b", "bye")
+    scene.hear("b", "news", {"x": 1}, told=-1)
+    assert scene.town.news() == [("b", "lost"), ("b", "news", {"x": 1})]
+    assert not scene.node.members
+    assert not scene.said()
+
+
 def test_one_clock_for_all() -> None:
     scene = Scene(up=False)
     assert scene.node.time == scene.book.engine.now.wall

@@ -237,6 +237,8 @@ def test_at_the_stop_the_last_words_are_said() -> None:
     assert book.said() == [[b"PUBLISH", b"all", b"bye"]]
     assert CloseWrite(book.ch) in book.orders
     assert not book.made.tell("GET", "a")
+    book.answers(1)
+    assert not book.said()
     book.feed(Closed(book.ch, "done"))
     assert not book.ordered(Connect)
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Abort, Command, Exit, Level, Log, OpenFile, Send
+from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import IN_A_ROUND, Engine
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import (
@@ -24,7 +25,7 @@ from svc_proto.facts import (
     Started,
     Stopping,
 )
-from svc_proto.wire.limits import Limits
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.service import HANDSHAKE, ToyService, get, open_book, post
 from tests.playbook import CH, LOCAL, PEER, START, accepted, counting_entropy, sends, wire_bytes
 from tests.wire.chunks import Cuts, cut, cuts
@@ -60,6 +61,37 @@ def test_unwanted_peers_are_turned_away() -> None:
     book.get(b"/park") << []
     book >> Stopping(9.0) << []
     book >> accepted(6) << [Abort(ChannelId(6))]
+
+
+class Last(Channel):
+    """What others need until they are gone."""
+
+    lasting = True
+    stopped = 0
+
+    def received(self, data: bytes) -> None: ...
+
+    def read_closed(self) -> None: ...
+
+    def stop(self) -> None:
+        self.stopped += 1
+        self.soil()
+
+    def flush_now(self) -> None:
+        self.write(b"bye")
+
+
+def test_what_others_need_stops_when_they_are_gone() -> None:
+    book = open_book()
+    last = Last(book.engine, FOUR, DEFAULT_LIMITS)
+    book.act(lambda: book.engine.attach(last))
+    book.get(b"/park") << []
+    book >> Stopping(9.0)
+    book.take()
+    assert last.stopped == 0
+    book >> Closed(CH) << [Send(FOUR, b"bye")]
+    assert last.stopped == 1
+    book >> Closed(FOUR) << [Exit(0)]
 
 
 # --- bugs ---

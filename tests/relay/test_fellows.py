@@ -145,6 +145,32 @@ def test_a_token_that_a_node_has_not_heard_of_is_good_there_too() -> None:
     scene.look()
 
 
+def test_a_token_that_a_node_has_not_heard_of_opens_its_voice_too_and_is_shown_to_nobody_else() -> None:
+    scene = world(2)
+    scene.part(0)
+    phone = scene.paired("P", 1)
+    answer = scene.asked(0, "GET", "/voice/config", token=phone.token).answer
+    assert answer.status == 200, answer
+    assert scene.asked(0, "GET", "/voice/config", token="A" * 43).status == 403  # no session's: it needs HTTPS
+    scene.look()
+
+
+def test_what_is_under_way_at_a_stop_is_agreed_on_and_told() -> None:
+    scene = world(2)
+    phone = scene.paired("P", 1)
+    asking = scene.call(0, "POST", "/pairing")
+    ending = scene.call(0, "DELETE", f"/sessions/{phone.token}")
+    scene.sim.run_for(0.0005)  # they were heard, and Redis is further away
+    scene.stop(0)
+    scene.run(lambda: asking.over and ending.over)
+    assert (asking.status, ending.status) == (200, 200)
+    scene.run(lambda: phone.closed, limit=1.0)
+    late = scene.phone("Q", 1, code=asking.answer.json["code"])
+    scene.run(lambda: late.is_in)
+    assert scene.knows(1) == 0
+    scene.look()
+
+
 def test_the_last_commands_of_all_nodes_are_told_together() -> None:
     scene = world(3)
     phone = scene.paired("P", 1)
@@ -274,6 +300,14 @@ def test_a_phone_without_a_name_of_its_own_has_that_of_its_node() -> None:
     one = Alone()
     one.came("socket-4")
     assert one.devices()["devices"][0]["device_id"] == "b-socket-4"
+
+
+def test_a_phone_of_who_is_gone_is_none() -> None:
+    one = Alone()
+    one.hear("bye")
+    one.told = -2  # it says -1: what it finishes
+    one.came()
+    assert one.devices()["count"] == 0
 
 
 def test_of_two_places_of_a_phone_the_later_counts() -> None:
