@@ -1,9 +1,9 @@
 """How the suite runs: on which loops, Hypothesis profiles, signals, and a second try for what needs the machine.
 
-A test or fixture that takes `runtime` runs on loops, and one that takes `any_loop` in the simulator (`sim`), too: in
-tests/loops on those that `tests.plan` has for it, elsewhere on all that are installed, but `threads` in tests/runtimes
-alone. With `--full` it is all of them everywhere, and what only repeats is not left out; `--loop` names others, as
-`--runtime` of the programs does, or `sim`.
+A test or fixture that takes `runtime` runs on loops, and one that takes `any_loop` in the simulator (`sim`, and `nodes`
+where a relay is three), too: in tests/loops on those that `tests.plan` has for it, elsewhere on all that are installed,
+but `threads` in tests/runtimes alone. With `--full` it is all of them everywhere, and what only repeats is not left
+out; `--loop` names others, as `--runtime` of the programs does, or `sim` or `nodes`.
 With `--law` servers in the process of the tests are without their plain lanes (`fuzz.law`).
 
 HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly. With RERUNS=1, as CI has it, a test
@@ -27,7 +27,7 @@ from hypothesis import settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
 from svc_proto.basics.value import refuse_changes
-from tests.plan import Where, row_of
+from tests.plan import AsNodes, Where, nodes_row_of, row_of
 
 settings.register_profile("default", deadline=None, max_examples=30)
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
@@ -49,6 +49,8 @@ RERUNS = int(os.environ.get("RERUNS") or 0)
 NEED_THE_MACHINE = {"bench", "browser", "clients", "loops", "runtimes", "servers"}  # folders beside this file
 HERE = Path(__file__).parent
 SIMULATOR = "sim"
+NODES = "nodes"  # the same, where a relay is three
+VIRTUAL = (SIMULATOR, NODES)
 PLAIN = "asyncio"  # the one loop of what any real one will do for
 ALIAS = "anyio"  # of it
 INSTALLED = [name for name, ours in RUNTIMES.items() if name != ALIAS and find_spec(ours.package) is not None]
@@ -74,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("full")
     for name in config.getoption("loop") or ():
         try:
-            _ = name == SIMULATOR or find_runtime(name)
+            _ = name in VIRTUAL or find_runtime(name)
         except RuntimeMissingError as error:
             raise pytest.UsageError(f"--loop: {error}") from error
 
@@ -88,7 +90,7 @@ def full(pytestconfig: pytest.Config) -> bool:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run on each loop what takes the name of one."""
     if "runtime" in metafunc.fixturenames:
-        loops = [name for name in loops_of(metafunc) if name != SIMULATOR]
+        loops = [name for name in loops_of(metafunc) if name not in VIRTUAL]
         metafunc.parametrize("runtime", loops or [PLAIN], scope="module")
     if "any_loop" in metafunc.fixturenames:
         metafunc.parametrize("any_loop", loops_of(metafunc), scope="module")
@@ -158,28 +160,36 @@ def import_share(config: pytest.Config, number: int, count: int) -> None:
 
 
 def loops_of(metafunc: pytest.Metafunc) -> list[str]:
-    """The loops that a test is for, the simulator last."""
+    """The loops that a test is for, the simulator's last."""
     named: list[str] | None = metafunc.config.getoption("loop")
-    if named:
-        return named
     folder, _, module = metafunc.module.__name__.rpartition(".")
     full: bool = metafunc.config.getoption("full")
+    loops = named or _planned(folder, module, metafunc.function.__name__, full=full)
+    if folder != "tests.loops":
+        return [name for name in loops if name != NODES]
+    row = nodes_row_of(module, metafunc.function.__name__)
+    if row is not None and (row.how is AsNodes.NEVER or (row.how is AsNodes.LATER and not (named or full))):
+        return [name for name in loops if name != NODES]
+    return loops
+
+
+def _planned(folder: str, module: str, test: str, *, full: bool) -> list[str]:
     planned = folder == "tests.loops" and not full
-    row = row_of(module, metafunc.function.__name__) if planned else None
+    row = row_of(module, test) if planned else None
     match row and row.where:
         case Where.SIM:
-            return [SIMULATOR]
+            return [*VIRTUAL]
         case Where.ONE:
-            return [PLAIN, SIMULATOR]
+            return [PLAIN, *VIRTUAL]
         case Where.ALL:
-            return [*INSTALLED, SIMULATOR]
+            return [*INSTALLED, *VIRTUAL]
         case _:
             bare = full or folder == "tests.runtimes"
-            return [*(name for name in INSTALLED if bare or name != BARE), SIMULATOR]
+            return [*(name for name in INSTALLED if bare or name != BARE), *VIRTUAL]
 
 
 def needs_the_machine(item: pytest.Item) -> bool:
     """Whether a test depends on more than its arguments: on the loops, programs and clocks of this host."""
     folder, *_ = item.path.relative_to(HERE).parts
     made_of = getattr(item, "callspec", None)  # of a test with parameters
-    return folder in NEED_THE_MACHINE and not (made_of and SIMULATOR in made_of.params.values())
+    return folder in NEED_THE_MACHINE and not (made_of and any(name in made_of.params.values() for name in VIRTUAL))

@@ -5,6 +5,8 @@ descriptors, children, signals, threads and files. What the core alone decides i
 out wherever it runs, so it runs once, in the simulator. Between the two is what needs a real host, whichever its loop.
 With `--full`, and on loops that are named by `--loop`, everything runs on each.
 
+What the simulator tells of one relay it tells of three nodes of one, too (`--loop nodes`), but for the rows of `NODES`.
+
 `threads` is the host, which all loops have, on a bare selector: it tells what its eight orders alone could make differ.
 """
 
@@ -12,12 +14,15 @@ from __future__ import annotations
 
 from enum import Enum
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 import pytest
 from _pytest.mark import ParameterSet
 from attrs import frozen
 
-__all__ = ["PLAN", "Row", "Where", "row_of", "some"]
+AnyRow = TypeVar("AnyRow", "Row", "NodesRow")
+
+__all__ = ["NODES", "PLAN", "AsNodes", "NodesRow", "Row", "Where", "nodes_row_of", "row_of", "some"]
 
 
 class Where(Enum):
@@ -27,6 +32,14 @@ class Where(Enum):
     EVERY = "every loop, simulator"
     ONE = "asyncio, simulator"
     SIM = "simulator"
+
+
+class AsNodes(Enum):
+    """How a story of the simulator is told of three nodes; without a row, with each connection at another of them."""
+
+    KEPT = "always; a client keeps to the node that it found first"
+    LATER = "with `--full`, or if it is named"
+    NEVER = "never"
 
 
 @frozen
@@ -229,6 +242,59 @@ PLAN = (
 )
 
 
+@frozen
+class NodesRow:
+    """The same of stories that three nodes tell otherwise."""
+
+    stories: tuple[str, ...]
+    how: AsNodes
+    why: str
+
+
+KEPT, LATER, NEVER = AsNodes.KEPT, AsNodes.LATER, AsNodes.NEVER
+
+NODES = (
+    NodesRow(
+        ("test_hostile::test_one_connection_too_many*",),
+        NEVER,
+        "each node has limits of its own: connections, and what is kept of them",
+    ),
+    NodesRow(("test_mcp::test_a_session",), NEVER, "a picture in an MCP answer has to be at the node that was asked"),
+    NodesRow(("test_mcp",), KEPT, "MCP sessions stay at their node"),
+    NodesRow(("test_media::test_what_can_be_fetched*",), KEPT, "the list is of the node's own files"),
+    NodesRow(
+        ("test_voice_agent", "test_voice_sockets", "test_voice::test_who_hangs_up*"),
+        KEPT,
+        "voice sessions stay at their node",
+    ),
+    NodesRow(("test_http2::test_tls_with_alpn",), KEPT, "sockets are counted where they are"),
+    NodesRow(
+        (
+            "test_http*",
+            "test_websocket",
+            "test_hostile",
+            "test_slow_clients",
+            "test_client",
+            "test_load*",
+            "test_mcp_servers",
+            "test_routes",
+            "test_safety",
+            "test_api*",
+            "test_openai",
+            "test_voice*",
+            "test_tui",
+        ),
+        LATER,
+        "one connection, one request, or a server that is no node",
+    ),
+)
+
+
+def nodes_row_of(module: str, test: str) -> NodesRow | None:
+    """What is said of a story of three nodes, the first that fits."""
+    return _first(NODES, module, test)
+
+
 def some(seeds: range) -> list[ParameterSet]:
     """The first third of these parameters, and the others as what only repeats."""
     repetition = pytest.mark.repetition
@@ -238,5 +304,9 @@ def some(seeds: range) -> list[ParameterSet]:
 
 def row_of(module: str, test: str) -> Row | None:
     """The row of a story; None for one that is not planned, which runs wherever it can."""
+    return _first(PLAN, module, test)
+
+
+def _first(rows: tuple[AnyRow, ...], module: str, test: str) -> AnyRow | None:
     names = (module, f"{module}::{test}")
-    return next((row for row in PLAN if any(fnmatchcase(name, each) for each in row.stories for name in names)), None)
+    return next((row for row in rows if any(fnmatchcase(name, each) for each in row.stories for name in names)), None)

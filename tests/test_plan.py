@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.plan import PLAN, Where, row_of
+from tests.plan import NODES, PLAN, Where, nodes_row_of, row_of
 
 LOOPS = Path(__file__).parent / "loops"
 PAGE = Path(__file__).parent.parent / "docs" / "testing.md"
@@ -41,8 +41,18 @@ def test_a_story_of_its_own_wins_over_its_module() -> None:
     assert row_of("test_nothing", "test_x") is None
 
 
+def test_each_row_of_nodes_fits_a_story_that_no_row_above_has_taken() -> None:
+    taken = [nodes_row_of(*story) for story in STORIES]
+    assert [row.stories for row in NODES if row not in taken] == []
+
+
 def test_the_documents_show_it() -> None:
-    _, _, table = PAGE.read_text().partition("| Stories | Worlds | Why |\n|---|---|---|\n")
-    assert table.splitlines() == [
-        f"| {', '.join(f'`{each}`' for each in row.stories)} | {row.where.value} | {row.why} |" for row in PLAN
-    ]
+    _, _, tables = PAGE.read_text().partition("| Stories | Worlds | Why |\n|---|---|---|\n")
+    worlds, _, nodes = tables.partition("\n\n")
+    assert worlds.splitlines() == [shown(row.stories, row.where.value, row.why) for row in PLAN]
+    _, _, table = nodes.partition("| Stories | Of three nodes | Why |\n|---|---|---|\n")
+    assert table.splitlines() == [shown(row.stories, row.how.value, row.why) for row in NODES]
+
+
+def shown(stories: tuple[str, ...], how: str, why: str) -> str:
+    return f"| {', '.join(f'`{each}`' for each in stories)} | {how} | {why} |"

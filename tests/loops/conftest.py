@@ -11,8 +11,10 @@ from shutil import which
 import pytest
 
 from tests.loops.live import LiveWorld
+from tests.loops.nodes import NodesWorld
 from tests.loops.virtual import VirtualWorld
 from tests.loops.world import World
+from tests.plan import AsNodes, nodes_row_of
 from tests.runtimes.conftest import certificate as certificate
 
 # How long they are is told by the simulator; on a loop they would only be waited for.
@@ -25,6 +27,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line("tmux is not installed: terminals were tested without it only")
 
 
+def _story(request: pytest.FixtureRequest) -> str:
+    return request.function.__name__ if request.scope == "function" else ""
+
+
 @contextmanager
 def open_world(name: str, folder: Path, request: pytest.FixtureRequest) -> Iterator[World]:
     def made() -> tuple[Path, Path]:
@@ -34,6 +40,9 @@ def open_world(name: str, folder: Path, request: pytest.FixtureRequest) -> Itera
     with pytest.MonkeyPatch.context() as patch:
         if name == "sim":
             world: World = VirtualWorld()
+        elif name == "nodes":
+            row = nodes_row_of(request.module.__name__.rpartition(".")[2], _story(request))
+            world = NodesWorld(kept=row is not None and row.how is AsNodes.KEPT)
         else:
             world = LiveWorld(name, folder, made)
             for pause in PAUSES:

@@ -68,7 +68,7 @@ def test_garbage_disturbs_nobody(relayed: World) -> None:
         assert caller.ask("GET", "/ping", headers=ping).status == 200
         leave(wire, rng)
     assert phone.count("offline") == 0
-    relayed.eventually(lambda: relayed.http("GET", "/health").json["clients"] == 1)
+    relayed.eventually(lambda: relayed.clients() == 1)
 
 
 def test_half_of_everything_then_gone(relayed: World) -> None:
@@ -79,7 +79,7 @@ def test_half_of_everything_then_gone(relayed: World) -> None:
         wire = relayed.connect()
         wire.send(whole[:at] or b"G")
         wire.abort()
-    relayed.eventually(lambda: relayed.http("GET", "/health").json["clients"] == 0)
+    relayed.eventually(lambda: relayed.clients() == 0)
     assert relayed.http("GET", "/health").json["sessions"] == 0
     assert relayed.sign_in(relayed.websocket(peer=REMOTE), pairing_code=code)["type"] == "auth.ok"
 
@@ -90,7 +90,7 @@ def test_a_code_whose_phone_vanishes_gives_no_session(relayed: World) -> None:
         raw = RawSocket(relayed.connect())
         raw.say("system", "auth", {"pairing_code": code})
         raw.wire.abort()
-    relayed.eventually(lambda: relayed.http("GET", "/health").json["clients"] == 0)
+    relayed.eventually(lambda: relayed.clients() == 0)
 
 
 def test_one_connection_too_many_is_closed_and_the_others_go_on(world: World) -> None:

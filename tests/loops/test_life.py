@@ -178,4 +178,4 @@ def test_a_phone_that_is_refused_gives_up(relayed: World) -> None:
 def test_a_phone_that_stops_says_goodbye(relayed: World) -> None:
     phone = relayed.phone()
     assert phone.stop() == 0
-    relayed.eventually(lambda: relayed.http("GET", "/health").json["clients"] == 0)
+    relayed.eventually(lambda: relayed.clients() == 0)

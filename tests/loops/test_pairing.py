@@ -30,7 +30,7 @@ def test_a_code_pairs_once(relayed: World, path: str) -> None:
     assert set(payload["grants"]) >= {"chat", "terminal", "bridge", "tui", "voice:stt"}
     assert payload["transport_hint"] == "ws"
     assert payload["server_version"]
-    assert relayed.http("GET", "/health").json["clients"] == 1
+    assert relayed.clients() == 1
     second = relayed.websocket(path)
     refused(second, relayed.sign_in(second, pairing_code=code), "pairing", "invalid")
 
@@ -86,7 +86,7 @@ def test_a_client_that_is_silent_is_dropped(virtual_world: VirtualWorld) -> None
     ws = virtual_world.pair()
     ws.wire.pause()
     virtual_world.pass_time(29.0)
-    assert virtual_world.http("GET", "/health").json["clients"] == 1
+    assert virtual_world.clients() == 1
     virtual_world.pass_time(22.0)
-    assert virtual_world.http("GET", "/health").json["clients"] == 0
+    assert virtual_world.clients() == 0
     assert ws.wait_closed().code == 1006

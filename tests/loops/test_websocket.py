@@ -47,7 +47,7 @@ def test_a_close_is_echoed(relayed: World, code: int) -> None:
     opcode, payload = raw.receive()
     assert (opcode, close_code(payload)) == (CLOSE, code)
     assert raw.wire.read_all() == b""
-    relayed.eventually(lambda: relayed.http("GET", "/health").json["clients"] == 0)
+    relayed.eventually(lambda: relayed.clients() == 0)
 
 
 def test_a_message_over_the_cap(relayed: World) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -28,7 +28,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import API_PORT, LOOPBACK, LogLine, MakePhone, MakeService, PhoneHandle, RelayHandle, World
 
-__all__ = ["NotStarted", "VirtualWorld"]
+__all__ = ["PORT", "NotStarted", "Together", "VirtualRelay", "VirtualWorld"]
 
 PORT = 8767
 ADDRESS = "10.0.0.1"  # of the relay
@@ -140,35 +140,43 @@ class VirtualRelay(RelayHandle):
             raise NotStarted(self.process.exit_reason)
 
 
-class VirtualServers(RelayHandle):
-    """Two simulated processes that come and go together, and share what one process would."""
+class Together(RelayHandle):
+    """Simulated processes that come and go together, as one server."""
 
-    def __init__(self, relay: VirtualRelay, api: VirtualRelay) -> None:
-        self._parts = (relay, api)  # in this order: the relay makes what the API shares
-        self.port, self.api_port = relay.port, api.port
+    def __init__(self, parts: Sequence[VirtualRelay], port: int) -> None:
+        self.parts = parts  # in this order: the first makes what the others find
+        self.port = port
 
     @property
     def logs(self) -> list[LogLine]:  # type: ignore[override]  # computed here, kept elsewhere
-        return [line for part in self._parts for line in part.logs]
+        return [line for part in self.parts for line in part.logs]
 
     def restart(self) -> None:
-        for part in self._parts:
+        for part in self.parts:
             part.restart()
 
     def begin_stop(self, grace: float = 5.0) -> None:
-        for part in self._parts:
+        for part in self.parts:
             part.begin_stop(grace)
 
     def reload(self) -> None:
-        for part in self._parts:
+        for part in self.parts:
             part.reload()
 
     def exit_code(self, timeout: float = PATIENCE) -> int:
-        return max(part.exit_code(timeout) for part in self._parts)
+        return max(part.exit_code(timeout) for part in self.parts)
 
     def kill(self) -> None:
-        for part in self._parts:
+        for part in self.parts:
             part.kill()
+
+
+class VirtualServers(Together):
+    """A relay and an API that share what one process would."""
+
+    def __init__(self, relay: VirtualRelay, api: VirtualRelay) -> None:
+        super().__init__((relay, api), relay.port)
+        self.api_port = api.port
 
 
 class VirtualPhone(PhoneHandle):
@@ -222,18 +230,31 @@ class VirtualWorld(World):
         killable: bool = False,
         **config: Any,
     ) -> RelayHandle:
+        started = self.relay = self.launch(self.relay_config(config), limits, tls=tls, durable=durable or killable)
+        return started
+
+    def relay_config(self, config: dict[str, Any]) -> RelayConfig:
+        """The configuration of a relay at the relay's host."""
         home = self.relay_host.state
-        settings = RelayConfig(port=PORT, home=home, config_path=f"{home}/config.yaml", **config)
-        self.relay_host.rooms = settings.voice.folders
+        return RelayConfig(port=PORT, home=home, config_path=f"{home}/config.yaml", **config)
+
+    def launch(self, config: RelayConfig, limits: Limits, *, tls: bool, durable: bool) -> RelayHandle:
+        """Have it run."""
+        return self.run(config, limits, PORT, tls=tls, durable=durable)
+
+    def run(self, config: RelayConfig, limits: Limits, *ports: int, tls: bool, durable: bool) -> VirtualRelay:
+        """A relay as a process of the relay's host; the first of its ports has TLS, if `tls`."""
+        host = self.relay_host
+        host.rooms = config.voice.folders
 
         def make(entropy: Entropy) -> Core:
-            if not durable and not killable:
-                self.relay_host.store.sessions.clear()
-            return Engine(Relay(settings, limits=limits), entropy=entropy)
+            if not durable:
+                host.store.sessions.clear()
+            return Engine(Relay(config, limits=limits), entropy=entropy)
 
-        started = VirtualRelay(self, self.relay_host.start(make, [Port(PORT, tls=tls, alpn="h2" if tls else None)]))
+        doors = [Port(ports[0], tls=tls, alpn="h2" if tls else None), *map(Port, ports[1:])]
+        started = VirtualRelay(self, host.start(make, doors), ports[0])
         self._relays.append(started)
-        self.relay = started
         return started
 
     def start_service(

@@ -315,6 +315,12 @@ class World(ABC):
         server = self.start_service("peer", lambda port, home: service, port=port, apart=True)
         return f"http://{self.peer_host}:{server.port}"
 
+    def clients(self) -> int:
+        """How many sockets have signed in at the relay."""
+        count = self.http("GET", "/health").json["clients"]
+        assert isinstance(count, int)
+        return count
+
     def websocket(
         self,
         path: str = "/ws",
