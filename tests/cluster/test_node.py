@@ -149,21 +149,22 @@ def test_the_state_is_told_to_who_asks() -> None:
 
 
 def test_it_beats_and_asks_who_listens() -> None:
-    scene = Scene()
+    scene, time = Scene(), [b"1800000101", b"0"]
     scene.book.after(BEAT)
-    assert scene.said() == [("all", "beat", {})]
-    scene.book.answers(1)
+    assert scene.said() == [("all", "beat", {}), ["TIME"]]
+    scene.book.answers(1, time)
     scene.hear("b", "hello")
     scene.said()
     assert scene.town.news() == ["missed"]
     scene.book.answers(1, 1)
     scene.book.after(BEAT)
-    assert scene.said() == [("all", "beat", {}), ["PUBSUB", "NUMSUB", "svc:3:node:b"]]
-    scene.book.answers(2, [b"svc:3:node:b", 1])
+    assert scene.said() == [("all", "beat", {}), ["PUBSUB", "NUMSUB", "svc:3:node:b"], ["TIME"]]
+    scene.book.answers(2, [b"svc:3:node:b", 1], time)
+    assert scene.node.time == 1_800_000_101.0  # whatever our own clock has counted meanwhile
     assert scene.town.news() == []
     scene.book.after(BEAT)
     scene.said()
-    scene.book.answers(2, [b"svc:3:node:b", 0])
+    scene.book.answers(2, [b"svc:3:node:b", 0], time)
     assert scene.town.news() == [("b", "lost")]
     assert not scene.node.members
     assert scene.book.events[-1] == "node left"
@@ -174,7 +175,7 @@ def test_an_answer_that_says_nothing_changes_nothing(answer: object) -> None:
     scene = known()
     scene.book.after(BEAT)
     scene.said()
-    scene.book.answers(2, answer)
+    scene.book.answers(2, answer, answer)
     assert scene.town.news() == []
 
 
