@@ -103,6 +103,17 @@ def test_what_was_taken_back_while_a_node_was_parted_is_so_there_too() -> None:
     scene.look()
 
 
+def test_a_phone_that_loses_its_bridge_is_none_at_any_node() -> None:
+    scene = world(3)
+    phone = scene.paired("P", 1)
+    scene.sim.run_for(0.1)
+    assert scene.asked(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}}).status == 200
+    scene.sim.run_for(0.1)
+    for node in (0, 2, 1):
+        assert scene.asked(node, "GET", "/bridge/devices").answer.json["count"] == 0, node
+    scene.look()
+
+
 def test_without_redis_nodes_serve_what_they_have_and_refuse_the_rest() -> None:
     scene = world(2)
     phone, other = scene.paired("P", 0), scene.paired("Q", 1)
