@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CoreFactory", "Host", "Port"]
 
 COMPUTE_TIME = 0.005  # s of blocking work, unless a test says otherwise
+TICK = 1e-6  # s, more than what is lost by rounding
 FIRST_EPHEMERAL = 49152  # RFC 6335 section 6
 
 CoreFactory = Callable[[Entropy], Core]
@@ -51,6 +52,8 @@ class Host:
         self.spool = spool
         self.rooms: tuple[str, ...] = ()  # other folders that the operations on `state` may name, absolutely
         self.clock_offset = 0.0  # s that the wall clock is ahead of the world's
+        self._rate: float | None = None  # of the monotonic clock; None: it is right
+        self._set_at = self._set_to = 0.0  # when that was said, by the world's clock and by this one
         self.disk = Disk(self.wall)
         self.disk.folder(state)
         self.disk.folder(spool)
@@ -93,13 +96,26 @@ class Host:
         """Somebody sets the clock; the monotonic one goes on as it was."""
         self.clock_offset += seconds
 
+    def run_clock(self, rate: float) -> None:
+        """From now on the monotonic clock runs so fast: 0.99 is 1 % slow."""
+        self._set_to, self._set_at, self._rate = self.mono(), self.world.now, rate
+
+    def mono(self) -> float:
+        """Monotonic seconds on this host."""
+        now = self.world.now
+        return now if self._rate is None else self._set_to + (now - self._set_at) * self._rate
+
+    def when(self, mono: float) -> float:
+        """When that will be, by the world's clock; a little after, lest it be before."""
+        return mono if self._rate is None else self._set_at + (mono - self._set_to) / self._rate + TICK
+
     def wall(self) -> float:
         """Epoch seconds on this host."""
         return self.world.wall() + self.clock_offset
 
     def moment(self) -> Moment:
         """Now, on this host's clocks."""
-        return Moment(self.world.now, self.world.wall() + self.clock_offset)
+        return Moment(self.mono(), self.world.wall() + self.clock_offset)
 
     def which(self, name: str) -> str | None:
         """The path of the first program of that name; a path is taken as it is."""

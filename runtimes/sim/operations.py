@@ -57,7 +57,6 @@ __all__ = ["Operations"]
 
 FILE_TIME = 0.0002  # s for one file operation
 SPAWN_TIME = 0.01  # s until a child runs
-STORE_TIME = 0.002  # s for one store request: a commit on a disk
 SUFFIX = re.compile(r"[A-Za-z0-9._-]{0,64}")  # of an upload, as in `runtimes.files`
 MIN_SECRET = 16  # bytes, `EnsureSecret`
 
@@ -362,7 +361,7 @@ class Operations:
             lambda: self._host.store.apply(command.request),
             lane="store",
             durable=True,
-            seconds=STORE_TIME,
+            seconds=self._host.store.seconds,
             fault=faults.store,
         )
 

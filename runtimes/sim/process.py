@@ -288,7 +288,7 @@ class Process:
         if when is None:
             return
         world = self._world
-        when = max(when, world.now)
+        when = max(self.host.when(when), world.now)
         if self._wake is not None and self._wake <= when:
             return
         self._wake = when
@@ -302,7 +302,7 @@ class Process:
             return
         self._wake = None
         due = self.core.next_deadline()
-        if due is not None and due <= world.now:
+        if due is not None and due <= self.host.mono():
             self._watch_progress(due)
             if world.draw(world.faults.clock_step):
                 self.host.step_wall(world.rng.uniform(-CLOCK_STEP, CLOCK_STEP))

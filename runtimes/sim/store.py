@@ -13,17 +13,20 @@ from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
 
-__all__ = ["Store"]
+__all__ = ["STORE_TIME", "Store"]
+
+STORE_TIME = 0.002  # s for one request: a commit on a disk
 
 
 class Store:
     """`sessions` is what is on the disk now, by token hash, oldest first; tests may look and change.
 
     What a function of a test (`serve`) or `sessions` does not answer, an SQLite database in memory does. `refused` are
-    the types of requests that fail, and are not carried out.
+    the types of requests that fail, and are not carried out. A request takes about `seconds`.
     """
 
     def __init__(self) -> None:
+        self.seconds = STORE_TIME
         self.sessions: dict[str, dict[str, object]] = {}
         self.refused: tuple[type[StoreRequest[Any]], ...] = ()
         self._sql: SqlStore | None = None  # made when it is first needed: most worlds have no chats

@@ -96,6 +96,37 @@ def test_wall_clocks_are_the_hosts_own() -> None:
     assert bench.phone.wall() == 1_799_999_995.0
 
 
+def test_a_slow_clock_wakes_late() -> None:
+    world = World()
+    bench = Bench(world)
+    world.run_idle()
+    bench.relay.run_clock(0.5)
+    world.run_for(10.0)
+    assert bench.relay.mono() == 1005.0
+    assert bench.relay.when(1006.0) == pytest.approx(1012.0)
+    assert bench.phone.mono() == 1010.0
+    assert bench.phone.when(1011.0) == 1011.0
+    bench.relay.run_clock(2.0)
+    world.run_for(1.0)
+    assert bench.relay.mono() == 1007.0
+
+
+def test_a_timer_follows_its_hosts_clock() -> None:
+    def react(toy: Toy, fact: Fact | None) -> None:
+        if isinstance(fact, Started):
+            toy.deadline = toy.now.mono + 30.0
+
+    world = World()
+    bench = Bench(world, react)
+    world.run_idle()
+    bench.relay.run_clock(0.5)
+    world.run_for(59.9)
+    assert bench.toy.facts == [Started()]
+    world.run_for(0.2)
+    assert bench.toy.facts == [Started(), None]
+    assert bench.toy.times[1].mono == pytest.approx(1030.0, abs=0.001)
+
+
 def test_names_and_addresses_are_unique() -> None:
     world = World()
     world.host("relay", "10.0.0.1")
