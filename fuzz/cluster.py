@@ -7,7 +7,9 @@
     world.run(lambda: call.over)
 
 Whatever happens is written down by the people, and judged by `look`: a code pairs once, a command has one outcome and
-is performed once at most, and nobody acts with a session that was revoked a second ago, once the network is whole.
+is performed once at most, nobody acts with a session that was revoked a second ago, and nobody guesses more often than
+they may at all nodes together, once the network is whole. Nodes may be parted from Redis, from the store and from each
+other, and have clocks that are wrong or run slow.
 """
 
 from __future__ import annotations
@@ -22,16 +24,20 @@ from attrs import define, field
 from fuzz.carriers import Http1Carrier
 from fuzz.lines import Target
 from fuzz.peers import Caller, Pairs, Talker
+from runtimes.failures import HostError
 from runtimes.sim.host import Host
 from runtimes.sim.network import Network
 from runtimes.sim.process import Process
 from runtimes.sim.redis import redis_core
 from runtimes.sim.s3 import S3Service
+from runtimes.sim.store import STORE_TIME, Store
 from runtimes.sim.world import World as Simulation
 from svc_proto.basics.entropy import Entropy
-from svc_proto.commands import Level
+from svc_proto.commands import Level, StoreRequest
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
+from svc_proto.facts import FailureKind
+from svc_proto.machines.limiter import MAX_FAILURES, WINDOW
 from svc_proto.relay.service import Relay
 from svc_proto.settings import Bucket, RedisAddress
 
@@ -46,6 +52,9 @@ S3, S3_PORT = "10.0.0.250", 9000
 BUCKET = Bucket(f"http://{S3}:{S3_PORT}/uploads/of/svc", "eu-north-1", "AKIDEXAMPLE", "s3-secret-4711", "s3-token-4711")
 SOON = 1.0  # s after which a revocation holds everywhere, in a network that is whole
 HEALED = 0.0  # s
+STORE = "10.0.9.2"
+GIVE_UP = 2.0  # s after which who does not reach the store knows it
+STORE_PROBLEMS = ("session not stored", "session not erased", "the store does not answer")  # of the log, at level error
 
 
 class Violated(AssertionError):  # noqa: N818 - the name says what happened
@@ -108,6 +117,35 @@ class Held:
     """What is known of a token."""
 
     revoked_at: float | None = None  # when the DELETE was answered
+    withheld_at: float | None = None  # when the PATCH that took its bridge was answered
+    bereft: bool = False  # whether anybody has tried to do that
+    asked: bool = False  # whether anybody has tried to revoke it
+    shaky: bool = False  # whether the store may not have it
+
+
+@define(eq=False)
+class Guess:
+    """Somebody who shows a code that is none."""
+
+    talker: Talker | None = None
+    refused: bool = False  # by a node that has looked at the code
+    over: bool = False
+
+
+class NodeStore(Store):
+    """The store that all nodes have, as one of them reaches it."""
+
+    def __init__(self, world: ClusterWorld, host: Host) -> None:
+        super().__init__()
+        self.sessions = world.store.sessions
+        self._world, self._host = world, host
+
+    def apply(self, request: StoreRequest[Any]) -> object:
+        """Carry it out, if it gets there."""
+        world = self._world
+        if world.sim.network.parted(self._host, world.store_host):
+            raise HostError(FailureKind.UNREACHABLE, "the store does not answer")
+        return super().apply(request)
 
 
 class ClusterWorld:
@@ -124,9 +162,9 @@ class ClusterWorld:
         self.entropy: Entropy = self.rng.randbytes
         self.redis_host = self.sim.host("redis", REDIS)
         self.redis = self._start_redis()
+        self.store_host = self.sim.host("store", STORE)
+        self.store = self.store_host.store
         self.hosts = [self.sim.host(f"node-{n}", f"10.0.0.{n + 1}") for n in range(nodes)]
-        for host in self.hosts[1:]:
-            host.store = self.hosts[0].store
         self.uploads = uploads
         self.s3: S3Service | None = None
         if isinstance(uploads, str):
@@ -138,6 +176,8 @@ class ClusterWorld:
             self.s3_host = self.sim.host("s3", S3)
             self.s3 = S3Service(uploads)
             self.s3_process = self._start_s3(self.s3)
+        for host in self.hosts:
+            host.store = NodeStore(self, host)
         self.crowd = self.sim.host("crowd", "10.0.8.1")
         self.relays: list[Relay] = []
         self.nodes: list[Process] = []
@@ -152,6 +192,9 @@ class ClusterWorld:
         self.done: dict[str, int] = {}  # performances by request id
         self.troubled = self.sim.now  # when the network last was not whole
         self.parted = 0
+        self.shuffled = self.sim.now  # when a node last came or went, and what it had counted with it
+        self.guesses: dict[str, list[float]] = {}  # that were answered with a no, by address
+        self.strangers = [self.sim.host(f"stranger-{n}", f"10.0.7.{n + 1}") for n in range(2)]
 
     # --- programs ---
 
@@ -197,6 +240,7 @@ class ClusterWorld:
 
     def restart(self, n: int) -> None:
         """As a service manager does."""
+        self.shuffled = self.sim.now
         self.nodes[n] = self.nodes[n].restart()
 
     def stop(self, n: int) -> None:
@@ -218,9 +262,28 @@ class ClusterWorld:
         self.sim.network.partition(self.hosts[n], self.redis_host)
         self.parted += 1
 
+    def part_store(self, *nodes: int) -> None:
+        """Nodes and the store do not reach each other."""
+        for n in nodes:
+            self.sim.network.partition(self.hosts[n], self.store_host)
+            self.hosts[n].store.seconds = GIVE_UP
+        self.parted += 1
+
+    def slow_store(self, seconds: float) -> None:
+        """Each request takes so long."""
+        for host in self.hosts:
+            host.store.seconds = seconds
+        self.parted += 1
+
+    def split(self, n: int, other: int) -> None:
+        """Two nodes do not reach each other; what they tell goes by way of Redis."""
+        self.sim.network.partition(self.hosts[n], self.hosts[other])
+
     def heal(self) -> None:
         """They do again."""
         self.sim.network.heal()
+        for host in self.hosts:
+            host.store.seconds = STORE_TIME
         self.parted = 0
         self.troubled = self.sim.now
 
@@ -302,6 +365,25 @@ class ClusterWorld:
         )
         return pocket
 
+    def guess(self, n: int, source: Host) -> Guess:
+        """Show a wrong code at a node."""
+        guess, target = Guess(), self.target(n)
+
+        def opened(talker: Talker) -> None:
+            talker.say("system", "auth", {"pairing_code": "WRONG2", "device_name": "x", "client_surface": "desktop"})
+
+        def said(talker: Talker, envelope: dict[str, Any]) -> None:
+            guess.refused = "invalid" in str(envelope["payload"].get("reason"))
+            if guess.refused:
+                self.note_guess(source.address)
+
+        def ended(talker: Talker) -> None:
+            guess.over = True
+
+        carrier = Http1Carrier(source, target, self.entropy)
+        guess.talker = Talker(carrier, target, headers={}, on_open=opened, on_message=said, on_end=ended)
+        return guess
+
     def paired(self, name: str, n: int, *, at: int | None = None) -> Pocket:
         """A phone that is in, with a code of the same node or another."""
         pocket = self.phone(name, n, code=self.code(n if at is None else at))
@@ -323,23 +405,52 @@ class ClusterWorld:
 
     def revoke(self, n: int, token: str) -> Caller:
         """End a session at a node, by its operator."""
+        held = self.held.setdefault(token, Held())
+        held.asked = True
 
         def over(caller: Caller) -> None:
             if caller.status == 200:
-                self.held.setdefault(token, Held()).revoked_at = self.sim.now
+                held.revoked_at = self.sim.now
 
         return self.call(n, "DELETE", f"/sessions/{token}", done=over)
+
+    def withhold(self, n: int, token: str) -> Caller:
+        """Take the bridge from a session, at a node."""
+        held = self.held.setdefault(token, Held())
+        held.bereft = True
+
+        def over(caller: Caller) -> None:
+            if caller.status == 200 and held.withheld_at is None:
+                held.withheld_at = self.sim.now
+
+        return self.call(n, "PATCH", f"/sessions/{token}", body={"grants": {"bridge": False}}, done=over)
+
+    def drives(self, pocket: Pocket) -> bool:
+        """Whether nobody has tried to take its bridge away."""
+        return not self.held[pocket.token].bereft
 
     # --- judging ---
 
     def note_pairing(self, pocket: Pocket) -> None:
         """A code pairs once."""
         code = self.codes_of.get(pocket)
+        held = self.held.setdefault(pocket.token, Held())
         if code is not None:
+            held.shaky = not self.is_whole
             self.pairings.setdefault(code, []).append(pocket)
             if len(self.pairings[code]) > 1:
                 raise Violated(f"the code {code} has paired {len(self.pairings[code])} phones")
         self._judge_token(pocket.token, self.sim.now, "signed in")
+
+    def note_guess(self, address: str) -> None:
+        """The nodes look at five codes of an address together, once each has heard of those that others saw."""
+        now = self.sim.now
+        before = self.guesses.setdefault(address, [])
+        calm = max(self.troubled, self.shuffled) + SOON
+        counted = [when for when in before if calm < when < now - SOON and now - when < WINDOW]
+        if self.is_whole and len(counted) >= MAX_FAILURES:
+            raise Violated(f"{address} has guessed {len(counted) + 1} times within a minute")
+        before.append(now)
 
     def note_performed(self, pocket: Pocket, request_id: str) -> None:
         """A command is performed once at most, and by nobody whose session is over."""
@@ -357,21 +468,27 @@ class ClusterWorld:
                 raise Violated(f"the command {request_id} has {self.outcomes[request_id]} outcomes")
         if caller.status not in (0, 401):
             self._judge_token(token, began, f"asked and was told {caller.status}")
+        if caller.status == 200:
+            self._judge(self.held[token].withheld_at, f"{token[:8]} drove a phone", began, "may not any more")
 
     def _judge_token(self, token: str, when: float, what: str) -> None:
         held = self.held.get(token)
-        if held is None or held.revoked_at is None or not self.is_whole:
+        if held is not None:
+            self._judge(held.revoked_at, f"{token[:8]} {what}", when, "was revoked")
+
+    def _judge(self, taken_at: float | None, what: str, when: float, how: str) -> None:
+        if taken_at is None or not self.is_whole:
             return
-        since = when - max(held.revoked_at, self.troubled + HEALED)
+        since = when - max(taken_at, self.troubled + HEALED)
         if since > SOON:
-            raise Violated(f"{token[:8]} {what} {since:.1f} s after it was revoked")
+            raise Violated(f"{what} {since:.1f} s after it {how}")
 
     def look(self) -> None:
         """What logs must not say."""
         for host in (*self.hosts, self.redis_host):
             for process in host.processes:
                 for line in process.logs:
-                    if line.event == "bug" or line.level >= Level.ERROR:
+                    if line.event == "bug" or (line.level >= Level.ERROR and line.event not in STORE_PROBLEMS):
                         raise Violated(f"{process.name}: {line.event} {line.fields}")
                     if PASSWORD in f"{line.event} {line.fields}":
                         raise Violated(f"{process.name} tells the password of Redis: {line.event}")

@@ -2,10 +2,11 @@
 
 People pair, several with one code at once, drive phones and fetch files from anywhere, leave, come back elsewhere and
 are revoked.
-Nodes are killed, stopped and started again, parted from Redis and from nobody else, their clocks are set; Redis dies
-and comes back empty. `fuzz.cluster` judges all the while. In the end the network is whole for a few seconds: then every
-node knows the others, every phone is reached and every file had from every node, and no session that was revoked is
-let in anywhere.
+Nodes are killed, stopped, started again one after the other, parted from Redis, from the store and from each other;
+their clocks are set and run slow; the store is slow, or gone for all; Redis dies and comes back empty. Some guess.
+`fuzz.cluster` judges all the while. In the end the network is whole for a few seconds: then every node knows the
+others, every phone is reached and every file had from every node, every session that was told is good everywhere, none
+that was revoked is let in anywhere, and who guesses is shut out by all nodes after five tries at any.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 import click
@@ -21,12 +23,14 @@ import click
 from fuzz.cluster import ClusterWorld, Pocket, Violated
 from fuzz.peers import Caller
 from runtimes.sim.process import Process
+from svc_proto.machines.limiter import MAX_FAILURES
 
 __all__ = ["main", "storm"]
 
 SECONDS = 40.0  # of a storm
 STEPS = 160
 CALM = 8.0  # s after which everybody has met again: a lease, and somewhat more
+GRACE = 5.5  # s after which who was stopped has gone
 LATE = 40.0  # s within which a command has an outcome
 
 
@@ -44,6 +48,7 @@ class _Storm:
             (self.come_back, 14),
             (self.leave, 6),
             (self.revoke, 8),
+            (self.withhold, 3),
             (self.select, 3),
             (self.look_back, 3),
             (self.bring, 3),
@@ -55,6 +60,12 @@ class _Storm:
             (self.heal, 5),
             (self.redis, 2),
             (self.clock, 2),
+            (self.drift, 2),
+            (self.part_store, 2),
+            (self.slow_store, 1),
+            (self.split, 2),
+            (self.roll, 1),
+            (self.guess, 6),
         ]
 
     def play(self) -> dict[str, int]:
@@ -92,6 +103,7 @@ class _Storm:
         def made(caller: Caller) -> None:
             if caller.status != 200:
                 return
+            world.guesses.clear()  # a code has all attempts forgotten
             for _ in range(rng.choice((1, 1, 2, 3))):
                 if (where := self._node()) is not None:
                     self._names += 1
@@ -129,6 +141,11 @@ class _Storm:
         node, pocket = self._node(), self._pocket(inside=self.rng.random() < 0.8)
         if node is not None and pocket is not None:
             self.world.revoke(node, pocket.token)
+
+    def withhold(self) -> None:
+        node, pocket = self._node(), self._pocket(inside=self.rng.random() < 0.8)
+        if node is not None and pocket is not None:
+            self.world.withhold(node, pocket.token)
 
     def select(self) -> None:
         node, pocket = self._node(), self._pocket(inside=True)
@@ -205,6 +222,44 @@ class _Storm:
     def clock(self) -> None:
         self.rng.choice(self.world.hosts).step_wall(self.rng.uniform(-20.0, 20.0))
 
+    def drift(self) -> None:
+        """A clock that is up to 1 % slow or fast."""
+        self.rng.choice(self.world.hosts).run_clock(self.rng.uniform(0.99, 1.01))
+
+    def part_store(self) -> None:
+        """From one node, or from all."""
+        n = self.rng.randrange(len(self.world.nodes))
+        self.world.part_store(*(range(len(self.world.nodes)) if self.rng.random() < 0.3 else (n,)))
+
+    def slow_store(self) -> None:
+        self.world.slow_store(self.rng.choice((0.2, 1.0, 5.0)))
+
+    def split(self) -> None:
+        self.world.split(*self.rng.sample(range(len(self.world.nodes)), 2))
+
+    def roll(self) -> None:
+        """Each node is stopped and started again, the next when it is there."""
+        world, left = self.world, list(range(len(self.world.nodes)))
+
+        def again(n: int, process: Process) -> None:
+            if not process.alive and world.nodes[n] is process:
+                world.restart(n)
+
+        def go_on() -> None:
+            if left and all(process.ready or not process.alive for process in world.nodes):
+                n = left.pop()
+                world.stop(n)
+                world.sim.after(GRACE, partial(again, n, world.nodes[n]))
+            if left:
+                world.sim.after(GRACE, go_on)
+
+        go_on()
+
+    def guess(self) -> None:
+        """A code that is none, from an address of their own, at any node."""
+        if (node := self._node()) is not None:
+            self.world.guess(node, self.rng.choice(self.world.strangers))
+
     # --- the end ---
 
     def end(self) -> None:
@@ -222,22 +277,37 @@ class _Storm:
         for n in range(count):
             if world.knows(n) != count - 1:
                 raise Violated(f"node {n} knows {world.knows(n)} of {count - 1} others")
-        self.check_revoked()
+        self.check_guesses()
+        self.check_sessions()
         self.check_phones()
         self.check_files()
         world.look()
 
-    def check_revoked(self) -> None:
+    def check_sessions(self) -> None:
         for token, held in self.world.held.items():
             for n in range(len(self.world.nodes)):
                 status = self.world.asked(n, "GET", "/clipboard", token=token).status
                 if held.revoked_at is not None and status != 401:
                     raise Violated(f"node {n} answers {status} to {token[:8]}, which was revoked")
+                if status == 401 and not (held.asked or held.shaky):
+                    raise Violated(f"node {n} does not know {token[:8]}, which was told")
+
+    def check_guesses(self) -> None:
+        """Five anywhere, one after the other; then nobody hears this address any more."""
+        world = self.world
+        stranger = world.sim.host("stranger", "10.0.7.99")
+        for n in range(MAX_FAILURES + 2 * len(world.nodes)):
+            guess = world.guess(n % len(world.nodes), stranger)
+            world.run(lambda guess=guess: guess.over)  # type: ignore[misc]
+            world.sim.run_for(0.1)
+            if guess.refused != (n < MAX_FAILURES):
+                what = "is heard" if guess.refused else "is shut out"
+                raise Violated(f"who has guessed {n} times {what} at node {n % len(world.nodes)}")
 
     def check_phones(self) -> None:
         world = self.world
-        live = {pocket.name: pocket for pocket in world.pockets if pocket.is_in}
-        asks = next((pocket for pocket in live.values()), None)
+        live = {pocket.name: pocket for pocket in world.pockets if pocket.is_in and world.drives(pocket)}
+        asks = next((pocket for pocket in live.values() if not world.held[pocket.token].shaky), None)
         views = [
             {device["device_id"] for device in world.asked(n, "GET", "/bridge/devices").answer.json["devices"]}
             for n in range(len(world.nodes))
@@ -258,7 +328,7 @@ class _Storm:
 
     def check_files(self) -> None:
         world = self.world
-        asks = next((pocket for pocket in world.pockets if pocket.is_in), None)
+        asks = next((pocket for pocket in world.pockets if pocket.is_in and not world.held[pocket.token].shaky), None)
         for path, (process, data) in self._files.items() if asks is not None else ():
             there = any(process is other for other in world.nodes)
             for n in range(len(world.nodes)):
