@@ -41,6 +41,7 @@ class _Storm:
         self.counts: dict[str, int] = {}
         self._names = 0
         self._waiting: dict[Caller, float] = {}
+        self._rolling: list[list[int]] = []  # nodes that are still to be stopped, by roll
         self._files: dict[str, tuple[Process, bytes]] = {}  # by path: who has it
         self._deeds: list[tuple[Callable[[], None], int]] = [
             (self.pair, 14),
@@ -240,6 +241,7 @@ class _Storm:
     def roll(self) -> None:
         """Each node is stopped and started again, the next when it is there."""
         world, left = self.world, list(range(len(self.world.nodes)))
+        self._rolling.append(left)
 
         def again(n: int, process: Process) -> None:
             if not process.alive and world.nodes[n] is process:
@@ -265,6 +267,8 @@ class _Storm:
     def end(self) -> None:
         world, sim = self.world, self.world.sim
         world.heal()
+        for left in self._rolling:
+            left.clear()
         self._redis_back()
         sim.run_for(LATE)
         if self._waiting:
@@ -284,11 +288,14 @@ class _Storm:
         world.look()
 
     def check_sessions(self) -> None:
-        for token, held in self.world.held.items():
-            for n in range(len(self.world.nodes)):
-                status = self.world.asked(n, "GET", "/clipboard", token=token).status
+        world = self.world
+        for token, held in world.held.items():
+            for n in range(len(world.nodes)):
+                status = world.asked(n, "GET", "/clipboard", token=token).status
                 if held.revoked_at is not None and status != 401:
                     raise Violated(f"node {n} answers {status} to {token[:8]}, which was revoked")
+                if held.withheld_at is not None and world.asked(n, "GET", "/ping", token=token).status not in (401, 403):
+                    raise Violated(f"node {n} lets {token[:8]} drive phones, which may not any more")
                 if status == 401 and not (held.asked or held.shaky):
                     raise Violated(f"node {n} does not know {token[:8]}, which was told")
 

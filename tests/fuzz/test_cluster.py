@@ -14,4 +14,4 @@ def test_a_storm_breaks_nothing(seed: int) -> None:
 
 
 def test_a_storm_over_more_nodes() -> None:
-    assert storm(1, nodes=6)["told 200"] > 10
+    assert storm(1, nodes=6)["told 200"] >= 10
