@@ -294,7 +294,8 @@ class _Storm:
                 status = world.asked(n, "GET", "/clipboard", token=token).status
                 if held.revoked_at is not None and status != 401:
                     raise Violated(f"node {n} answers {status} to {token[:8]}, which was revoked")
-                if held.withheld_at is not None and world.asked(n, "GET", "/ping", token=token).status not in (401, 403):
+                drives = world.asked(n, "GET", "/ping", token=token).status not in (401, 403)
+                if drives and held.withheld_at is not None:
                     raise Violated(f"node {n} lets {token[:8]} drive phones, which may not any more")
                 if status == 401 and not (held.asked or held.shaky):
                     raise Violated(f"node {n} does not know {token[:8]}, which was told")

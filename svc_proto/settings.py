@@ -45,14 +45,18 @@ class HttpAddress:
 
 @frozen
 class RedisAddress:
-    """Where a Redis or Valkey is, and who we are there."""
+    """Where a Redis or Valkey is, or Sentinels that say where, and who we are there."""
 
-    host: str  # the path of a Unix socket if it begins with a slash
+    host: str = ""  # the path of a Unix socket if it begins with a slash
     port: int = 6379
     tls: bool = False
     user: str = ""
     password: str = field(default="", repr=False)
     db: int = 0
+    sentinels: tuple[tuple[str, int], ...] = ()  # hosts and ports; empty: it is at `host`
+    master: str = ""  # what it is called there
+    sentinel_user: str = ""
+    sentinel_password: str = field(default="", repr=False)
 
 
 @frozen
@@ -251,14 +255,19 @@ class Settings:
     def redis(self, variable: str) -> RedisAddress | None:
         """Where the cluster's Redis is: redis://USER:PASSWORD@HOST:PORT/DB, rediss:// for TLS; None: there is none.
 
-        Or unix://USER:PASSWORD@/PATH?db=DB, as clients of Redis have it.
+        Or unix://USER:PASSWORD@/PATH?db=DB, or redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER/DB with the
+        options sentinel_username and sentinel_password, and rediss+sentinel:// for TLS with both, as clients of Redis
+        have it.
         """
         text = self.text(variable, None)
         if text is None:
             return None
-        found = _redis_address(text)
+        found = _sentinel_address(text) if "+sentinel://" in text else _redis_address(text)
         if found is None:  # it is never quoted: it holds a password
-            text = "redis:// or rediss:// with USER:PASSWORD@HOST:PORT/DB, or unix:///PATH?db=DB"
+            text = (
+                "redis:// or rediss:// with USER:PASSWORD@HOST:PORT/DB, or unix:///PATH?db=DB, "
+                "or redis+sentinel:// or rediss+sentinel:// with USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER/DB"
+            )
             raise ConfigError(f"{variable} must be {text}")
         return found
 
@@ -288,7 +297,7 @@ class Settings:
         return Bucket(url=url + prefix, region=region, key=key, secret=secret, token=token)
 
 
-def _redis_address(url: str) -> RedisAddress | None:
+def _redis_address(url: str, usual: int = 6379) -> RedisAddress | None:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -304,9 +313,37 @@ def _redis_address(url: str) -> RedisAddress | None:
         return None
     return RedisAddress(
         host=host,
-        port=port or 6379,
+        port=port or usual,
         tls=parts.scheme == "rediss",
         user=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
         db=int(db),
+    )
+
+
+def _sentinel_address(url: str) -> RedisAddress | None:
+    """Several hosts are no URL (RFC 3986), so each is read as that of one."""
+    scheme, _, rest = url.partition("://")
+    place, _, options = rest.partition("?")
+    authority, _, path = place.partition("/")
+    login, at, hosts = authority.rpartition("@")
+    found = [_redis_address(f"redis://{login}{at}{host}", 26379) for host in hosts.split(",")]
+    master, _, db = path.partition("/")
+    given = dict(pair.partition("=")[::2] for pair in options.split("&") if pair)
+    wrong = None in found or given.keys() - {"sentinel_username", "sentinel_password"} or "#" in url
+    if scheme not in ("redis+sentinel", "rediss+sentinel") or wrong or not master:
+        return None
+    db = db or "0"
+    if not (db.isascii() and db.isdecimal() and len(db) <= MAX_DB_DIGITS):
+        return None
+    each = [address for address in found if address is not None]
+    return RedisAddress(
+        tls=scheme == "rediss+sentinel",
+        user=each[0].user,
+        password=each[0].password,
+        db=int(db),
+        sentinels=tuple((address.host, address.port) for address in each),
+        master=unquote(master),
+        sentinel_user=unquote(given.get("sentinel_username", "")),
+        sentinel_password=unquote(given.get("sentinel_password", "")),
     )

@@ -118,6 +118,25 @@ def test_where_the_cluster_meets() -> None:
     assert found == RedisAddress("/run/a b.sock", user="svc", password="pw", db=3)
 
 
+def test_sentinels_that_say_where_the_master_is() -> None:
+    found = settings(R="redis+sentinel://a,b.example:7000,[::1]/svc").redis("R")
+    assert found == RedisAddress(master="svc", sentinels=(("a", 26379), ("b.example", 7000), ("::1", 26379)))
+    url = "rediss+sentinel://me:p%2Cw@a,b/my%20master/3?sentinel_username=s&sentinel_password=q%26"
+    assert settings(R=url).redis("R") == RedisAddress(
+        tls=True, user="me", password="p,w", db=3, sentinels=(("a", 26379), ("b", 26379)), master="my master",
+        sentinel_user="s", sentinel_password="q&",
+    )  # fmt: skip
+    assert "p,w" not in repr(settings(R=url).redis("R"))
+    assert "q&" not in repr(settings(R=url).redis("R"))
+    wrongs = ("//a", "//a/", "///svc", "//a,/svc", "//a:x/svc", "//a/svc/x", "//a/svc?x=secret", "//a/svc#", "//[/s")
+    for wrong in wrongs:
+        with pytest.raises(ConfigError, match=r"^R must be redis://") as caught:
+            settings(R=f"redis+sentinel:{wrong}").redis("R")
+        assert "secret" not in str(caught.value)
+    with pytest.raises(ConfigError, match=r"^R must be redis://"):
+        settings(R="http+sentinel://a/svc").redis("R")
+
+
 @pytest.mark.parametrize(
     "url",
     [

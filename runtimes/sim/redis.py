@@ -26,6 +26,8 @@ __all__ = ["RedisService", "redis_core"]
 
 SYNTAX = RespError("ERR", "syntax error")
 NO_NUMBER = RespError("ERR", "value is not an integer or out of range")
+READONLY = RespError("READONLY", "You can't write against a read only replica.")
+WRITES = (b"SET", b"GETDEL", b"DEL", b"INCR", b"EXPIRE", b"FLUSHALL")
 NOAUTH = RespError("NOAUTH", "Authentication required.")
 WRONGPASS = RespError("WRONGPASS", "invalid username-password pair or user is disabled.")
 MAX_INT = 2**63 - 1
@@ -44,6 +46,8 @@ class RedisService:
 
     def __init__(self, password: str = "") -> None:
         self.password = password.encode()
+        self.mode = "standalone"
+        self.role = "master"  # or `replica`, when a test makes it one
         self.keys: dict[tuple[int, bytes], tuple[bytes, float]] = {}  # value, and when (monotonic s) it is gone
         self.listeners: dict[bytes, dict[_Client, None]] = {}
         self.served: list[str] = []  # the commands so far, by name
@@ -95,10 +99,19 @@ class RedisService:
         if serve is None:
             shown = words[0].decode("latin-1")
             return RespError("ERR", f"unknown command '{shown}', with args beginning with: ")
+        if self.role != "master" and name in WRITES:
+            return READONLY
         try:
             return serve(client, given)
         except (ValueError, IndexError):
             return RespError("ERR", f"wrong number of arguments for '{name.decode('latin-1').lower()}' command")
+
+    def tell(self, channel: bytes, data: bytes) -> int:
+        """Deliver a message; how many had it."""
+        listening = list(self.listeners.get(channel, ()))
+        for listener in listening:
+            listener.say(Push([b"message", channel, data]))
+        return len(listening)
 
     def forget(self, client: _Client) -> None:
         """A client is gone."""
@@ -121,7 +134,8 @@ class RedisService:
             return SYNTAX
         if not client.trusted:
             return RespError("NOAUTH", "HELLO must be called with the client already authenticated")
-        return {b"server": b"redis", b"version": b"7.0.0", b"proto": 3, b"mode": b"standalone", b"role": b"master"}
+        who = {b"mode": self.mode.encode(), b"role": self.role.encode()}
+        return {b"server": b"redis", b"version": b"7.0.0", b"proto": 3, **who}
 
     def _select(self, client: _Client, given: list[bytes]) -> object:
         (number,) = given
@@ -217,10 +231,7 @@ class RedisService:
 
     def _publish(self, client: _Client, given: list[bytes]) -> object:
         channel, data = given
-        listening = list(self.listeners.get(channel, ()))
-        for listener in listening:
-            listener.say(Push([b"message", channel, data]))
-        return len(listening)
+        return self.tell(channel, data)
 
     def _subscribe(self, client: _Client, given: list[bytes]) -> object:
         given[0]

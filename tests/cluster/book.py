@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from svc_proto.cluster.link import Reply
+from svc_proto.cluster.redis import Listener, Redis
 from svc_proto.commands import Command, Connect, Connected, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
@@ -33,7 +35,7 @@ from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import RespReader, reply
 from tests.playbook import Playbook, counting_entropy
 
-__all__ = ["WHERE", "RedisBook"]
+__all__ = ["WHERE", "RedisBook", "asking", "wired"]
 
 WHERE = RedisAddress("redis.example")
 T = TypeVar("T")
@@ -147,3 +149,19 @@ class RedisBook(Generic[T]):
     def close(self) -> None:
         """The connection is gone."""
         self.feed(Closed(self.ch, "reset"))
+
+
+def wired(
+    where: RedisAddress = WHERE, channels: tuple[str, ...] = (), listener: Listener | None = None
+) -> RedisBook[Redis]:
+    """A client that was started."""
+    book = RedisBook(lambda engine: Redis(engine, where, channels, listener))
+    book.act(book.made.start)
+    return book
+
+
+def asking(book: RedisBook[Redis], *arguments: str) -> list[Reply]:
+    """Ask something in a flow; the list gets what comes."""
+    answers: list[Reply] = []
+    book.act(lambda: book.engine.spawn(book.made.ask(*arguments), on_done=answers.append))
+    return answers

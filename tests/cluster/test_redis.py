@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.cluster import redis as module
-from svc_proto.cluster.redis import CONNECT_WITHIN, PATIENCE, PAUSE, Listener, Redis, Reply
-from svc_proto.commands import Abort, Cancel, CloseWrite, Connect
-from svc_proto.facts import Closed, Failure, FailureKind, ReadClosed, Stopping
-from svc_proto.settings import RedisAddress
-from svc_proto.wire.limits import DEFAULT_LIMITS
+from svc_proto.cluster.link import CONNECT_WITHIN, GONE, PATIENCE
+from svc_proto.cluster.redis import PAUSE, Listener, Redis
+from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Level
+from svc_proto.facts import Closed, Failure, FailureKind, Stopping
 from svc_proto.wire.resp import Push, RespError
-from tests.cluster.book import WHERE, RedisBook
+from tests.cluster.book import WHERE, RedisBook, asking, wired
 
 
 class Ear(Listener):
@@ -31,25 +29,10 @@ class Ear(Listener):
         self.heard.append((channel, data))
 
 
-def wired(
-    where: RedisAddress = WHERE, channels: tuple[str, ...] = (), listener: Listener | None = None
-) -> RedisBook[Redis]:
-    book = RedisBook(lambda engine: Redis(engine, where, channels, listener))
-    book.act(book.made.start)
-    return book
-
-
-def asking(book: RedisBook[Redis], *arguments: str) -> list[Reply]:
-    """Ask something in a flow; the list gets what comes."""
-    answers: list[Reply] = []
-    book.act(lambda: book.engine.spawn(book.made.ask(*arguments), on_done=answers.append))
-    return answers
-
-
 def test_it_says_who_it_is_and_is_up() -> None:
     ear = Ear()
     book = wired(listener=ear)
-    assert asking(book, "PING") == [module.GONE]
+    assert asking(book, "PING") == [GONE]
     assert book.open() == [[b"HELLO", b"3"]]
     assert book.made.is_up
     assert book.made.connections == 1
@@ -120,26 +103,10 @@ def test_what_cannot_be_reached_is_tried_again_after_a_pause() -> None:
     assert given_up == Cancel(dialled.op)
 
 
-def test_answers_come_in_order_and_commands_of_one_go_leave_together() -> None:
-    book = wired()
-    book.open()
-    answers: list[Reply] = []
-
-    def ask() -> None:
-        for key in ("a", "b"):
-            assert book.made.tell("GET", key, take=answers.append)
-        assert book.made.tell("PUBLISH", "c", b"d")
-
-    book.act(ask)
-    assert book.said() == [[b"GET", b"a"], [b"GET", b"b"], [b"PUBLISH", b"c", b"d"]]
-    book.answers(b"1", RespError("WRONGTYPE", "no"), 0)
-    assert answers == [b"1", Failure(FailureKind.INTERNAL, "Redis says WRONGTYPE")]
-
-
 def test_a_flow_waits_for_its_answer() -> None:
     book = wired()
     nothing = asking(book, "GET", "x")
-    assert nothing == [module.GONE]
+    assert nothing == [GONE]
     book.open()
     answers = asking(book, "GET", "x")
     assert not answers
@@ -164,7 +131,7 @@ def test_a_late_answer_takes_the_connection_and_all_that_waits() -> None:
     assert not second
     assert not book.made.tell("GET", "d")
     book.close()
-    assert (second, third) == ([module.GONE], [module.GONE])
+    assert (second, third) == ([GONE], [GONE])
     assert ear.heard == ["up", "down"]
     book.after(PAUSE)
     book.open()
@@ -179,53 +146,6 @@ def test_when_all_is_answered_nothing_is_late() -> None:
     assert answers == [b"1"]
     book.after(10 * PATIENCE)
     assert book.made.is_up
-
-
-def test_too_many_commands_fail_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_PENDING", 2)
-    book = wired()
-    book.open()
-    asking(book, "GET", "a")
-    asking(book, "GET", "b")
-    assert asking(book, "GET", "c") == [module.FULL]
-    book.answers(b"1")
-    waits = asking(book, "GET", "c")
-    assert not waits
-
-
-def test_too_many_bytes_fail_at_once() -> None:
-    book = wired()
-    book.open()
-    asking(book, "SET", "a", "x" * (DEFAULT_LIMITS.max_unsent + 1))
-    assert asking(book, "GET", "c") == [module.FULL]
-
-
-@pytest.mark.parametrize("data", [b"hello\r\n", b":1\r\n"], ids=["no RESP", "nobody has asked"])
-def test_a_server_that_speaks_otherwise_is_left(data: bytes) -> None:
-    book = wired()
-    book.open()
-    book.bytes(data)
-    assert book.ordered(Abort) == [Abort(book.ch)]
-    book.bytes(b"more")  # what came before the reset
-    assert book.events[-1] == "cluster speaks no RESP"
-    book.close()
-    assert not book.made.is_up
-
-
-def test_the_servers_end_is_the_end() -> None:
-    book = wired()
-    book.open()
-    book.feed(ReadClosed(book.ch))
-    assert book.ordered(Abort) == [Abort(book.ch)]
-    book.close()
-    assert book.events == ["cluster reached", "cluster lost"]
-
-
-def test_it_is_read_however_much_is_unsent() -> None:
-    book = wired()
-    book.open()
-    book.act(lambda: book.made.tell("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
-    assert not book.orders
 
 
 def test_at_the_stop_the_last_words_are_said() -> None:
@@ -243,20 +163,38 @@ def test_at_the_stop_the_last_words_are_said() -> None:
     assert not book.ordered(Connect)
 
 
-def test_a_server_that_does_not_go_is_left_at_the_stop() -> None:
-    book = wired()
-    book.open()
-    book.act(book.made.stop)
-    book.feed(Stopping(5.0))
-    book.after(module.LINGER)
-    assert Abort(book.ch) in book.orders
-
-
 def test_a_stop_before_the_start_is_none() -> None:
     book = RedisBook(lambda engine: Redis(engine, WHERE))
     book.act(book.made.stop)
     assert not book.orders
 
 
+@pytest.mark.parametrize(
+    ("who", "told"),
+    [({b"role": b"replica"}, "master or Sentinels"), ({b"mode": b"cluster", b"role": b"master"}, "Redis Cluster")],
+)
+def test_who_is_no_master_is_left_and_named(who: dict[bytes, bytes], told: str) -> None:
+    book = wired()
+    for _ in range(2):
+        book.stand()
+        book.answers(who)
+        assert [type(order) for order in book.orders] == [Abort]
+        book.close()
+        assert not book.made.is_up
+        book.after(PAUSE)
+    (line,) = book.book.logs
+    assert (line.level, line.fields["problem"]) == (Level.ERROR, "unsupported")
+    assert told in str(line.fields["detail"])
+
+
+def test_a_master_that_becomes_a_replica_is_left() -> None:
+    book = wired()
+    book.open()
+    answers = asking(book, "SET", "a", "b")
+    book.answers(RespError("READONLY", "no"))
+    assert answers == [Failure(FailureKind.INTERNAL, "Redis says READONLY")]
+    assert book.ordered(Abort) == [Abort(book.ch)]
+
+
 def test_limits() -> None:
-    assert (PATIENCE, CONNECT_WITHIN, PAUSE, module.MAX_PENDING, module.LINGER) == (2.0, 0.5, 0.25, 10_000, 0.5)
+    assert PAUSE == 0.25

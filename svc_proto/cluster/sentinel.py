@@ -1,0 +1,83 @@
+"""Who the master of a Redis is, as Redis's Sentinels say it, and when it is another.
+
+They are asked in turn, beginning with the one that has answered last, whenever a connection is to be opened. That one
+is listened to from then on (`+switch-master`). If it goes nobody is listened to until the next is asked: Sentinels have
+a master that they demote close its connections, too, and who is found says itself whether it is the master (`redis`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svc_proto.cluster.link import Link, Reply, hello, open_link
+from svc_proto.commands import Connect
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.settings import RedisAddress
+from svc_proto.wire.resp import Push
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Sentinels"]
+
+SWITCHED = "+switch-master"  # "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT"
+MAX_PORT = 65_535
+
+
+class Sentinels:
+    """See the module. `switched` is called when another has become the master."""
+
+    def __init__(self, engine: Engine, where: RedisAddress, switched: Callable[[], None]) -> None:
+        self._engine = engine
+        self._where = where
+        self._order = list(where.sentinels)
+        self._switched = switched
+        self._link: Link | None = None  # to the one that is listened to
+
+    def find(self) -> Flow[tuple[str, int] | Failure]:
+        """Where the master is, by the first that knows it; the last problem if none does."""
+        if self._link is not None:
+            self._link.drop()
+            self._link = None
+        failure = Failure(FailureKind.UNREACHABLE)
+        for sentinel in list(self._order):
+            found = yield from self._ask(*sentinel)
+            if not isinstance(found, Failure):
+                self._order.remove(sentinel)
+                self._order.insert(0, sentinel)
+                return found
+            failure = found
+        return failure
+
+    def _ask(self, host: str, port: int) -> Flow[tuple[str, int] | Failure]:
+        engine, where = self._engine, self._where
+        order = Connect(engine.new_op(), engine.new_channel(), host, port, where.tls)
+        greetings = [hello(where.sentinel_user, where.sentinel_password)]
+        link = yield from open_link(engine, order, greetings, (SWITCHED,), self._heard)
+        if isinstance(link, Failure):
+            return link
+        found = _address((yield from link.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", where.master)))
+        if isinstance(found, Failure):
+            link.drop()
+        else:
+            self._link = link
+        return found
+
+    def _heard(self, push: Push) -> None:
+        match push:
+            case [b"message", _, bytes(text)] if text.split(b" ")[0] == self._where.master.encode():
+                self._switched()
+            case _:
+                pass  # that the subscription stands, or of another master
+
+
+def _address(answer: Reply) -> tuple[str, int] | Failure:
+    match answer:
+        case Failure():
+            return answer
+        case [bytes(host), bytes(port)] if host and port.isdigit() and 0 < int(port) <= MAX_PORT:
+            return host.decode("utf-8", "replace"), int(port)
+        case _:
+            return Failure(FailureKind.NOT_FOUND, "the Sentinel knows no master of that name")

@@ -1,0 +1,95 @@
+"""One connection: order of the answers, what happens at each limit and at each end."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.cluster import link as module
+from svc_proto.cluster.link import CONNECT_WITHIN, PATIENCE, Reply, hello
+from svc_proto.commands import Abort
+from svc_proto.facts import Failure, FailureKind, ReadClosed, Stopping
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from svc_proto.wire.resp import RespError
+from tests.cluster.book import asking, wired
+
+
+def test_who_we_are() -> None:
+    assert hello("", "") == ("HELLO", 3)
+    assert hello("", "secret") == ("HELLO", 3, "AUTH", "default", "secret")
+    assert hello("me", "secret") == ("HELLO", 3, "AUTH", "me", "secret")
+
+
+def test_answers_come_in_order_and_commands_of_one_go_leave_together() -> None:
+    book = wired()
+    book.open()
+    answers: list[Reply] = []
+
+    def ask() -> None:
+        for key in ("a", "b"):
+            assert book.made.tell("GET", key, take=answers.append)
+        assert book.made.tell("PUBLISH", "c", b"d")
+
+    book.act(ask)
+    assert book.said() == [[b"GET", b"a"], [b"GET", b"b"], [b"PUBLISH", b"c", b"d"]]
+    book.answers(b"1", RespError("WRONGTYPE", "no"), 0)
+    assert answers == [b"1", Failure(FailureKind.INTERNAL, "Redis says WRONGTYPE")]
+
+
+def test_too_many_commands_fail_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_PENDING", 2)
+    book = wired()
+    book.open()
+    asking(book, "GET", "a")
+    asking(book, "GET", "b")
+    assert asking(book, "GET", "c") == [module.FULL]
+    book.answers(b"1")
+    waits = asking(book, "GET", "c")
+    assert not waits
+
+
+def test_too_many_bytes_fail_at_once() -> None:
+    book = wired()
+    book.open()
+    asking(book, "SET", "a", "x" * (DEFAULT_LIMITS.max_unsent + 1))
+    assert asking(book, "GET", "c") == [module.FULL]
+
+
+@pytest.mark.parametrize("data", [b"hello\r\n", b":1\r\n"], ids=["no RESP", "nobody has asked"])
+def test_a_server_that_speaks_otherwise_is_left(data: bytes) -> None:
+    book = wired()
+    book.open()
+    book.bytes(data)
+    assert book.ordered(Abort) == [Abort(book.ch)]
+    book.bytes(b"more")  # what came before the reset
+    assert book.events[-1] == "cluster speaks no RESP"
+    book.close()
+    assert not book.made.is_up
+
+
+def test_the_servers_end_is_the_end() -> None:
+    book = wired()
+    book.open()
+    book.feed(ReadClosed(book.ch))
+    assert book.ordered(Abort) == [Abort(book.ch)]
+    book.close()
+    assert book.events == ["cluster reached", "cluster lost"]
+
+
+def test_it_is_read_however_much_is_unsent() -> None:
+    book = wired()
+    book.open()
+    book.act(lambda: book.made.tell("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
+    assert not book.orders
+
+
+def test_a_server_that_does_not_go_is_left_at_the_stop() -> None:
+    book = wired()
+    book.open()
+    book.act(book.made.stop)
+    book.feed(Stopping(5.0))
+    book.after(module.LINGER)
+    assert Abort(book.ch) in book.orders
+
+
+def test_limits() -> None:
+    assert (PATIENCE, CONNECT_WITHIN, module.MAX_PENDING, module.LINGER) == (2.0, 0.5, 10_000, 0.5)

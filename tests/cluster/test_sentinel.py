@@ -1,0 +1,118 @@
+"""Who the master is: asked of one Sentinel after the other, and heard when it is another."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from svc_proto.cluster.redis import PAUSE, Redis
+from svc_proto.commands import Abort, Command
+from svc_proto.facts import Received
+from svc_proto.settings import RedisAddress
+from svc_proto.wire.resp import Push, RespError, reply
+from tests.cluster.book import RedisBook, wired
+
+WHERE = RedisAddress(
+    password="master-secret", sentinels=(("one", 26379), ("two", 26380)), master="svc", sentinel_password="secret"
+)
+HELLO = [b"HELLO", b"3", b"AUTH", b"default", b"secret"]
+ASKED = [b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", b"svc"]
+MASTER = [b"10.0.0.1", b"6379"]
+
+
+class Town:
+    """A client that asks Sentinels, and the channel of the one that it listens to."""
+
+    def __init__(self, where: RedisAddress = WHERE) -> None:
+        self.book: RedisBook[Redis] = wired(where)
+
+    def dialled(self, host: str, port: int) -> None:
+        order = self.book.dialled()
+        assert (order.host, order.port, order.tls) == (host, port, False)
+        self.book.orders.append(order)
+
+    def asked(self, answer: object, host: str = "one", port: int = 26379) -> None:
+        """A Sentinel is connected to, greeted and asked, and answers."""
+        self.dialled(host, port)
+        assert self.book.open() == [HELLO, [b"SUBSCRIBE", b"+switch-master"]]
+        self.book.answers(Push([b"subscribe", b"+switch-master", 1]))
+        assert self.book.said() == [ASKED]
+        self.listened = self.book.ch
+        self.book.answers(answer)
+
+    def up(self, host: str = "10.0.0.1") -> None:
+        """The master is there."""
+        self.dialled(host, 6379)
+        assert self.book.open() == [[b"HELLO", b"3", b"AUTH", b"default", b"master-secret"]]
+        assert self.book.made.is_up
+
+    def hear(self, text: bytes) -> list[Command]:
+        """The Sentinel says this; what is dropped."""
+        push = reply(Push([b"message", b"+switch-master", text]))
+        self.book.feed(Received(self.listened, push))
+        return self.book.ordered(Abort)
+
+
+def known() -> Town:
+    """The first has named the master."""
+    town = Town()
+    town.asked(MASTER)
+    town.up()
+    return town
+
+
+def test_the_first_that_knows_names_the_master() -> None:
+    town = known()
+    assert town.book.book.logs[0].fields == {"host": "10.0.0.1", "port": 6379}
+    assert "secret" not in str(town.book.book.logs)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, RespError("ERR", "no"), [b"x"], [b"", b"1"], [b"x", b"y"], [b"x", b"0"], [b"x", b"65536"], 7],
+)
+def test_one_that_knows_nothing_is_left_for_the_next(answer: object) -> None:
+    town = Town()
+    town.asked(answer)
+    assert [type(order) for order in town.book.orders[:1]] == [Abort]
+    town.asked(MASTER, "two", 26380)
+    town.up()
+
+
+def test_one_that_is_not_there_is_left_for_the_next_and_asked_last_from_then_on() -> None:
+    town = Town()
+    town.book.refuse()
+    town.asked(MASTER, "two", 26380)
+    town.up()
+    town.book.close()
+    town.book.after(PAUSE)
+    town.asked([b"10.0.0.2", b"6379"], "two", 26380)
+    town.up("10.0.0.2")
+
+
+def test_nobody_knows() -> None:
+    town = Town()
+    town.book.refuse()
+    town.asked(None, "two", 26380)
+    assert town.book.events == ["cluster not reached"]
+    assert town.book.book.logs[0].fields["detail"] == "the Sentinel knows no master of that name"
+    town.book.orders.clear()
+    town.book.after(PAUSE)
+    assert town.book.dialled().host == "one"
+
+
+def test_what_they_say_of_ours_ends_the_connection() -> None:
+    town = known()
+    assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
+    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == [Abort(town.book.ch)]
+    town.book.close()
+    assert town.hear(b"svc again 1 2 3") == []  # there is none to be ended
+    town.book.after(PAUSE)
+    assert town.book.orders[0] == Abort(town.listened)
+    town.asked([b"10.0.0.2", b"6379"])
+    town.up("10.0.0.2")
+
+
+def test_over_tls() -> None:
+    town = Town(evolve(WHERE, tls=True))
+    assert town.book.dialled().tls
