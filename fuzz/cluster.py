@@ -28,8 +28,9 @@ from runtimes.failures import HostError
 from runtimes.sim.host import Host
 from runtimes.sim.network import Network
 from runtimes.sim.process import Process
-from runtimes.sim.redis import redis_core
+from runtimes.sim.redis import RedisService
 from runtimes.sim.s3 import S3Service
+from runtimes.sim.sentinel import sentinel_core
 from runtimes.sim.store import STORE_TIME, Store
 from runtimes.sim.world import World as Simulation
 from svc_proto.basics.entropy import Entropy
@@ -53,6 +54,9 @@ BUCKET = Bucket(f"http://{S3}:{S3_PORT}/uploads/of/svc", "eu-north-1", "AKIDEXAM
 SOON = 1.0  # s after which a revocation holds everywhere, in a network that is whole
 HEALED = 0.0  # s
 STORE = "10.0.9.2"
+REPLICA = "10.0.9.3"
+MASTER = "svc"
+SENTINEL_PORT = 26379
 GIVE_UP = 2.0  # s after which who does not reach the store knows it
 STORE_PROBLEMS = ("session not stored", "session not erased", "the store does not answer")  # of the log, at level error
 
@@ -152,7 +156,13 @@ class ClusterWorld:
     """`relays` are the relays' cores now, by node; `alive` says which processes run."""
 
     def __init__(
-        self, seed: int = 0, nodes: int = 3, *, trace: bool = False, uploads: Bucket | str | None = None
+        self,
+        seed: int = 0,
+        nodes: int = 3,
+        *,
+        sentinels: bool = False,
+        trace: bool = False,
+        uploads: Bucket | str | None = None,
     ) -> None:
         """`uploads` are where all nodes have them: a bucket of this world's, or a folder that its hosts share."""
         self.rng = Random(f"cluster {seed}")
@@ -161,7 +171,13 @@ class ClusterWorld:
         self.sim = Simulation(seed, network=network, trace=trace)
         self.entropy: Entropy = self.rng.randbytes
         self.redis_host = self.sim.host("redis", REDIS)
-        self.redis = self._start_redis()
+        self.redis_services: dict[Host, RedisService] = {}
+        self.redis = self._start_redis(self.redis_host)
+        self.replica: Process | None = None
+        self.where = RedisAddress(REDIS, REDIS_PORT, password=PASSWORD)
+        self.masters = {MASTER: (REDIS, REDIS_PORT)}
+        if sentinels:
+            self._start_sentinels()
         self.store_host = self.sim.host("store", STORE)
         self.store = self.store_host.store
         self.hosts = [self.sim.host(f"node-{n}", f"10.0.0.{n + 1}") for n in range(nodes)]
@@ -198,8 +214,26 @@ class ClusterWorld:
 
     # --- programs ---
 
-    def _start_redis(self) -> Process:
-        return self.redis_host.start(lambda entropy: redis_core(entropy, password=PASSWORD), [REDIS_PORT])
+    def _start_redis(self, host: Host) -> Process:
+        def make(entropy: Entropy) -> Engine:
+            again = host in self.redis_services
+            service = self.redis_services[host] = RedisService(PASSWORD)
+            if again and self.replica is not None:
+                service.role = "replica"  # another has become the master meanwhile, or will
+            return Engine(service, entropy=entropy)
+
+        return host.start(make, [REDIS_PORT])
+
+    def _start_sentinels(self) -> None:
+        host = self.sim.host("replica", REPLICA)
+        self.replica = self._start_redis(host)
+        self.redis_services[host].role = "replica"
+        addresses = [f"10.0.9.{n}" for n in (11, 12, 13)]
+        for address in addresses:
+            sentinel = self.sim.host(f"sentinel-{address}", address)
+            sentinel.start(lambda entropy: sentinel_core(entropy, self.masters, password=PASSWORD), [SENTINEL_PORT])
+        places = tuple((address, SENTINEL_PORT) for address in addresses)
+        self.where = RedisAddress(password=PASSWORD, sentinels=places, master=MASTER, sentinel_password=PASSWORD)
 
     def _start_s3(self, service: S3Service) -> Process:
         return self.s3_host.start(lambda entropy: Engine(service, entropy=entropy), [S3_PORT])
@@ -213,7 +247,7 @@ class ClusterWorld:
                 home=host.state,
                 config_path=f"{host.state}/config.yaml",
                 terminal_tmux=False,
-                cluster=RedisAddress(REDIS, REDIS_PORT, password=PASSWORD),
+                cluster=self.where,
                 node_url=f"http://{host.address}:{PORT}",
                 media_store=self.uploads,
                 media_max_size_mb=100 if self.uploads is None else 1,
@@ -252,6 +286,22 @@ class ClusterWorld:
         self.redis.kill()
         self.troubled = self.sim.now
 
+    def fail_over(self) -> None:
+        """Sentinels make a master of the replica; the other keeps its connections, if it lives, and takes nothing."""
+        assert self.replica is not None
+        old, new = self.redis, self.replica
+        here, there = self.redis_services[old.host], self.redis_services[new.host]
+        there.keys = dict(here.keys)
+        here.role, there.role = "replica", "master"
+        self.masters[MASTER] = (new.host.address, REDIS_PORT)
+        self.redis, self.replica, self.redis_host = new, old, new.host
+        self.troubled = self.sim.now
+
+    def restart_replica(self) -> None:
+        """It is there again."""
+        if self.replica is not None and not self.replica.alive:
+            self.replica = self.replica.restart()
+
     def restart_redis(self) -> None:
         """It comes back empty."""
         self.redis = self.redis.restart()
@@ -259,7 +309,8 @@ class ClusterWorld:
 
     def part(self, n: int) -> None:
         """A node and Redis do not reach each other."""
-        self.sim.network.partition(self.hosts[n], self.redis_host)
+        for host in self.redis_services:
+            self.sim.network.partition(self.hosts[n], host)
         self.parted += 1
 
     def part_store(self, *nodes: int) -> None:
@@ -485,7 +536,7 @@ class ClusterWorld:
 
     def look(self) -> None:
         """What logs must not say."""
-        for host in (*self.hosts, self.redis_host):
+        for host in (*self.hosts, *self.redis_services):
             for process in host.processes:
                 for line in process.logs:
                     if line.event == "bug" or (line.level >= Level.ERROR and line.event not in STORE_PROBLEMS):

@@ -35,9 +35,9 @@ LATE = 40.0  # s within which a command has an outcome
 
 
 class _Storm:
-    def __init__(self, seed: int, nodes: int) -> None:
+    def __init__(self, seed: int, nodes: int, *, sentinels: bool) -> None:
         self.rng = Random(f"storm {seed}")
-        self.world = ClusterWorld(seed, nodes)
+        self.world = ClusterWorld(seed, nodes, sentinels=sentinels)
         self.counts: dict[str, int] = {}
         self._names = 0
         self._waiting: dict[Caller, float] = {}
@@ -212,12 +212,20 @@ class _Storm:
         self.world.heal()
 
     def redis(self) -> None:
-        if self.world.redis.alive:
-            self.world.kill_redis()
-            self.world.sim.after(self.rng.uniform(0.0, 4.0), self._redis_back)
+        """It dies, and comes back empty; with Sentinels another takes its place, perhaps because somebody wants it."""
+        world, rng = self.world, self.rng
+        if world.replica is not None:
+            if world.redis.alive and world.replica.alive:
+                if rng.random() < 0.7:
+                    world.kill_redis()
+                world.sim.after(rng.uniform(0.5, 3.0), world.fail_over)
+                world.sim.after(rng.uniform(3.0, 6.0), world.restart_replica)
+        elif world.redis.alive:
+            world.kill_redis()
+            world.sim.after(rng.uniform(0.0, 4.0), self._redis_back)
 
     def _redis_back(self) -> None:
-        if not self.world.redis.alive:
+        if not self.world.redis.alive and self.world.replica is None:
             self.world.restart_redis()
 
     def clock(self) -> None:
@@ -347,21 +355,22 @@ class _Storm:
                     )
 
 
-def storm(seed: int, nodes: int = 3) -> dict[str, int]:
+def storm(seed: int, nodes: int = 3, *, sentinels: bool = False) -> dict[str, int]:
     """Play one; what was done and told. Raises `Violated`."""
-    return _Storm(seed, nodes).play()
+    return _Storm(seed, nodes, sentinels=sentinels).play()
 
 
 @click.command()
 @click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--first", type=int, default=0, show_default=True)
 @click.option("--nodes", type=click.IntRange(min=2), default=3, show_default=True)
-def main(seeds: int, first: int, nodes: int) -> None:
+@click.option("--sentinels", is_flag=True, help="Two Redis, of which Sentinels say which is the master.")
+def main(seeds: int, first: int, nodes: int, *, sentinels: bool) -> None:
     """Play storms, one after another; exit code 1 when something must not have happened."""
     began, total, failed = time.monotonic(), dict[str, int](), 0
     for seed in range(first, first + seeds):
         try:
-            counts = storm(seed, nodes)
+            counts = storm(seed, nodes, sentinels=sentinels)
         except AssertionError as error:
             failed += 1
             print(f"seed {seed}: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr, flush=True)

@@ -152,6 +152,7 @@ PLAN = (
     Row(("test_doors",), EVERY, "who gets in, asked of relays as they run: whom a loop says that it is"),
     Row(("test_doors_kept",), ONE, "the same of API and dashboard, which are told the same by each loop"),
     Row(("test_device_keys",), EVERY, "two servers in one process, what one ends at the other, kills and restarts"),
+    Row(("test_cluster::test_when_sentinels*",), ONE, "Redis's own Sentinels, which take their time"),
     Row(("test_cluster",), ALL, "two relays and a Redis of the system; the simulator has storms of its own"),
     Row(
         ("test_access", "test_grants", "test_pairing", "test_routes", "test_safety"),

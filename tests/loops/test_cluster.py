@@ -19,7 +19,7 @@ from tests.loops.conftest import open_world
 from tests.loops.voices import VoiceClient, create
 from tests.loops.wires import Ws
 from tests.loops.world import RelayHandle, World, bearer
-from tests.runtimes.redis_server import RedisServer, needs_redis
+from tests.runtimes.redis_server import RedisServer, Watched, needs_redis
 
 pytestmark = needs_redis
 
@@ -158,3 +158,36 @@ def test_without_redis_what_is_here_goes_on_and_all_is_well_when_it_is_back(node
     redis.start()
     nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
     paired(nodes, "Other").close()
+
+
+def test_when_sentinels_make_another_the_master_nothing_that_was_told_is_lost(
+    runtime: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with Watched(tmp_path) as watched, open_world(runtime, tmp_path, request) as nodes:
+        for _ in range(2):
+            nodes.start_relay(durable=True, cluster=watched.address)
+        phone = paired(nodes)
+        at(nodes, 0)
+        nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
+        codes = [nodes.register() for _ in range(5)]
+        ended = paired(nodes, "Other")
+        at(nodes, 0)
+        assert nodes.http("DELETE", f"/sessions/{ended.token[:8]}").status == 200
+        calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
+        taken = phone.command()  # and not answered before the master is gone
+        watched.master.kill()
+        phone.respond(taken["request_id"], {})
+        assert calling.finish().status in (200, 502)
+
+        nodes.eventually(lambda: nodes.http("POST", "/pairing").status == 200, 20.0)
+        assert watched.replica.role == "master"
+        nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
+        calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
+        phone.respond(phone.command()["request_id"], {})
+        assert calling.finish().status == 200
+        at(nodes, 1)
+        for code in codes:
+            assert nodes.sign_in(nodes.websocket(), pairing_code=code)["type"] == "auth.ok"
+        for n in range(2):
+            at(nodes, n)
+            assert nodes.http("GET", "/sessions", headers=bearer(ended.token)).status == 401

@@ -12,19 +12,23 @@ import pytest
 
 from svc_proto.settings import RedisAddress
 
-__all__ = ["RedisServer", "needs_redis"]
+__all__ = ["RedisServer", "Watched", "needs_redis"]
 
 _SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
 needs_redis = pytest.mark.skipif(_SERVER is None, reason="no redis-server is installed")
 PASSWORD = "redis-password-4711"
+SENTINEL_PASSWORD = "sentinel-password-4711"
+MASTER = "svc"
+DOWN_AFTER = 500  # ms without an answer, after which a Sentinel takes the master for gone
 READY = "eady to accept connections"
 
 
 class RedisServer:
     """A context: it answers from the beginning to the end. `kill` and `start` in between."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **options: str) -> None:
         self._folder = folder
+        self._options = options
         with socket.socket() as sock:
             sock.bind(("127.0.0.1", 0))
             self.port: int = sock.getsockname()[1]
@@ -41,17 +45,82 @@ class RedisServer:
         """Returns when it takes connections."""
         assert _SERVER is not None
         told = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no", "requirepass": PASSWORD}
-        options = [word for name, value in told.items() for word in (f"--{name}", str(value))]
-        self._process = subprocess.Popen([_SERVER, *options], cwd=self._folder, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if READY in line:
-                return
-        raise AssertionError(f"Redis did not start: exit code {self._process.wait()}")
+        words = [word for name, value in (told | self._options).items() for word in (f"--{name}", str(value))]
+        self._process = _begun([_SERVER, *words], self._folder, READY)
 
     def kill(self) -> None:
         """`kill -9`, and all that it held is gone."""
-        self._process.kill()
-        self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        _end(self._process)
+
+    @property
+    def role(self) -> str:
+        """`master` or `slave`, as it says itself."""
+        return self.ask("ROLE").splitlines()[2]
+
+    def ask(self, *words: str) -> str:
+        """A command, and the answer in RESP2."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=5.0) as sock:
+            sock.sendall(f"AUTH {PASSWORD}\r\n{' '.join(words)}\r\nQUIT\r\n".encode())
+            data = b"".join(iter(lambda: sock.recv(4096), b""))
+        return data.decode().removeprefix("+OK\r\n").removesuffix("+OK\r\n")
+
+
+class Watched:
+    """A master and its replica, and three Sentinels that watch them; a context."""
+
+    def __init__(self, folder: Path) -> None:
+        folders = [folder / name for name in ("a", "b", "one", "two", "three")]
+        for each in folders:
+            each.mkdir()
+        auth = {"masterauth": PASSWORD, "repl-diskless-sync-delay": "0"}
+        self.master = RedisServer(folders[0], **auth)
+        self.replica = RedisServer(folders[1], **auth, replicaof=f"127.0.0.1 {self.master.port}")
+        self._sentinels = [(place, RedisServer(place).port) for place in folders[2:]]
+        self._processes: list[subprocess.Popen[str]] = []
+        self.address = RedisAddress(
+            password=PASSWORD,
+            sentinels=tuple(("127.0.0.1", port) for _, port in self._sentinels),
+            master=MASTER,
+            sentinel_password=SENTINEL_PASSWORD,
+        )
+
+    def __enter__(self) -> Self:
+        self.master.start()
+        self.replica.start()
+        while "connected_slaves:1" not in self.master.ask("INFO", "replication"):
+            pass
+        for place, port in self._sentinels:
+            lines = [
+                f"port {port}", "bind 127.0.0.1", f"requirepass {SENTINEL_PASSWORD}",
+                f"sentinel monitor {MASTER} 127.0.0.1 {self.master.port} 2", f"sentinel auth-pass {MASTER} {PASSWORD}",
+                f"sentinel sentinel-pass {SENTINEL_PASSWORD}",
+                f"sentinel down-after-milliseconds {MASTER} {DOWN_AFTER}",
+                f"sentinel failover-timeout {MASTER} 3000",
+            ]  # fmt: skip
+            (place / "sentinel.conf").write_text("\n".join(lines) + "\n")
+            assert _SERVER is not None
+            command = [_SERVER, "sentinel.conf", "--sentinel"]
+            self._processes.append(_begun(command, place, f"+slave slave 127.0.0.1:{self.replica.port}"))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for process in self._processes:
+            _end(process)
+        self.replica.kill()
+        self.master.kill()
+
+
+def _begun(command: list[str], folder: Path, ready: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if ready in line:
+            return process
+    raise AssertionError(f"Redis did not start: exit code {process.wait()}")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
