@@ -31,6 +31,7 @@ SECONDS = 40.0  # of a storm
 STEPS = 160
 CALM = 8.0  # s after which everybody has met again: a lease, and somewhat more
 GRACE = 5.5  # s after which who was stopped has gone
+AWAY = 3.5  # s after which a node that is parted has lost its connection
 LATE = 40.0  # s within which a command has an outcome
 
 
@@ -59,6 +60,7 @@ class _Storm:
             (self.rise, 8),
             (self.part, 3),
             (self.heal, 5),
+            (self.miss, 2),
             (self.redis, 2),
             (self.clock, 2),
             (self.drift, 2),
@@ -207,6 +209,20 @@ class _Storm:
 
     def part(self) -> None:
         self.world.part(self.rng.randrange(len(self.world.nodes)))
+
+    def miss(self) -> None:
+        """A node is away while something happens at another, and is back before much else does."""
+        world, up = self.world, self.up
+        if len(up) > 1:
+            away, at = self.rng.sample(up, 2)
+            world.part(away)
+            world.sim.after(AWAY, partial(self._happen, at))
+            world.sim.after(AWAY + self.rng.uniform(0.2, 3.0), world.heal)
+
+    def _happen(self, node: int) -> None:
+        pocket = self._pocket(inside=True)
+        if pocket is not None and self.world.nodes[node].alive:
+            (self.world.withhold if self.rng.random() < 0.7 else self.world.revoke)(node, pocket.token)
 
     def heal(self) -> None:
         self.world.heal()

@@ -3,8 +3,8 @@
 How it hangs together, from below:
 
 - `svc_proto.wire.resp` reads and writes RESP3.
-- `redis.Redis` is a client in a core: one connection, kept up, that pipelines, hears subscriptions, and drops itself
-  when an answer is late.
+- `link.Link` is one connection, that pipelines, hears subscriptions, and drops itself when an answer is late;
+  `sentinel.Sentinels` say where one is to be opened, if they were named; `redis.Redis` keeps one up.
 - `node.Node` is who this process is among the others. Each subscribes to `svc:DB:all` and to `svc:DB:node:ID`, says
   that it lives twice a second, and numbers what it tells to all, so that who has missed something knows it and asks
   for the whole state. A node is gone when it says so, when its lease is over, or as soon as nobody hears its channel.

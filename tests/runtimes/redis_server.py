@@ -12,7 +12,7 @@ import pytest
 
 from svc_proto.settings import RedisAddress
 
-__all__ = ["RedisServer", "Watched", "needs_redis"]
+__all__ = ["PASSWORD", "RedisServer", "Watched", "needs_redis"]
 
 _SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
 needs_redis = pytest.mark.skipif(_SERVER is None, reason="no redis-server is installed")
@@ -26,9 +26,10 @@ READY = "eady to accept connections"
 class RedisServer:
     """A context: it answers from the beginning to the end. `kill` and `start` in between."""
 
-    def __init__(self, folder: Path, **options: str) -> None:
+    def __init__(self, folder: Path, *, tls: tuple[Path, Path] | None = None, **options: str) -> None:
         self._folder = folder
         self._options = options
+        self._tls = tls  # the files of its certificate and key
         with socket.socket() as sock:
             sock.bind(("127.0.0.1", 0))
             self.port: int = sock.getsockname()[1]
@@ -44,7 +45,17 @@ class RedisServer:
     def start(self) -> None:
         """Returns when it takes connections."""
         assert _SERVER is not None
-        told = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no", "requirepass": PASSWORD}
+        told: dict[str, object] = {
+            "port": self.port,
+            "bind": "127.0.0.1",
+            "save": "",
+            "appendonly": "no",
+            "requirepass": PASSWORD,
+        }
+        if self._tls is not None:
+            cert, key = self._tls
+            files = {"tls-cert-file": cert, "tls-key-file": key, "tls-ca-cert-file": cert}
+            told |= {"port": 0, "tls-port": self.port, "tls-auth-clients": "no", **files}
         words = [word for name, value in (told | self._options).items() for word in (f"--{name}", str(value))]
         self._process = _begun([_SERVER, *words], self._folder, READY)
 
