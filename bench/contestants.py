@@ -147,7 +147,9 @@ def running(one: Contestant, *, beside_load: bool = False) -> Iterator[Server]:
 
     One that is no contestant but part of the load runs `beside_load`, on its CPU.
     """
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as home:
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
+        home = os.path.join(folder, "svc")  # beside which another is made, for voice
+        os.mkdir(home)
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("RELAY_", "SVC_"))}
         environment |= {"SVC_HOME": home, "RELAY_SESSIONS_FILE": "", "PYTHONPATH": str(ROOT), **dict(one.variables)}
         with child(

@@ -66,7 +66,7 @@ def _pairing(contestant: Contestant) -> Callable[[], float]:
     def run() -> float:
         with running(contestant) as server, tempfile.TemporaryDirectory(prefix="svc-bench-") as home:
             wait_healthy(server.address)
-            more = {"SVC_HOME": home, "RELAY_PORT": str(server.address[1])}
+            more = {"SVC_HOME": f"{home}/svc", "RELAY_PORT": str(server.address[1])}
             return _command(("-m", "clients.commands.svc", "pair", "--no-qr"), more)()
 
     return run

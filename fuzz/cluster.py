@@ -42,7 +42,7 @@ from svc_proto.machines.limiter import MAX_FAILURES, WINDOW
 from svc_proto.relay.service import Relay
 from svc_proto.settings import Bucket, RedisAddress
 
-__all__ = ["ClusterWorld", "Held", "Pocket", "Violated"]
+__all__ = ["SOON", "ClusterWorld", "Held", "Pocket", "Violated"]
 
 PORT = 8767
 REDIS_PORT = 6379
@@ -475,6 +475,16 @@ class ClusterWorld:
                 held.withheld_at = self.sim.now
 
         return self.call(n, "PATCH", f"/sessions/{token}", body={"grants": {"bridge": False}}, done=over)
+
+    def probe(self, n: int, token: str) -> None:
+        """Drive whatever there is, if the node lets it; that must not be where the bridge was taken from it."""
+        began = self.sim.now
+
+        def over(caller: Caller) -> None:
+            if caller.status not in (0, 401, 403):
+                self._judge(self.held[token].withheld_at, f"{token[:8]} was let in", began, "may not any more")
+
+        self.call(n, "GET", "/ping?device=nobody", token=token, done=over)
 
     def drives(self, pocket: Pocket) -> bool:
         """Whether nobody has tried to take its bridge away."""

@@ -20,7 +20,7 @@ from random import Random
 
 import click
 
-from fuzz.cluster import ClusterWorld, Pocket, Violated
+from fuzz.cluster import SOON, ClusterWorld, Pocket, Violated
 from fuzz.peers import Caller
 from runtimes.sim.process import Process
 from svc_proto.machines.limiter import MAX_FAILURES
@@ -216,13 +216,14 @@ class _Storm:
         if len(up) > 1:
             away, at = self.rng.sample(up, 2)
             world.part(away)
-            world.sim.after(AWAY, partial(self._happen, at))
-            world.sim.after(AWAY + self.rng.uniform(0.2, 3.0), world.heal)
+            world.sim.after(AWAY, partial(self._happen, at, away))
 
-    def _happen(self, node: int) -> None:
-        pocket = self._pocket(inside=True)
-        if pocket is not None and self.world.nodes[node].alive:
-            (self.world.withhold if self.rng.random() < 0.7 else self.world.revoke)(node, pocket.token)
+    def _happen(self, node: int, away: int) -> None:
+        world, pocket = self.world, self._pocket(inside=True)
+        if pocket is not None and world.nodes[node].alive:
+            world.withhold(node, pocket.token)
+            world.sim.after(0.5, world.heal)
+            world.sim.after(0.5 + 1.1 * SOON, partial(world.probe, away, pocket.token))
 
     def heal(self) -> None:
         self.world.heal()

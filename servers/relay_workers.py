@@ -45,6 +45,7 @@ INSIDE = "RELAY_WORKER_INSIDE"  # the same: the port of the door for programs of
 SAYS = "the worker is ready"
 REDIS = ("redis-server", "valkey-server")
 ON_A_LEASH = """
+mkdir -m 700 "$0" 2>/dev/null || [ -O "$0" ] || exit 1
 exec 3<&0
 "$@" & child=$!
 (read -r _ <&3; kill $child) 2>/dev/null & watch=$!
@@ -53,8 +54,11 @@ wait $child; code=$?
 wait $child
 kill $watch 2>/dev/null
 wait $watch
+rm -f "$0/redis.sock"
+rmdir "$0"
 exit $code
-"""  # a program that ends with its input; a TERM is for all of the process group, and ends only the first of the waits
+"""  # a program that ends with its input, in a folder of its own; a TERM is for all of the process group, and ends only
+# the first of the waits
 NO_REDIS = (
     "several workers need a Redis or Valkey between them: install redis-server or valkey-server, "
     "or name one that runs with SVC_CLUSTER_URL"
@@ -142,7 +146,7 @@ def _redis_job(program: str, folder: Path) -> Job:
         "appendonly": "no", "daemonize": "no", "logfile": "",
     }  # fmt: skip
     words = [word for name, value in settings.items() for word in (f"--{name}", value)]
-    return Job(name="redis", argv=("/bin/sh", "-c", ON_A_LEASH, "redis", program, *words), ready="eady to accept")
+    return Job(name="redis", argv=("/bin/sh", "-c", ON_A_LEASH, str(folder), program, *words), ready="eady to accept")
 
 
 def _argv(options: Mapping[str, object]) -> tuple[str, ...]:

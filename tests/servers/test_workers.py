@@ -173,9 +173,11 @@ def test_behind_a_proxy_on_this_host(tmp_path: Path) -> None:
 def test_who_is_killed_takes_the_workers_along(tmp_path: Path) -> None:
     with crew(tmp_path) as relay:
         groups = relay.groups
-        assert left_over(groups)
+        (folder,) = set(re.findall(r"\0(/[^\0]*/svc-redis-[^\0/]+)\0", "".join(left_over(groups))))
+        assert Path(folder, "redis.sock").exists()
         relay.relay.process.kill()
         until(lambda: not left_over(groups), "all have ended")
+        assert not Path(folder).exists()
 
 
 @needs_redis
