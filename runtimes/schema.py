@@ -249,8 +249,11 @@ def _save_session(hand: Hand, request: SaveSession) -> None:
         "new_record": json.dumps(dict(request.record)),
         "new_updated_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    if not hand.change(_CHANGE_SESSION, **values):
-        hand.change(_ADD_SESSION, **values)
+    if hand.change(_CHANGE_SESSION, **values):
+        return
+    if request.again:
+        raise HostError(FailureKind.NOT_FOUND, "the session is not stored any more")
+    hand.change(_ADD_SESSION, **values)
 
 
 def _delete_session(hand: Hand, request: DeleteSession) -> None:

@@ -60,6 +60,8 @@ class MemoryStore:
                     wanted = request.token_hash
                     records = sorted(item for item in self._records.items() if wanted in ("", item[0]))
                     return tuple({**_unpacked(packed), "token_hash": key} for key, packed in records)
+                case SaveSession(again=True) if request.token_hash not in self._records:
+                    raise HostError(FailureKind.NOT_FOUND, "the session is not stored any more")
                 case SaveSession():
                     self._records[request.token_hash] = _packed(request.record)
                     return None

@@ -57,6 +57,8 @@ class Store:
         return tuple(deepcopy(record) for key, record in self.sessions.items() if wanted in ("", key))
 
     def _save(self, request: SaveSession) -> None:
+        if request.again and request.token_hash not in self.sessions:
+            raise HostError(FailureKind.NOT_FOUND, "the session is not stored any more")
         self.sessions[request.token_hash] = deepcopy(dict(request.record))
 
     def _delete(self, request: DeleteSession) -> None:

@@ -32,12 +32,16 @@ class Ping(StoreRequest[None]):
 
 @frozen
 class SaveSession(StoreRequest[None]):
-    """Create or replace the record under `token_hash` (SHA-256 hex of the token)."""
+    """Create or replace the record under `token_hash` (SHA-256 hex of the token).
+
+    `again` replaces one that was there: if it is gone it stays so, and the failure is `NOT_FOUND`.
+    """
 
     answer = type(None)
 
     token_hash: str
     record: Mapping[str, object]
+    again: bool = False
 
 
 @frozen

@@ -16,6 +16,7 @@ from svc_proto.basics.validate import boolean, choice, invalid, optional, second
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.consent import Allowed, Consent, ConsentState, OwnerConsents, read_consent
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.session import DeviceInfo, Session
@@ -294,13 +295,15 @@ class OAuth:
             raise Refused(400, "invalid_grant", "the refresh token is not known, over, used, or of another client")
         if not set(form.get("scope", "").split()) <= set(SCOPES if _scope(session) == ACT else (READ,)):
             raise Refused(400, "invalid_scope", "more than was allowed")
-        return (yield from self._tokens(session, token.partition(".")[0], client))
+        return (yield from self._tokens(session, token.partition(".")[0], client, again=True))
 
-    def _tokens(self, session: Session, family: str, client: str) -> Flow[Response]:
+    def _tokens(self, session: Session, family: str, client: str, *, again: bool = False) -> Flow[Response]:
         relay = self._relay
         now = relay.engine.now
         access, part, lasts = relay.sessions.issue(session, client, now, relay.engine.entropy)
-        yield from relay.save(session)  # where that fails, a restart asks the owner anew: see the log
+        stored = yield from relay.save(session, again=again)  # where that fails, a restart asks the owner anew
+        if isinstance(stored, Failure) and stored.kind is FailureKind.NOT_FOUND:
+            raise Refused(400, "invalid_grant", "the session was revoked")
         yield from relay.commons.told()
         body = {
             "access_token": access,

@@ -20,7 +20,7 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.monitor import Monitor
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
-from svc_proto.facts import Accepted, Failure
+from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.bridge import BridgeCommands
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.inbox import Notifications
@@ -189,10 +189,15 @@ class Relay:
 
     # --- sessions ---
 
-    def save(self, session: Session) -> Flow[Failure | None]:
-        """Store a session so that it survives a crash; a `Failure` if the store did not take it."""
+    def save(self, session: Session, *, again: bool = False) -> Flow[Failure | None]:
+        """Store a session so that it survives a crash; a `Failure` if the store did not take it.
+
+        One that is stored `again`, and is gone there, was revoked elsewhere: it is over here, too.
+        """
         self.watch_sessions()
-        failure = yield from self._records.save(session)
+        failure = yield from self._records.save(session, again=again)
+        if failure is not None and failure.kind is FailureKind.NOT_FOUND:
+            self.cut(session, "the session was revoked")
         if failure is None and session.is_active(self.engine.now.wall):
             self.commons.session_saved(session)
         return failure

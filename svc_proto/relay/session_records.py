@@ -45,10 +45,13 @@ class SessionRecords:
         """Whether all that could not be erased would be refused after a restart, too."""
         return self._written == self._tombstones()
 
-    def save(self, session: Session) -> Flow[Failure | None]:
-        """Store a session so that it survives a crash; a `Failure` if the store did not take it."""
+    def save(self, session: Session, *, again: bool = False) -> Flow[Failure | None]:
+        """Store a session so that it survives a crash; a `Failure` if the store did not take it.
+
+        `again` is of one that was stored before: that it is gone there is `NOT_FOUND`, and brings it back to nobody.
+        """
+        change = SaveSession(session.token_hash, session.to_record(), again and self.is_stored(session))
         self._unsaved[session.token_hash] = None
-        change = SaveSession(session.token_hash, session.to_record())
         return (yield from self._write(change, "session not stored", session))
 
     def erase(self, session: Session) -> Flow[Failure | None]:
@@ -113,18 +116,19 @@ class SessionRecords:
 
         def write() -> Flow[Failure | None]:
             answer = yield from ask(engine, Query(engine.new_op(), change))
-            if isinstance(answer, Failure):
+            failure = answer if isinstance(answer, Failure) and answer.kind is not FailureKind.NOT_FOUND else None
+            if failure is not None:
                 engine.log(
                     Level.ERROR,
                     problem,
-                    problem=answer.kind.value,
+                    problem=failure.kind.value,
                     session=session.token_prefix,
                     device=session.device_name,
                 )
-            if not isinstance(answer, Failure) or not session.is_active(engine.now.wall):
+            if failure is None or not session.is_active(engine.now.wall):
                 self._unsaved.pop(session.token_hash, None)
             if isinstance(change, DeleteSession):
-                yield from self._erasing_ended(session, failed=isinstance(answer, Failure))
+                yield from self._erasing_ended(session, failed=failure is not None)
             return answer
 
         return (yield from shield(engine, write(), within=STORE_PATIENCE))

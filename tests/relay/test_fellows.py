@@ -87,6 +87,20 @@ def test_what_waits_for_a_node_that_goes_fails_at_once(end: str) -> None:
     scene.look()
 
 
+def test_what_was_revoked_elsewhere_is_not_brought_back_by_a_node_that_has_not_heard_of_it() -> None:
+    scene = world(3)
+    phone = scene.paired("P", 1)
+    scene.sim.run_for(0.1)
+    scene.part(2)
+    scene.sim.run_for(3.0)
+    assert scene.asked(0, "DELETE", f"/sessions/{phone.token}").status == 200
+    patch = scene.asked(2, "PATCH", f"/sessions/{phone.token}", body={"ttl_seconds": 60})
+    assert patch.status == 404, patch.answer
+    assert not scene.store.sessions
+    assert scene.asked(2, "GET", "/sessions", token=phone.token).status == 401
+    scene.look()
+
+
 def test_what_was_taken_back_while_a_node_was_parted_is_so_there_too() -> None:
     scene = world(3)
     phone = scene.paired("P", 1)

@@ -264,6 +264,14 @@ def test_a_refresh_token_is_its_clients(guest: Guest) -> None:
     assert guest.refresh().status == 200
 
 
+def test_what_was_revoked_elsewhere_is_not_renewed(book: RelayBook, guest: Guest) -> None:
+    guest.come()
+    book.store.clear()
+    wrong(guest.refresh(), "invalid_grant")
+    assert not book.store
+    assert guest.mcp(PING).result.status == 401
+
+
 def test_an_access_token_opens_nothing_else(book: RelayBook, guest: Guest) -> None:
     guest.come()
     family = guest.refresh_token.partition(".")[0]

@@ -51,6 +51,16 @@ def test_sessions(store: Store) -> None:
     assert caught.value.failure.kind is FailureKind.UNSUPPORTED
 
 
+def test_what_is_saved_again_is_not_brought_back(store: Store) -> None:
+    store.execute(SaveSession("a", {"name": "one"}))
+    store.execute(SaveSession("a", {"name": "two"}, again=True))
+    store.execute(DeleteSession("a"))
+    with pytest.raises(HostError) as caught:
+        store.execute(SaveSession("a", {"name": "three"}, again=True))
+    assert caught.value.failure.kind is FailureKind.NOT_FOUND
+    assert store.execute(LoadSessions()) == ()
+
+
 def test_a_store_that_answers_says_so(store: Store) -> None:
     assert store.execute(Ping()) is None
     assert store.execute_all([Ping(), LoadSessions(), Ping()]) == [None, (), None]

@@ -9,7 +9,7 @@ from svc_proto.config import SessionPolicy
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.facts import Failure
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.session import PREFIX_LENGTH, Session, parse_patch, session_record
 from svc_proto.machines.sessions import TOKEN_LENGTH
 from svc_proto.relay.access import Access
@@ -74,8 +74,10 @@ class _Sessions:
             policy=policy,
         )
         relay.grants_changed(session)
-        stored = yield from relay.save(session)
+        stored = yield from relay.save(session, again=True)
         if isinstance(stored, Failure):
+            if stored.kind is FailureKind.NOT_FOUND:
+                raise Refused(404, "not_found", "the session was revoked")
             raise Refused(500, "store_failed", "changed until the relay restarts: the store did not take it")
         yield from relay.commons.settle()
         body = {

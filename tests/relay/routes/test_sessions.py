@@ -220,6 +220,24 @@ def test_a_store_that_refuses(book: RelayBook) -> None:
     assert book.events(Level.ERROR) == ["session not erased", "session not stored"]
 
 
+def test_a_change_of_what_was_revoked_elsewhere_brings_it_back_to_nobody(book: RelayBook) -> None:
+    phone = book.pair()
+    book.store.clear()
+    answer = book.request("PATCH", f"/sessions/{phone.prefix}", {"ttl_seconds": 60})
+    assert (answer.status, answer.json["code"]) == (404, "not_found")
+    assert not book.store
+    assert book.request("GET", "/sessions", token=phone.token).status == 401
+    assert book.events(Level.ERROR) == []
+
+
+def test_a_change_of_what_the_store_did_not_take_is_stored(book: RelayBook) -> None:
+    book.refuse = (SaveSession,)
+    phone = book.pair()
+    book.refuse = ()
+    assert book.request("PATCH", f"/sessions/{phone.prefix}", {"ttl_seconds": 60}).status == 200
+    assert len(book.store) == 1
+
+
 def test_what_the_store_did_not_erase_is_erased_later(book: RelayBook) -> None:
     paired = book.pair()
     book.refuse = (DeleteSession,)
