@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -37,6 +38,7 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import Level, StoreRequest
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
+from svc_proto.engine.store import LoadSessions
 from svc_proto.facts import FailureKind
 from svc_proto.machines.limiter import MAX_FAILURES, WINDOW
 from svc_proto.relay.service import Relay
@@ -79,11 +81,14 @@ class Pocket:
     performed: list[str] = field(factory=list)  # request ids
     delay: float = 0.0  # s before it answers
     mute: bool = False
+    quiet: bool = False
+    left_at: float | None = None  # when it came elsewhere, and left this socket as it was
+    arrived: Callable[[], None] = field(default=lambda: None)  # called when it is in
 
     @property
     def is_in(self) -> bool:
         """Whether a node has it."""
-        return bool(self.token) and not self.closed and not self.refused
+        return bool(self.token) and not self.closed and not self.refused and self.left_at is None
 
     def said(self, talker: Talker, envelope: dict[str, Any]) -> None:
         """What its node has told it."""
@@ -93,8 +98,11 @@ class Pocket:
                 self.token = payload["session_token"]
                 self.world.note_pairing(self)
                 for other in self.world.pockets:
-                    if other is not self and other.token == self.token:
-                        other.leave()  # the same phone, which has one socket
+                    if other is not self and other.token == self.token and other.left_at is None:
+                        other.left_at = self.world.sim.now  # the same phone
+                        if not self.quiet:
+                            other.leave()
+                self.arrived()
             case "system", "auth.fail":
                 self.refused = payload["reason"]
             case "bridge", "bridge.command":
@@ -145,11 +153,18 @@ class NodeStore(Store):
         self._world, self._host = world, host
 
     def apply(self, request: StoreRequest[Any]) -> object:
-        """Carry it out, if it gets there."""
-        world = self._world
+        """Carry it out, if it gets there. What is read was so when it left the store, which may be a while ago."""
+        world, now = self._world, self._world.sim.now
         if world.sim.network.parted(self._host, world.store_host):
             raise HostError(FailureKind.UNREACHABLE, "the store does not answer")
-        return super().apply(request)
+        if isinstance(request, LoadSessions):
+            left = now - world.rng.random() * self.seconds
+            before = next((records for since, records in reversed(world.stored) if since <= left), {})
+            wanted = request.token_hash
+            return tuple(deepcopy(record) for key, record in before.items() if wanted in ("", key))
+        answer = super().apply(request)
+        world.stored.append((now, dict(self.sessions)))
+        return answer
 
 
 class ClusterWorld:
@@ -180,6 +195,7 @@ class ClusterWorld:
             self._start_sentinels()
         self.store_host = self.sim.host("store", STORE)
         self.store = self.store_host.store
+        self.stored: list[tuple[float, dict[str, dict[str, object]]]] = []  # what it held from when on
         self.hosts = [self.sim.host(f"node-{n}", f"10.0.0.{n + 1}") for n in range(nodes)]
         self.uploads = uploads
         self.s3: S3Service | None = None
@@ -389,9 +405,11 @@ class ClusterWorld:
         assert isinstance(code, str)
         return code
 
-    def phone(self, name: str, n: int, *, code: str = "", token: str = "", surface: str = "android") -> Pocket:
-        """A phone that signs in at a node."""
-        pocket = Pocket(self, name, n)
+    def phone(
+        self, name: str, n: int, *, code: str = "", token: str = "", surface: str = "android", quiet: bool = False
+    ) -> Pocket:
+        """A phone that signs in at a node; a `quiet` one leaves its last socket as it was."""
+        pocket = Pocket(self, name, n, quiet=quiet)
         self.pockets.append(pocket)
         if code:
             self.codes_of[pocket] = code
@@ -519,6 +537,7 @@ class ClusterWorld:
         if self.done[request_id] > 1:
             raise Violated(f"the command {request_id} was performed {self.done[request_id]} times")
         self._judge_token(pocket.token, self.sim.now, "was given a command")
+        self._judge(pocket.left_at, f"{pocket.name} was given a command", self.sim.now, "has come elsewhere")
 
     def note_outcome(self, caller: Caller, token: str, began: float) -> None:
         """A command has one outcome, which is that of its own, and is not let through for a session that is over."""
@@ -527,6 +546,12 @@ class ClusterWorld:
             self.outcomes[request_id] = self.outcomes.get(request_id, 0) + 1
             if self.outcomes[request_id] > 1 or self.done.get(request_id) != 1:
                 raise Violated(f"the command {request_id} has {self.outcomes[request_id]} outcomes")
+        if caller.status == 504:  # each phone answers within 3 s, and who waits for one that is gone hears it sooner
+            raise Violated("a command waited until its time was over")
+        held = self.held[token]
+        whole = self.is_whole and began > self.troubled + SOON
+        if caller.status == 401 and whole and not (held.asked or held.shaky):
+            raise Violated(f"{token[:8]} was told, and is not known to the node that was asked")
         if caller.status not in (0, 401):
             self._judge_token(token, began, f"asked and was told {caller.status}")
         if caller.status == 200:

@@ -31,7 +31,7 @@ SECONDS = 40.0  # of a storm
 STEPS = 160
 CALM = 8.0  # s after which everybody has met again: a lease, and somewhat more
 GRACE = 5.5  # s after which who was stopped has gone
-AWAY = 3.5  # s after which a node that is parted has lost its connection
+AWAY = (2.0, 4.0)  # s after which a node that is parted has lost its connection, and perhaps its lease
 LATE = 40.0  # s within which a command has an outcome
 
 
@@ -112,17 +112,26 @@ class _Storm:
                     self._names += 1
                     pocket = world.phone(f"P{self._names}", where, code=caller.answer.json["code"])
                     pocket.delay = rng.choice((0.0, 0.01, 0.5, 3.0))
+                    pocket.arrived = partial(self._at_once, pocket)
 
         world.call(node, "POST", "/pairing", done=made)
+
+    def _at_once(self, pocket: Pocket) -> None:
+        """Who is let in at one node is let in at all."""
+        if (node := self._node()) is not None:
+            self._drive(node, pocket, f"device-{pocket.name}")
+
+    def _drive(self, node: int, asks: Pocket, device: str) -> None:
+        caller = self.world.command(node, asks.token, device=device, done=self._over)
+        if not caller.over:
+            self._waiting[caller] = self.world.sim.now
 
     def drive(self) -> None:
         node, asks, device = self._node(), self._pocket(inside=True), self._pocket(inside=True)
         if node is None or asks is None or device is None:
             return
         named = self.rng.random() < 0.7
-        caller = self.world.command(node, asks.token, device=f"device-{device.name}" if named else "", done=self._over)
-        if not caller.over:
-            self._waiting[caller] = self.world.sim.now
+        self._drive(node, asks, f"device-{device.name}" if named else "")
 
     def _over(self, caller: Caller) -> None:
         self._waiting.pop(caller, None)
@@ -133,7 +142,7 @@ class _Storm:
         """The same phone at another node, perhaps before the old one has noticed."""
         node, pocket = self._node(), self._pocket(inside=self.rng.random() < 0.3)
         if node is not None and pocket is not None:
-            again = self.world.phone(pocket.name, node, token=pocket.token)
+            again = self.world.phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.3)
             again.delay = pocket.delay
 
     def leave(self) -> None:
@@ -216,11 +225,15 @@ class _Storm:
         if len(up) > 1:
             away, at = self.rng.sample(up, 2)
             world.part(away)
-            world.sim.after(AWAY, partial(self._happen, at, away))
+            world.sim.after(self.rng.uniform(*AWAY), partial(self._happen, at, away))
 
     def _happen(self, node: int, away: int) -> None:
         world, pocket = self.world, self._pocket(inside=True)
-        if pocket is not None and world.nodes[node].alive:
+        there = [each for each in world.pockets if each.is_in and each.node == away]
+        if there and world.nodes[node].alive and self.rng.random() < 0.5:
+            world.phone(there[0].name, node, token=there[0].token, quiet=True)
+            world.sim.after(0.2, world.heal)
+        elif pocket is not None and world.nodes[node].alive:
             world.withhold(node, pocket.token)
             world.sim.after(0.5, world.heal)
             world.sim.after(0.5 + 1.1 * SOON, partial(world.probe, away, pocket.token))
@@ -347,6 +360,9 @@ class _Storm:
         ]
         if any(view != views[0] for view in views):
             raise Violated(f"the nodes see different phones: {views}")
+        if live:
+            world.asked(0, "POST", "/bridge/select-active", body={"device": f"device-{self.rng.choice(list(live))}"})
+        world.sim.run_for(SOON)
         actives = [world.asked(n, "GET", "/bridge/devices").answer.json["active_device_id"] for n in range(len(views))]
         if len(set(actives)) > 1:
             raise Violated(f"the nodes would drive different phones: {actives}")

@@ -8,7 +8,7 @@ to one node are not counted: who sends one waits for an answer, or hears that th
 
 | what is said | to   |                                                                                     |
 |--------------|------|-------------------------------------------------------------------------------------|
-| `hello`      | all  | I am here, from now on or again: tell me your state                                  |
+| `hello`      | all  | I am here, from now on or again, and nothing else counts: tell me your state         |
 | `beat`       | all  | I live; twice a second                                                               |
 | `bye`        | all  | I go                                                                                 |
 | `which`      | one  | tell me your state                                                                   |
@@ -188,8 +188,9 @@ class Node(Listener):
         if not node or not word or not isinstance(told, int):
             self._engine.log(Level.WARNING, "cluster message not understood", channel=channel)
             return
+        if word in ("bye", "hello"):
+            self._lose(node)  # who is there again may have lost what others told it, and what it told them
         if word == "bye":
-            self._lose(node)
             return
         if self._told == _LEAVING and word in ("hello", "which", "asks"):
             return  # nobody is to count on us
