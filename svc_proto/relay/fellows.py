@@ -51,6 +51,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import Node
+from svc_proto.cluster.passing import was_passed_on
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import Answer
@@ -65,7 +66,7 @@ from svc_proto.machines.sessions import TOKEN_LENGTH
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.commons import Commons, PhoneLine
 from svc_proto.relay.fellow_sessions import FellowSessions
-from svc_proto.relay.passing import Gateway, was_passed_on
+from svc_proto.relay.passing import Gateway
 from svc_proto.schema.members import Members
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.envelope import parse_envelope

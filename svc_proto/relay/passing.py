@@ -1,4 +1,4 @@
-"""A request that another node can answer: passed on to it once, and its answer passed back as it comes.
+"""What is not here but at another node: a request for it is passed on to that node, see `svc_proto.cluster.passing`.
 
 | what is asked for       | by                                   | what comes back, besides a success           |
 |-------------------------|--------------------------------------|----------------------------------------------|
@@ -6,80 +6,48 @@
 | a session at `/mcp`     | its number                           | 202, 204, 400, 406, 409, 413, 415, 429, 503  |
 | a voice session's socket| its id                               | 403, 410                                     |
 
-All nodes are asked who has it; the address of one that does is where the request goes. We are a gateway then (RFC 9110
-section 3.7): the caller was let in here, its token is good there as well, and what it asks for goes with it. `Via` says
-that it was passed on, so that nobody does it again, and that nobody takes it for one of this host. Any other answer is
-none for who was let in here. Who does not read makes us stop reading, and with us the other node; who goes away ends it
-there, too. A socket is one of ours and one of theirs: what one hears the other says, and it ends with what let its
-caller in, here as well as there.
+All nodes are asked who has it; the address of one that does is where the request goes. `Via` says also that it is none
+of that node's own host. A socket is one of ours and one of theirs: what one hears the other says, and it ends with what
+let its caller in, here as well as there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from attrs import define
 
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.client import Fetched, fetch, websocket
-from svc_proto.engine.client_channel import Into
+from svc_proto.cluster.passing import FILE, Hop, answered, pass_on, send
+from svc_proto.engine.client import websocket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.readers import BodyReader, pieces
+from svc_proto.engine.message import Request
 from svc_proto.engine.router import Answer
 from svc_proto.engine.socket import Socket
-from svc_proto.engine.stream import ResponseWriter
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure
-from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
     from svc_proto.relay.service import Relay
 
-__all__ = ["Gateway", "pass_on", "was_passed_on"]
+__all__ = ["Gateway"]
 
-NODE = b"1.1 svc-node"  # our member of `Via`, RFC 9110 section 7.6.3
-CONNECT_WITHIN = 2.0  # s: it is near
-WITHIN = 10.0  # s for the head of its answer
-SILENCE = 60.0  # s without a byte, after which it counts as gone
 MAX_LOOKING = 256  # requests at a time for what nobody here knows, until their answer begins; another: 503
 MAX_SOCKETS = 1_024  # WebSockets at a time that are passed on; another: 503
 POLICY = 1008  # RFC 6455 section 7.4.1
 GOING_AWAY = 1001
 UNSAYABLE = {1005: 1000, 1006: GOING_AWAY, 1015: GOING_AWAY}  # codes that stand for a frame that was not there
-ASKED = (
-    b"authorization",
-    b"range",
-    b"if-range",
-    b"if-match",
-    b"if-none-match",
-    b"if-modified-since",
-    b"if-unmodified-since",
-    b"accept",
-    b"content-type",
-    b"last-event-id",
-)
-ASKED_PREFIX = b"mcp-"
-OURS = (  # what we say ourselves, and what is for one connection alone: RFC 9110 section 7.6.1
-    b"date",
-    b"connection",
-    b"keep-alive",
-    b"proxy-connection",
-    b"te",
-    b"trailer",
-    b"transfer-encoding",
-    b"upgrade",
-)
-TOLD = {
-    "media": (304, 412, 416),
-    "mcp": (202, 204, 400, 406, 409, 413, 415, 429, 503),
-    "voice": (403, 410),
+MORE = (*FILE.asked, b"accept", b"content-type", b"last-event-id")
+HOPS = {
+    "media": FILE,
+    "mcp": Hop(
+        asked=MORE, asked_prefixes=(b"mcp-",), answers=(202, 204, 400, 406, 409, 413, 415, 429, 503).__contains__
+    ),
+    "voice": Hop(asked=MORE, answers=(403, 410).__contains__),
 }
 SOCKETS = ("voice",)
-T = TypeVar("T")
 
 
 class Gateway:
@@ -113,73 +81,16 @@ class Gateway:
             self._looking -= 1
 
     def _pass(self, what: str, request: Request, url: str) -> Flow[Answer | None]:
-        engine, told = self._relay.engine, TOLD[what]
+        engine, hop = self._relay.engine, HOPS[what]
         query = f"?{request.raw_query}" if request.raw_query else ""
         where = url + self._relay.router.inner(request.path) + query
         if what not in SOCKETS:
-            return (yield from pass_on(engine, request, where, told))
+            return (yield from pass_on(engine, request, where, hop))
         far = _Far()
-        answer = yield from _send(engine, request, f"ws{where.removeprefix('http')}", into=websocket(far))
+        answer = yield from send(engine, request, f"ws{where.removeprefix('http')}", hop, into=websocket(far))
         if isinstance(answer, Socket):
             return _Near(self, engine, request.holder, far)
-        return _whole(answer, told)
-
-
-def was_passed_on(request: Request) -> bool:
-    """Whether a node has passed it on to us."""
-    return NODE in request.headers.tokens(b"via")
-
-
-def pass_on(
-    engine: Engine, request: Request, url: str, told: tuple[int, ...] = TOLD["media"]
-) -> Flow[Response | Streamed | None]:
-    """The answer of another node; None: it has none for us, or is gone."""
-    answer: BodyReader | Fetched | Failure = yield from _send(engine, request, url, into=pieces())
-    if isinstance(answer, BodyReader):
-        if request.method == "HEAD":
-            answer.drop()  # nothing more comes, and nobody asks for it
-        return Streamed(answer.head.status, _passed(answer.head.headers), _passing(answer))
-    return _whole(answer, told)
-
-
-def _passing(reader: BodyReader) -> Callable[[ResponseWriter], Flow[bool]]:
-    def produce(writer: ResponseWriter) -> Flow[bool]:
-        try:
-            while isinstance(data := (yield from reader.read(within=SILENCE)), bytes):
-                writer.write(data)
-                yield from writer.drained()
-        finally:
-            reader.drop()
-        return data is None
-
-    return produce
-
-
-def _whole(answer: Fetched | Failure, told: tuple[int, ...]) -> Response | None:
-    if isinstance(answer, Failure) or answer.status not in told:
-        return None
-    return Response(answer.status, _passed(answer.headers, b"content-length"), answer.body)
-
-
-def _passed(headers: Headers, *but: bytes) -> Headers:
-    kept_back = {*OURS, *but, *headers.tokens(b"connection")}
-    return Headers(field for field in headers if field[0] not in kept_back)
-
-
-def _send(engine: Engine, request: Request, url: str, *, into: Into[T]) -> Flow[T | Fetched | Failure]:
-    asked = (field for field in request.headers if field[0] in ASKED or field[0].startswith(ASKED_PREFIX))
-    return (
-        yield from fetch(
-            engine,
-            "GET" if into.handler is not None else request.method,
-            url,
-            into=into,
-            headers=(*asked, (b"via", NODE)),
-            body=request.body,
-            within=WITHIN,
-            connect_within=CONNECT_WITHIN,
-        )
-    )
+        return answered(answer, hop)
 
 
 class _Far:

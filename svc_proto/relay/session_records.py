@@ -18,7 +18,7 @@ from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.engine.waits import shield
-from svc_proto.facts import Failure
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
 

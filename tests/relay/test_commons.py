@@ -9,7 +9,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.relay.commons import Commons
-from tests.relay.test_passing import asking
+from tests.cluster.test_passing import asking
 from tests.relay.world import RelayBook
 
 
