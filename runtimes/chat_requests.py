@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 
 from runtimes.chat_search import ChatSearch
-from runtimes.chat_tables import CHAT_MESSAGES, CHAT_SESSIONS
+from runtimes.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_SESSIONS
 from runtimes.chat_words import searched, snippet, terms
 from runtimes.failures import HostError
 from runtimes.prepared import UNSTORABLE, Hand, storable
@@ -70,6 +70,7 @@ READS: frozenset[type[StoreRequest[Any]]] = frozenset({GetChat, ListChats, ListM
 
 _S = CHAT_SESSIONS.c
 _M = CHAT_MESSAGES.c
+_F = CHAT_FENCES.c
 _SESSION = [CHAT_SESSIONS.c[field.name] for field in attrs.fields(ChatSession)]
 _MESSAGE = [column for column in CHAT_MESSAGES.c if column.name != "words"]
 _CAN_BE_SET: Mapping[str, tuple[type, ...]] = {
@@ -108,6 +109,9 @@ _COUNT_MESSAGES = (
     .where(_S.id == bindparam("wanted"))
     .values({name: bindparam(f"new_{name}") for name in _COUNTED})
 )
+_FENCE = select(_F.fence).where(_F.session_id == bindparam("wanted"))
+_NEW_FENCE = insert(CHAT_FENCES).values(session_id=bindparam("wanted"), fence=bindparam("new_fence"))
+_RAISE_FENCE = update(CHAT_FENCES).where(_F.session_id == bindparam("wanted")).values(fence=bindparam("new_fence"))
 
 
 def chat_handlers(search: ChatSearch) -> tuple[dict[type, Quick], dict[type, Handler]]:
@@ -307,6 +311,8 @@ def _add_messages(hand: Hand, request: AddMessages) -> bool:
     if not found:
         return False
     session = _as_session(found[0])
+    if request.fence is not None:
+        _pass_fence(hand, session.id, request.fence)
     messages = {message.id: message for message in request.messages}  # the last of an id, in the place of the first
     old: dict[str, Message] = {}
     for message in messages.values():
@@ -339,6 +345,15 @@ def _add_messages(hand: Hand, request: AddMessages) -> bool:
     return True
 
 
+def _pass_fence(hand: Hand, session_id: str, fence: int) -> None:
+    """Only with one that is not less than any before. Whoever comes here has locked the session."""
+    found = hand.rows(_FENCE, wanted=session_id)
+    if found and found[0][0] > fence:
+        raise HostError(FailureKind.DENIED, "another node has the turns of this session now")
+    if not found or found[0][0] < fence:
+        hand.change(_RAISE_FENCE if found else _NEW_FENCE, wanted=session_id, new_fence=fence)
+
+
 def _begin_turn(counts: _Counts, hand: Hand, request: BeginTurn) -> tuple[Message, ...] | None:
     if request.create is not None:
         counts.forget()
@@ -346,7 +361,8 @@ def _begin_turn(counts: _Counts, hand: Hand, request: BeginTurn) -> tuple[Messag
     before: tuple[Message, ...] | None = ()
     if request.history:
         before = _list_messages(hand, ListMessages(session_id=request.session_id, limit=request.history, latest=True))
-    stored = _add_messages(hand, AddMessages(session_id=request.session_id, messages=request.messages))
+    added = AddMessages(session_id=request.session_id, messages=request.messages, fence=request.fence)
+    stored = _add_messages(hand, added)
     return before if stored else None
 
 

@@ -24,7 +24,7 @@ from sqlalchemy.types import TypeEngine
 
 from runtimes.prepared import storable
 
-__all__ = ["CHAT_MESSAGES", "CHAT_SESSIONS", "create_chat_tables"]
+__all__ = ["CHAT_FENCES", "CHAT_MESSAGES", "CHAT_SESSIONS", "create_chat_fences", "create_chat_tables"]
 
 
 class _Words(TypeDecorator[str]):
@@ -90,8 +90,19 @@ CHAT_MESSAGES = Table(
     UniqueConstraint("session_id", "id"),
     Index("ix_chat_messages_order", "session_id", "seq"),
 )
+CHAT_FENCES = Table(
+    "chat_fences",
+    _METADATA,
+    Column("session_id", _Words, ForeignKey(CHAT_SESSIONS.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("fence", _COUNT, nullable=False),  # the greatest that came with a write, see `svc_proto.cluster.leases`
+)
 
 
 def create_chat_tables(connection: Connection) -> None:
-    """Create both tables and their indexes."""
-    _METADATA.create_all(connection, checkfirst=False)
+    """Create the tables of sessions and messages and their indexes."""
+    _METADATA.create_all(connection, [CHAT_SESSIONS, CHAT_MESSAGES], checkfirst=False)
+
+
+def create_chat_fences(connection: Connection) -> None:
+    """Create the table that keeps nodes from writing whose time is up."""
+    CHAT_FENCES.create(connection)

@@ -15,6 +15,7 @@ from math import inf
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.moment import Moment
+from svc_proto.cluster.leases import DROP, RENEW, TAKE
 from svc_proto.commands import Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
@@ -66,6 +67,12 @@ class RedisService:
             b"SUBSCRIBE": self._subscribe,
             b"PUBSUB": self._pubsub,
             b"FLUSHALL": self._flushall,
+            b"EVAL": self._eval,
+        }
+        self.scripts: dict[str, Callable[[_Client, list[bytes], list[bytes]], object]] = {
+            TAKE: self._take_lease,
+            RENEW: self._renew_leases,
+            DROP: self._drop_lease,
         }
 
     # --- Service ---
@@ -228,6 +235,41 @@ class RedisService:
     def _flushall(self, client: _Client, given: list[bytes]) -> object:
         self.keys.clear()
         return OK
+
+    def _eval(self, client: _Client, given: list[bytes]) -> object:
+        """A script that the cluster has: what it does is written down here once more."""
+        script, count, *rest = given
+        if not count.isdigit():
+            return NO_NUMBER
+        if int(count) > len(rest):
+            return RespError("ERR", "Number of keys can't be greater than number of args")
+        serve = self.scripts.get(script.decode())
+        if serve is None:
+            return RespError("ERR", "a script that the simulator does not know")
+        return serve(client, rest[: int(count)], rest[int(count) :])
+
+    def _take_lease(self, client: _Client, keys: list[bytes], given: list[bytes]) -> object:
+        (lease, fence), (me, span) = keys, given
+        owner = self._get(client, [lease])
+        if owner not in (None, me):
+            return [owner, b"0"]
+        before = self._held(client, fence) or (b"0", inf)
+        number = b"%d" % max(int(before[0]) + 1, int(self._now.wall * 1e6))
+        self._set(client, [fence, number])
+        self._set(client, [lease, me, b"PX", span])
+        return [me, number]
+
+    def _renew_leases(self, client: _Client, keys: list[bytes], given: list[bytes]) -> object:
+        me, span = given
+        mine = [self._get(client, [lease]) in (None, me) for lease in keys]
+        for lease, is_mine in zip(keys, mine, strict=True):
+            if is_mine:
+                self._set(client, [lease, me, b"PX", span])
+        return list(map(int, mine))
+
+    def _drop_lease(self, client: _Client, keys: list[bytes], given: list[bytes]) -> object:
+        (lease,), (me,) = keys, given
+        return self._del(client, [lease]) if self._get(client, [lease]) == me else 0
 
     def _publish(self, client: _Client, given: list[bytes]) -> object:
         channel, data = given

@@ -103,19 +103,23 @@ class AddMessages(StoreRequest[bool]):
 
     A message whose id is there already is replaced, in its old place, and counted once. `last_active` and `updated_at`
     become the latest `timestamp`, if that is later. Ids need to be unique within their session only.
+
+    With a `fence` that is less than one that was there before it fails as `DENIED`, and nothing has changed.
     """
 
     answer = bool
 
     session_id: str
     messages: tuple[Message, ...]
+    fence: int | None = None  # by what right a node writes, see `svc_proto.cluster.leases`; None: there are no others
 
 
 @frozen(kw_only=True)
 class BeginTurn(StoreRequest[tuple[Message, ...] | None]):
     """Append what a client says, as `AddMessages` does, and give the newest `history` rows that were there before.
 
-    They come oldest first. `create` is inserted first unless its id is taken. None: there is no such session.
+    They come oldest first. `create` is inserted first unless its id is taken. None: there is no such session. A
+    `fence` may make it fail as there.
     """
 
     answer = (tuple, NoneType)
@@ -124,6 +128,7 @@ class BeginTurn(StoreRequest[tuple[Message, ...] | None]):
     messages: tuple[Message, ...]
     history: int
     create: ChatSession | None = None
+    fence: int | None = None  # as there
 
 
 @frozen(kw_only=True)

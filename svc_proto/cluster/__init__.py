@@ -8,6 +8,7 @@ How it hangs together, from below:
 - `node.Node` is who this process is among the others. Each subscribes to `svc:DB:all` and to `svc:DB:node:ID`, says
   that it lives twice a second, and numbers what it tells to all, so that who has missed something knows it and asks
   for the whole state. A node is gone when it says so, when its lease is over, or as soon as nobody hears its channel.
+- `leases.Leases` are what one node at a time may do, with a fence for what it writes by right of that.
 - `passing.pass_on` has another node answer a request, as a gateway does.
 - What a service shares by it is the service's: `svc_proto.relay.fellows` for the relay, in the place of
   `svc_proto.relay.commons`, which is the same for a process that is alone.

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Protocol, cast
 
 from attrs import define
@@ -88,14 +89,16 @@ class Fellow(Protocol):
 class Node(Listener):
     """See the module. `down` and `up` follow the connection; `redis` is there for what has to be agreed on."""
 
-    def __init__(self, engine: Engine, where: RedisAddress, fellow: Fellow) -> None:
+    def __init__(self, engine: Engine, where: RedisAddress, fellow: Fellow, kind: str = "") -> None:
+        """`kind` keeps nodes of several kinds apart that meet at one Redis; those of none are relays."""
         self._engine = engine
         self._fellow = fellow
         self.id = engine.entropy(_ID_BYTES).hex()
-        self._prefix = f"svc:{where.db}:"
+        self._prefix = f"svc:{where.db}:{kind and kind + ':'}"
         self._all = f"{self._prefix}all"
         self.redis = Redis(engine, where, (self._all, self._inbox(self.id)), self)
         self.members: dict[str, Member] = {}
+        self.up_since = inf  # monotonic s, while the others can be reached
         self._told = 0  # messages to all so far
         self._clock: float | None = None  # s that Redis's clock is ahead of the monotonic one
         self._asked: dict[OperationId, str] = {}  # who is to answer
@@ -164,6 +167,7 @@ class Node(Listener):
 
     def on_up(self) -> None:
         """Say hello; what was missed meanwhile is asked for."""
+        self.up_since = self._engine.now.mono
         self.redis.tell("TIME", take=self._timed)
         self._publish(self._all, "hello", {})
         self._timer.set(self._engine.now.mono + BEAT)
@@ -171,6 +175,7 @@ class Node(Listener):
 
     def on_down(self) -> None:
         """Nobody can be reached."""
+        self.up_since = inf
         self._timer.cancel()
         for node in list(self.members):
             self._lose(node)

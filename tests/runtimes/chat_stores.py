@@ -27,7 +27,7 @@ def new_store(kind: str, folder: Path) -> Store:
     if kind == "postgresql":
         return open_store(server().empty())
     if kind == "portable":
-        return SqlStore("sqlite://", MIGRATIONS[:2])
+        return SqlStore("sqlite://", (*MIGRATIONS[:2], *MIGRATIONS[3:]))
     return open_store("memory:" if kind == "memory" else folder / "chats.db")
 
 

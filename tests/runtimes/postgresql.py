@@ -70,7 +70,7 @@ class Server:
         if not self.execute("SELECT 1 FROM pg_database WHERE datname = 'svc'"):
             self.execute("CREATE DATABASE svc")
         elif self.execute("SELECT 1 FROM pg_tables WHERE tablename = 'chat_messages'", "svc"):
-            self.execute("TRUNCATE paired_sessions, chat_sessions, chat_messages RESTART IDENTITY", "svc")
+            self.execute("TRUNCATE paired_sessions, chat_sessions, chat_messages RESTART IDENTITY CASCADE", "svc")
         return self.url("svc")
 
     def fresh(self) -> str:

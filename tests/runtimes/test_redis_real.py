@@ -9,6 +9,7 @@ import pytest
 
 from runtimes.sim.redis import redis_core
 from runtimes.sim.world import World
+from svc_proto.cluster.leases import DROP, RENEW, TAKE
 from svc_proto.wire.resp import Push, RespError, RespReader, command
 from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
 
@@ -67,6 +68,21 @@ SCRIPT: list[tuple[str | int | bytes, ...]] = [
     ("SUBSCRIBE",),
     ("FLUSHALL",),
     ("NONSENSE", "a"),
+    ("SET", "fence", 2**52),
+    ("EVAL", TAKE, 2, "lease", "fence", "me", 100000),
+    ("EVAL", TAKE, 2, "lease", "fence", "me", 100000),
+    ("EVAL", TAKE, 2, "lease", "fence", "you", 100000),
+    ("GET", "fence"),
+    ("GET", "lease"),
+    ("EVAL", RENEW, 2, "lease", "other", "you", 100000),
+    ("EVAL", RENEW, 2, "lease", "other", "me", 100000),
+    ("EVAL", DROP, 1, "lease", "you"),
+    ("EVAL", DROP, 1, "lease", "me"),
+    ("EVAL", DROP, 1, "lease", "me"),
+    ("GET", "other"),
+    ("EVAL", "return 1", "x"),
+    ("EVAL", "return 1", 1),
+    ("EVAL", "return 1"),
 ]
 
 
@@ -128,6 +144,19 @@ def _essence(value: object) -> object:
     if isinstance(value, RespError):
         return value.code
     return ("push", *value) if isinstance(value, Push) else value
+
+
+def test_a_fence_is_the_time_in_microseconds_and_never_less_than_the_last() -> None:
+    simulated = Simulated()
+    simulated.ask("HELLO", 3, "AUTH", "default", PASSWORD)
+    assert isinstance(simulated.ask("EVAL", "return 1", 0)[0], RespError)  # no script of the cluster
+    earliest = int(simulated._world.wall() * 1e6)
+    ((_, fence),) = simulated.ask("EVAL", TAKE, 2, "lease", "fence", "me", 1500)  # type: ignore[misc]
+    assert earliest <= int(fence) <= int(simulated._world.wall() * 1e6)
+    simulated.ask("SET", "fence", 2**52)  # by a clock that was set back since
+    assert simulated.ask("EVAL", TAKE, 2, "lease", "fence", "me", 1500) == [[b"me", b"%d" % (2**52 + 1)]]
+    simulated._world.run_for(1.5)
+    assert simulated.ask("EVAL", TAKE, 2, "lease", "fence", "you", 1500) == [[b"you", b"%d" % (2**52 + 2)]]
 
 
 def test_keys_expire_by_the_time_that_it_is_given() -> None:

@@ -412,3 +412,40 @@ def test_a_turn_begins_with_what_was_before_it(store: Store) -> None:
     assert found is not None
     assert (found.title, found.message_count, found.preview) == ("first", 4, "one")
     assert ask(store, ListChats(limit=1)).total == 1
+
+
+# --- fences --------------------------------------------------------------------------------------------------------
+
+
+def test_who_was_overtaken_writes_nothing_more(store: Store) -> None:
+    def write(name: str, fence: int | None) -> bool:
+        return ask(store, AddMessages(session_id="c", messages=(message(name, "x"),), fence=fence))
+
+    def begin(name: str, fence: int | None) -> object:
+        said = (message(name, "x"),)
+        return ask(store, BeginTurn(session_id="c", messages=said, history=0, create=chat(), fence=fence))
+
+    assert begin("a", 2**52) == ()
+    assert write("b", 2**52)
+    assert begin("c", 2**52 + 5) == ()
+    for late in (begin, write):
+        with pytest.raises(HostError) as refused:
+            late("d", 2**52)
+        assert refused.value.failure.kind is FailureKind.DENIED
+    assert write("e", 2**52 + 5)
+    assert write("f", None)  # a process that is alone
+    assert write("g", 2**52 + 6)
+    with pytest.raises(HostError):
+        write("h", 2**52 + 5)
+    assert ids(store) == ["a", "b", "c", "e", "f", "g"]
+    assert ask(store, AddMessages(session_id="none", messages=(), fence=1)) is False
+    assert ask(store, DeleteChat(id="c"))
+    assert begin("again", 1) == ()  # it is another session
+
+
+def test_one_of_many_that_was_overtaken_takes_nobody_with_it(store: Store) -> None:
+    create(store, chat())
+    writes = [AddMessages(session_id="c", messages=(message(str(fence), "x"),), fence=fence) for fence in (5, 4, 6)]
+    first, second, third = store.execute_all(writes)
+    assert (first, third, ids(store)) == (True, True, ["5", "6"])
+    assert isinstance(second, HostError)

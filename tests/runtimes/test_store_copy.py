@@ -46,7 +46,7 @@ def test_it_is_the_same_there(of: str, to: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(store_copy, "AT_ONCE", 3)
     told: list[tuple[str, int, int]] = []
     counts = copy_store(source, target, lambda *step: told.append(step))
-    assert counts == {"paired_sessions": 1, "chat_sessions": 2, "chat_messages": 8}
+    assert counts == {"paired_sessions": 1, "chat_sessions": 2, "chat_messages": 8, "chat_fences": 0}
     assert told[0] == ("paired_sessions", 1, 1)
     assert [step[1:] for step in told if step[0] == "chat_messages"] == [(3, 8), (6, 8), (8, 8)]
     with closing(open_store(source)) as old, closing(open_store(target)) as new:
@@ -69,12 +69,17 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         copy_store(source, target, stop)
-    assert copy_store(source, target) == {"paired_sessions": 1, "chat_sessions": 2, "chat_messages": 8}
+    assert copy_store(source, target) == {
+        "paired_sessions": 1,
+        "chat_sessions": 2,
+        "chat_messages": 8,
+        "chat_fences": 0,
+    }
 
 
 def test_what_cannot_be_copied(tmp_path: Path) -> None:
     (tmp_path / "none.db").touch()
-    with pytest.raises(StoreError, match="has schema version 0, not 3: svc db upgrade comes first"):
+    with pytest.raises(StoreError, match="has schema version 0, not 4: svc db upgrade comes first"):
         copy_store(tmp_path / "none.db", tmp_path / "new.db")
     (tmp_path / "wrong.db").write_bytes(b"this is no database, and long enough" * 100)
     with pytest.raises(StoreError, match="cannot be copied: file is not a database"):

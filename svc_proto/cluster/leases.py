@@ -1,0 +1,161 @@
+"""What one node at a time may do: keys of Redis that are its own for as long as it says so, and the fences of them.
+
+A key lives `LEASE` seconds, unless whoever has it renews it. One that ran out while Redis could not be asked is renewed
+as well, if nobody else has taken it since. Who takes one gets a fence with it: a number that is greater than any before,
+which goes with all that is written by right of it, so that the store can refuse what somebody writes whose time was up
+without their knowing. It is Redis's clock in microseconds, and more than the last one if that clock was set back: a Redis
+that comes back empty gives out none twice.
+
+Within a node several may use a lease at the same time: it is given back when the last of them has dropped it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from math import inf
+from typing import TYPE_CHECKING
+
+from attrs import define
+
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
+
+if TYPE_CHECKING:
+    from svc_proto.cluster.node import Node
+    from svc_proto.cluster.redis import Reply
+    from svc_proto.engine.core import Engine
+
+__all__ = ["DROP", "LEASE", "RENEW", "RENEW_EVERY", "TAKE", "Leases"]
+
+LEASE = 4.0  # s for which a key lives that is not renewed
+RENEW_EVERY = 1.0  # s
+AT_ONCE = 500  # keys that are renewed by one command
+ODD = Failure(FailureKind.INTERNAL, "an answer of Redis that makes no sense")
+
+# Each compares and changes at once, which no command of Redis 6.2 does. Keys and arguments are in the first lines.
+TAKE = """local lease, fence = KEYS[1], KEYS[2]
+local me, span = ARGV[1], ARGV[2]
+local owner = redis.call('GET', lease)
+if owner and owner ~= me then return {owner, '0'} end
+local time = redis.call('TIME')
+local number = math.max(tonumber(redis.call('GET', fence) or '0') + 1, time[1] * 1000000 + time[2])
+redis.call('SET', fence, string.format('%.0f', number))
+redis.call('SET', lease, me, 'PX', span)
+return {me, string.format('%.0f', number)}"""
+RENEW = """local me, span = ARGV[1], ARGV[2]
+local mine = {}
+for place, lease in ipairs(KEYS) do
+  local owner = redis.call('GET', lease)
+  mine[place] = 0
+  if not owner or owner == me then
+    redis.call('SET', lease, me, 'PX', span)
+    mine[place] = 1
+  end
+end
+return mine"""
+DROP = """local lease, me = KEYS[1], ARGV[1]
+if redis.call('GET', lease) == me then return redis.call('DEL', lease) end
+return 0"""
+
+
+@define(eq=False)
+class _Lease:
+    name: str
+    users: int = 0
+    fence: int = 0  # 0: it was not had yet
+    until: float = -inf  # monotonic s: nobody else can have it before
+    lost: bool = False
+
+
+class Leases:
+    """Those of this node, which goes by `owner`. `lost` is told the name of one that somebody else has taken."""
+
+    def __init__(self, engine: Engine, node: Node, owner: str, lost: Callable[[str], None]) -> None:
+        self._engine = engine
+        self._node = node
+        self._owner = owner
+        self._lost = lost
+        self._leases: dict[str, _Lease] = {}
+        self._timer = engine.timers.timer(self.renew)
+
+    def __len__(self) -> int:
+        return len(self._leases)
+
+    def stop(self) -> None:
+        """Renew nothing any more."""
+        self._timer.retire()
+
+    def fence(self, name: str) -> int | None:
+        """What goes with what is written by right of a lease; None without one."""
+        lease = self._leases.get(name)
+        return lease.fence if lease is not None else None
+
+    def take(self, name: str) -> Flow[str | Failure]:
+        """Have a lease until `drop`: empty. Else who has it, by what they go by; there is nothing to drop then."""
+        engine, lease, taken = self._engine, self._leases.setdefault(name, _Lease(name)), False
+        lease.users += 1
+        try:
+            taken = self._node.is_up and lease.until > engine.now.mono
+            if taken:
+                return ""
+            asked, span = engine.now.mono, _span()
+            answer = yield from self._node.redis.ask(
+                "EVAL", TAKE, 2, self._key(name), self._node.key("fence"), self._owner, span
+            )
+            match answer:
+                case [bytes(owner), bytes(fence)] if owner.decode("utf-8", "replace") != self._owner:
+                    return owner.decode("utf-8", "replace")
+                case [bytes(), bytes(fence)] if fence.isdigit():
+                    taken = True
+                    lease.fence, lease.until, lease.lost = int(fence), asked + LEASE, False
+                    if self._timer.when is None:
+                        self._timer.set(engine.now.mono + RENEW_EVERY)
+                    return ""
+                case Failure():
+                    return answer
+                case _:
+                    return ODD
+        finally:
+            if not taken:
+                self.drop(name)
+
+    def drop(self, name: str) -> None:
+        """One of those who use it does so no more."""
+        lease = self._leases[name]
+        lease.users -= 1
+        if not lease.users:
+            del self._leases[name]
+            self._node.redis.tell("EVAL", DROP, 1, self._key(name), self._owner)
+
+    def renew(self) -> None:
+        """Have all for longer; at times, and as soon as Redis is there again."""
+        engine, names = self._engine, iter([lease.name for lease in self._leases.values() if lease.fence])
+        self._timer.cancel()
+        if self._leases:
+            self._timer.set(engine.now.mono + RENEW_EVERY)
+        while some := list(islice(names, AT_ONCE)):
+            keys = map(self._key, some)
+            take = partial(self._renewed, some, engine.now.mono + LEASE)
+            self._node.redis.tell("EVAL", RENEW, len(some), *keys, self._owner, _span(), take=take)
+
+    def _renewed(self, names: list[str], until: float, answer: Reply) -> None:
+        if not isinstance(answer, list):
+            return  # Redis is not there: what we have we keep until we hear that it is another's
+        for name, mine in zip(names, answer, strict=False):
+            lease = self._leases.get(name)
+            if lease is None or lease.lost:
+                continue
+            if mine == 1:
+                lease.until = max(lease.until, until)
+            else:
+                lease.lost, lease.until = True, -inf
+                self._lost(name)
+
+    def _key(self, name: str) -> str:
+        return self._node.key("lease", name)
+
+
+def _span() -> int:
+    return int(LEASE * 1000)

@@ -1,0 +1,204 @@
+"""Leases: had by one node at a time, renewed, lost, given back; what Redis does is the simulator's."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from runtimes.sim.redis import RedisService
+from svc_proto.cluster import leases
+from svc_proto.cluster.leases import DROP, LEASE, RENEW, RENEW_EVERY, TAKE, Leases
+from svc_proto.cluster.node import Node
+from svc_proto.cluster.redis import PAUSE, Redis
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
+from tests.cluster.book import WHERE, RedisBook
+
+
+class Quiet:
+    """A node that says nothing by itself."""
+
+    def __init__(self, redis: Redis) -> None:
+        self.redis = redis
+
+    @property
+    def is_up(self) -> bool:
+        return self.redis.is_up
+
+    def key(self, *parts: str) -> str:
+        return ":".join(("svc:0:kind", *parts))
+
+
+class Owner:
+    """A node with leases, and what it was told that it has lost."""
+
+    def __init__(self) -> None:
+        self.lost: list[str] = []
+
+        def make(engine: Engine) -> Redis:
+            redis = Redis(engine, WHERE)
+            self.leases = Leases(engine, cast("Node", Quiet(redis)), "me", self.lost.append)
+            return redis
+
+        self.book: RedisBook[Redis] = RedisBook(make)
+        self.results: list[Any] = []
+        self.book.act(self.book.made.start)
+        self.book.open()
+
+    def take(self, name: str = "s") -> None:
+        self.run(self.leases.take(name))
+
+    def run(self, flow: Flow[Any]) -> Any:
+        tasks: list[Any] = []
+        self.book.act(lambda: tasks.append(self.book.engine.spawn(flow, on_done=self.results.append)))
+        return tasks[0]
+
+    def have(self, name: str = "s", fence: int = 7) -> None:
+        """It is ours now."""
+        self.take(name)
+        self.book.said()
+        self.book.answers([b"me", b"%d" % fence])
+        assert self.results.pop() == ""
+
+    def evals(self) -> list[object]:
+        """The scripts that were sent, and what they were given."""
+        names = {TAKE: "take", RENEW: "renew", DROP: "drop"}
+        said: list[Any] = self.book.said()
+        return [
+            (names[words[1].decode()], *[word.decode() for word in words[3:]]) for words in said if words[0] == b"EVAL"
+        ]
+
+
+KEY = "svc:0:kind:lease:s"
+
+
+def test_who_has_one_has_it_until_all_have_dropped_it() -> None:
+    one = Owner()
+    one.take()
+    assert one.evals() == [("take", KEY, "svc:0:kind:fence", "me", "4000")]
+    assert one.leases.fence("s") == 0
+    one.book.answers([b"me", b"12"])
+    assert (one.results, one.leases.fence("s"), len(one.leases)) == ([""], 12, 1)
+    one.take()
+    assert (one.results, one.evals()) == (["", ""], [])  # nobody has to be asked
+    one.book.act(lambda: one.leases.drop("s"))
+    assert (one.evals(), one.leases.fence("s")) == ([], 12)
+    one.book.act(lambda: one.leases.drop("s"))
+    assert (one.evals(), one.leases.fence("s"), len(one.leases)) == ([("drop", KEY, "me")], None, 0)
+
+
+def test_what_another_has_is_not_had() -> None:
+    one = Owner()
+    one.take()
+    one.book.said()
+    one.book.answers([b"you http://b", b"0"])
+    assert (one.results, one.evals(), len(one.leases)) == (["you http://b"], [("drop", KEY, "me")], 0)
+
+
+@pytest.mark.parametrize("answer", [None, 7, [b"me"], [b"me", b"x"], [b"me", 3]])
+def test_an_answer_that_makes_no_sense(answer: object) -> None:
+    one = Owner()
+    one.take()
+    one.book.answers(answer)
+    assert (one.results, len(one.leases)) == ([leases.ODD], 0)
+
+
+def test_without_redis_there_is_none_and_a_lost_connection_ends_the_wait() -> None:
+    one = Owner()
+    one.have()
+    one.take("other")
+    one.book.close()
+    assert [answer.kind for answer in one.results] == [FailureKind.UNREACHABLE]
+    one.take()  # it may be another's by now
+    assert isinstance(one.results[-1], Failure)
+    assert one.leases.fence("s") == 7  # of who had it before
+
+
+def test_they_are_renewed_each_second_and_as_soon_as_redis_is_back() -> None:
+    one = Owner()
+    one.have("a")
+    one.have("b", 8)
+    one.book.after(RENEW_EVERY)
+    keys = [KEY.removesuffix("s") + name for name in "ab"]
+    assert one.evals() == [("renew", *keys, "me", "4000")]
+    one.book.close()
+    one.book.after(PAUSE)
+    assert one.leases.fence("a") == 7
+    one.book.open()
+    one.book.act(one.leases.renew)
+    assert one.evals() == [("renew", *keys, "me", "4000")]
+    one.book.answers([1, 1])
+    one.take("a")
+    assert (one.results, one.evals()) == ([""], [])
+    one.book.act(one.leases.stop)
+    one.book.after(RENEW_EVERY)
+    assert one.evals() == []
+
+
+def test_one_that_ran_out_has_to_be_asked_for_again() -> None:
+    one = Owner()
+    one.have()
+    one.book.act(one.leases.stop)
+    one.book.after(LEASE - 0.1)
+    one.take()
+    assert one.results == [""]
+    one.book.after(0.1)
+    one.take()
+    assert one.evals() == [("take", KEY, "svc:0:kind:fence", "me", "4000")]
+    one.book.answers([b"me", b"9"])
+    assert one.leases.fence("s") == 9
+
+
+def test_what_somebody_else_has_taken_is_lost_once() -> None:
+    one = Owner()
+    one.have("a")
+    one.have("b", 8)
+    one.have("c", 9)
+    one.book.act(one.leases.renew)
+    one.book.act(one.leases.renew)
+    one.book.act(lambda: one.leases.drop("c"))
+    one.book.answers([0, 1, 0], [0, 1, 0])
+    assert one.lost == ["a"]
+    assert one.leases.fence("a") == 7  # the store refuses it
+    one.book.answers(1)
+    one.book.said()
+    one.take("a")  # it may be free again
+    assert one.evals()[0][0] == "take"  # type: ignore[index]
+    one.book.answers([b"me", b"11"])
+    assert one.leases.fence("a") == 11
+
+
+def test_a_renewal_that_was_not_answered_changes_nothing() -> None:
+    one = Owner()
+    one.have()
+    one.book.act(one.leases.renew)
+    one.book.close()
+    assert (one.lost, one.leases.fence("s")) == ([], 7)
+
+
+def test_many_are_renewed_by_several_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "AT_ONCE", 2)
+    one = Owner()
+    for name in "abc":
+        one.have(name)
+    one.take("d")  # of which nothing is known yet
+    one.book.said()
+    one.book.act(one.leases.renew)
+    assert [len(each) - 3 for each in one.evals()] == [2, 1]  # type: ignore[arg-type]
+
+
+def test_who_goes_while_it_waits_leaves_nothing() -> None:
+    one = Owner()
+    task = one.run(one.leases.take("s"))
+    one.book.said()
+    one.book.act(task.cancel)
+    assert (one.evals(), len(one.leases)) == ([("drop", KEY, "me")], 0)
+    one.book.act(one.leases.renew)
+    one.book.after(0.1)
+    assert one.evals() == []
+
+
+def test_the_scripts_are_those_that_the_simulator_knows() -> None:
+    assert list(RedisService().scripts) == [TAKE, RENEW, DROP]
