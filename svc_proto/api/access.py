@@ -23,6 +23,8 @@ from svc_proto.machines.limiter import Limiter
 from svc_proto.wire.events import Headers
 
 __all__ = [
+    "BRANDED",
+    "EVERYWHERE",
     "MAIN",
     "SESSION_ID",
     "SESSION_KEY",
@@ -166,6 +168,8 @@ _SPELLINGS = {
     name: tuple(f"{brand.header_prefix}{name}".lower().encode("ascii") for brand in BRANDS.values())
     for name in (SESSION_ID, SESSION_KEY, TOOL_PROGRESS)
 }
+BRANDED = tuple(spelling for spellings in _SPELLINGS.values() for spelling in spellings)
+EVERYWHERE = (*(name for name, _ in (*SECURE, VARY)), b"access-control-allow-origin")  # names of `Cors.fields`
 
 
 def _check_bearer(headers: Headers, key: str, device: Callable[[str], str | None]) -> str | None:

@@ -11,7 +11,7 @@ from svc_proto.agent.offer import TOOLSETS, ToolChoice
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
-from svc_proto.settings import ConfigError, Settings, http_address
+from svc_proto.settings import ConfigError, RedisAddress, Settings, http_address
 
 __all__ = ["ANY_ORIGIN", "ApiConfig", "api_config", "api_key"]
 
@@ -53,6 +53,8 @@ class ApiConfig:
     model_api_key: str = field(default="", repr=False)
     model_context: int | None = None  # tokens that the model can hold
     tools: ToolChoice = field(factory=ToolChoice)  # that a model is told of
+    cluster: RedisAddress | None = None  # where the nodes of a service meet; None: this process is alone
+    node_url: str = ""  # where the others of them reach this one; empty: this process is alone
     relay_url: str = "http://127.0.0.1:8767"  # for the tools that use the phone
     relay_token: str = field(
         default="", repr=False
@@ -75,6 +77,7 @@ def api_config(
     source = Settings(env, {key: value for key, value in (options or {}).items() if value is not None})
     home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home
     cert, key = source.certificate("API_SERVER_SSL_CERT", "API_SERVER_SSL_KEY")
+    cluster, node_url = _node(source)
     host = source.text("API_SERVER_HOST", "host") or "127.0.0.1"
     return ApiConfig(
         enabled=source.flag("API_SERVER_ENABLED", default=True),
@@ -101,6 +104,8 @@ def api_config(
         model_api_key=source.text("SVC_MODEL_API_KEY", None) or "",
         model_context=source.whole("SVC_MODEL_CONTEXT", 0, low=0, high=MAX_TOKENS) or None,
         tools=_tools(source, "SVC_TOOLS"),
+        cluster=cluster,
+        node_url=node_url,
         relay_url=source.url("SVC_RELAY_URL", "relay_url", "http://127.0.0.1:8767"),
         relay_token=source.text("SVC_RELAY_TOKEN", None) or "",
     )
@@ -127,6 +132,16 @@ def _tools(source: Settings, variable: str) -> ToolChoice:
         names = ", ".join(TOOLSETS)
         raise ConfigError(f"{variable} must be auto, all or few, and may name toolsets ({names}); or none")
     return ToolChoice(few=amounts[0] if amounts else None, only=only if only or "none" in words else None)
+
+
+def _node(source: Settings) -> tuple[RedisAddress | None, str]:
+    """Where the nodes meet, and where they reach this one: both, or it is alone, and they share a store."""
+    cluster, node_url = source.redis("SVC_CLUSTER_URL"), source.url("API_SERVER_NODE_URL", None, "")
+    if cluster is None or not node_url:
+        return None, ""
+    if source.text("SVC_DATABASE_URL", None) is None:
+        raise ConfigError("API_SERVER_NODE_URL needs SVC_DATABASE_URL: the nodes of a service have one store")
+    return cluster, node_url
 
 
 def _origins(source: Settings, variable: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, schema
 from svc_proto.api.answers import system_of
 from svc_proto.api.projections.story import StoryEvent
 from svc_proto.api.rows import ChatSession
+from svc_proto.api.run import Run
 from svc_proto.api.store import GetChat, ListChats, ListMessages
 from svc_proto.api.turn import TurnOrder
 from svc_proto.api.views import iso
@@ -101,7 +102,8 @@ class _Agent:
         told = _Told(api.engine, telling)
         try:
             order = yield from self._order(str(arguments["message"]), str(arguments.get("session", "")))
-            run = api.runs.start(order)
+            run = yield from api.runs.begin(order)
+            assert isinstance(run, Run)  # there is no request that could be passed on
             run.watch(told.take)
             ended = yield from run.end_of()
         except Refused as refused:

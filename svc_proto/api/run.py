@@ -340,7 +340,8 @@ class Run:
 
         def write() -> Flow[None]:
             with suppress(Refused):  # it is logged, and the next row takes these along
-                yield from self._api.query(AddMessages(session_id=row.session_id, messages=rows))
+                fence = self._api.ownership.fence(row.session_id)
+                yield from self._api.query(AddMessages(session_id=row.session_id, messages=rows, fence=fence))
                 for each in rows:
                     self._unkept.pop(each.id, None)
 

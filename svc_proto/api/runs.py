@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc_proto.api.errors import not_found
@@ -11,6 +12,7 @@ from svc_proto.api.turn import TurnOrder, perform
 from svc_proto.basics.counts import Histogram
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.machines.chatrun import ENDED, ChatRuns, RunState, RunTrigger
 
 if TYPE_CHECKING:
@@ -51,11 +53,34 @@ class Runs:
         self._api.refuse_while_stopping()
         self._registry.check_room()
 
-    def start(self, order: TurnOrder, *, holder: str = "") -> Run:
-        """Begin a run. Whoever subscribes to it right away is told everything. `Refused` 429 or 503.
+    def begin(
+        self,
+        order: TurnOrder,
+        request: Request | None = None,
+        *,
+        holder: str = "",
+        key: str = "",
+        known: Callable[[], Run | None] = lambda: None,
+    ) -> Flow[Run | Response | Streamed]:
+        """Begin a run; or what the node answers to the request that has the turns of the session. `Refused` 429 or 503.
 
-        One that outlives the request that began it ends with the `holder` of that.
+        Whoever subscribes to it right away is told everything. One that outlives the request that began it ends with
+        the `holder` of that. With a `key` there may be a `known` one, here or elsewhere, which is to answer.
         """
+        ownership, run = self._api.ownership, known()
+        if run is not None:
+            return run
+        passed = yield from ownership.acquire(order.session_id, request, key)
+        if passed is not None:
+            return passed
+        run = known()
+        try:
+            return run or self._start(order, holder)
+        finally:
+            if self.get(order.run_id) is None:
+                ownership.release(order.session_id)
+
+    def _start(self, order: TurnOrder, holder: str) -> Run:
         api, engine = self._api, self._api.engine
         api.refuse_while_stopping()
         record = self._registry.enter(order.run_id, order.session_id, may_wait=order.may_wait, now=engine.now)
@@ -91,11 +116,15 @@ class Runs:
 
     def interrupt(self, session_id: str) -> Flow[None]:
         """Stop every turn of a session, those that wait too, and wait until what was said is stored."""
+        for run in self.halt(session_id):
+            yield from run.end_of()
+
+    def halt(self, session_id: str) -> list[Run]:
+        """Stop every turn of a session, those that wait too: which those are."""
         turns = [self._runs[record.id] for record in self._registry.live() if record.session_id == session_id]
         for run in reversed(turns):  # so that none of them begins because another ended
             self.stop(run.record.id)
-        for run in turns:
-            yield from run.end_of()
+        return turns
 
     def stop_all(self) -> None:
         """The server is shutting down: interrupt everything; what was said is stored."""
@@ -117,6 +146,7 @@ class Runs:
         for run_id in self._registry.leave(run.record, trigger, engine.now):
             del self._runs[run_id]
         engine.holders.leave(run.holder, run)
+        self._api.ownership.release(run.record.session_id)
         self.outcomes[run.record.state.value] += 1
         self.took.add(engine.now.mono - run.begun_at)
         self.usage += ended.usage

@@ -18,6 +18,7 @@ from svc_proto.api.history import MAX_ROWS, Row, history_of
 from svc_proto.api.key_files import read_key
 from svc_proto.api.metrics import families
 from svc_proto.api.model_list import ModelList
+from svc_proto.api.ownership import Ownership
 from svc_proto.api.responses import Responses
 from svc_proto.api.routes import chat, completions, management, mcp, responses, runs, sessions, status
 from svc_proto.api.runs import Runs
@@ -93,7 +94,7 @@ class Api:
         """Keep the engine; make the parts."""
         self.engine, config = engine, self.config
         self._door = Door(engine, self, self.limits)
-        self._monitor.bind(engine, self._door, lambda: families(self.runs))
+        self._monitor.bind(engine, self._door, lambda: [*families(self.runs), *self.ownership.families()])
         self.parts = build_agent(
             engine,
             AgentConfig(
@@ -109,15 +110,20 @@ class Api:
         self.model_list = ModelList(engine)
         self._settings = SettingsReader(engine)
         self._servers: Mapping[str, object] | None = None
+        self.ownership = _ownership(self)
         self.runs = Runs(self)
         self.responses = Responses(engine)
         self.forks = OneAtATime(engine)
         self._holder_timer = engine.timers.timer(self._end_holders)
 
     def on_started(self) -> None:
-        """Open the doors."""
+        """Meet the others, then open the doors."""
+        self.started = self.engine.now
+        self.engine.spawn(self._start())
+
+    def _start(self) -> Flow[None]:
         engine, config = self.engine, self.config
-        self.started = engine.now
+        yield from self.ownership.start()
         engine.log(Level.INFO, "ready", service="api", port=config.port, key=bool(config.key))
         engine.emit(Ready())
 
@@ -128,6 +134,7 @@ class Api:
     def on_stopping(self) -> None:
         """No new turns from here on; those that run are interrupted, and what they said is stored."""
         self.runs.stop_all()
+        self.ownership.stop()
         self.parts.stop()
         if self._mcp is not None:
             self._mcp.stop()
@@ -267,6 +274,14 @@ class ApiRouter(Router):
     def match(self, method: str, path: str) -> Match:
         """As `Router.match`; OPTIONS is answered everywhere."""
         return _PREFLIGHT if method == "OPTIONS" else super().match(method, path)
+
+
+def _ownership(api: Api) -> Ownership:
+    if api.config.cluster is None:
+        return Ownership(api)
+    from svc_proto.api.shared_ownership import SharedOwnership  # noqa: PLC0415, RUF100 - who is alone pays nothing
+
+    return SharedOwnership(api, api.config.cluster)
 
 
 def _manual() -> Manual:

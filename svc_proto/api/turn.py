@@ -103,7 +103,13 @@ def _open(api: Api, order: TurnOrder, rows: tuple[Message, ...]) -> Flow[tuple[R
     known = order.history
     wanted = MAX_ROWS if known is None else 0
     before = yield from api.query(
-        BeginTurn(session_id=order.session_id, messages=rows, history=wanted, create=order.create)
+        BeginTurn(
+            session_id=order.session_id,
+            messages=rows,
+            history=wanted,
+            create=order.create,
+            fence=api.ownership.fence(order.session_id),
+        )
     )
     if before is None:
         raise _no_session()
@@ -130,7 +136,9 @@ def _incoming(api: Api, order: TurnOrder) -> tuple[Message, ...]:
 
 
 def _store(api: Api, *rows: Message) -> Flow[None]:
-    stored = yield from api.query(AddMessages(session_id=rows[0].session_id, messages=rows))
+    session_id = rows[0].session_id
+    added = AddMessages(session_id=session_id, messages=rows, fence=api.ownership.fence(session_id))
+    stored = yield from api.query(added)
     if not stored:
         raise _no_session()
 

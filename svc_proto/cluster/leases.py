@@ -1,10 +1,11 @@
-"""What one node at a time may do: keys of Redis that are its own for as long as it says so, and the fences of them.
+"""What one node at a time may do: keys of Redis that it has for as long as it says so, and the fences of them.
 
 A key lives `LEASE` seconds, unless whoever has it renews it. One that ran out while Redis could not be asked is renewed
-as well, if nobody else has taken it since. Who takes one gets a fence with it: a number that is greater than any before,
-which goes with all that is written by right of it, so that the store can refuse what somebody writes whose time was up
-without their knowing. It is Redis's clock in microseconds, and more than the last one if that clock was set back: a Redis
-that comes back empty gives out none twice.
+as well, if nobody else has taken it since.
+
+Who takes one gets a fence: a number greater than any before. It goes with all that is written by right of the lease, so
+that the store can refuse who was overtaken without knowing it. It is Redis's clock in microseconds, or the last one and
+one more if that clock was set back; so a Redis that comes back empty gives out none twice.
 
 Within a node several may use a lease at the same time: it is given back when the last of them has dropped it.
 """
@@ -34,7 +35,7 @@ RENEW_EVERY = 1.0  # s
 AT_ONCE = 500  # keys that are renewed by one command
 ODD = Failure(FailureKind.INTERNAL, "an answer of Redis that makes no sense")
 
-# Each compares and changes at once, which no command of Redis 6.2 does. Keys and arguments are in the first lines.
+# Each compares and changes at once, which no command of Redis 6.2 does.
 TAKE = """local lease, fence = KEYS[1], KEYS[2]
 local me, span = ARGV[1], ARGV[2]
 local owner = redis.call('GET', lease)
@@ -85,7 +86,7 @@ class Leases:
 
     def stop(self) -> None:
         """Renew nothing any more."""
-        self._timer.retire()
+        self._timer.cancel()
 
     def fence(self, name: str) -> int | None:
         """What goes with what is written by right of a lease; None without one."""

@@ -1,36 +1,53 @@
 from __future__ import annotations
 
 from svc_proto.api.idempotency import KEEP, MAX_KEYS, IdempotencyKeys, fingerprint
-from svc_proto.basics.moment import Moment
+from svc_proto.api.run import Run
 from tests.api.puppet import TurnBook
 
-NOW = Moment(10.0, 1_800_000_000.0)
+
+def begun() -> tuple[TurnBook, Run]:
+    book = TurnBook()
+    book.chat(book.session())
+    return book, book.api.runs.find(book.hand.turn.run_id)
 
 
 def test_an_entry_lives_for_five_minutes() -> None:
-    book = TurnBook()
-    book.chat(book.session())
-    run = book.api.runs.find(book.hand.turn.run_id)
-    keys = IdempotencyKeys()
-    keys.keep("k", "f", run, NOW)
-    assert keys.find("k", "f", NOW) is run
-    assert keys.find("k", "other", NOW) is None
-    assert keys.find("other", "f", NOW) is None
-    assert keys.find("k", "f", NOW.at(10.0 + KEEP)) is None
+    book, run = begun()
+    keys = IdempotencyKeys("theme")
+    keyed = keys.keyed("k", "f", book.engine)
+    keyed.keep(run)
+    assert (
+        keyed.name
+        == keys.keyed("k", "g", book.engine).name
+        != IdempotencyKeys("other").keyed("k", "f", book.engine).name
+    )
+    assert keys.keyed("k", "f", book.engine).find() is run
+    assert keys.keyed("k", "other", book.engine).find() is None
+    assert keys.keyed("other", "f", book.engine).find() is None
+    book.after(KEEP - 1)
+    keyed.keep(run)  # it was known: its time is not longer for that
+    book.after(1)
+    assert keyed.find() is None
+    keyed.keep(run)
     for number in range(MAX_KEYS):
-        keys.keep(f"n{number}", "f", run, NOW)
-    assert keys.find("k", "f", NOW) is None
-    assert keys.find("n0", "f", NOW) is run
+        keys.keyed(f"n{number}", "f", book.engine).keep(run)
+    assert keyed.find() is None
+    assert keys.keyed("n0", "f", book.engine).find() is run
+
+
+def test_without_a_key_nothing_is_kept() -> None:
+    book, run = begun()
+    keyed = IdempotencyKeys("theme").keyed("", "f", book.engine)
+    keyed.keep(run)
+    assert (keyed.name, keyed.find()) == ("", None)
 
 
 def test_a_run_that_failed_answers_nobody_else() -> None:
-    book = TurnBook()
-    book.chat(book.session())
-    run = book.api.runs.find(book.hand.turn.run_id)
-    keys = IdempotencyKeys()
-    keys.keep("k", "f", run, NOW)
+    book, run = begun()
+    keyed = IdempotencyKeys("theme").keyed("k", "f", book.engine)
+    keyed.keep(run)
     book.hand.finish("length")
-    assert keys.find("k", "f", NOW) is None
+    assert keyed.find() is None
 
 
 def test_the_fingerprint_is_of_what_is_named() -> None:

@@ -9,6 +9,7 @@ from svc_proto.api.answers import event_stream, failure, read_object, session_fi
 from svc_proto.api.content import read_prompt, read_text
 from svc_proto.api.errors import no_such_session
 from svc_proto.api.projections.session import SessionProjection
+from svc_proto.api.run import Run
 from svc_proto.api.store import GetChat
 from svc_proto.api.turn import TurnOrder
 from svc_proto.api.views import usage_view
@@ -47,16 +48,20 @@ class _Chat:
     def stream(self, request: Request) -> Flow[Response | Streamed]:
         api = self._api
         order = yield from self._order(request, streams=True)
-        run = api.runs.start(order, holder=request.holder)
+        run = yield from api.runs.begin(order, request, holder=request.holder)
+        if not isinstance(run, Run):
+            return run
         reader = run.subscribe(
             SessionProjection(session_id=order.session_id, run_id=order.run_id, message_id=run.message_id)
         )
         return event_stream(reader, session_fields(api.config.brand, order.session_id, order.run_id))
 
-    def blocking(self, request: Request) -> Flow[Response]:
+    def blocking(self, request: Request) -> Flow[Response | Streamed]:
         api = self._api
         order = yield from self._order(request, streams=False)
-        run = api.runs.start(order, holder=request.holder)
+        run = yield from api.runs.begin(order, request, holder=request.holder)
+        if not isinstance(run, Run):
+            return run
         ended = yield from run.end_of()
         refused = failure(ended)
         if refused is not None:

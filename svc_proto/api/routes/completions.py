@@ -63,7 +63,7 @@ class _Scope:
 class _Completions:
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._keys = IdempotencyKeys()
+        self._keys = IdempotencyKeys("completions")
 
     def probe(self, request: Request) -> Response:
         """A phone asks whether the route exists."""
@@ -80,7 +80,9 @@ class _Completions:
         usage = _wants_usage(body)
         order = yield from self._order(body, talk, options, scope)
         if stream:
-            run = api.runs.start(order)
+            run = yield from api.runs.begin(order, request)
+            if not isinstance(run, Run):
+                return run
             reader = run.subscribe(
                 CompletionProjection(
                     id=_completion_id(run),
@@ -92,11 +94,11 @@ class _Completions:
                 )
             )
             return event_stream(reader, self._fields(order, scope))
-        mark = fingerprint(body, FINGERPRINT, scope.session_id)
-        known = self._keys.find(scope.key, mark, api.engine.now) if scope.key else None
-        run = known or api.runs.start(order)
-        if scope.key and known is None:
-            self._keys.keep(scope.key, mark, run, api.engine.now)
+        keyed = self._keys.keyed(scope.key, fingerprint(body, FINGERPRINT, scope.session_id), api.engine)
+        run = yield from api.runs.begin(order, request, key=keyed.name, known=keyed.find)
+        if not isinstance(run, Run):
+            return run
+        keyed.keep(run)
         ended = yield from run.end_of()
         return self._answer(run, ended, self._fields(order, scope))
 

@@ -57,7 +57,7 @@ class _Chain:
 class _Responses:
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._keys = IdempotencyKeys()
+        self._keys = IdempotencyKeys("responses")
 
     def create(self, request: Request) -> Flow[Response | Streamed]:
         api = self._api
@@ -69,11 +69,12 @@ class _Responses:
         chain = yield from self._chain(body)
         order = yield from self._order(body, talk, chain)
         key = (request.headers.get(b"idempotency-key") or b"").decode("latin-1")
-        mark = fingerprint(body, FINGERPRINT)
-        known = self._keys.find(key, mark, api.engine.now) if key and not stream else None
-        if known is not None:
-            return (yield from self._answer(known))
-        run = api.runs.start(order)
+        keyed = self._keys.keyed("" if stream else key, fingerprint(body, FINGERPRINT), api.engine)
+        run = yield from api.runs.begin(order, request, key=keyed.name, known=keyed.find)
+        if not isinstance(run, Run):
+            return run
+        if run.attachment is not None:
+            return (yield from self._answer(run))
         builder = self._builder(run)
         run.attachment = builder
 
@@ -87,8 +88,7 @@ class _Responses:
         if stream:
             reader = run.subscribe(ResponseProjection(self._builder(run)))
             return event_stream(reader, session_fields(api.config.brand, order.session_id, order.run_id))
-        if key:
-            self._keys.keep(key, mark, run, api.engine.now)
+        keyed.keep(run)
         return (yield from self._answer(run))
 
     def read(self, request: Request) -> Flow[Response]:

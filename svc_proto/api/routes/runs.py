@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from svc_proto.api.access import Access
@@ -62,14 +62,34 @@ class _Runs:
         talk = _talk(body)
         stream = read_flag(body, "stream") or _wants_events(request)
         order = yield from self._order(body, talk)
-        run = api.runs.start(order, holder=request.holder)
+        run = yield from api.runs.begin(order, request, holder=request.holder)
+        if not isinstance(run, Run):
+            return run
         reader = run.subscribe(RunProjection(session_id=order.session_id, run_id=order.run_id))
         fields = session_fields(api.config.brand, order.session_id, order.run_id)
         if stream:
             return event_stream(reader, fields)
         return json_response(202, {"run_id": order.run_id, "status": "started"}, fields)
 
-    def status(self, request: Request) -> Response:
+    def status(self, request: Request) -> Response | Flow[Response | Streamed]:
+        return self._anywhere(request, self._status)
+
+    def _anywhere(self, request: Request, here: Callable[[Request], Response]) -> Response | Flow[Response | Streamed]:
+        """As `here` answers, or the node that has the run."""
+        known = self._api.runs.get(request.params["run_id"]) is not None
+        seeking = None if known else self._api.ownership.seek(request)
+        return here(request) if seeking is None else self._sought(request, here, seeking)
+
+    def _sought(
+        self,
+        request: Request,
+        here: Callable[[Request], Response],
+        seeking: Flow[Response | Streamed | None],
+    ) -> Flow[Response | Streamed]:
+        answer = yield from seeking
+        return here(request) if answer is None else answer
+
+    def _status(self, request: Request) -> Response:
         api = self._api
         run = api.runs.find(request.params["run_id"])
         return json_response(200, _view(run, f"{api.config.brand.name}.run"))
@@ -77,6 +97,10 @@ class _Runs:
     def events(self, request: Request) -> Flow[Response | Streamed]:
         api, run_id = self._api, request.params["run_id"]
         if api.runs.get(run_id) is None:
+            seeking = api.ownership.seek(request)
+            answer = None if seeking is None else (yield from seeking)
+            if answer is not None:
+                return answer
             yield from sleep(api.engine, RACE)
         run = api.runs.find(run_id)
         reader = run.reader
@@ -84,12 +108,18 @@ class _Runs:
             raise not_found("this run's events have or had their one consumer", code="run_not_found")
         return event_stream(reader, session_fields(api.config.brand, run.record.session_id, run_id))
 
-    def stop(self, request: Request) -> Response:
+    def stop(self, request: Request) -> Response | Flow[Response | Streamed]:
+        return self._anywhere(request, self._stop)
+
+    def _stop(self, request: Request) -> Response:
         run_id = request.params["run_id"]
         self._api.runs.stop(run_id)
         return json_response(200, {"run_id": run_id, "status": "stopping"})
 
-    def approve(self, request: Request) -> Response:
+    def approve(self, request: Request) -> Response | Flow[Response | Streamed]:
+        return self._anywhere(request, self._approve)
+
+    def _approve(self, request: Request) -> Response:
         api, run_id = self._api, request.params["run_id"]
         run = api.runs.find(run_id)
         answer = parse_approval(request.json_object())

@@ -27,7 +27,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.validate import TRUE_WORDS, line, optional
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, empty_response, json_response
+from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.schema.members import content_text
 
@@ -159,12 +159,18 @@ class _Sessions:
             raise no_such_session(identity)
         return json_response(200, session_answer(chat, api.config.brand))
 
-    def delete(self, request: Request) -> Flow[Response]:
+    def delete(self, request: Request) -> Flow[Response | Streamed]:
         api, identity = self._api, request.params["id"]
         yield from self._get(identity)
-        yield from api.runs.interrupt(identity)  # its turn stores what it has said, and nothing after that
-        if not (yield from api.query(DeleteChat(id=identity))):
-            raise no_such_session(identity)
+        passed = yield from api.ownership.acquire(identity, request)
+        if passed is not None:
+            return passed
+        try:
+            yield from api.runs.interrupt(identity)  # its turn stores what it has said, and nothing after that
+            if not (yield from api.query(DeleteChat(id=identity))):
+                raise no_such_session(identity)
+        finally:
+            api.ownership.release(identity)
         api.engine.log(Level.INFO, "session deleted", session=identity)
         return empty_response()
 

@@ -1,0 +1,59 @@
+"""Which process has the turns of a session, as an API server has it that is alone: all of them are its own.
+
+Everything here is called where something happens that other nodes of the service would have to agree on. `Ownership` is
+the whole of it for one process. `svc_proto.api.shared_ownership.SharedOwnership` does the same by way of the cluster;
+the API does not know which of the two it has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.counts import Family
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, Streamed
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["Ownership"]
+
+
+class Ownership:
+    """See the module."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+
+    def start(self) -> Flow[None]:
+        """Meet the others, if they can be met."""
+        yield from ()
+
+    def stop(self) -> None:
+        """Leave them."""
+
+    def acquire(
+        self, session_id: str, request: Request | None = None, key: str = ""
+    ) -> Flow[Response | Streamed | None]:
+        """Have the turns of a session, until `release`; or what the node that has them answers to the request.
+
+        Without a request one waits until they are to be had. With a `key` the request may be one that was made before:
+        who has answered that answers it. `Refused` 503 if nobody can say who has what.
+        """
+        yield from ()
+        return None
+
+    def release(self, session_id: str) -> None:
+        """What it was acquired for is over."""
+
+    def fence(self, session_id: str) -> int | None:
+        """What goes with what is written into a session, so that the store refuses who was overtaken."""
+        return None
+
+    def seek(self, request: Request) -> Flow[Response | Streamed | None] | None:
+        """The answer to a request for a `run_id` that is not known here; None: there is nowhere to ask."""
+        return None
+
+    def families(self) -> list[Family]:
+        """What a monitor is shown of the others."""
+        return []

@@ -1,0 +1,255 @@
+"""Which node has the turns of a session, in a service of several: see `ownership`, `svc_proto.cluster`.
+
+- **Sessions and messages** are in the store that all nodes have, and are read there when they are asked for.
+- **Turns** of one session are at one node, which has a lease of it while one runs or waits. Who is asked for another
+  turn, or for the end of the session, and does not get the lease, passes the request on to the node that has it: there
+  it waits in line, as with one process. What is written carries the fence of the lease.
+- **Runs** are where they were begun. One that nobody here knows is asked for at all nodes, and the request (follow it,
+  stop it, answer it, how it is) is passed on to the one that has it.
+- **Idempotency keys** say at which node the run of the first request is: the same one again is passed on there.
+- A node that is gone takes its runs with it, as a process that ends; its sessions can be had when its leases are over.
+
+| word  | to  |                                                   |
+|-------|-----|---------------------------------------------------|
+| `has` | one | a question: where a run is to be had, by its `run` |
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from svc_proto.api.access import BRANDED, EVERYWHERE
+from svc_proto.api.idempotency import KEEP
+from svc_proto.api.ownership import Ownership
+from svc_proto.basics.counts import Family, counter, gauge
+from svc_proto.basics.errors import Refused
+from svc_proto.cluster.leases import LEASE, Leases
+from svc_proto.cluster.node import Node
+from svc_proto.cluster.passing import Hop, pass_on, was_passed_on
+from svc_proto.commands import Level
+from svc_proto.engine.flow import Flow, sleep, wait
+from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.waits import gather
+from svc_proto.facts import Failure, OperationId
+from svc_proto.schema.members import Members
+from svc_proto.settings import RedisAddress
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["SharedOwnership"]
+
+KIND = "api"
+SETTLE = 1.0  # s after Redis is there, in which who had something before has it again; nobody takes anything new
+START_WITHIN = 3.0  # s for meeting the others, after which the doors open without them
+TAKE_WITHIN = LEASE + 2.0  # s for a session whose node is gone, or that was given back while a request was passed on
+WAIT_WITHIN = 600.0  # s for one whose node runs a turn, for what cannot be passed on
+LOOK_EVERY = 0.5  # s between two tries
+MAX_WAITING = 1_000  # requests at a time that wait for what others have, or for their answer to begin; another: 503
+TURN_WITHIN = 86_400.0  # s for an answer that comes at the end of a turn; a node that is gone ends it before
+RUN_ID = re.compile("run_[0-9a-f]{32}")
+RETRY = ((b"retry-after", b"1"),)  # s
+HOP = Hop(
+    asked=(b"authorization", b"content-type", b"accept", b"idempotency-key", *BRANDED),
+    answers=lambda status: status not in (401, 403),  # who was let in here; keys are the same at all nodes
+    kept_back=EVERYWHERE,
+    within=TURN_WITHIN,
+)
+
+
+class SharedOwnership(Ownership):
+    """See the module. A `Fellow` of the cluster's node."""
+
+    node: Node  # these two from the start on
+    leases: Leases
+
+    def __init__(self, api: Api, where: RedisAddress) -> None:
+        super().__init__(api)
+        self._where = where
+        self._waiting = 0
+        self._passing: dict[OperationId, str] = {}  # requests whose answer is to come, and from which node
+
+    def start(self) -> Flow[None]:
+        """Meet the others, and open the doors without them if that takes too long."""
+        engine = self.api.engine
+        until = engine.now.mono + START_WITHIN
+        self.node = Node(engine, self._where, self, KIND)
+        self._me = f"{self.node.id} {self.api.config.node_url}"
+        self.leases = Leases(engine, self.node, self._me, self._overtaken)
+        self.node.start()
+        while engine.now.mono < min(until, self.node.up_since + SETTLE):
+            yield from sleep(engine, LOOK_EVERY)
+
+    def stop(self) -> None:
+        """Say so. What is still had is free when its time is up, so that what is stored until then is stored."""
+        self.leases.stop()
+        self.node.stop()
+
+    # --- sessions ---
+
+    def acquire(
+        self, session_id: str, request: Request | None = None, key: str = ""
+    ) -> Flow[Response | Streamed | None]:
+        """As the lease, or the key, says."""
+        self._enter()
+        try:
+            passed = None
+            if request is not None and key:
+                passed = yield from self._asked_before(request, key)
+            if passed is None:
+                passed = yield from self._leased(session_id, request)
+            return passed
+        finally:
+            self._waiting -= 1
+
+    def release(self, session_id: str) -> None:
+        """Others may have it."""
+        self.leases.drop(session_id)
+
+    def fence(self, session_id: str) -> int | None:
+        """That of the lease."""
+        return self.leases.fence(session_id)
+
+    def _leased(self, session_id: str, request: Request | None) -> Flow[Response | Streamed | None]:
+        engine, node = self.api.engine, self.node
+        until = engine.now.mono + (WAIT_WITHIN if request is None else TAKE_WITHIN)
+        while True:
+            yield from self._settled()
+            owner = yield from self.leases.take(session_id)
+            if isinstance(owner, Failure):
+                raise _unavailable("which node has the session")
+            if not owner:
+                return None
+            where, _, url = owner.partition(" ")
+            if request is not None and where in node.members and not was_passed_on(request):
+                return (yield from self._passed_on(request, where, url))
+            if engine.now.mono >= until:
+                raise _unavailable("which node has the session")
+            yield from sleep(engine, LOOK_EVERY)
+
+    def _asked_before(self, request: Request, key: str) -> Flow[Response | Streamed | None]:
+        """From the node that has the run of the first request. Who begins one now is asked for it from now on."""
+        redis, name = self.node.redis, self.node.key("again", key)
+        yield from self._settled()
+        mine = ("SET", name, self._me, "EX", int(KEEP))
+        if not was_passed_on(request):
+            if (yield from self._said(redis.ask(*mine, "NX"))) is not None:
+                return None
+            owner = yield from self._said(redis.ask("GET", name))
+            where, _, url = (
+                owner.decode("utf-8", "replace").partition(" ") if isinstance(owner, bytes) else ("", "", "")
+            )
+            if where in self.node.members:
+                return (yield from self._passed_on(request, where, url))
+        yield from self._said(redis.ask(*mine))
+        return None
+
+    def _said(self, asking: Flow[object]) -> Flow[object]:
+        answer = yield from asking
+        if isinstance(answer, Failure):
+            raise _unavailable("whether this was asked before")
+        return answer
+
+    def _settled(self) -> Flow[None]:
+        if not self.node.is_up:
+            raise _unavailable("which node has what")
+        left = self.node.up_since + SETTLE - self.api.engine.now.mono
+        if left > 0:
+            yield from sleep(self.api.engine, left)
+
+    def _overtaken(self, session_id: str) -> None:
+        """Another node has the session: what we would write into it is refused."""
+        self.api.engine.log(Level.WARNING, "session taken over", session=session_id)
+        self.api.runs.halt(session_id)
+
+    # --- runs ---
+
+    def seek(self, request: Request) -> Flow[Response | Streamed | None] | None:
+        """At all nodes, for what may be a run. One that was passed on to us is asked for nowhere else."""
+        run_id = request.params["run_id"]
+        if was_passed_on(request) or not RUN_ID.fullmatch(run_id):
+            return None
+        return self._sought(request, run_id)
+
+    def _sought(self, request: Request, run_id: str) -> Flow[Response | Streamed | None]:
+        self._enter()
+        try:
+            yield from self._settled()
+            nodes = list(self.node.members)
+            asked = [self.node.ask(node, "has", {"run": run_id}) for node in nodes]
+            answers = yield from gather(self.api.engine, asked)
+            for node, answer in zip(nodes, answers, strict=True):
+                url = "" if isinstance(answer, Failure) else answer.text("url")
+                if url:
+                    return (yield from self._passed_on(request, node, url))
+            return None
+        finally:
+            self._waiting -= 1
+
+    # --- passing on ---
+
+    def _enter(self) -> None:
+        if self._waiting >= MAX_WAITING:
+            raise Refused(503, "busy", "too many requests wait for other nodes", headers=RETRY)
+        self._waiting += 1
+
+    def _passed_on(self, request: Request, node: str, url: str) -> Flow[Response | Streamed]:
+        """The answer of a node, unless that is gone before it begins."""
+        engine, query = self.api.engine, request.raw_query
+        ticket = engine.new_op()
+        self._passing[ticket] = node
+        asking = pass_on(engine, request, f"{url}{request.path}{query and '?' + query}", HOP)
+        task = engine.spawn(asking, on_done=partial(engine.resume, ticket))
+        try:
+            answer = yield from wait(ticket, engine.now.mono + TURN_WITHIN)
+        finally:
+            task.cancel()
+            del self._passing[ticket]
+        if not isinstance(answer, Response | Streamed):
+            raise _unavailable("what the node that has this says")
+        return answer
+
+    def families(self) -> list[Family]:
+        """Whom this node reaches, and what it has."""
+        redis = self.node.redis
+        return [
+            gauge("svc_cluster_nodes", "Other nodes that are reached.", len(self.node.members)),
+            counter("svc_cluster_connections", "Connections to Redis that there have been.", redis.connections),
+            gauge("svc_cluster_leases", "Sessions whose turns are at this node.", len(self.leases)),
+            gauge("svc_cluster_passing", "Requests that wait for another node.", self._waiting),
+        ]
+
+    # --- `Fellow`: what the node hears ---
+
+    def state(self) -> dict[str, object]:
+        """Nobody has to know anything before they ask."""
+        return {}
+
+    def take_state(self, node: str, state: Members) -> None:
+        """The same."""
+
+    def take(self, node: str, word: str, body: Members) -> None:
+        """The same."""
+
+    def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
+        """By the table of the module."""
+        if word == "has" and self.api.runs.get(body.text("run")) is not None:
+            return {"url": self.api.config.node_url}
+        return {}
+
+    def missed(self) -> None:
+        """We may have been away: have again what we had."""
+        self.leases.renew()
+
+    def lost(self, node: str) -> None:
+        """What waits for it waits no longer. While we reach nobody, it may be there."""
+        for ticket, where in list(self._passing.items()):
+            if where == node and self.node.is_up:
+                self.api.engine.resume(ticket, None)
+
+
+def _unavailable(what: str) -> Refused:
+    text = f"{what} cannot be agreed on now: the nodes do not reach each other"
+    return Refused(503, "cluster_unavailable", text, headers=RETRY)

@@ -1,0 +1,128 @@
+"""API servers as nodes of one service, in memory: one store, the simulator's Redis, and a puppet for their agent.
+
+book = NodesBook()
+book.at(1)                                    # from now on requests go to that one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from attrs import evolve
+
+from runtimes.sim.redis import RedisService
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.service import Api
+from svc_proto.api.shared_ownership import SharedOwnership
+from svc_proto.commands import Connect, Level
+from svc_proto.facts import OperationId, Started, Stopping
+from svc_proto.settings import RedisAddress
+from tests.api.puppet import Puppet, TurnBook
+from tests.api.world import KEY
+from tests.book import REFUSED, Node, Plug
+from tests.playbook import counting_entropy
+
+__all__ = ["PORT", "REDIS", "NodesBook"]
+
+PORT = 8642  # of the first; the others have those behind it
+REDIS = 6379
+
+
+def _entropy(number: int) -> Callable[[int], bytes]:
+    """Other bytes for each node."""
+    count = counting_entropy()
+    return lambda size: (bytes([number]) + count(size))[:size] if size > 1 else count(size)
+
+
+class _Stage:
+    """Where the turns of one node are: what a `Hand` has in place of the book."""
+
+    def __init__(self, book: NodesBook, node: Node) -> None:
+        self.engine = node.engine
+        self._book = book
+
+    def poke(self, ticket: OperationId) -> None:
+        """Let a turn go on, from within its core."""
+
+        def go_on() -> None:
+            self.engine.resume(ticket, None)
+
+        self.engine.timers.timer(go_on).set(self._book.clock.now)
+        self._book.after(0.0)
+
+
+class NodesBook(TurnBook):
+    """See the module. `members` are the nodes, `api` is the service of the one that is spoken to."""
+
+    def __init__(self, count: int = 2, *, started: bool = True, **config: Any) -> None:
+        self.town = RedisService()
+        self.apart: set[Node] = set()  # who does not reach it
+        base = ApiConfig(key=KEY, cluster=RedisAddress("redis.example"), **config)
+        configs = [evolve(base, node_url=f"http://127.0.0.1:{PORT + n}") for n in range(count)]
+        super().__init__(configs[0], upstreams={REDIS: self.town}, started=False, entropy=_entropy(1))
+        self.members: list[tuple[Node, Api]] = [(self.node, self.api)]
+        self.puppet.book = cast("Any", _Stage(self, self.node))
+        for n, each in enumerate(configs[1:], 1):
+            puppet = Puppet()
+            puppet.hands = self.puppet.hands
+            api = Api(evolve(self.config, node_url=each.node_url), agent=puppet)
+            self.members.append((self._node(api, _entropy(n + 1), Level.DEBUG), api))
+            puppet.book = cast("Any", _Stage(self, self.members[n][0]))
+        for n, (node, _) in enumerate(self.members):
+            self.servers[PORT + n] = node
+        if started:
+            for node, _ in self.members:
+                self.tell(node, Started())
+            self.after(2.0)
+
+    def at(self, n: int) -> NodesBook:
+        """Speak with that one from now on; what it orders and logs is what is looked at."""
+        self.node, self.api = self.members[n]
+        return self
+
+    @property
+    def ownership(self) -> SharedOwnership:
+        """That of the node that is spoken to."""
+        assert isinstance(self.api.ownership, SharedOwnership)
+        return self.api.ownership
+
+    def next_deadline(self) -> float | None:
+        """The first of all nodes that live."""
+        due = [when for node in self.nodes if node.alive and (when := node.engine.next_deadline()) is not None]
+        return max(min(due), self.clock.now) if due else None
+
+    def kill(self, n: int) -> None:
+        """It is gone from one instant to the next."""
+        node, _ = self.members[n]
+        node.alive = False
+        del self.servers[PORT + n]
+        for end in list(node.ends.values()):
+            end.finish("reset")
+            other = getattr(end, "other", None)
+            if other is not None:
+                other.finish("reset")
+        self.settle()
+
+    def cut(self, n: int | None = None) -> None:
+        """One node does not reach Redis any more; or none does, and what it held is lost."""
+        if n is None:
+            self.town.keys.clear()
+        self.apart |= {node for node, _ in (self.members if n is None else [self.members[n]])}
+        for node in self.apart:
+            for end in list(node.ends.values()):
+                if isinstance(end, Plug) and end.other.node is self.servers[REDIS]:
+                    end.abort()
+        self.settle()
+
+    def mend(self) -> None:
+        """All do again."""
+        self.apart.clear()
+
+    def connect(self, node: Node, order: Connect) -> Any:
+        """Not to Redis for who is cut off from it."""
+        return REFUSED if order.port == REDIS and node in self.apart else super().connect(node, order)
+
+    def end(self, n: int) -> None:
+        """It is told to stop."""
+        self.tell(self.members[n][0], Stopping(5.0))

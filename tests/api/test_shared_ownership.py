@@ -1,0 +1,542 @@
+"""API servers as nodes of one service: turns are at one node, and are followed, stopped and answered from any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from svc_proto.agent.contract import ApprovalAsked, TextDelta
+from svc_proto.api import shared_ownership
+from svc_proto.api.idempotency import KEEP
+from svc_proto.api.shared_ownership import LOOK_EVERY, SETTLE, START_WITHIN, TAKE_WITHIN, WAIT_WITHIN
+from svc_proto.cluster.leases import LEASE
+from svc_proto.cluster.node import LEASE as NODE_LEASE
+from svc_proto.cluster.passing import NODE
+from svc_proto.commands import Ready
+from svc_proto.facts import Started
+from tests.api.nodes import NodesBook
+from tests.api.puppet import call_of, names, text_told
+from tests.api.world import ApiCall
+
+UNAVAILABLE = (503, "cluster_unavailable")
+VIA = ((b"via", NODE),)
+
+
+def code(call: ApiCall) -> tuple[int, str]:
+    answer = call.result
+    return answer.status, answer.json["error"]["code"]
+
+
+def lease(book: NodesBook, session: str) -> str:
+    """Who has the turns of a session, as Redis says: empty is nobody."""
+    value, _ = book.town.keys.get((0, f"svc:0:api:lease:{session}".encode()), (b"", 0.0))
+    return value.decode()
+
+
+# --- turns of one session ------------------------------------------------------------------------------------------
+
+
+def test_a_turn_of_a_session_that_is_elsewhere_waits_in_line_there() -> None:
+    book = NodesBook()
+    session = book.session()
+    first = book.chat(session, {"message": "one"})
+    hand = book.hand
+    assert lease(book, session) == f"{book.ownership.node.id} http://127.0.0.1:8642"
+    book.at(1)
+    second = book.chat(session, {"message": "two"})
+    blocking = book.call("POST", f"/api/sessions/{session}/chat?x=1", {"message": "three"})
+    assert (book.turns, second.head.status, blocking.answer) == (1, 200, None)
+    assert second.head.headers.get(b"content-type") == b"text/event-stream"
+    said = [name for name, _ in second.head.headers]
+    assert len(said) == len(set(said))  # what every answer says is said once
+    book.at(0)
+    hand.tell(TextDelta("1"))
+    hand.finish()
+    book.hand.tell(TextDelta("2"))
+    book.hand.finish()
+    assert lease(book, session) != ""
+    book.hand.tell(TextDelta("3"))
+    book.hand.finish()
+    assert [text_told(first), text_told(second)] == ["1", "2"]
+    assert names(second)[-1] == "done"
+    assert blocking.result.json["message"]["content"] == "3"
+    assert lease(book, session) == ""
+    assert [row["content"] for row in book.at(1).messages(session)] == ["one", "1", "two", "2", "three", "3"]
+    book.chat(session)
+    assert lease(book, session) == f"{book.ownership.node.id} http://127.0.0.1:8643"
+
+
+def test_what_is_stored_carries_a_fence_that_only_grows() -> None:
+    book = NodesBook()
+    session = book.session()
+    fences = []
+    for n in (0, 1, 0):
+        book.at(n).chat(session)
+        fences.append(book.ownership.fence(session))
+        book.hand.finish()
+    assert fences == sorted({fence for fence in fences if fence})
+    stored = [query.fence for query in book.queries() if hasattr(query, "fence")]
+    assert stored == [fence for fence in fences for _ in range(2)]
+    assert book.ownership.fence(session) is None
+
+
+def test_the_end_of_a_session_ends_its_turn_wherever_that_is() -> None:
+    book = NodesBook()
+    session = book.session()
+    first = book.chat(session)
+    book.at(1)
+    assert book.request("DELETE", f"/api/sessions/{session}").status == 204
+    assert names(first)[-1] == "done"
+    assert book.hand.cancelled
+    assert (lease(book, session), book.request("GET", f"/api/sessions/{session}").status) == ("", 404)
+    other = book.session()
+    assert book.request("DELETE", f"/api/sessions/{other}").status == 204
+    assert lease(book, other) == ""
+
+
+def test_a_turn_that_cannot_begin_gives_the_session_back() -> None:
+    book = NodesBook(max_concurrent_runs=1)
+    session = book.session()
+    held = book.call("POST", "/v1/runs", {"input": "Hi", "session_id": "s"})
+    assert held.result.status == 202
+    acquiring = book.run(book.ownership.acquire(session))
+    assert acquiring == [None]
+    book.within(lambda: book.ownership.release(session))
+    book.hold = ()
+    refused = book.request("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]})
+    assert refused.status == 429
+    assert [key for _, key in book.town.keys if b":lease:" in key] == [b"svc:0:api:lease:s"]
+
+
+def test_a_client_of_mcp_waits_for_a_session_that_is_elsewhere() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    hand = book.hand
+    book.at(1)
+    acquired = book.run(book.ownership.acquire(session))
+    book.after(60.0)
+    assert acquired == []
+    book.at(0)
+    hand.finish()
+    book.at(1).after(LOOK_EVERY)
+    assert acquired == [None]
+    book.at(0)
+    refused: list[Any] = []
+    flow = book.ownership.acquire(session)
+    book.within(lambda: book.engine.spawn(flow, on_done=refused.append, on_error=refused.append))
+    book.after(WAIT_WITHIN)
+    assert (refused[0].status, refused[0].code) == UNAVAILABLE
+
+
+# --- runs ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_followed_stopped_and_answered_from_any_node() -> None:
+    book = NodesBook(3)
+    begun = book.request("POST", "/v1/runs", {"input": "Hi"})
+    run = f"/v1/runs/{begun.json['run_id']}"
+    hand = book.hand
+    asked = ApprovalAsked(call=call_of(), command="rm", pattern="", description="rm", choices=("once", "deny"))
+    hand.do(lambda: hand.host.approve(asked))
+    book.at(1)
+    status = book.request("GET", run)
+    assert (status.json["status"], len(status.json["approvals"])) == ("waiting_for_approval", 1)
+    follower = book.call("GET", f"{run}/events")
+    assert "approval.request" in follower.text
+    assert book.request("GET", f"{run}/events").status == 404  # it has its one reader
+    book.at(2)
+    approval = f"{run}/approval"
+    assert book.request("POST", approval, {"choice": "nonsense"}).status == 400
+    assert book.request("POST", approval, {"choice": "once", "call_id": "call_7"}).json["resolved"] == 1
+    book.at(0)
+    hand.tell(TextDelta("so"))
+    assert hand.answers[0] == "once"
+    assert '"so"' in follower.text
+    book.at(2)
+    assert book.request("POST", f"{run}/stop").json["status"] == "stopping"
+    assert "run.cancelled" in follower.text
+    assert book.request("GET", run).json["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("run", [f"run_{'0' * 32}", "run_x", "x"])
+def test_a_run_that_nobody_has(run: str) -> None:
+    book = NodesBook()
+    for method, path in (("GET", ""), ("POST", "/stop"), ("POST", "/approval")):
+        answer = book.request(method, f"/v1/runs/{run}{path}", {} if path else None)
+        assert (answer.status, answer.json["error"]["code"]) == (404, "run_not_found")
+    call = book.call("GET", f"/v1/runs/{run}/events")
+    book.after(1.0)
+    assert code(call) == (404, "run_not_found")
+
+
+def test_a_run_is_asked_for_once() -> None:
+    book = NodesBook()
+    book.chat(book.session())
+    run = f"/v1/runs/{book.hand.turn.run_id}"
+    assert book.at(1).request("GET", run, headers=VIA).status == 404
+    assert book.request("GET", run).status == 200
+
+
+def test_a_node_that_says_nothing_has_nothing() -> None:
+    book = NodesBook()
+    book.chat(book.session())
+    run = f"/v1/runs/{book.hand.turn.run_id}"
+    node, _ = book.members[0]
+    node.alive = False  # it hangs
+    call = book.at(1).call("GET", run)
+    book.after(1.0)
+    assert code(call) == (404, "run_not_found")
+
+
+def test_a_node_that_does_not_know_the_key_is_not_heard() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    book.api.config = evolve(book.api.config, key="another key of that node")
+    book.at(1)
+    assert code(book.call("GET", f"/v1/runs/{book.hand.turn.run_id}")) == UNAVAILABLE
+    assert code(book.chat(session)) == UNAVAILABLE
+
+
+def test_so_many_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_ownership, "MAX_WAITING", 1)
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    hand = book.hand
+    book.at(1)
+    waiting = book.call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
+    assert shown(book, "svc_cluster_passing") == 1
+    for refused in (book.chat(session), book.call("GET", f"/v1/runs/{hand.turn.run_id}")):
+        assert code(refused) == (503, "busy")
+        assert refused.head.headers.get(b"retry-after") == b"1"
+    waiting.vanish()
+    assert book.request("GET", f"/v1/runs/{hand.turn.run_id}").status == 200
+    assert shown(book, "svc_cluster_passing") == 0
+
+
+def shown(book: NodesBook, name: str) -> float:
+    """What a monitor is told."""
+    lines = book.request("GET", "/metrics").body.decode().splitlines()
+    return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
+
+
+def test_what_a_monitor_is_shown() -> None:
+    book = NodesBook(3)
+    book.chat(book.session())
+    assert shown(book, "svc_cluster_nodes") == 2
+    assert shown(book, "svc_cluster_leases") == 1
+    assert shown(book, "svc_cluster_connections_total") == 1
+
+
+# --- the same request again ----------------------------------------------------------------------------------------
+
+COMPLETION = {"messages": [{"role": "user", "content": "Hi"}]}
+
+
+def again(book: NodesBook, path: str = "/v1/chat/completions", key: str = "k", **body: object) -> ApiCall:
+    """A request with a key."""
+    wanted = {"input": "Hi"} if path == "/v1/responses" else COMPLETION
+    return book.call("POST", path, {**wanted, **body}, headers=[(b"idempotency-key", key.encode())])
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+def test_the_same_request_at_another_node_is_not_run_again(path: str) -> None:
+    book = NodesBook(3)
+    first = again(book, path)
+    hand = book.hand
+    meanwhile = again(book.at(1), path)
+    beside = again(book, path)
+    book.at(0)
+    hand.tell(TextDelta("so"))
+    hand.finish()
+    later = again(book.at(2), path)
+    bodies = [call.result.json for call in (first, meanwhile, beside, later)]
+    assert all(body == bodies[0] for body in bodies)
+    assert book.turns == 1
+    for more in ({"model": "other"}, {"key": "other"}):  # it is another one
+        again(book, path, **more)
+        book.hand.finish()
+    assert book.turns == 3
+
+
+def test_a_key_is_where_the_run_was_begun() -> None:
+    book = NodesBook(3)
+    held = again(book, key="other")  # the conversation is that of the next one, and so is the session
+    hand = book.hand
+    passed = again(book.at(1))
+    book.at(0)
+    hand.finish()
+    book.hand.finish()
+    assert (held.result.status, passed.result.status) == (200, 200)
+    assert again(book.at(2)).result.json == passed.result.json
+    assert again(book.at(1)).result.json == passed.result.json
+    assert book.turns == 2
+
+
+def test_two_at_the_same_instant_are_one() -> None:
+    book = NodesBook()
+    book.at(1).chat(book.session())
+    book.at(0)
+    calls: list[ApiCall] = []
+    settle, book.settle = book.settle, lambda: None  # type: ignore[method-assign]  # none is answered before both have come
+    calls += [again(book), again(book)]
+    book.settle = settle  # type: ignore[method-assign]
+    book.settle()
+    assert book.turns == 2
+    book.hand.finish()
+    assert calls[0].result.json == calls[1].result.json
+    assert [key for _, key in book.town.keys if key.startswith(b"svc:0:api:lease:api-")] == []
+
+
+def test_a_key_of_a_node_that_is_gone_is_free() -> None:
+    book = NodesBook()
+    again(book)
+    book.kill(0)
+    assert code(again(book.at(1))) == UNAVAILABLE  # nobody has noticed
+    book.after(0.5)
+    call = again(book)
+    book.after(LEASE)
+    assert book.turns == 2
+    book.hand.finish()
+    assert call.result.status == 200
+    book.after(KEEP)
+    again(book)
+    assert book.turns == 3
+
+
+def test_a_key_that_ends_between_two_looks_at_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = NodesBook()
+    again(book)
+    book.hand.finish()
+    monkeypatch.setitem(book.town.commands, b"GET", lambda client, given: None)
+    again(book.at(1))
+    assert book.turns == 2
+
+
+# --- nodes that go -------------------------------------------------------------------------------------------------
+
+
+def test_what_a_killed_node_had_can_be_had_when_its_lease_is_over() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session, {"message": "one"})
+    run = book.hand.turn.run_id
+    hand = book.hand
+    hand.keep_calls(call_of())
+    book.at(1)
+    follower = book.call("GET", f"/v1/runs/{run}")
+    blocking = book.call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
+    stream = book.chat(session, {"message": "three"})
+    assert follower.result.status == 200
+    book.kill(0)
+    assert code(blocking) == UNAVAILABLE
+    assert (stream.gone, names(stream)) == (True, [])
+    assert code(book.call("GET", f"/v1/runs/{run}")) == (404, "run_not_found")  # as after a restart of one process
+    fresh = book.chat(session, {"message": "four"})
+    book.after(LEASE - 0.1)
+    assert book.turns == 1
+    book.after(LOOK_EVERY)
+    assert names(fresh)[:2] == ["session.created", "run.started"]
+    rows = book.messages(session)
+    assert [row["role"] for row in rows] == ["user", "assistant", "user"]  # what was told is there
+
+
+def test_a_node_that_hangs_is_waited_for_no_longer_than_it_takes_to_notice() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    blocking = book.at(1).call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
+    book.members[0][0].alive = False
+    book.after(NODE_LEASE + 0.5)
+    assert code(blocking) == UNAVAILABLE
+
+
+def test_a_session_whose_node_is_gone_for_good_but_whose_lease_is_not() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.town.keys[0, f"svc:0:api:lease:{session}".encode()] = b"nobody http://127.0.0.1:1", 1e9
+    call = book.chat(session)
+    book.after(TAKE_WITHIN - 0.1)
+    assert call.answer is None
+    book.after(LOOK_EVERY)
+    assert code(call) == UNAVAILABLE
+
+
+def test_what_was_passed_on_is_not_passed_on_again() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    call = book.at(1).chat(session, {"message": "two"}, headers=VIA)
+    book.after(TAKE_WITHIN + LOOK_EVERY)
+    assert (code(call), book.turns) == (UNAVAILABLE, 1)
+
+
+def test_who_stops_says_so_and_stores_what_was_said() -> None:
+    book = NodesBook()
+    session = book.session()
+    call = book.chat(session)
+    book.hand.tell(TextDelta("so far"))
+    book.at(1).end(0)
+    assert names(call)[-1] == "done"
+    assert [row["content"] for row in book.messages(session)] == ["Hi", "so far"]
+    assert "node left" in book.events()
+    book.chat(session)
+    assert book.turns == 1
+    book.after(LEASE + LOOK_EVERY)
+    assert book.turns == 2
+
+
+# --- Redis ---------------------------------------------------------------------------------------------------------
+
+
+def test_without_redis_turns_go_on_and_none_begins() -> None:
+    book = NodesBook()
+    session, other = book.session(), book.session()
+    call = book.chat(session, {"message": "one"})
+    hand = book.hand
+    blocking = book.at(1).call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
+    book.cut()
+    book.after(60.0)
+    run = f"/v1/runs/{hand.turn.run_id}"
+    for n in (0, 1):
+        book.at(n)
+        assert code(book.chat(session)) == UNAVAILABLE
+        assert code(book.chat(other)) == UNAVAILABLE
+        assert code(again(book)) == UNAVAILABLE
+        assert code(book.call("DELETE", f"/api/sessions/{other}")) == UNAVAILABLE
+        assert book.request("GET", "/api/sessions").json["total"] == 2
+    assert code(book.call("GET", run)) == UNAVAILABLE
+    assert code(book.call("GET", f"{run}/events")) == UNAVAILABLE
+    book.at(0)
+    assert book.request("GET", run).status == 200
+    book.mend()
+    waiting = book.at(1).chat(session, {"message": "three"})
+    assert code(waiting) == UNAVAILABLE
+    book.after(1.0)
+    waiting = book.chat(session, {"message": "three"})
+    book.after(SETTLE)
+    assert lease(book, session).endswith(":8642")  # it has again what it had
+    book.at(0)
+    hand.tell(TextDelta("1"))
+    hand.finish()
+    assert text_told(call) == "1"
+    book.hand.finish()
+    assert blocking.result.status == 200
+    book.hand.finish()
+    assert names(waiting)[-1] == "done"
+    said = [row["content"] for row in book.messages(session) if row["role"] == "user"]
+    assert said == ["one", "two", "three"]
+
+
+def test_nobody_takes_anything_before_those_who_had_it_may_have_it_again() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    book.cut()
+    book.mend()
+    book.at(1).after(0.3)
+    assert book.ownership.node.is_up
+    passed = book.chat(session, {"message": "two"})
+    assert "events" not in passed.text
+    book.after(SETTLE)
+    assert lease(book, session).endswith(":8642")
+    assert (passed.head.status, book.turns) == (200, 1)
+
+
+def test_who_was_overtaken_without_knowing_it_stores_nothing_more() -> None:
+    book = NodesBook()
+    session = book.session()
+    first = book.chat(session, {"message": "one"})
+    hand = book.hand
+    hand.keep_calls(call_of())
+    book.cut(0)  # Redis is there for the others
+    book.at(1).after(LEASE)
+    second = book.chat(session, {"message": "two"})
+    assert (names(second)[0], book.turns) == ("session.created", 2)
+    book.at(0)
+    hand.tell(TextDelta("late"))
+    hand.finish()
+    assert first.told()[-2][1]["error"] == "session_db_unavailable"
+    book.at(1).hand.tell(TextDelta("2"))
+    book.hand.finish()
+    rows = [(row["role"], row["content"]) for row in book.messages(session)]
+    assert rows == [("user", "one"), ("assistant", ""), ("user", "two"), ("assistant", "2")]
+
+
+def test_who_hears_that_it_was_overtaken_stops() -> None:
+    book = NodesBook()
+    session = book.session()
+    first = book.chat(session, {"message": "one"})
+    waits = book.chat(session, {"message": "two"})
+    hand = book.hand
+    book.cut(0)
+    book.at(1).after(LEASE)
+    book.chat(session, {"message": "three"})
+    book.at(0).mend()
+    book.after(1.0)
+    assert hand.cancelled
+    assert [names(call)[-1] for call in (first, waits)] == ["done", "done"]
+    assert "session taken over" in book.events()
+    assert (book.turns, lease(book, session)) == (2, f"{book.members[1][1].ownership.node.id} http://127.0.0.1:8643")  # type: ignore[attr-defined]
+    book.at(1).hand.finish()
+    assert [row["content"] for row in book.messages(session)] == ["one", "three", ""]
+    assert lease(book, session) == ""
+
+
+def test_a_start_without_redis_opens_the_doors_nevertheless() -> None:
+    book = NodesBook(1, started=False)
+    redis = book.servers.pop(6379)
+    book.feed(Started())
+    book.after(START_WITHIN - 0.1)
+    assert Ready() not in book.commands
+    book.after(LOOK_EVERY)
+    assert book.ready
+    session = book.session()
+    assert code(book.chat(session)) == UNAVAILABLE
+    book.servers[6379] = redis
+    book.after(1.0 + SETTLE)
+    assert names(book.chat(session))[0] == "session.created"
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2, 3])
+def test_redis_goes_while_it_is_asked(lost: int) -> None:
+    book = NodesBook()
+    again(book.at(1))
+    (place,) = [place for place in book.town.keys if b":again:" in place[1]]
+    book.town.keys[place] = b"gone http://127.0.0.1:1", 1e9
+    book.at(0)
+    served: list[bytes] = []
+
+    def die(name: bytes, serve: Any) -> Any:
+        def dying(client: Any, given: list[bytes]) -> object:
+            served.append(name)
+            if len(served) > lost:
+                book.cut()
+            return serve(client, given)
+
+        return dying
+
+    commands = book.town.commands
+    for name in (b"SET", b"GET", b"EVAL"):
+        commands[name] = die(name, commands[name])
+    call = again(book, key="k")
+    assert code(call) == UNAVAILABLE
+
+
+def test_the_fellows_words() -> None:
+    book = NodesBook()
+    ownership = book.ownership
+    nothing: Any = {}
+    assert ownership.state() == {}
+    ownership.take_state("b", nothing)
+    ownership.take("b", "word", nothing)
+    assert ownership.answer("b", "other", nothing) == {}
+
+
+def test_limits() -> None:
+    assert (SETTLE, START_WITHIN, TAKE_WITHIN, WAIT_WITHIN, LOOK_EVERY) == (1.0, 3.0, 6.0, 600.0, 0.5)
+    assert (shared_ownership.MAX_WAITING, shared_ownership.TURN_WITHIN) == (1_000, 86_400.0)
