@@ -294,14 +294,17 @@ class World(ABC):
     ) -> ApiHandle:
         """Start the API server, beside the relay if there is one; `config` are members of `ApiConfig`.
 
-        Its sessions outlive it only if `durable` or `killable`; a killable one takes text members alone.
+        Its sessions outlive it only if `durable` or `killable`; a killable one takes text members alone. With a
+        `cluster` it is one of its nodes.
         """
         relay = getattr(self, "relay", None)
         if relay is not None:
             config.setdefault("relay_url", f"http://127.0.0.1:{relay.port}")
 
         def make(port: int, home: str) -> Service:
-            return Api(ApiConfig(port=port, home=home, config_path=f"{home}/config.yaml", **config), limits=limits)
+            node_url = f"http://127.0.0.1:{port}" if config.get("cluster") else ""
+            place = {"port": port, "node_url": node_url, "home": home, "config_path": f"{home}/config.yaml"}
+            return Api(ApiConfig(**place, **config), limits=limits)
 
         if killable:
             env = {API_VARIABLES[name]: str(value) for name, value in config.items()}

@@ -1,0 +1,156 @@
+"""Three real API servers with PostgreSQL, Redis and a proxy: one service, whichever of them is killed."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count, pairwise
+
+import pytest
+
+from svc_proto.api.shared_ownership import TAKE_WITHIN
+from tests.servers.api_nodes import ApiCluster, Stream
+from tests.servers.nodes import needs_nodes, until
+
+pytestmark = needs_nodes
+
+ANSWERS = {
+    200,  # done
+    0,  # the node that was asked has died, or the proxy says so
+    502,  # the turn was cut short before it said anything
+    503,  # its session is at a node that is gone, or Redis or the store is
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiCluster]:
+    """Each test leaves it whole."""
+    with ApiCluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+class Load:
+    """Threads that chat through the proxy, each message with a number of its own."""
+
+    def __init__(self, cluster: ApiCluster, sessions: list[str]) -> None:
+        self.told: list[tuple[str, str, tuple[int, str]]] = []  # session, what was said, and what came back
+        self._cluster, self._numbers = cluster, count(1_000)
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._chat, args=(session,), daemon=True) for session in sessions * 2]
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def more(self, n: int) -> None:
+        """Wait until so many further turns had an answer."""
+        wanted = sum(answer[0] == 200 for _, _, answer in self.told) + n
+        until(lambda: sum(answer[0] == 200 for _, _, answer in self.told) >= wanted, "turns")
+
+    def _chat(self, session: str) -> None:
+        while not self._over.is_set():
+            said = f"number {next(self._numbers)}"
+            self.told.append((session, said, self._cluster.chat(self._cluster.port, session, said)))
+
+    def check(self) -> None:
+        """What was told is stored, once, right behind what it answers; what was refused is there once at most."""
+        assert {answer[0] for _, _, answer in self.told} <= ANSWERS
+        for session in dict.fromkeys(session for session, _, _ in self.told):
+            rows = self._cluster.rows(0, session)
+            assert all(self._cluster.rows(n, session) == rows for n in (1, 2))
+            assert max(Counter(text for role, text in rows if role == "user").values()) == 1
+            pairs = set(pairwise(rows))
+            for where, said, (status, answer) in self.told:
+                if where == session and status == 200:
+                    assert answer == said
+                    assert (("user", said), ("assistant", said)) in pairs, said
+
+
+def test_a_run_is_followed_answered_and_stopped_from_any_node(cluster: ApiCluster) -> None:
+    begun = cluster.ask(0, "POST", "/v1/runs", {"input": "ask"})
+    assert begun.status == 202
+    run = f"/v1/runs/{begun.body['run_id']}"
+    following = Stream(cluster.ports[1], "GET", f"{run}/events")
+    question = following.until("approval.request")
+    answer = {"choice": "deny", "call_id": question["call_id"]}
+    assert cluster.ask(2, "POST", f"{run}/approval", answer).body["resolved"] == 1
+    assert following.until("run.completed")["output"] == "done"
+    assert following.rest() == []
+    assert cluster.ask(1, "GET", run).body["status"] == "completed"
+    session = cluster.session()
+    slow = Stream(cluster.ports[2], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
+    slow.until("assistant.delta")
+    assert cluster.ask(0, "POST", f"/v1/runs/{slow.run}/stop").status == 200
+    assert slow.rest()[-1] == "done"
+    assert [role for role, _ in cluster.rows(1, session)] == ["user", "assistant"]
+
+
+def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
+    session = cluster.session()
+    path = f"/api/sessions/{session}/chat/stream"
+    slow = Stream(cluster.ports[0], "POST", path, {"message": "slow"})
+    slow.until("assistant.delta")
+    behind = Stream(cluster.ports[1], "POST", path, {"message": "behind"})  # waits in line at the first
+    assert cluster.ask(2, "GET", f"/v1/runs/{slow.run}").body["status"] == "running"
+    cluster.kill(0)
+    assert slow.rest()[-1:] != ["done"]
+    assert behind.rest() == []
+    took = until(lambda: cluster.chat(cluster.ports[2], session, "again") == (200, "again"), "another turn")
+    assert took < TAKE_WITHIN + 20.0  # six seconds, where nothing else runs
+    for n in (1, 2):
+        answer = cluster.ask(n, "GET", f"/v1/runs/{slow.run}")
+        assert (answer.status, answer.body["error"]["code"]) == (404, "run_not_found")
+        assert cluster.rows(n, session) == [("user", "slow"), ("user", "again"), ("assistant", "again")]
+    cluster.rise(0)
+    assert cluster.rows(0, session)[-1] == ("assistant", "again")
+
+
+def test_each_node_is_killed_in_turn_under_load(cluster: ApiCluster) -> None:
+    load = Load(cluster, [cluster.session() for _ in range(3)])
+    load.more(20)
+    for n in range(3):
+        cluster.kill(n)
+        load.more(20)
+        cluster.rise(n)
+        load.more(5)
+    load.end()
+    load.check()
+
+
+def test_redis_and_the_store_are_taken_away_under_load(cluster: ApiCluster) -> None:
+    load = Load(cluster, [cluster.session() for _ in range(3)])
+    load.more(10)
+    cluster.redis.stop()
+    refused = (503, "cluster_unavailable")
+    until(lambda: any(answer == refused for _, _, answer in load.told), "nobody agrees on whose turn it is")
+    cluster.redis.start()
+    load.more(10)
+    cluster.store.stop("immediate")
+    try:
+        refused = (503, "session_db_unavailable")
+        until(lambda: any(answer == refused for _, _, answer in load.told), "nothing can be stored")
+    finally:
+        cluster.store.start()
+    load.more(10)
+    load.end()
+    load.check()
+
+
+def test_without_redis_a_turn_goes_on_where_it_is(cluster: ApiCluster) -> None:
+    session = cluster.session()
+    slow = Stream(cluster.ports[0], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
+    slow.until("assistant.delta")
+    cluster.redis.stop()
+    for n in range(3):
+        until(lambda n=n: cluster.chat(cluster.ports[n], session, "x")[0] == 503, "it may be elsewhere")  # type: ignore[misc]
+    slow.told.clear()
+    slow.until("assistant.delta")
+    assert cluster.ask(0, "POST", f"/v1/runs/{slow.run}/stop").status == 200
+    assert slow.rest()[-1] == "done"
+    cluster.redis.start()
+    until(lambda: cluster.chat(cluster.ports[1], session, "y") == (200, "y"), "the nodes meet again")
+    assert cluster.rows(2, session)[-1] == ("assistant", "y")
