@@ -50,8 +50,13 @@ class Ownership:
         """What goes with what is written into a session, so that the store refuses who was overtaken."""
         return None
 
-    def seek(self, request: Request) -> Flow[Response | Streamed | None] | None:
-        """The answer to a request for a `run_id` that is not known here; None: there is nowhere to ask."""
+    def seek(self, request: Request, kind: str, name: str) -> Flow[Response | Streamed | None] | None:
+        """The answer to a request for a `run` or a `response` that is not known here; None: there is nowhere to ask."""
+        return None
+
+    def session_of(self, kind: str, name: str) -> Flow[str | None]:
+        """The session of a `response` or a `conversation` that is not known here."""
+        yield from ()
         return None
 
     def families(self) -> list[Family]:

@@ -65,15 +65,9 @@ class Responses:
         self._texts[response_id] = text
         return cast("Mapping[str, object]", strict_json.loads(text, max_depth=1_000, ours=True))
 
-    def session_of(self, response_id: str) -> Flow[str | None]:
-        """The session that a response belongs to."""
-        yield from self.load()
-        return self._sessions.get(response_id)
-
-    def conversation(self, name: str) -> Flow[str | None]:
-        """The session of a conversation."""
-        yield from self.load()
-        return self._conversations.get(name)
+    def known(self, kind: str, name: str) -> str | None:
+        """The session of a `response` or a `conversation`, once they were loaded."""
+        return (self._sessions if kind == "response" else self._conversations).get(name)
 
     def keep(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
         """Keep a response. One that is too large is not kept."""

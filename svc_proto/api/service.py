@@ -229,6 +229,12 @@ class Api:
         rows = yield from self.query(ListMessages(session_id=session_id, limit=limit, latest=True))
         return history_of(rows or ())
 
+    def session_of(self, kind: str, name: str) -> Flow[str | None]:
+        """The session that a `response` or a `conversation` goes on in, wherever it was kept."""
+        yield from self.responses.load()
+        known = self.responses.known(kind, name)
+        return (yield from self.ownership.session_of(kind, name)) if known is None else known
+
     def refuse_while_stopping(self) -> None:
         """Raise `Refused` 503 `gateway_draining` while the server is shutting down: for whatever begins a turn."""
         if self.engine.stopping:

@@ -6,12 +6,14 @@
   it waits in line, as with one process. What is written carries the fence of the lease.
 - **Runs** are where they were begun. One that nobody here knows is asked for at all nodes, and the request (follow it,
   stop it, answer it, how it is) is passed on to the one that has it.
+- **Responses** and conversations are where they were kept, and asked for in the same way. What they continue is a
+  session.
 - **Idempotency keys** say at which node the run of the first request is: the same one again is passed on there.
 - A node that is gone takes its runs with it, as a process that ends; its sessions can be had when its leases are over.
 
-| word  | to  |                                                   |
-|-------|-----|---------------------------------------------------|
-| `has` | one | a question: where a run is to be had, by its `run` |
+| word  | to  |                                                                                                  |
+|-------|-----|--------------------------------------------------------------------------------------------------|
+| `has` | one | a question: where the run, response or conversation of a name is to be had, and of which session it is |
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ WAIT_WITHIN = 600.0  # s for one whose node runs a turn, for what cannot be pass
 LOOK_EVERY = 0.5  # s between two tries
 MAX_WAITING = 1_000  # requests at a time that wait for what others have, or for their answer to begin; another: 503
 TURN_WITHIN = 86_400.0  # s for an answer that comes at the end of a turn; a node that is gone ends it before
-RUN_ID = re.compile("run_[0-9a-f]{32}")
+IDS = {"run": re.compile("run_[0-9a-f]{32}"), "response": re.compile("resp_[0-9a-f]{28}")}
 RETRY = ((b"retry-after", b"1"),)  # s
 HOP = Hop(
     asked=(b"authorization", b"content-type", b"accept", b"idempotency-key", *BRANDED),
@@ -79,6 +81,7 @@ class SharedOwnership(Ownership):
         self._me = f"{self.node.id} {self.api.config.node_url}"
         self.leases = Leases(engine, self.node, self._me, self._overtaken)
         self.node.start()
+        yield from self.api.responses.load()  # so that others can be told of them
         while engine.now.mono < min(until, self.node.up_since + SETTLE):
             yield from sleep(engine, LOOK_EVERY)
 
@@ -164,29 +167,42 @@ class SharedOwnership(Ownership):
         self.api.engine.log(Level.WARNING, "session taken over", session=session_id)
         self.api.runs.halt(session_id)
 
-    # --- runs ---
+    # --- what is where it was begun ---
 
-    def seek(self, request: Request) -> Flow[Response | Streamed | None] | None:
-        """At all nodes, for what may be a run. One that was passed on to us is asked for nowhere else."""
-        run_id = request.params["run_id"]
-        if was_passed_on(request) or not RUN_ID.fullmatch(run_id):
+    def seek(self, request: Request, kind: str, name: str) -> Flow[Response | Streamed | None] | None:
+        """At all nodes, for what may be there. A request that was passed on to us is asked for nowhere else."""
+        if was_passed_on(request) or not _may_be(kind, name):
             return None
-        return self._sought(request, run_id)
+        return self._sought(request, kind, name)
 
-    def _sought(self, request: Request, run_id: str) -> Flow[Response | Streamed | None]:
+    def session_of(self, kind: str, name: str) -> Flow[str | None]:
+        """As the first says that knows it."""
+        holders = (yield from self._holders(kind, name)) if _may_be(kind, name) else []
+        return holders[0][1].text("session") if holders else None
+
+    def _sought(self, request: Request, kind: str, name: str) -> Flow[Response | Streamed | None]:
+        holders = yield from self._holders(kind, name)
+        if not holders:
+            return None
+        node, answer = holders[0]
+        self._enter()
+        try:
+            return (yield from self._passed_on(request, node, answer.text("url")))
+        finally:
+            self._waiting -= 1
+
+    def _holders(self, kind: str, name: str) -> Flow[list[tuple[str, Members]]]:
+        """Which nodes have it, and what they say of it."""
         self._enter()
         try:
             yield from self._settled()
             nodes = list(self.node.members)
-            asked = [self.node.ask(node, "has", {"run": run_id}) for node in nodes]
+            asked = [self.node.ask(node, "has", {"kind": kind, "name": name}) for node in nodes]
             answers = yield from gather(self.api.engine, asked)
-            for node, answer in zip(nodes, answers, strict=True):
-                url = "" if isinstance(answer, Failure) else answer.text("url")
-                if url:
-                    return (yield from self._passed_on(request, node, url))
-            return None
         finally:
             self._waiting -= 1
+        told = zip(nodes, answers, strict=True)
+        return [(node, answer) for node, answer in told if not isinstance(answer, Failure) and answer.text("url")]
 
     # --- passing on ---
 
@@ -235,9 +251,14 @@ class SharedOwnership(Ownership):
 
     def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
         """By the table of the module."""
-        if word == "has" and self.api.runs.get(body.text("run")) is not None:
-            return {"url": self.api.config.node_url}
-        return {}
+        session = self._known(body.text("kind"), body.text("name")) if word == "has" else None
+        return {} if session is None else {"url": self.api.config.node_url, "session": session}
+
+    def _known(self, kind: str, name: str) -> str | None:
+        if kind != "run":
+            return self.api.responses.known(kind, name)
+        run = self.api.runs.get(name)
+        return None if run is None else run.record.session_id
 
     def missed(self) -> None:
         """We may have been away: have again what we had."""
@@ -248,6 +269,11 @@ class SharedOwnership(Ownership):
         for ticket, where in list(self._passing.items()):
             if where == node and self.node.is_up:
                 self.api.engine.resume(ticket, None)
+
+
+def _may_be(kind: str, name: str) -> bool:
+    """Whether it is the name of such a thing, if those are made by us."""
+    return kind not in IDS or IDS[kind].fullmatch(name) is not None
 
 
 def _unavailable(what: str) -> Refused:

@@ -35,10 +35,10 @@ def test_a_response_survives_a_restart() -> None:
     run(book, kept(book).keep(response(1, "ä"), "s-1", "talk"))
     again = reopened(book)
     assert run(again, kept(again).get("resp_1")) == response(1, "ä")
-    assert run(again, kept(again).session_of("resp_1")) == "s-1"
-    assert run(again, kept(again).conversation("talk")) == "s-1"
-    assert run(again, kept(again).session_of("resp_2")) is None
-    assert run(again, kept(again).conversation("other")) is None
+    assert kept(again).known("response", "resp_1") == "s-1"
+    assert kept(again).known("conversation", "talk") == "s-1"
+    assert kept(again).known("response", "resp_2") is None
+    assert kept(again).known("conversation", "other") is None
     assert run(again, kept(again).drop("resp_1")) is True
     assert run(again, kept(again).drop("resp_1")) is False
     once_more = reopened(again)
@@ -50,15 +50,15 @@ def test_what_was_used_longest_ago_goes_first() -> None:
     store = kept(book)
     for number in range(MAX_KEPT):
         run(book, store.keep(response(number), "s", f"c{number}"))
-    assert run(book, store.conversation("c0")) == "s"
+    assert store.known("conversation", "c0") == "s"
     run(book, store.get("resp_0"))
     run(book, store.keep(response(MAX_KEPT), "s", "c0"))
     run(book, store.keep(response(MAX_KEPT + 1), "s", "new"))
     assert run(book, store.get("resp_0")) is not None
     assert run(book, store.get("resp_1")) is None
     assert run(book, store.get("resp_2")) is None
-    assert run(book, store.conversation("c0")) == "s"
-    assert run(book, store.conversation("c1")) is None
+    assert store.known("conversation", "c0") == "s"
+    assert store.known("conversation", "c1") is None
 
 
 def test_all_together_have_a_size() -> None:

@@ -232,6 +232,54 @@ def test_what_a_monitor_is_shown() -> None:
     assert shown(book, "svc_cluster_connections_total") == 1
 
 
+# --- responses -----------------------------------------------------------------------------------------------------
+
+
+def respond(book: NodesBook, text: str, **more: object) -> str:
+    """One response, which has been kept: its id."""
+    call = book.call("POST", "/v1/responses", {"input": text, **more})
+    book.hand.tell(TextDelta(f"{text}!"))
+    book.hand.finish()
+    return str(call.result.json["id"])
+
+
+def asked_with(book: NodesBook) -> list[object]:
+    """What the model was given of what was before."""
+    return [row["content"] for row in book.hand.turn.history]
+
+
+def test_a_response_goes_on_at_any_node_and_is_read_and_deleted_there() -> None:
+    book = NodesBook(3)
+    first = respond(book, "one")
+    book.at(1)
+    second = respond(book, "two", previous_response_id=first)
+    assert asked_with(book) == ["one", "one!"]
+    book.at(2)
+    begun = book.request("POST", "/v1/runs", {"input": "three", "previous_response_id": second})
+    assert begun.status == 202
+    assert asked_with(book) == ["one", "one!", "two", "two!"]
+    for wanted in (first, second):
+        assert book.request("GET", f"/v1/responses/{wanted}").json["id"] == wanted
+    assert book.request("DELETE", f"/v1/responses/{first}").json["deleted"] is True
+    for n in range(3):
+        assert book.at(n).request("GET", f"/v1/responses/{first}").status == 404
+        assert book.request("DELETE", f"/v1/responses/{first}").status == 404
+
+
+def test_a_conversation_goes_on_at_any_node() -> None:
+    book = NodesBook(3)
+    for n, text in enumerate(("one", "two", "three")):
+        respond(book.at(n), text, conversation="c")
+    assert asked_with(book) == ["one", "one!", "two", "two!"]
+
+
+@pytest.mark.parametrize("wanted", [f"resp_{'0' * 28}", "resp_x", "x" * 1_000])
+def test_a_response_that_nobody_has(wanted: str) -> None:
+    book = NodesBook()
+    assert book.request("POST", "/v1/responses", {"input": "Hi", "previous_response_id": wanted}).status == 404
+    assert book.request("GET", f"/v1/responses/{wanted}").status == 404
+
+
 # --- the same request again ----------------------------------------------------------------------------------------
 
 COMPLETION = {"messages": [{"role": "user", "content": "Hi"}]}

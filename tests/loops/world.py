@@ -303,8 +303,8 @@ class World(ABC):
 
         def make(port: int, home: str) -> Service:
             node_url = f"http://127.0.0.1:{port}" if config.get("cluster") else ""
-            place = {"port": port, "node_url": node_url, "home": home, "config_path": f"{home}/config.yaml"}
-            return Api(ApiConfig(**place, **config), limits=limits)
+            path = f"{home}/config.yaml"
+            return Api(ApiConfig(port=port, node_url=node_url, home=home, config_path=path, **config), limits=limits)
 
         if killable:
             env = {API_VARIABLES[name]: str(value) for name, value in config.items()}

@@ -91,16 +91,23 @@ class _Responses:
         keyed.keep(run)
         return (yield from self._answer(run))
 
-    def read(self, request: Request) -> Flow[Response]:
+    def read(self, request: Request) -> Flow[Response | Streamed]:
         found = yield from self._api.responses.get(request.params["response_id"])
         if found is None:
-            raise _unknown()
+            return (yield from self._elsewhere(request))
         return json_response(200, found)
 
-    def delete(self, request: Request) -> Flow[Response]:
+    def _elsewhere(self, request: Request) -> Flow[Response | Streamed]:
+        seeking = self._api.ownership.seek(request, "response", request.params["response_id"])
+        answer = None if seeking is None else (yield from seeking)
+        if answer is None:
+            raise _unknown()
+        return answer
+
+    def delete(self, request: Request) -> Flow[Response | Streamed]:
         response_id = request.params["response_id"]
         if not (yield from self._api.responses.drop(response_id)):
-            raise _unknown()
+            return (yield from self._elsewhere(request))
         return json_response(200, {"id": response_id, "object": "response", "deleted": True})
 
     def _builder(self, run: Run) -> ResponseBuilder:
@@ -127,9 +134,9 @@ class _Responses:
         yield from api.responses.load(required=required)  # so that this one can be continued the moment it is told
         found: str | None = None
         if isinstance(previous, str):
-            found = yield from api.responses.session_of(previous)
+            found = yield from api.session_of("response", previous)
         elif isinstance(name, str):
-            found = yield from api.responses.conversation(name)
+            found = yield from api.session_of("conversation", name)
         if previous is not None and found is None:
             raise _unknown()
         return _Chain(
