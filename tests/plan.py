@@ -153,7 +153,11 @@ PLAN = (
     Row(("test_doors_kept",), ONE, "the same of API and dashboard, which are told the same by each loop"),
     Row(("test_device_keys",), EVERY, "two servers in one process, what one ends at the other, kills and restarts"),
     Row(("test_cluster::test_when_sentinels*",), ONE, "Redis's own Sentinels, which take their time"),
-    Row(("test_cluster",), ALL, "two relays and a Redis of the system; the simulator has storms of its own"),
+    Row(
+        ("test_cluster", "test_api_nodes"),
+        ALL,
+        "two relays, or two API servers, and a Redis of the system; the simulator has storms of its own",
+    ),
     Row(
         ("test_access", "test_grants", "test_pairing", "test_routes", "test_safety"),
         SIM,

@@ -115,9 +115,9 @@ class NodesBook(TurnBook):
                     end.abort()
         self.settle()
 
-    def mend(self) -> None:
-        """All do again."""
-        self.apart.clear()
+    def mend(self, n: int | None = None) -> None:
+        """All do again, or that one."""
+        self.apart -= {node for node, _ in (self.members if n is None else [self.members[n]])}
 
     def connect(self, node: Node, order: Connect) -> Any:
         """Not to Redis for who is cut off from it."""

@@ -6,7 +6,7 @@ from svc_proto.agent.offer import ToolChoice
 from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level
-from svc_proto.settings import ConfigError
+from svc_proto.settings import ConfigError, RedisAddress
 
 
 def test_defaults() -> None:
@@ -127,3 +127,17 @@ def test_other_hosts_may_not_guess_at_a_short_key(host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
 def test_on_this_host_a_short_key_will_do(host: str) -> None:
     assert api_config({"API_SERVER_KEY": "k"}, {"host": host}).key == "k"
+
+
+def test_a_node_is_who_knows_where_the_others_meet_and_where_they_find_it() -> None:
+    meeting = {"SVC_CLUSTER_URL": "redis://redis.lan/2"}
+    address = {"API_SERVER_NODE_URL": "http://10.0.0.1:8642/api/"}
+    store = {"SVC_DATABASE_URL": "postgresql://svc@db.lan/svc"}
+    node = api_config({**meeting, **address, **store})
+    assert (node.cluster, node.node_url) == (RedisAddress("redis.lan", db=2), "http://10.0.0.1:8642/api")
+    for alone in ({}, meeting, address, {**meeting, **store}):
+        assert (api_config(alone).cluster, api_config(alone).node_url) == (None, "")
+    with pytest.raises(
+        ConfigError, match="API_SERVER_NODE_URL needs SVC_DATABASE_URL: the nodes of a service have one"
+    ):
+        api_config({**meeting, **address})
