@@ -119,7 +119,8 @@ class SharedOwnership(Ownership):
         engine, node = self.api.engine, self.node
         until = engine.now.mono + (WAIT_WITHIN if request is None else TAKE_WITHIN)
         while True:
-            yield from self._settled()
+            if not self.leases.has(session_id):
+                yield from self._settled()
             owner = yield from self.leases.take(session_id)
             if isinstance(owner, Failure):
                 raise _unavailable("which node has the session")

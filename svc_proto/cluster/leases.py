@@ -93,12 +93,17 @@ class Leases:
         lease = self._leases.get(name)
         return lease.fence if lease is not None else None
 
+    def has(self, name: str) -> bool:
+        """Whether nobody else can have it now."""
+        lease = self._leases.get(name)
+        return lease is not None and self._node.is_up and lease.until > self._engine.now.mono
+
     def take(self, name: str) -> Flow[str | Failure]:
         """Have a lease until `drop`: empty. Else who has it, by what they go by; there is nothing to drop then."""
         engine, lease, taken = self._engine, self._leases.setdefault(name, _Lease(name)), False
         lease.users += 1
         try:
-            taken = self._node.is_up and lease.until > engine.now.mono
+            taken = self.has(name)
             if taken:
                 return ""
             asked, span = engine.now.mono, _span()
