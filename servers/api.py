@@ -25,6 +25,7 @@ Examples:
 Settings are read from options, the environment (API_SERVER_HOST, API_SERVER_PORT, API_SERVER_KEY,
 API_SERVER_CORS_ORIGINS, …), .env and config.yaml in ~/.svc (or SVC_HOME), the first of these first.
 API_SERVER_ENABLED=false: do not start. Without a model, a small built-in agent answers.
+With SVC_CLUSTER_URL, SVC_DATABASE_URL and API_SERVER_NODE_URL it is one of several that are one service.
 """
 
 

@@ -17,14 +17,16 @@ from svc_proto.schema.rpc_shapes import RpcMessage
 __all__ = ["MANUAL"]
 
 UNKNOWN = {404: "there is no such session"}
-GONE = {404: "there is no such run, or it ended a while ago"}
+APART = {503: "another node may have it, and cannot be reached"}
+GONE = {404: "there is no such run, or it ended a while ago", **APART}
+LOST = {404: "there is no such response", **APART}
 TURN = {
     404: "there is no such session",
     429: "as many turns run as may",
     502: "the agent gave no answer",
-    503: "the server is shutting down, or its store does not answer",
+    503: "the server is shutting down, or its store or the node that has the session does not answer",
 }
-RUN = {429: "as many turns run as may", 502: "the agent gave no answer", 503: "the store does not answer"}
+RUN = {429: "as many turns run as may", 502: "the agent gave no answer", 503: TURN[503]}
 HEAD = "Its data has `session_id`, `run_id`, `seq` and `ts` before the members that are shown here. "
 KEPT = "A client that goes away does not end the turn."
 
@@ -50,7 +52,7 @@ SAYS: Table = {
         "GET /api/sessions/search": Says("Messages by their words", shapes.Hits, query=shapes.SearchQuery),
         "GET /api/sessions/{id}": Says("A chat", shapes.SessionAnswer, no=UNKNOWN),
         "PATCH /api/sessions/{id}": Says("Change a chat", shapes.SessionAnswer, body=shapes.SessionChange, no=UNKNOWN),
-        "DELETE /api/sessions/{id}": Says("Delete a chat", None, 204, no=UNKNOWN),
+        "DELETE /api/sessions/{id}": Says("Delete a chat", None, 204, no={**UNKNOWN, **APART}),
         "GET /api/sessions/{id}/messages": Says(
             "What was said", shapes.Messages, query=shapes.MessageQuery, no=UNKNOWN
         ),
@@ -120,12 +122,8 @@ SAYS: Table = {
             events=turns.RESPONSE_EVENTS,
             details="With `stream` it is a stream of events.",
         ),
-        "GET /v1/responses/{response_id}": Says(
-            "One that was stored", turns.Response, no={404: "there is no such response"}
-        ),
-        "DELETE /v1/responses/{response_id}": Says(
-            "Forget it", turns.ResponseDeleted, no={404: "there is no such response"}
-        ),
+        "GET /v1/responses/{response_id}": Says("One that was stored", turns.Response, no=LOST),
+        "DELETE /v1/responses/{response_id}": Says("Forget it", turns.ResponseDeleted, no=LOST),
     },
     "MCP": {
         "POST /mcp": Says(

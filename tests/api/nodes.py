@@ -62,19 +62,30 @@ class NodesBook(TurnBook):
         configs = [evolve(base, node_url=f"http://127.0.0.1:{PORT + n}") for n in range(count)]
         super().__init__(configs[0], upstreams={REDIS: self.town}, started=False, entropy=_entropy(1))
         self.members: list[tuple[Node, Api]] = [(self.node, self.api)]
+        self._lives = 1  # of nodes so far
         self.puppet.book = cast("Any", _Stage(self, self.node))
-        for n, each in enumerate(configs[1:], 1):
-            puppet = Puppet()
-            puppet.hands = self.puppet.hands
-            api = Api(evolve(self.config, node_url=each.node_url), agent=puppet)
-            self.members.append((self._node(api, _entropy(n + 1), Level.DEBUG), api))
-            puppet.book = cast("Any", _Stage(self, self.members[n][0]))
-        for n, (node, _) in enumerate(self.members):
-            self.servers[PORT + n] = node
+        self.servers[PORT] = self.node
+        for each in configs[1:]:
+            self.members.append(self._new(each.node_url))
         if started:
             for node, _ in self.members:
                 self.tell(node, Started())
             self.after(2.0)
+
+    def _new(self, node_url: str) -> tuple[Node, Api]:
+        self._lives += 1
+        puppet = Puppet()
+        puppet.hands = self.puppet.hands
+        api = Api(evolve(self.config, node_url=node_url), agent=puppet)
+        node = self._node(api, _entropy(self._lives), Level.DEBUG)
+        puppet.book = cast("Any", _Stage(self, node))
+        self.servers[int(node_url.rpartition(":")[2])] = node
+        return node, api
+
+    def rise(self, n: int) -> None:
+        """Start one again that was killed."""
+        self.members[n] = self._new(f"http://127.0.0.1:{PORT + n}")
+        self.tell(self.members[n][0], Started())
 
     def at(self, n: int) -> NodesBook:
         """Speak with that one from now on; what it orders and logs is what is looked at."""

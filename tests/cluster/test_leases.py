@@ -202,3 +202,7 @@ def test_who_goes_while_it_waits_leaves_nothing() -> None:
 
 def test_the_scripts_are_those_that_the_simulator_knows() -> None:
     assert list(RedisService().scripts) == [TAKE, RENEW, DROP]
+
+
+def test_limits() -> None:
+    assert (LEASE, RENEW_EVERY, leases.AT_ONCE) == (4.0, 1.0, 500)
