@@ -34,7 +34,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, sleep, wait
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.waits import gather
-from svc_proto.facts import Failure, OperationId
+from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.schema.members import Members
 from svc_proto.settings import RedisAddress
 
@@ -81,7 +81,7 @@ class SharedOwnership(Ownership):
         self._me = f"{self.node.id} {self.api.config.node_url}"
         self.leases = Leases(engine, self.node, self._me, self._overtaken)
         self.node.start()
-        yield from self.api.responses.load()  # so that others can be told of them
+        yield from self.api.responses.load(required=False)  # so that others can be told of them
         while engine.now.mono < min(until, self.node.up_since + SETTLE):
             yield from sleep(engine, LOOK_EVERY)
 
@@ -193,7 +193,7 @@ class SharedOwnership(Ownership):
             self._waiting -= 1
 
     def _holders(self, kind: str, name: str) -> Flow[list[tuple[str, Members]]]:
-        """Which nodes have it, and what they say of it."""
+        """Which nodes have it, and what they say of it. `Refused` 503 if none does, and one cannot say."""
         self._enter()
         try:
             yield from self._settled()
@@ -202,8 +202,12 @@ class SharedOwnership(Ownership):
             answers = yield from gather(self.api.engine, asked)
         finally:
             self._waiting -= 1
-        told = zip(nodes, answers, strict=True)
-        return [(node, answer) for node, answer in told if not isinstance(answer, Failure) and answer.text("url")]
+        found = [(node, answer) for node, answer in zip(nodes, answers, strict=True) if not isinstance(answer, Failure)]
+        holders = [(node, answer) for node, answer in found if answer.text("url")]
+        late = any(isinstance(answer, Failure) and answer.kind is FailureKind.TIMED_OUT for answer in answers)
+        if not holders and (late or any(answer.get("unread") for _, answer in found)):
+            raise _unavailable(f"which node has the {kind}")
+        return holders
 
     # --- passing on ---
 
@@ -252,14 +256,18 @@ class SharedOwnership(Ownership):
 
     def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
         """By the table of the module."""
-        session = self._known(body.text("kind"), body.text("name")) if word == "has" else None
-        return {} if session is None else {"url": self.api.config.node_url, "session": session}
-
-    def _known(self, kind: str, name: str) -> str | None:
-        if kind != "run":
-            return self.api.responses.known(kind, name)
-        run = self.api.runs.get(name)
-        return None if run is None else run.record.session_id
+        kind, name, api = body.text("kind"), body.text("name"), self.api
+        if word != "has":
+            return {}
+        if kind == "run":
+            run = api.runs.get(name)
+            session = None if run is None else run.record.session_id
+        else:
+            session = api.responses.known(kind, name)
+            if session is None and not api.responses.loaded:
+                api.engine.spawn(api.responses.load(required=False))  # for who asks again
+                return {"unread": True}
+        return {} if session is None else {"url": api.config.node_url, "session": session}
 
     def missed(self) -> None:
         """We may have been away: have again what we had."""
