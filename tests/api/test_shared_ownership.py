@@ -226,6 +226,26 @@ def test_a_node_that_does_not_know_the_key_is_not_heard() -> None:
     assert code(book.chat(session)) == UNAVAILABLE
 
 
+@pytest.mark.parametrize("key", ["", "wrong"])
+def test_nobody_is_passed_on_without_a_key(key: str) -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session)
+    run = f"/v1/runs/{book.hand.turn.run_id}"
+    asked = list(book.town.served)
+    for n, headers in ((1, ()), (0, VIA)):  # nor let in by who says that it was passed on
+        book.at(n)
+        refused = [
+            book.request("GET", run, key=key, headers=headers),
+            book.request("POST", f"{run}/stop", {}, key=key, headers=headers),
+            book.request("POST", f"/api/sessions/{session}/chat", {"message": "x"}, key=key, headers=headers),
+            book.request("DELETE", f"/api/sessions/{session}", key=key, headers=headers),
+        ]
+        assert [answer.status for answer in refused] == [401] * 4
+    assert book.town.served == asked
+    assert (len(book.api.runs), book.turns) == (1, 1)
+
+
 def test_so_many_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_ownership, "MAX_WAITING", 1)
     book = NodesBook()
