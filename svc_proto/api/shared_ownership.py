@@ -25,13 +25,14 @@ from typing import TYPE_CHECKING
 from svc_proto.api.access import BRANDED, EVERYWHERE
 from svc_proto.api.idempotency import KEEP
 from svc_proto.api.ownership import Ownership
+from svc_proto.api.store import AddMessages
 from svc_proto.basics.counts import Family, counter, gauge
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.leases import LEASE, Leases
 from svc_proto.cluster.node import Node
 from svc_proto.cluster.passing import Hop, pass_on, was_passed_on
-from svc_proto.commands import Level
-from svc_proto.engine.flow import Flow, sleep, wait
+from svc_proto.commands import Level, Query
+from svc_proto.engine.flow import Flow, ask, sleep, wait
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure, FailureKind, OperationId
@@ -79,7 +80,7 @@ class SharedOwnership(Ownership):
         until = engine.now.mono + START_WITHIN
         self.node = Node(engine, self._where, self, KIND)
         self._me = f"{self.node.id} {self.api.config.node_url}"
-        self.leases = Leases(engine, self.node, self._me, self._overtaken)
+        self.leases = Leases(engine, self.node, self._me, self._overtaken, self._lapsed)
         self.node.start()
         yield from self.api.responses.load(required=False)  # so that others can be told of them
         while engine.now.mono < min(until, self.node.up_since + SETTLE):
@@ -167,6 +168,17 @@ class SharedOwnership(Ownership):
         """Another node has the session: what we would write into it is refused."""
         self.api.engine.log(Level.WARNING, "session taken over", session=session_id)
         self.api.runs.halt(session_id)
+
+    def _lapsed(self, session_id: str) -> None:
+        """Another node may have had the session since we last did: the store knows."""
+        self.api.engine.spawn(self._check(session_id))
+
+    def _check(self, session_id: str) -> Flow[None]:
+        engine = self.api.engine
+        nothing = AddMessages(session_id=session_id, messages=(), fence=self.fence(session_id))
+        answer = yield from ask(engine, Query(engine.new_op(), nothing))
+        if isinstance(answer, Failure) and answer.kind is FailureKind.DENIED:
+            self._overtaken(session_id)
 
     # --- what is where it was begun ---
 

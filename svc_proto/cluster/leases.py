@@ -1,7 +1,7 @@
 """What one node at a time may do: keys of Redis that it has for as long as it says so, and the fences of them.
 
 A key lives `LEASE` seconds, unless whoever has it renews it. One that ran out while Redis could not be asked is renewed
-as well, if nobody else has taken it since.
+as well, if nobody else has it then. Whether somebody had it in between only the store can say.
 
 Who takes one gets a fence: a number greater than any before. It goes with all that is written by right of the lease, so
 that the store can refuse who was overtaken without knowing it. It is Redis's clock in microseconds, or the last one and
@@ -71,13 +71,20 @@ class _Lease:
 
 
 class Leases:
-    """Those of this node, which goes by `owner`. `lost` is told the name of one that somebody else has taken."""
+    """Those of this node, which goes by `owner`.
 
-    def __init__(self, engine: Engine, node: Node, owner: str, lost: Callable[[str], None]) -> None:
+    `lost` is told the name of one that somebody else has taken, `lapsed` of one that we have again after its time was
+    up.
+    """
+
+    def __init__(
+        self, engine: Engine, node: Node, owner: str, lost: Callable[[str], None], lapsed: Callable[[str], None]
+    ) -> None:
         self._engine = engine
         self._node = node
         self._owner = owner
         self._lost = lost
+        self._lapsed = lapsed
         self._leases: dict[str, _Lease] = {}
         self._timer = engine.timers.timer(self.renew)
 
@@ -154,7 +161,9 @@ class Leases:
             if lease is None or lease.lost:
                 continue
             if mine == 1:
-                lease.until = max(lease.until, until)
+                lapsed, lease.until = lease.until <= self._engine.now.mono, max(lease.until, until)
+                if lapsed:
+                    self._lapsed(name)
             else:
                 lease.lost, lease.until = True, -inf
                 self._lost(name)

@@ -593,6 +593,27 @@ def test_who_hears_that_it_was_overtaken_stops() -> None:
     assert lease(book, session) == ""
 
 
+@pytest.mark.parametrize("overtaken", [False, True])
+def test_who_may_have_been_overtaken_asks_the_store(overtaken: bool) -> None:
+    book = NodesBook()
+    session = book.session()
+    first = book.chat(session, {"message": "one"})
+    hand = book.hand
+    book.cut(0)
+    book.at(1).after(LEASE)
+    if overtaken:
+        book.chat(session, {"message": "two"})
+        book.hand.finish()  # it is nobody's now
+    book.at(0).mend()
+    book.after(1.0)
+    assert lease(book, session).endswith(":8642") is not overtaken
+    assert hand.cancelled is overtaken
+    hand.finish()
+    assert ("session taken over" in book.events()) is overtaken
+    assert names(first)[-1] == "done"
+    assert [row["content"] for row in book.messages(session)] == (["one", "two", ""] if overtaken else ["one", ""])
+
+
 def test_a_start_without_redis_opens_the_doors_nevertheless() -> None:
     book = NodesBook(1, started=False)
     redis = book.servers.pop(6379)

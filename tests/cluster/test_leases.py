@@ -10,7 +10,8 @@ from runtimes.sim.redis import RedisService
 from svc_proto.cluster import leases
 from svc_proto.cluster.leases import DROP, LEASE, RENEW, RENEW_EVERY, TAKE, Leases
 from svc_proto.cluster.node import Node
-from svc_proto.cluster.redis import PAUSE, Redis
+from svc_proto.cluster.redis import CONNECT_WITHIN, PAUSE, Redis
+from svc_proto.commands import Connect
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
@@ -36,10 +37,11 @@ class Owner:
 
     def __init__(self) -> None:
         self.lost: list[str] = []
+        self.lapsed: list[str] = []
 
         def make(engine: Engine) -> Redis:
             redis = Redis(engine, WHERE)
-            self.leases = Leases(engine, cast("Node", Quiet(redis)), "me", self.lost.append)
+            self.leases = Leases(engine, cast("Node", Quiet(redis)), "me", self.lost.append, self.lapsed.append)
             return redis
 
         self.book: RedisBook[Redis] = RedisBook(make)
@@ -168,6 +170,26 @@ def test_what_somebody_else_has_taken_is_lost_once() -> None:
     assert one.evals()[0][0] == "take"  # type: ignore[index]
     one.book.answers([b"me", b"11"])
     assert one.leases.fence("a") == 11
+
+
+def test_what_is_had_again_after_its_time_may_have_been_anothers() -> None:
+    one = Owner()
+    one.have()
+    one.book.act(one.leases.renew)
+    one.book.answers(1)  # no list
+    one.book.act(one.leases.renew)
+    one.book.answers([1])
+    assert one.lapsed == []
+    one.book.close()
+    one.book.after(LEASE)
+    one.book.ordered(Connect)
+    one.book.after(CONNECT_WITHIN + PAUSE)
+    one.book.open()
+    one.book.act(one.leases.renew)
+    one.book.answers([1])
+    one.book.act(one.leases.renew)
+    one.book.answers([1])
+    assert (one.lapsed, one.lost) == (["s"], [])
 
 
 def test_a_renewal_that_was_not_answered_changes_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -107,6 +108,30 @@ def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
         assert cluster.rows(n, session) == [("user", "slow"), ("user", "again"), ("assistant", "again")]
     cluster.rise(0)
     assert cluster.rows(0, session)[-1] == ("assistant", "again")
+
+
+def test_a_node_that_hangs_stores_nothing_when_it_goes_on(cluster: ApiCluster) -> None:
+    session = cluster.session()
+    slow = Stream(cluster.ports[0], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
+    slow.until("assistant.delta")
+    node = cluster.nodes[0]
+    assert node is not None
+    node.process.send_signal(signal.SIGSTOP)
+    try:
+        until(lambda: cluster.chat(cluster.ports[1], session, "meanwhile") == (200, "meanwhile"), "another turn")
+    finally:
+        node.process.send_signal(signal.SIGCONT)
+    slow.until("error")
+    assert slow.rest()[-1] == "done"
+    until(lambda: cluster.chat(cluster.ports[0], session, "again") == (200, "again"), "it is one of them again")
+    said = [
+        ("user", "slow"),
+        ("user", "meanwhile"),
+        ("assistant", "meanwhile"),
+        ("user", "again"),
+        ("assistant", "again"),
+    ]
+    assert cluster.rows(2, session) == said
 
 
 def test_each_node_is_killed_in_turn_under_load(cluster: ApiCluster) -> None:
