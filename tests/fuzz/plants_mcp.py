@@ -272,12 +272,12 @@ def _who_waits_for_a_lost_server_waits_on(patch: Patch) -> None:
 
 
 def _a_turn_that_nobody_wants_goes_on(patch: Patch) -> None:
-    start = Runs.start
+    start = Runs._start
 
-    def alone(self: Runs, order: TurnOrder, *more: Any, **named: Any) -> Run:
-        return start(self, evolve(order, stops_alone=False), *more, **named)
+    def alone(self: Runs, order: TurnOrder, holder: str) -> Run:
+        return start(self, evolve(order, stops_alone=False), holder)
 
-    patch.setattr(Runs, "start", alone)
+    patch.setattr(Runs, "_start", alone)
 
 
 def _words_are_told_as_they_come_and_once_more(patch: Patch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -129,7 +130,7 @@ class ApiCluster(Cluster):
         node.line(r"^api: http://127\.0\.0\.1:\d+ ")
         self.nodes[n] = node
 
-    def ask(self, n: int, method: str, path: str, body: object = None) -> Answer:
+    def ask(self, n: int, method: str, path: str, body: Mapping[str, object] | None = None) -> Answer:
         """Of a node."""
         return call(self.ports[n], method, path, body, token=KEY)
 
