@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from attrs import evolve
 
+from runtimes.sim.store import STORE_TIME
 from runtimes.store import open_store
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
@@ -75,7 +76,8 @@ class ApiBook(HttpBook):
         self.api = Api(self.config, limits=limits, **options)
         super().__init__(self.api, entropy=entropy)
         self.store = store or open_store("memory:")
-        self.host.store = cast("Any", SimpleNamespace(apply=lambda request: self.store.execute(request)))
+        answers = SimpleNamespace(apply=lambda request: self.store.execute(request), seconds=STORE_TIME)
+        self.host.store = cast("Any", answers)
         for path, data in (files or {}).items():
             self.disk.put(path, data.encode() if isinstance(data, str) else data)
         self.secrets |= {self.config.key, self.config.model_api_key, self.config.relay_token} - {""}

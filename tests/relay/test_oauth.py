@@ -204,11 +204,10 @@ def test_a_code_that_is_shown_twice_while_the_first_is_being_stored(book: RelayB
     fields = {"grant_type": "authorization_code", "code": guest.code(), "code_verifier": guest.verifier}
     body = urlencode({**fields, "redirect_uri": guest.redirect, "client_id": guest.client}).encode()
     book.hold = (SaveSession,)
-    for _ in range(2):
-        last = book.call("POST", "/oauth/token", body, headers=FORM, peer=REMOTE, tls=True, host=HOST)
+    calls = [book.call("POST", "/oauth/token", body, headers=FORM, peer=REMOTE, tls=True, host=HOST) for _ in range(2)]
     book.hold = ()
     book.release()
-    wrong(last.result, "invalid_grant")
+    wrong(calls[1].result, "invalid_grant")
     assert book.sessions() == []
 
 
