@@ -230,10 +230,10 @@ class SharedOwnership(Ownership):
 
     def _passed_on(self, request: Request, node: str, url: str) -> Flow[Response | Streamed]:
         """The answer of a node, unless that is gone before it begins."""
-        engine, query = self.api.engine, request.raw_query
+        engine, path, query = self.api.engine, self.api.router.inner(request.path), request.raw_query
         ticket = engine.new_op()
         self._passing[ticket] = node
-        asking = pass_on(engine, request, f"{url}{request.path}{query and '?' + query}", HOP)
+        asking = pass_on(engine, request, f"{url}{path}{query and '?' + query}", HOP)
         task = engine.spawn(asking, on_done=partial(engine.resume, ticket))
         try:
             answer = yield from wait(ticket, engine.now.mono + TURN_WITHIN)

@@ -55,11 +55,11 @@ class _Stage:
 class NodesBook(TurnBook):
     """See the module. `members` are the nodes, `api` is the service of the one that is spoken to."""
 
-    def __init__(self, count: int = 2, *, started: bool = True, **config: Any) -> None:
+    def __init__(self, count: int = 2, *, started: bool = True, under: str = "", **config: Any) -> None:
         self.town = RedisService()
         self.apart: set[Node] = set()  # who does not reach it
         base = ApiConfig(key=KEY, cluster=RedisAddress("redis.example"), **config)
-        configs = [evolve(base, node_url=f"http://127.0.0.1:{PORT + n}") for n in range(count)]
+        configs = [evolve(base, node_url=f"http://127.0.0.1:{PORT + n}{under}") for n in range(count)]
         super().__init__(configs[0], upstreams={REDIS: self.town}, started=False, entropy=_entropy(1))
         self.members: list[tuple[Node, Api]] = [(self.node, self.api)]
         self._lives = 1  # of nodes so far
@@ -79,7 +79,7 @@ class NodesBook(TurnBook):
         api = Api(evolve(self.config, node_url=node_url), agent=puppet)
         node = self._node(api, _entropy(self._lives), Level.DEBUG)
         puppet.book = cast("Any", _Stage(self, node))
-        self.servers[int(node_url.rpartition(":")[2])] = node
+        self.servers[int(node_url.rpartition(":")[2].partition("/")[0])] = node
         return node, api
 
     def rise(self, n: int) -> None:

@@ -184,6 +184,15 @@ def test_a_run_is_followed_stopped_and_answered_from_any_node() -> None:
     assert book.request("GET", run).json["status"] == "cancelled"
 
 
+def test_nodes_may_be_under_a_path() -> None:
+    book = NodesBook(root_path="/agent", under="/agent")
+    book.chat(book.session())
+    run = f"/v1/runs/{book.hand.turn.run_id}"
+    book.at(1)
+    for path in (run, f"/agent{run}", f"/agent{run}?x=/agent"):
+        assert book.request("GET", path).json["status"] == "running"
+
+
 @pytest.mark.parametrize("run", [f"run_{'0' * 32}", "run_x", "x"])
 def test_a_run_that_nobody_has(run: str) -> None:
     book = NodesBook()

@@ -121,7 +121,7 @@ class ApiCluster(Cluster):
     def rise(self, n: int) -> None:
         """Start a node."""
         env = {
-            "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self.database, "API_SERVER_KEY": KEY,
+            "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self._database, "API_SERVER_KEY": KEY,
             "API_SERVER_NODE_URL": f"http://127.0.0.1:{self.ports[n]}", "SVC_MODEL": "m", "SVC_MODEL_API_KEY": "k",
             "SVC_MODEL_BASE_URL": f"http://127.0.0.1:{self._models.server_port}/v1",
         }  # fmt: skip

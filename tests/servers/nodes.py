@@ -155,10 +155,10 @@ class Cluster:
         self.phones: list[NodePhone] = []
         self._stack = ExitStack()
         self._lives = [ExitStack() for _ in range(nodes)]
-        self.database = ""
+        self._database = ""
 
     def __enter__(self) -> Self:
-        self.database = self.store.fresh()
+        self._database = self.store.fresh()
         self.redis.start()
         self._stack.callback(self.redis.stop)
         for n in range(len(self.nodes)):
