@@ -11,6 +11,7 @@ from typing import Any, Self
 import pytest
 
 from svc_proto.settings import RedisAddress
+from tests.servers.proxies import free_port
 
 __all__ = ["PASSWORD", "RedisServer", "Watched", "needs_redis"]
 
@@ -31,7 +32,7 @@ class RedisServer:
         self._options = options
         self._tls = tls  # the files of its certificate and key
         with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
+            sock.bind(("127.0.0.1", free_port()))  # it comes back there
             self.port: int = sock.getsockname()[1]
         self.address = RedisAddress("127.0.0.1", self.port, password=PASSWORD)
 

@@ -178,7 +178,7 @@ class Cluster:
     def rise(self, n: int) -> None:
         """Start a node."""
         env = {
-            "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self.database, "RELAY_TRUST_PROXY_HEADERS": "1",
+            "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self._database, "RELAY_TRUST_PROXY_HEADERS": "1",
             "RELAY_LOCAL_TRUST": "address", "SVC_NODE_URL": f"http://127.0.0.1:{self.ports[n]}", **self.env,
         }  # fmt: skip
         entered = running_relay(self.folder / f"node-{n}", env=env, port=self.ports[n])
