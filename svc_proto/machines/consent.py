@@ -17,7 +17,6 @@ his door. The page comes back by its ticket until there is an answer; the author
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 
 from attrs import define, frozen
@@ -123,13 +122,12 @@ class Consent:
             "left": self.until - now.mono,
             "allowed": None if allowed is None else {"scope": allowed.scope, "ttl": allowed.ttl},
             "secret": self.secret,
-            "session": None if self.session is None else self.session.token_hash,
             "stage": self.state.value,
         }
 
 
-def read_consent(record: Members, now: Moment, sessions: Mapping[str, Session]) -> Consent | None:
-    """A question that another node has given away; None for what is none. `sessions` are by the hashes of tokens."""
+def read_consent(record: Members, now: Moment) -> Consent | None:
+    """A question that another node has given away; None for what is none."""
     client, allowed = read_client(record.text("client")), record.inner("allowed")
     stage = next((state for state in ConsentState if state.value == record.text("stage")), None)
     if client is None or stage is None or not record.text("ticket"):
@@ -150,7 +148,6 @@ def read_consent(record: Members, now: Moment, sessions: Mapping[str, Session]) 
         until=now.mono + (record.number("left") or 0.0),
         allowed=Allowed(allowed.text("scope"), allowed.number("ttl") or 0.0) if allowed else None,
         secret=record.text("secret"),
-        session=sessions.get(record.text("session")),
         state=stage,
     )
 
@@ -212,6 +209,11 @@ class OwnerConsents:
 
     def give(self, consent: Consent) -> None:
         """It is somebody else's now."""
+        self._consents.discard(consent.ticket)
+
+    def spoil(self, consent: Consent) -> None:
+        """A code that was traded is shown again, elsewhere."""
+        consent.step(ConsentTrigger.FAIL)
         self._consents.discard(consent.ticket)
 
     def take(self, consent: Consent) -> None:

@@ -49,6 +49,7 @@ __all__ = ["OAuth"]
 
 FORM = b"application/x-www-form-urlencoded"
 NO_STORE = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))  # RFC 6749 section 5.1
+TWICE = "an authorisation code was shown twice, or by another"
 SURFACE = "mcp"  # how its session is listed
 
 
@@ -210,19 +211,21 @@ class OAuth:
     # --- for the other nodes of a service: a question is at one of them ---
 
     def give(self, by: str, value: str, tell: Callable[[dict[str, object]], bool]) -> None:
-        """Tell another node a question that it looks for; it is here no more then."""
-        now = self._relay.engine.now
-        consent = self.consents.find(by, value, now)
-        if consent is not None and tell(consent.to_record(now)):
+        """Tell another node a question that it looks for; it is here no more then. A code that was traded is over."""
+        engine = self._relay.engine
+        consent = self.consents.find(by, value, engine.now)
+        if consent is None:
+            return
+        if consent.session is not None:
+            self.consents.spoil(consent)
+            engine.spawn(self._misused(consent.session, TWICE))
+        elif tell(consent.to_record(engine.now)):
             self.consents.give(consent)
-            self._watch()
+        self._watch()
 
     def take(self, record: Members) -> None:
         """A question that another node has given away."""
-        relay = self._relay
-        session = relay.sessions.hashed(record.text("session"))
-        known = {} if session is None else {session.token_hash: session}
-        consent = read_consent(record, relay.engine.now, known)
+        consent = read_consent(record, self._relay.engine.now)
         if consent is not None:
             self.consents.take(consent)
             self._watch()
@@ -269,7 +272,7 @@ class OAuth:
         self._watch()
         if consent is None or not good:
             if consent is not None:
-                yield from self._misused(consent.session, "an authorisation code was shown twice, or by another")
+                yield from self._misused(consent.session, TWICE)
             raise Refused(400, "invalid_grant", "the code is not known, over, used, or for another client or verifier")
         allowed = cast("Allowed", consent.allowed)
         family, session = relay.sessions.create(

@@ -17,7 +17,6 @@ from svc_proto.machines.consent import (
     OwnerConsents,
     read_consent,
 )
-from svc_proto.machines.sessions import Sessions
 from svc_proto.schema.members import Members
 from svc_proto.schema.oauth import AuthorizationRequest, Client
 from tests.playbook import counting_entropy
@@ -106,8 +105,6 @@ def test_256_in_all(desk: Desk) -> None:
 
 
 def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
-    _, session = Sessions().create(at(0), counting_entropy())
-    sessions = {session.token_hash: session}
     other = Desk()
 
     def move(consent: Consent, *by: tuple[str, str]) -> Consent:
@@ -115,7 +112,7 @@ def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
         record = Members.load(strict_json.dumps_bytes(consent.to_record(at(10))))
         desk.consents.give(consent)
         assert len(desk.consents) == 0
-        taken = read_consent(record, at(3610), sessions)
+        taken = read_consent(record, at(3610))
         assert taken is not None
         other.consents.take(taken)
         assert [other.consents.find(name, value, at(3610)) for name, value in by] == [taken] * len(by)
@@ -134,18 +131,14 @@ def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
     code = desk.consents.collect(issued, at(2), desk.entropy)
     moved = move(issued, ("secret", sha256_hex(code)))
     assert other.trade(code, 3612) == (moved, True)
-    traded = desk.ask()
-    desk.consents.answer(traded, YES, at(1))
-    code = desk.consents.collect(traded, at(2), desk.entropy)
-    assert desk.trade(code, 3) == (traded, True)
-    traded.session = session
-    assert move(traded, ("secret", sha256_hex(code))).session is session
-    assert other.trade(code, 3613)[1] is False
+    desk.consents.take(moved)
+    desk.consents.spoil(moved)
+    assert (moved.state, len(desk.consents)) == (ConsentState.ENDED, 0)
     assert [other.consents.find(by, "", at(3613)) for by in ("ticket", "code", "secret", "else")] == [None] * 4
 
 
 @pytest.mark.parametrize("lack", ["client", "stage", "ticket"])
 def test_what_is_no_question(desk: Desk, lack: str) -> None:
     record = desk.ask().to_record(at(0))
-    assert read_consent(Members(record), at(0), {}) is not None
-    assert read_consent(Members({**record, lack: "?" if lack != "ticket" else ""}), at(0), {}) is None
+    assert read_consent(Members(record), at(0)) is not None
+    assert read_consent(Members({**record, lack: "?" if lack != "ticket" else ""}), at(0)) is None

@@ -19,7 +19,7 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.engine.store import DeleteSession, SaveSession
 from svc_proto.relay import fellows
-from svc_proto.schema.oauth import read_client
+from svc_proto.schema.oauth import AuthorizationRequest, Client, read_client
 from tests.mcp.web import message
 from tests.relay.fellow import Alone
 from tests.relay.guest import FORM, HOST, PLACE, Guest, wrong
@@ -499,6 +499,8 @@ def test_each_step_at_another_node() -> None:
         told = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
         assert scene.asked(node, "POST", "/mcp", token=token, body=told, fields=fields).status == 200
     assert flow.trade(0, code).json["error"] == "invalid_grant"  # what it gave is taken back, everywhere
+    assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 0]
+    scene.sim.run_for(0.2)
     for node in range(3):
         assert scene.asked(node, "GET", "/mcp", token=token, fields=fields).status == 401
     assert flow.trade(1, code).json["error"] == "invalid_grant"
@@ -545,6 +547,13 @@ def test_what_is_told_of_questions() -> None:
     assert len(one.relay.oauth.consents) == 0
     one.hear("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
     assert one.said() == [("says", {"ticket": 1, "body": {}})]
+    question = AuthorizationRequest(
+        client=Client("A", (LOOPBACK,)), redirect=LOOPBACK, scope="bridge", challenge="", state="s"
+    )
+    oauth, engine = one.relay.oauth, one.book.engine
+    asked = oauth.consents.ask(question, "192.0.2.1", engine.now, engine.entropy)
+    one.book.act(lambda: oauth.give("ticket", asked.ticket, lambda record: False))  # who wanted it is gone
+    assert len(oauth.consents) == 1
     found: list[Any] = []
     for _ in range(fellows.MAX_SEEKING):
         seeking = one.fellows.seek_consent("code", "AAAAAA")
