@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from fuzz.carriers import Http1Carrier
 from fuzz.cluster import BUCKET, UPLOADS_LIVE, ClusterWorld
-from fuzz.peers import Pairs
+from fuzz.peers import Caller, Pairs
 from runtimes.sim.s3 import S3Service
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
@@ -194,6 +195,25 @@ def test_all_of_an_object_at_once() -> None:
     scene.s3_process.kill()
     scene.run(lambda: call.over)
     assert call.status == 503
+    scene.look()
+
+
+def test_an_empty_upload() -> None:
+    scene, s3 = world(2)
+    phone = scene.paired("P", 0)
+    about = b'Content-Disposition: form-data; name="file"; filename="e.txt"\r\nContent-Type: text/plain'
+    fields: Pairs = {"authorization": f"Bearer {phone.token}", "content-type": "multipart/form-data; boundary=x"}
+    what = ("POST", "/media/upload", fields, b"--x\r\n" + about + b"\r\n\r\n\r\n--x--\r\n")
+    target = scene.target(0)
+    carrier = Http1Carrier(scene.crowd, target, scene.entropy)
+    caller = Caller(carrier, target, what, on_done=lambda caller: None)
+    scene.run(lambda: caller.over)
+    assert caller.answer.status == 200, caller.answer
+    assert list(s3.objects.values()) == [b""]
+    for node in range(2):
+        answer = got(scene, node, f"/media/{caller.answer.json['token']}", phone.token)
+        assert (answer.status, answer.body, answer.headers.get(b"content-type")) == (200, b"", b"text/plain")
+    assert [method for method, _ in s3.asked] == ["PUT"]
     scene.look()
 
 

@@ -124,6 +124,8 @@ def test_an_mcp_session_goes_on_at_any_node() -> None:
     scene.kill_redis()
     scene.sim.run_for(1.0)
     assert scene.asked(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404  # it starts anew
+    scene.stop(2)
+    scene.run(lambda: not scene.nodes[2].alive)
     scene.look()
 
 

@@ -24,11 +24,13 @@ from runtimes.listen import bind
 from runtimes.run import run
 from runtimes.sim.s3 import S3Service
 from runtimes.waker import Handle
+from servers.launch import CannotStartError
+from servers.relay_program import read_config
 from svc_proto.engine.core import Engine
 from svc_proto.settings import Bucket
 from tests.servers.nodes import Cluster, needs_nodes, until
 from tests.servers.proxies import free_port
-from tests.servers.support import TIMEOUT, call
+from tests.servers.support import TIMEOUT, call, environment
 
 pytestmark = needs_nodes
 
@@ -130,3 +132,12 @@ def test_an_upload_outlives_the_node_that_was_killed(kind: str, tmp_path: Path) 
         assert len(call(cluster.ports[2], "GET", "/media/inspect").body["media"]) == 2
         seen = "\n".join(line for node in cluster.nodes if node is not None for line in node.seen)
         assert "S3RVER" not in seen
+
+
+def test_a_bucket_without_what_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.relay_program.find_spec", lambda name: None)
+    keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+    env = environment(tmp_path, {"SVC_MEDIA_URL": "s3://uploads", **keys})
+    with pytest.raises(CannotStartError, match=r"svc-relay\[s3\]") as error:
+        read_config(env, {})
+    assert error.value.code == 2
