@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import pytest
 
@@ -84,9 +84,9 @@ class Watched:
         folders = [folder / name for name in ("a", "b", "one", "two", "three")]
         for each in folders:
             each.mkdir()
-        auth: dict[str, Any] = {"masterauth": PASSWORD, "repl-diskless-sync-delay": "0"}
-        self.master = RedisServer(folders[0], **auth)
-        self.replica = RedisServer(folders[1], **auth, replicaof=f"127.0.0.1 {self.master.port}")
+        auth = {"masterauth": PASSWORD, "repl-diskless-sync-delay": "0"}
+        self.master = RedisServer(folders[0], tls=None, **auth)
+        self.replica = RedisServer(folders[1], tls=None, **auth, replicaof=f"127.0.0.1 {self.master.port}")
         self._sentinels = [(place, RedisServer(place).port) for place in folders[2:]]
         self._processes: list[subprocess.Popen[str]] = []
         self.address = RedisAddress(
