@@ -1,62 +1,129 @@
-"""A broker, a clock, and ways to bring it anywhere: what its tests are written with.
+"""A broker, a clock, and dialogues with it: what its tests are written with.
 
-talk = Talk()
-talk.working()
-assert talk.orders(talk.broker.run_ended("k1", talk.now)) == [...]
+    the person speaks up [silent]  with those of `TALKS`
+        answering                  how to get to a state, of `WAYS`
+        commit                     -> CancelResponse response.done(response_id=r1, cancelled=True) CommitInput
+        text r1 and                -> nothing
+        is hearing
+
+A line is what happens: a method of the broker with its arguments (`-` is None), or one of `Talk.do`. Behind the arrow
+stand all orders that follow: the type of what is told, the name of what is ordered, `~` for a note; and in brackets
+what is looked at of its fields. Without an arrow nobody looks; a line that begins with an arrow goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 from itertools import count
+from typing import Any
 
-from svc_proto.voice.realtime.calls import RunCall, StatusCall
+from attrs import asdict
+
+from svc_proto.machines.confirmations import Question
+from svc_proto.voice.realtime.calls import CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
 from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.floor import FloorState
-from svc_proto.voice.realtime.mouth import MouthState
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Note, Order
 from svc_proto.voice.realtime.run import FOREGROUND, BackgroundRules
-from svc_proto.voice.realtime.story import AnswerComplete, RunBegan
+from svc_proto.voice.realtime.story import (
+    AnswerComplete,
+    AnswerDelta,
+    ApprovalAsked,
+    MessageBegan,
+    RunBegan,
+    RunEvent,
+    SessionBound,
+    ThoughtDelta,
+    ToolBegan,
+    ToolFailed,
+    ToolSaid,
+    ToolSucceeded,
+    ToolWaits,
+)
 
-__all__ = ["ANSWER", "PIECE", "RULES", "Talk", "answered", "heard", "names"]
+__all__ = ["ANSWER", "STATES", "WAYS", "Talk", "dialogues", "names", "play", "talk_of"]
 
 ANSWER = "The disk is 62 percent used."
-RULES = BackgroundRules(slow_tools=("terminal", "spawn"))
-PIECE = EmitAudio(response_id="", data=b"\x01\x00" * 100)
+TALKS: dict[str, dict[str, Any]] = {
+    "background": {"rules": BackgroundRules(slow_tools=("terminal", "spawn"))},
+    "silent": {"rules": BackgroundRules(spoken_handoff=False)},
+    "progress": {"rules": BackgroundRules(promote_after=100.0, progress_after=5.0, progress_repeat=5.0)},
+    "background progress": {"rules": BackgroundRules(spoken_handoff=False, progress_after=10.0)},
+    "two runs": {"rules": BackgroundRules(spoken_handoff=False, progress_after=10.0, max_runs=2, promote_after=1.0)},
+    "early progress": {"rules": BackgroundRules(spoken_handoff=False, progress_after=1.0)},
+    "nothing spoken": {"result_delivery": "visual_only"},
+    "nothing spoken in the background": {"result_delivery": "visual_only", "rules": BackgroundRules()},
+    "speak_when_idle": {"result_delivery": "speak_when_idle"},
+    "notify_then_speak": {"result_delivery": "notify_then_speak"},
+    "hermes": {"word": "hermes"},
+}
+WAYS = {  # to a state of a turn, or to what there may be in the background
+    "idle": "",
+    "hearing": "commit",
+    "answering": "begins r1 'how full is the disk'",
+    "consulted": "answering; call r1 status k0; response_done r1",
+    "acknowledging": "answering; audio r1; call r1 run k1",
+    "working": "answering; call r1 run k1; response_done r1; after 0.75; run_event k1 RunBegan n1",
+    "waiting": "working; answers k1",
+    "judging": "waiting; drained k1",
+    "rendering": "judging; text r2 'What was the question?'; response_done r2",
+    "quiet": "working; after 6; speaks h1",  # one run is in the background
+    "unheard": "quiet; answers k1",
+    "aside": "quiet; ask k2 ls; after 0.75",
+    "queued": "quiet; ask k7 ls background",
+    "away": "quiet; leave",
+    "answered while away": "away; answers k1",
+    # what many do
+    "begins": "say {1!r}; response_started {0}",
+    "speaks": "response_started {0}; response_done {0}",
+    "ask": "begins r-{0} {1!r}; call r-{0} run {0} {1!r} {2}; response_done r-{0}",
+    "answers": "run_event {0} AnswerComplete ANSWER; run_ended {0}",
+    "heard": "drained -; text {0} ANSWER; response_done {0}",
+}
+STATES = ("idle", "hearing", "answering", "consulted", "working", "waiting", "judging", "rendering")  # of a turn
+CALLS: dict[str, Any] = {
+    "run": lambda call, text="df", mode="": RunCall(call_id=call, text=text, background=mode == "background"),
+    "status": StatusCall,
+    "cancel": CancelCall,
+    "confirm": ConfirmCall,
+    "unknown": lambda call: UnknownCall(call, {"ok": False}),
+}
+EVENTS: dict[str, Any] = {
+    "ApprovalAsked": lambda name: ApprovalAsked(Question(name, "May I?")),
+    "ToolBegan": lambda call, name: ToolBegan(call_id=call, name=name),
+    "ToolWaits": lambda call, name: ToolWaits(call_id=call, name=name),
+    "ToolFailed": lambda call, name: ToolFailed(call_id=call, name=name, error="no"),
+    "ToolSaid": lambda call, name: ToolSaid(call_id=call, name=name, delta="…"),
+    "ToolSucceeded": lambda call, name: ToolSucceeded(call_id=call, name=name),
+    "Interrupted": lambda content="": AnswerComplete(content, interrupted=True),
+}
+PLAIN = (AnswerComplete, AnswerDelta, MessageBegan, RunBegan, SessionBound, ThoughtDelta)
+EVENTS |= {kind.__name__: kind for kind in PLAIN}
+_ORDER = re.compile(r"([^\s(]+)(?:\((.*?)\))?(?=\s|$)")
 
 
-def names(orders: list[Order]) -> list[str]:
-    """Orders as words: the type of what is told, the name of what is ordered; notes left out."""
-    return [
-        order.type.removeprefix("voice.") if isinstance(order, Emit) else type(order).__name__
-        for order in orders
-        if not isinstance(order, Note)
-    ]
+def names(orders: Sequence[Order]) -> list[str]:
+    """Orders as words."""
+    return [_name(order) for order in orders]
 
 
 class Talk:
     """See the module."""
 
-    def __init__(
-        self, *, result_delivery: str = "speak_verbatim", word: str = "svc", rules: BackgroundRules = FOREGROUND
-    ) -> None:
+    def __init__(self, *, word: str = "svc", rules: BackgroundRules = FOREGROUND, **more: str) -> None:
         numbers = count(1)
-        self.broker = VoiceConversation(
-            word=word,
-            speakable=str,
-            new_id=lambda: str(next(numbers)),
-            result_delivery=result_delivery,
-            session_id="c1",
-            rules=rules,
-        )
+        new_id = lambda: str(next(numbers))  # noqa: E731 - one of many arguments
+        about: dict[str, Any] = {"session_id": "c1", "rules": rules, **more}
+        self.broker = VoiceConversation(word=word, speakable=str, new_id=new_id, **about)
         self.now = 100.0
-        self.told: list[Order] = []
 
     @property
-    def state(self) -> FloorState | MouthState:
+    def state(self) -> str:
         """Whose turn it is, and while an answer is told how far that is."""
         floor = self.broker.floor.state
-        return self.broker.mouth.state if floor is FloorState.TELLING else floor
+        return self.broker.mouth.state.value if floor is FloorState.TELLING else floor.value
 
     def after(self, seconds: float) -> list[Order]:
         """Let time pass, waking the broker at each of its deadlines."""
@@ -67,103 +134,91 @@ class Talk:
         self.now = end
         return orders
 
-    # --- ways to a state; what they bring is in `told` ---
-
-    def hearing(self) -> None:
-        """Somebody has said something."""
-        self.told += self.broker.commit(self.now)
-
-    def answering(self, response_id: str = "r1") -> None:
-        """The provider answers."""
-        self.told += self.broker.say("how full is the disk", self.now)
-        self.told += self.broker.response_started(response_id, self.now)
-
-    def consulted(self) -> None:
-        """It called something small."""
-        self.answering()
-        self.told += self.broker.call("r1", StatusCall("k0"), self.now)
-        self.told += self.broker.response_done("r1", "completed", self.now)
-
-    def acknowledging(self) -> None:
-        """It said something and called the run function."""
-        self.answering()
-        self.told += self.broker.audio("r1", b"\0\0", self.now)
-        self.called()
-
-    def called(self) -> None:
-        """It calls the run function."""
-        self.told += self.broker.call("r1", RunCall(call_id="k1", text="df"), self.now)
-
-    def working(self) -> None:
-        """The run is under way."""
-        self.answering()
-        self.called()
-        self.told += self.broker.response_done("r1", "completed", self.now)
-        self.told += self.after(0.75)
-        self.told += self.broker.run_event("k1", RunBegan("n1"), self.now)
-
-    def finished(self, text: str = ANSWER) -> list[Order]:
-        """The run has answered."""
-        self.broker.run_event("k1", AnswerComplete(text), self.now)
-        return self.broker.run_ended("k1", self.now)
-
-    def settling(self, text: str = ANSWER) -> None:
-        """What was said before is being played."""
-        self.working()
-        self.told += self.finished(text)
-
-    def delivering(self, text: str = ANSWER) -> None:
-        """The provider was asked to speak the answer."""
-        self.settling(text)
-        self.told += self.broker.drained("k1", self.now)
-
-    def rendering(self) -> None:
-        """It said something else, and the relay has the answer spoken."""
-        self.delivering()
-        self.told += self.broker.text("r2", "What was the question?", self.now)
-        self.told += self.broker.response_done("r2", "completed", self.now)
-
-    def quiet(self) -> None:
-        """One run is in the background, and nobody says anything."""
-        self.working()
-        self.told += self.after(6.0)
-        self.told += self.broker.response_started("h1", self.now)
-        self.told += self.broker.response_done("h1", "completed", self.now)
-
-    def ask(self, call_id: str, text: str = "ls", *, background: bool = False) -> list[Order]:
-        """Something else is wanted: what the call of it brings."""
-        self.broker.say(text, self.now)
-        response = f"r-{call_id}"
-        self.broker.response_started(response, self.now)
-        orders = self.broker.call(response, RunCall(call_id=call_id, text=text, background=background), self.now)
-        return orders + self.broker.response_done(response, "completed", self.now)
-
-    def aside(self, call_id: str = "k2", text: str = "ls") -> None:
-        """Something else is wanted beside a run in the background, and tried."""
-        self.told += self.ask(call_id, text)
-        self.told += self.after(0.75)
-
-    def ways(self) -> dict[FloorState | MouthState, Callable[[], None]]:
-        """How to get to each state."""
-        return {
-            FloorState.IDLE: lambda: None,
-            FloorState.HEARING: self.hearing,
-            FloorState.ANSWERING: self.answering,
-            FloorState.CONSULTED: self.consulted,
-            FloorState.WORKING: self.working,
-            MouthState.WAITING: self.settling,
-            MouthState.JUDGING: self.delivering,
-            MouthState.RENDERING: self.rendering,
-        }
+    def do(self, line: str) -> list[Order]:  # noqa: C901 - one row for each kind of line
+        """One thing happens: what follows from it."""
+        broker, now = self.broker, self.now
+        word, *arguments = shlex.split(line)
+        told = [None if argument == "-" else argument.replace("ANSWER", ANSWER) for argument in arguments]
+        if (way := WAYS.get(line) or WAYS.get(word)) is not None:
+            steps = way.format(*arguments, "").split(";")
+            return [order for step in steps if step for order in self.do(step.strip())]
+        match word:
+            case "after":
+                return self.after(float(arguments[0]))
+            case "audio":
+                return broker.audio(arguments[0], bytes(int(arguments[1])) if arguments[1:] else b"\1\0", now)
+            case "call":
+                return broker.call(arguments[0], CALLS[arguments[1]](*told[2:]), now)
+            case "commit" if arguments:
+                return broker.commit(now, heard=False)
+            case "problem":
+                return broker.problem(arguments[0], now, **dict.fromkeys(arguments[1:], True))
+            case "response_done":
+                return broker.response_done(arguments[0], (*arguments, "completed")[1], now)
+            case "rendered_audio":
+                return broker.rendered_audio(arguments[0], EmitAudio(response_id="", data=b"\1\0"), now)
+            case "rendered":
+                return broker.rendered(arguments[0], {}, now)
+            case "run_event":
+                event: RunEvent = EVENTS[arguments[1]](*told[2:])
+                return broker.run_event(arguments[0], event, now)
+            case "run_failed" if arguments[2:]:
+                return broker.run_failed(arguments[0], arguments[1], now, error_code=arguments[2])
+            case "postpone":
+                broker.floor.postpone(float(arguments[0]))
+            case "hear" | "leave" | "come_back":  # the microphone, the client
+                getattr(broker.runs, word)(now)
+            case "is":
+                over = (broker.due, broker.busy) == (None, False)
+                assert over if line == "is over" else self.state == line.removeprefix("is "), (self.state, broker.due)
+            case _:
+                orders: list[Order] = getattr(broker, word)(*told, now)
+                return orders
+        return []
 
 
-def answered(talk: Talk, call_id: str = "k1", text: str = ANSWER) -> list[Order]:
-    talk.broker.run_event(call_id, AnswerComplete(text), talk.now)
-    return talk.broker.run_ended(call_id, talk.now)
+def dialogues(text: str) -> dict[str, list[str]]:
+    """The lines of each, by its title."""
+    found: dict[str, list[str]] = {}
+    for line in filter(str.strip, text.splitlines()):
+        if not line.startswith(" "):
+            found[line] = lines = []
+        elif line.lstrip().startswith("->"):
+            lines[-1] += line.strip().removeprefix("->") if " ->" in lines[-1] else f" {line.strip()}"
+        else:
+            lines.append(line.strip())
+    return found
 
 
-def heard(talk: Talk, text: str = ANSWER, response_id: str = "b1") -> list[Order]:
-    """What was said before is played, and the provider reads the answer."""
-    orders = talk.broker.drained(None, talk.now)
-    orders += talk.broker.text(response_id, text, talk.now)
-    return orders + talk.broker.response_done(response_id, "completed", talk.now)
+def talk_of(title: str) -> Talk:
+    """As the title says in brackets."""
+    return Talk(**TALKS.get(title.partition("[")[2].rstrip("]"), {}))
+
+
+def play(title: str, lines: Sequence[str]) -> None:
+    """Hold a dialogue, and compare."""
+    talk = talk_of(title)
+    for line in lines:
+        happens, arrow, expected = line.partition(" ->")
+        orders = talk.do(happens)
+        wanted = _ORDER.findall(expected.replace("ANSWER", ANSWER)) if expected.strip() != "nothing" else []
+        if arrow:
+            shown = [_shown(order, fields) for order, (_, fields) in zip(orders, wanted, strict=False)]
+            shown += names(orders[len(wanted) :])
+            assert shown == [f"{name}({fields})" if fields else name for name, fields in wanted], happens
+
+
+def _name(order: Order) -> str:
+    if isinstance(order, Emit | Note):
+        return f"{'~' if isinstance(order, Note) else ''}{order.type.removeprefix('voice.')}"
+    return type(order).__name__
+
+
+def _shown(order: Order, wanted: str) -> str:
+    """With those of its fields that are looked at."""
+    fields: Mapping[str, Any] = order.fields if isinstance(order, Emit | Note) else asdict(order, recurse=False)
+    fields = {**fields, **fields.get("output", {}), **fields.get("extra", {})}
+    if not wanted:
+        return _name(order)
+    listed = (field.partition("=")[0].strip() for field in wanted.split(","))
+    return f"{_name(order)}({', '.join(f'{name}={fields.get(name)}' for name in listed)})"

@@ -1,238 +1,307 @@
-"""Whole turns of the broker as dialogues, and what interrupts them."""
+"""Whole turns of the broker as dialogues, and what ends them before their time. How one is read: `book`.
+
+Runs in the background are in `test_conversation_background`, how an answer reaches the ear in `test_delivery`.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from svc_proto.machines.confirmations import Question
-from svc_proto.voice.realtime.calls import ConfirmCall, RunCall, StatusCall, UnknownCall
-from svc_proto.voice.realtime.conversation import TRANSCRIBED_WITHIN
-from svc_proto.voice.realtime.floor import ANSWERED_WITHIN, FloorState
-from svc_proto.voice.realtime.orders import (
-    AnswerCall,
-    Approve,
-    CancelResponse,
-    CommitInput,
-    Emit,
-    EmitAudio,
-    Note,
-    ReadAloud,
-    Respond,
-    StartRun,
-)
-from svc_proto.voice.realtime.runs import MAX_CALLS, ONE_TASK
-from svc_proto.voice.realtime.story import (
-    AnswerComplete,
-    ApprovalAsked,
-    RunBegan,
-    ToolBegan,
-    ToolSucceeded,
-)
-from tests.voice.realtime.book import ANSWER, Talk, names
+from svc_proto.voice.realtime.calls import StatusCall, UnknownCall
+from svc_proto.voice.realtime.orders import CloseClient
+from svc_proto.voice.realtime.runs import MAX_CALLS
+from tests.voice.realtime.book import STATES, Talk, dialogues, play
 
-PIECE = b"\x01\x00" * 100
-SUMMARY = {"response_id": "r2", "delivery": "forced_summary"}
+GOLDEN = """
+the golden turn
+    commit -> CommitInput
+    transcribed 'how full is the disk' -> input_transcript.final(text=how full is the disk) Respond
+    response_started r1 -> response.started(response_id=r1)
+    response_started r1 -> nothing
+    audio r1 -> EmitAudio(response_id=r1, sample_rate=None, label=None)
+    call r1 run k1 'df -h'
+        -> playback_drain.requested(call_id=k1, tool_name=svc_run_task, reason=pre_svc_ack, timeout_ms=2500)
+    response_done r1 -> ~response.intermediate_done(response_id=r1)
+    drained k1 -> ~playback_drain.completed(call_id=k1, reason=pre_svc_ack)
+        -> svc.run.progress(session_id=c1, run_id=None, status=starting, message=Checking., should_speak=False)
+    after 0.75 -> StartRun(call_id=k1, text=df -h, profile=None, session_id=c1)
+    run_event k1 RunBegan n1 -> svc.run.started(session_id=c1, run_id=n1)
+    run_event k1 ToolBegan t1 terminal
+        -> svc.tool.started(session_id=c1, run_id=n1, tool_call_id=t1, tool_name=terminal, arguments=None)
+    run_event k1 ToolSucceeded t1 terminal
+        -> svc.tool.completed(session_id=c1, run_id=n1, tool_call_id=t1, tool_name=terminal, result_preview=None)
+    answers k1 -> svc.run.completed(session_id=c1, run_id=n1)
+        -> AnswerCall(call_id=k1, ok=True, status=completed, run_id=n1, session_id=c1, profile=None, text=ANSWER)
+        -> playback_drain.requested(call_id=k1, tool_name=svc_run_task, reason=tool_result_summary, timeout_ms=2500)
+    drained any -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) ReadAloud(text=ANSWER)
+    response_started r2 -> nothing
+    text r2 ANSWER -> nothing
+    audio_done r2 -> nothing
+    response_done r2 -> response.started(response_id=r2, delivery=forced_summary)
+        -> response.delta(delta=ANSWER, source=provider, response_id=r2, delivery=forced_summary)
+        -> output_audio.done(response_id=r2, delivery=forced_summary)
+        -> response.done(response_id=r2, delivery=forced_summary)
+    is over
+"""  # the example at the end of wire terminal-voice 6.6
+TURNS = """
+the provider answers by itself
+    say hello -> input_transcript.final(text=hello, source=client_text) SayText(text=hello) Respond
+    text r1 Hi. -> response.started(response_id=r1) response.delta(delta=Hi., source=provider, response_id=r1)
+    audio_done r1 -> output_audio.done(response_id=r1)
+    response_done r1 -> response.done(response_id=r1)
+    is over
+    text r1 late -> nothing
+one response for one utterance
+    hearing
+    commit -> CommitInput
+    transcribed first -> input_transcript.final(text=first) Respond
+    transcribed second -> input_transcript.final
+a response needs no transcript
+    hearing
+    after 10 -> Respond
+    transcribed late -> input_transcript.final
+nothing was said
+    commit nothing -> input_transcript.final(text=) response.done(response_id=None)
+    answering
+    commit nothing -> nothing
+    is answering
+a provider that says nothing
+    answering
+    after 45 -> error(message=The voice provider did not answer.) response.done(response_id=r1)
+    is idle
+time in which the client took nothing does not count
+    postpone 5
+    answering
+    postpone 45
+    after 45 -> nothing
+    after 45 -> error response.done
+a response that was cancelled
+    answering
+    response_done r1 cancelled -> response.done(response_id=r1, cancelled=True)
+    is idle
+a response that is incomplete
+    answering
+    response_done r1 incomplete -> response.done(response_id=r1)
+    is idle
+a response that failed
+    answering
+    response_done r1 failed -> error(message=The voice provider could not answer.) response.done(response_id=r1)
+    is idle
+a run without words before it begins at once
+    answering
+    call r1 run k1 -> svc.run.progress
+    text r1 'One moment.' -> response.delta(delta=One moment., source=provider, response_id=r1)
+    audio r1 -> EmitAudio(response_id=r1, sample_rate=None, label=None)
+    audio_done r1 -> output_audio.done
+    after 0.75 -> StartRun(call_id=k1, text=df, profile=None, session_id=c1)
+a client that does not say that it has played
+    acknowledging
+    after 2.5 -> playback_drain.timeout(call_id=k1, reason=pre_svc_ack, timeout_ms=2500)
+        -> svc.run.progress(session_id=c1, run_id=None, status=starting, message=Checking., should_speak=False)
+    after 0.75 -> StartRun
+    drained k1 -> nothing
+    answers k1 -> svc.run.completed AnswerCall playback_drain.requested
+    after 2.5 -> playback_drain.timeout
+    after 2.5 -> ReadAloud(text=ANSWER)
+a call id counts once
+    working
+    call r1 run k1 -> nothing
+    call unknown run k2 -> CancelResponse
+a second task in the same response
+    answering
+    call r1 run k1
+    call r1 run k2 -> AnswerCall(call_id=k2, ok=False)
+a small function
+    answering
+    call r1 status k0
+        -> AnswerCall(call_id=k0, ok=True, run_id=None, status=idle, session_id=c1, pending_confirmation_id=None)
+        -> playback_drain.requested(call_id=k0, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+    call r1 unknown k2 -> AnswerCall(call_id=k2, ok=False)
+    drained - -> ~playback_drain.completed
+    response_done r1 -> Respond ~response.intermediate_done
+    text r2 Nothing. -> response.started response.delta
+a small function whose words are never played
+    consulted
+    after 2.5 -> playback_drain.timeout Respond
+the person talks beside a run
+    working
+    run_event k1 ToolBegan t1 terminal
+    commit -> CommitInput
+    transcribed 'how far are you' -> input_transcript.final Respond
+    response_started r2
+    after 5 -> svc.run.progress
+    call r2 status k2
+        -> AnswerCall(call_id=k2, ok=True, run_id=n1, status=running, session_id=c1, pending_confirmation_id=None)
+        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+    response_done r2 -> ~response.intermediate_done
+    drained k2 -> ~playback_drain.completed Respond
+    text r3 'Nearly done.' -> response.started response.delta
+    answers k1 -> svc.run.completed AnswerCall
+    call r3 status k3 -> AnswerCall(status=completed) playback_drain.requested
+    response_done r3
+    drained k3
+    response_started r4
+    response_done r4 -> response.done playback_drain.requested
+    drained k1 -> ~playback_drain.completed ReadAloud
+talk that ends before the run
+    working
+    begins r2 'never mind' -> input_transcript.final SayText Respond response.started
+    response_done r2 -> response.done
+    is working
+    commit nothing -> input_transcript.final response.done
+    is working
+    begins r3 'and now?'
+    call r3 run k2 -> AnswerCall(call_id=k2, ok=False)
+        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+the status before the run
+    acknowledging
+    response_done r1
+    begins r2 what?
+    call r2 status k2 -> AnswerCall(status=starting) playback_drain.requested
+a question is answered by hand
+    confirm q1 allow -> svc.confirmation.forwarded(confirmation_id=q1, answer=None)
+    working
+    run_event k1 ApprovalAsked q1
+    run_event k1 ApprovalAsked q2
+    confirm q1 allow -> Approve(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow)
+    confirm q1 allow -> svc.confirmation.forwarded
+    approved k1 q1 allow -> svc.confirmation.forwarded(confirmation_id=q1, answer=allow)
+        -> svc.confirmation.requested(session_id=c1, run_id=n1, confirmation_id=q2, message=May I?)
+    approved k9 q1 - -> svc.confirmation.forwarded
+a question is answered by word
+    working
+    run_event k1 ApprovalAsked q1
+    begins r2 'yes, do it'
+    call r2 confirm k2 q1 allow_once
+        -> Approve(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow_once)
+        -> AnswerCall(call_id=k2, ok=True, confirmation_id=q1, status=forwarded)
+        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+    call r2 confirm k3 q1 allow -> AnswerCall(call_id=k3, ok=False, confirmation_id=q1, status=not_pending)
+cancel
+    cancel -> CancelResponse ClearInput response.done(response_id=None, cancelled=True)
+    working
+    cancel -> StopRun(call_id=k1, run_id=n1) svc.run.cancelled(session_id=c1, run_id=n1)
+        -> AnswerCall(call_id=k1, ok=False, cancelled=True, run_id=n1, session_id=c1) CancelResponse ClearInput
+        -> response.done(response_id=None, cancelled=True, run_id=n1)
+    run_event k1 AnswerDelta late -> nothing
+    run_ended k1 -> nothing
+    run_failed k1 late -> nothing
+cancel before the run
+    acknowledging
+    cancel -> AnswerCall CancelResponse ClearInput response.done
+cancel while the relay speaks
+    rendering
+    rendered_audio forced-summary-fallback-1
+    cancel -> StopRendering CancelResponse ClearInput
+        -> response.done(response_id=forced-summary-fallback-1, cancelled=True)
+cancel by word
+    working
+    begins r2 'stop it'
+    call r2 cancel k2 -> StopRun(call_id=k1, run_id=n1) svc.run.cancelled(session_id=c1, run_id=n1)
+        -> AnswerCall(call_id=k1, ok=False, cancelled=True, run_id=n1, session_id=c1)
+        -> AnswerCall(call_id=k2, ok=True, run_id=n1, status=cancelled, session_id=c1)
+        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+    call r2 cancel k3 -> svc.run.cancelled(session_id=c1, run_id=)
+        -> AnswerCall(call_id=k3, ok=True, run_id=None, status=idle, session_id=c1)
+cancel of an answer that waits
+    working
+    begins r2 'stop it'
+    answers k1
+    call r2 cancel k2 -> svc.run.cancelled(session_id=c1, run_id=n1)
+        -> AnswerCall(call_id=k2, ok=True, run_id=n1, status=cancelled, session_id=c1)
+        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+    after 60 -> playback_drain.timeout Respond error response.done
+a run that is called and cancelled at once
+    answering
+    call r1 run k1
+    call r1 cancel k2 -> svc.run.cancelled(session_id=c1, run_id=)
+        -> AnswerCall(call_id=k1, ok=False, cancelled=True, run_id=, session_id=c1)
+        -> response.done(response_id=None, cancelled=True, run_id=)
+        -> AnswerCall(call_id=k2, ok=True, run_id=None, status=cancelled, session_id=c1)
+    is idle
+a run that somebody else stops
+    working
+    run_event k1 Interrupted 'so far'
+    run_ended k1 -> svc.run.cancelled(session_id=c1, run_id=n1)
+        -> AnswerCall(call_id=k1, ok=False, cancelled=True, run_id=n1, session_id=c1)
+        -> response.done(response_id=None, cancelled=True, run_id=n1)
+    is idle
+a run that somebody else stops while the person talks
+    working
+    commit
+    run_event k1 Interrupted
+    run_ended k1 -> svc.run.cancelled AnswerCall
+    is hearing
+a run that fails
+    working
+    run_failed k1 No. -> AnswerCall(call_id=k1, ok=False, error=No., run_id=n1, session_id=c1)
+        -> error(message=No., call_id=k1) response.done(response_id=None)
+    is idle
+a run that fails for its key
+    working
+    run_failed k1 No. svc_broker_auth_failed -> AnswerCall
+        -> error(message=No., call_id=k1, error_code=svc_broker_auth_failed) response.done
+another chat session
+    working
+    run_event k1 SessionBound c2 -> svc.session.bound(session_id=c2, profile=None)
+    run_event k1 AnswerDelta The
+        -> svc.run.progress(session_id=c2, run_id=n1, status=running, message=Drafting the answer.)
+notices are logged
+    answering
+    problem 'no active response' benign -> ~realtime_agent.provider_notice(message=no active response)
+    is answering
+an idle session is closed by the provider
+    problem 'timed out by inactivity' idle -> ~realtime_agent.provider_idle_close(message=timed out by inactivity)
+        -> CloseClient(code=1000, reason=the voice provider has closed an idle session)
+    working
+    problem 'timed out by inactivity' idle -> ~realtime_agent.provider_idle_close LeaveRun response.done CloseClient
+an error ends the turn
+    problem quota -> error(message=quota)
+    working
+    problem quota -> error(message=quota) LeaveRun(call_id=k1) response.done(response_id=None)
+an error ends the turn before its run
+    acknowledging
+    problem quota -> error response.done
+an answer is shown before an error
+    judging
+    problem quota -> CancelResponse response.started response.delta response.done error
+    is idle
+the provider is gone
+    provider_lost gone -> CloseClient(code=1000, reason=the voice provider has closed the session)
+    hearing
+    provider_lost gone -> error(message=gone) response.done(response_id=None)
+        -> CloseClient(code=1011, reason=the voice provider is gone)
+the person speaks up
+    answering
+    commit -> CancelResponse response.done(response_id=r1, cancelled=True) CommitInput
+    text r1 and -> nothing
+    response_done r1 cancelled
+    say 'no, wait' -> response.done input_transcript.final SayText Respond
+    say or -> CancelResponse response.done input_transcript.final SayText Respond
+    response_started orphan -> CancelResponse
+    response_done orphan cancelled -> nothing
+    response_started r2 -> response.started
+the person speaks up while a small function is answered
+    consulted
+    say stop -> response.done(response_id=None, cancelled=True) input_transcript.final(text=stop, source=client_text)
+        -> SayText(text=stop) Respond
+"""
 
 
 @pytest.mark.parametrize("word", ["svc", "hermes"])
 def test_the_golden_turn(word: str) -> None:
-    """The example at the end of wire terminal-voice 6.6."""
-    talk = Talk(word=word)
-    broker, run = talk.broker, {"session_id": "c1", "run_id": "n1"}
-    assert broker.commit(talk.now) == [CommitInput()]
-    assert broker.transcribed("how full is the disk", talk.now) == [
-        Emit("voice.input_transcript.final", {"text": "how full is the disk"}),
-        Respond(),
-    ]
-    assert broker.response_started("r1", talk.now) == [Emit("voice.response.started", {"response_id": "r1"})]
-    assert broker.response_started("r1", talk.now) == []
-    assert broker.audio("r1", PIECE, talk.now) == [EmitAudio(response_id="r1", data=PIECE)]
-    drain = {"call_id": "k1", "tool_name": f"{word}_run_task", "timeout_ms": 2500}
-    assert broker.call("r1", RunCall(call_id="k1", text="df -h"), talk.now) == [
-        Emit("voice.playback_drain.requested", {**drain, "reason": f"pre_{word}_ack"})
-    ]
-    assert broker.response_done("r1", "completed", talk.now) == [
-        Note("voice.response.intermediate_done", {"response_id": "r1"})
-    ]
-    (completed, progress) = broker.drained("k1", talk.now)
-    assert completed == Note("voice.playback_drain.completed", {"call_id": "k1", "reason": f"pre_{word}_ack"})
-    assert isinstance(progress, Emit)
-    assert (progress.type, progress.fields["status_key"]) == (f"{word}.run.progress", f"run:checking_{word}")
-    assert talk.after(0.75) == [StartRun(call_id="k1", text="df -h", session_id="c1")]
-    assert broker.run_event("k1", RunBegan("n1"), talk.now) == [Emit(f"{word}.run.started", run)]
-    tool = {**run, "tool_call_id": "t1", "tool_name": "terminal"}
-    began = ToolBegan(call_id="t1", name="terminal", arguments={"command": "df -h"})
-    assert broker.run_event("k1", began, talk.now) == [
-        Emit(f"{word}.tool.started", {**tool, "arguments": {"command": "df -h"}})
-    ]
-    ended = {**tool, "result_preview": "62% used", "success": True, "message": "Command finished."}
-    assert broker.run_event("k1", ToolSucceeded(call_id="t1", name="terminal", preview="62% used"), talk.now) == [
-        Emit(f"{word}.tool.completed", ended)
-    ]
-    assert broker.run_event("k1", AnswerComplete(ANSWER), talk.now) == []
-    output = {
-        "ok": True,
-        "status": "completed",
-        **run,
-        "profile": None,
-        "text": ANSWER,
-        "answer": ANSWER,
-        "summary": ANSWER,
-        "raw_text_omitted": False,
-        "tool_count": 1,
-        "last_tool_name": "terminal",
-        "spoken_response": ANSWER,
-        "provider_instruction": "You will be asked to speak this result in a moment. Say nothing before that.",
-    }
-    assert broker.run_ended("k1", talk.now) == [
-        Emit(f"{word}.run.completed", run),
-        AnswerCall("k1", output),
-        Emit("voice.playback_drain.requested", {**drain, "reason": "tool_result_summary"}),
-    ]
-    assert broker.drained("any", talk.now) == [
-        Note("voice.playback_drain.completed", {"call_id": "k1", "reason": "tool_result_summary"}),
-        ReadAloud(ANSWER),
-    ]
-    assert broker.response_started("r2", talk.now) == []
-    assert broker.text("r2", ANSWER, talk.now) == []
-    assert broker.audio_done("r2", talk.now) == []
-    assert broker.response_done("r2", "completed", talk.now) == [
-        Emit("voice.response.started", SUMMARY),
-        Emit("voice.response.delta", {"delta": ANSWER, "source": "provider", **SUMMARY}),
-        Emit("voice.output_audio.done", SUMMARY),
-        Emit("voice.response.done", SUMMARY),
-    ]
-    assert talk.state is FloorState.IDLE
-    assert broker.due is None
+    for title, lines in dialogues(GOLDEN.replace("svc", word)).items():
+        play(f"{title} [{word}]", lines)
 
 
-def test_the_provider_answers_by_itself() -> None:
-    talk = Talk()
-    broker = talk.broker
-    assert names(broker.say("hello", talk.now)) == ["input_transcript.final", "SayText", "Respond"]
-    assert names(broker.text("r1", "Hi.", talk.now)) == ["response.started", "response.delta"]
-    assert broker.audio_done("r1", talk.now) == [Emit("voice.output_audio.done", {"response_id": "r1"})]
-    assert broker.response_done("r1", "completed", talk.now) == [Emit("voice.response.done", {"response_id": "r1"})]
-    assert talk.state is FloorState.IDLE
-    assert broker.text("r1", "late", talk.now) == []
-
-
-def test_one_response_for_one_utterance() -> None:
-    talk = Talk()
-    talk.hearing()
-    assert names(talk.broker.commit(talk.now)) == ["CommitInput"]  # the same turn
-    assert names(talk.broker.transcribed("first", talk.now)) == ["input_transcript.final", "Respond"]
-    assert names(talk.broker.transcribed("second", talk.now)) == ["input_transcript.final"]
-
-
-def test_a_response_needs_no_transcript() -> None:
-    talk = Talk()
-    talk.hearing()
-    assert talk.after(TRANSCRIBED_WITHIN) == [Respond()]
-    assert names(talk.broker.transcribed("late", talk.now)) == ["input_transcript.final"]
-
-
-def test_nothing_was_said() -> None:
-    talk = Talk()
-    nothing = [
-        Emit("voice.input_transcript.final", {"text": ""}),
-        Emit("voice.response.done", {"response_id": None}),
-    ]
-    assert talk.broker.commit(talk.now, heard=False) == nothing
-    talk.answering()
-    assert talk.broker.commit(talk.now, heard=False) == []
-    assert talk.state is FloorState.ANSWERING
-
-
-def test_a_provider_that_says_nothing() -> None:
-    talk = Talk()
-    talk.answering()
-    error, done = talk.after(ANSWERED_WITHIN)
-    assert error == Emit("voice.error", {"message": "The voice provider did not answer."})
-    assert done == Emit("voice.response.done", {"response_id": "r1"})
-    assert talk.state is FloorState.IDLE
-
-
-def test_time_in_which_the_client_took_nothing_does_not_count() -> None:
-    talk = Talk()
-    talk.broker.floor.postpone(5.0)
-    talk.answering()
-    talk.broker.floor.postpone(ANSWERED_WITHIN)
-    assert talk.after(ANSWERED_WITHIN) == []
-    assert names(talk.after(ANSWERED_WITHIN)) == ["error", "response.done"]
-
-
-@pytest.mark.parametrize(
-    ("status", "orders"),
-    [
-        ("cancelled", [Emit("voice.response.done", {"response_id": "r1", "cancelled": True})]),
-        ("incomplete", [Emit("voice.response.done", {"response_id": "r1"})]),
-        (
-            "failed",
-            [
-                Emit("voice.error", {"message": "The voice provider could not answer."}),
-                Emit("voice.response.done", {"response_id": "r1"}),
-            ],
-        ),
-    ],
-)
-def test_how_a_response_may_end(status: str, orders: list[Emit]) -> None:
-    talk = Talk()
-    talk.answering()
-    assert talk.broker.response_done("r1", status, talk.now) == orders
-    assert talk.state is FloorState.IDLE
-
-
-# --- functions ------------------------------------------------------------------------------------------------------
-
-
-def test_a_run_without_words_before_it_begins_at_once() -> None:
-    talk = Talk()
-    talk.answering()
-    talk.called()
-    assert names(talk.told[-1:]) == ["svc.run.progress"]
-    assert talk.broker.text("r1", "One moment.", talk.now) == [
-        Emit("voice.response.delta", {"delta": "One moment.", "source": "provider", "response_id": "r1"})
-    ]  # what else that response says is passed on
-    assert names(talk.broker.audio("r1", PIECE, talk.now)) == ["EmitAudio"]
-    assert names(talk.broker.audio_done("r1", talk.now)) == ["output_audio.done"]
-    assert names(talk.after(0.75)) == ["StartRun"]
-
-
-@pytest.mark.parametrize(("bound", "session"), [("c1", "c1"), (None, "c9")])
-def test_where_a_run_goes(bound: str | None, session: str) -> None:
-    talk = Talk()
-    talk.broker.runs.session_id, talk.broker.runs.profile = bound, "work"
-    talk.answering()
-    talk.broker.call("r1", RunCall(call_id="k1", text="df", session_id="c9"), talk.now)
-    assert talk.after(0.75) == [StartRun(call_id="k1", text="df", profile="work", session_id=session)]
-
-
-def test_a_client_that_does_not_say_that_it_has_played() -> None:
-    talk = Talk()
-    talk.acknowledging()
-    assert names(talk.after(2.5)) == ["playback_drain.timeout", "svc.run.progress"]
-    assert names(talk.after(0.75)) == ["StartRun"]
-    assert talk.broker.drained("k1", talk.now) == []  # too late
-    assert names(talk.finished()) == ["svc.run.completed", "AnswerCall", "playback_drain.requested"]
-    assert names(talk.after(2.5)) == ["playback_drain.timeout"]  # r1 is not over: the provider takes no order
-    assert talk.after(2.5) == [ReadAloud(ANSWER)]
-
-
-def test_a_call_id_counts_once() -> None:
-    talk = Talk()
-    talk.working()
-    again = RunCall(call_id="k1", text="df")
-    assert talk.broker.call("r1", again, talk.now) == []
-    assert talk.broker.call("unknown", RunCall(call_id="k2", text="df"), talk.now) == [CancelResponse()]
-    for number in range(MAX_CALLS):
-        talk.broker.call("unknown", StatusCall(f"x{number}"), talk.now)
-    assert talk.broker.call("r1", again, talk.now) == []  # forgotten, but of a response that is over
+@pytest.mark.parametrize(("title", "lines"), dialogues(TURNS).items())
+def test_a_turn(title: str, lines: list[str]) -> None:
+    play(title, lines)
 
 
 def test_as_many_call_ids_as_are_known() -> None:
     talk = Talk()
-    talk.answering()
+    talk.do("answering")
     first = UnknownCall("k0", {"ok": False})
     assert talk.broker.call("r1", first, talk.now) != []
     for number in range(MAX_CALLS - 1):
@@ -242,135 +311,12 @@ def test_as_many_call_ids_as_are_known() -> None:
     assert talk.broker.call("r1", first, talk.now) != []
 
 
-def test_a_second_task_in_the_same_response() -> None:
+@pytest.mark.parametrize("state", STATES)
+def test_without_a_provider_no_session_goes_on(state: str) -> None:
     talk = Talk()
-    talk.answering()
-    talk.called()
-    assert talk.broker.call("r1", RunCall(call_id="k2", text="rm"), talk.now) == [
-        AnswerCall("k2", {"ok": False, "error": ONE_TASK})
-    ]
-
-
-def test_a_small_function() -> None:
-    talk = Talk()
-    talk.answering()
-    answer, drain = talk.broker.call("r1", StatusCall("k0"), talk.now)
-    assert isinstance(answer, AnswerCall)
-    assert (answer.output["status"], answer.output["run_id"]) == ("idle", None)
-    assert names([drain]) == ["playback_drain.requested"]
-    assert talk.broker.call("r1", UnknownCall("k2", {"ok": False}), talk.now) == [AnswerCall("k2", {"ok": False})]
-    assert names(talk.broker.drained(None, talk.now)) == []  # the response is not over
-    assert names(talk.broker.response_done("r1", "completed", talk.now)) == ["Respond"]
-    assert names(talk.broker.text("r2", "Nothing.", talk.now)) == ["response.started", "response.delta"]
-
-
-def test_a_small_function_whose_words_are_never_played() -> None:
-    talk = Talk()
-    talk.consulted()
-    assert names(talk.after(2.5)) == ["playback_drain.timeout", "Respond"]
-
-
-def test_the_person_talks_beside_a_run() -> None:
-    talk = Talk()
-    talk.working()
-    talk.broker.run_event("k1", ToolBegan(call_id="t1", name="terminal"), talk.now)
-    assert names(talk.broker.commit(talk.now)) == ["CommitInput"]
-    assert names(talk.broker.transcribed("how far are you", talk.now)) == ["input_transcript.final", "Respond"]
-    talk.broker.response_started("r2", talk.now)
-    assert names(talk.after(5.0)) == ["svc.run.progress"]  # the heart beats on
-    answer, _ = talk.broker.call("r2", StatusCall("k2"), talk.now)
-    assert isinstance(answer, AnswerCall)
-    assert answer.output == {
-        "ok": True,
-        "run_id": "n1",
-        "status": "running",
-        "session_id": "c1",
-        "pending_confirmation_id": None,
-        "active_tool_name": "terminal",
-        "last_tool_name": "terminal",
-        "last_tool_status": "running",
-        "last_tool_message": "Running command.",
-        "completed_tool_count": 0,
-        "queued_count": 0,
-        "queued_items": [],
-    }
-    talk.broker.response_done("r2", "completed", talk.now)
-    talk.broker.drained("k2", talk.now)
-    assert names(talk.broker.text("r3", "Nearly done.", talk.now)) == ["response.started", "response.delta"]
-    assert names(talk.finished()) == ["svc.run.completed", "AnswerCall"]  # its answer waits
-    answer, _ = talk.broker.call("r3", StatusCall("k3"), talk.now)
-    assert isinstance(answer, AnswerCall)
-    assert answer.output["status"] == "completed"
-    talk.broker.response_done("r3", "completed", talk.now)
-    talk.broker.drained("k3", talk.now)
-    talk.broker.response_started("r4", talk.now)
-    assert names(talk.broker.response_done("r4", "completed", talk.now)) == [
-        "response.done",
-        "playback_drain.requested",
-    ]
-    assert names(talk.broker.drained("k1", talk.now)) == ["ReadAloud"]
-
-
-def test_talk_that_ends_before_the_run() -> None:
-    talk = Talk()
-    talk.working()
-    assert names(talk.broker.say("never mind", talk.now)) == ["input_transcript.final", "SayText", "Respond"]
-    talk.broker.response_started("r2", talk.now)
-    assert names(talk.broker.response_done("r2", "completed", talk.now)) == ["response.done"]
-    assert talk.state is FloorState.WORKING
-    assert talk.broker.commit(talk.now, heard=False)  # nothing said, beside the run
-    assert talk.state is FloorState.WORKING
-    talk.broker.say("and now?", talk.now)
-    talk.broker.response_started("r3", talk.now)
-    answer = talk.broker.call("r3", RunCall(call_id="k2", text="x"), talk.now)[0]
-    assert answer == AnswerCall("k2", {"ok": False, "error": ONE_TASK})
-
-
-def test_the_status_before_the_run() -> None:
-    talk = Talk()
-    talk.acknowledging()
-    talk.broker.response_done("r1", "completed", talk.now)
-    talk.broker.say("what?", talk.now)
-    talk.broker.response_started("r2", talk.now)
-    answer = talk.broker.call("r2", StatusCall("k2"), talk.now)[0]
-    assert isinstance(answer, AnswerCall)
-    assert answer.output["status"] == "starting"
-
-
-# --- questions ------------------------------------------------------------------------------------------------------
-
-
-def asked(talk: Talk, *ids: str) -> None:
-    for identity in ids:
-        talk.broker.run_event("k1", ApprovalAsked(Question(identity, "?")), talk.now)
-
-
-def test_a_question_is_answered_by_hand() -> None:
-    talk = Talk()
-    nobody = Emit("svc.confirmation.forwarded", {"confirmation_id": "q1", "answer": None})
-    assert talk.broker.confirm("q1", "allow", talk.now) == [nobody]
-    talk.working()
-    asked(talk, "q1", "q2")
-    assert talk.broker.confirm("q1", "allow", talk.now) == [
-        Approve(call_id="k1", run_id="n1", confirmation_id="q1", choice="once", answer="allow")
-    ]
-    assert talk.broker.confirm("q1", "allow", talk.now) == [nobody]
-    assert names(talk.broker.approved("k1", "q1", "allow", talk.now)) == [
-        "svc.confirmation.forwarded",
-        "svc.confirmation.requested",
-    ]
-    assert names(talk.broker.approved("other run", "q1", None, talk.now)) == ["svc.confirmation.forwarded"]
-
-
-def test_a_question_is_answered_by_word() -> None:
-    talk = Talk()
-    talk.working()
-    asked(talk, "q1")
-    talk.broker.say("yes, do it", talk.now)
-    talk.broker.response_started("r2", talk.now)
-    orders = talk.broker.call("r2", ConfirmCall("k2", "q1", "allow_once"), talk.now)
-    assert names(orders) == ["Approve", "AnswerCall", "playback_drain.requested"]
-    assert orders[1] == AnswerCall("k2", {"ok": True, "confirmation_id": "q1", "status": "forwarded"})
-    assert talk.broker.call("r2", ConfirmCall("k3", "q1", "allow"), talk.now) == [
-        AnswerCall("k3", {"ok": False, "confirmation_id": "q1", "status": "not_pending"})
-    ]
+    talk.do(state)
+    assert talk.state == state
+    *_, closes = talk.do("provider_lost gone")
+    assert isinstance(closes, CloseClient)
+    assert closes.code == (1000 if state == "idle" else 1011)
+    talk.do("is over")

@@ -4,426 +4,428 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.machines.confirmations import Question
-from svc_proto.voice.realtime.calls import (
-    RunCall,
-    StatusCall,
-    background_output,
-    busy_output,
-    queued_output,
-)
-from svc_proto.voice.realtime.floor import FloorState
-from svc_proto.voice.realtime.orders import (
-    AnswerCall,
-    AskAboutApproval,
-    Emit,
-    LeaveRun,
-    Note,
-    ReadAloud,
-    Respond,
-    StartRun,
-    StopRun,
-)
-from svc_proto.voice.realtime.run import SLOW_AFTER, BackgroundRules
-from svc_proto.voice.realtime.runs import MAX_QUEUED, MAX_RESULTS, ONE_TASK, TOO_LONG
-from svc_proto.voice.realtime.story import (
-    AnswerComplete,
-    AnswerDelta,
-    ApprovalAsked,
-    RunBegan,
-    SessionBound,
-    ToolBegan,
-    ToolWaits,
-)
-from tests.voice.realtime.book import ANSWER, RULES, Talk, answered, heard, names
+from tests.voice.realtime.book import Talk, dialogues, play
 
-SILENT = BackgroundRules(spoken_handoff=False)
-PROMOTED = {
-    "session_id": "c1",
-    "run_id": "n1",
-    "tier": "promoted",
-    "promote_after_ms": 6000,
-    "spoken_handoff": True,
-    "provider_acknowledged": False,
-    "result_delivery": "speak_verbatim",
-    "call_id": "k1",
-    "queued_count": 0,
-    "origin": "provider_tool_call",
-}
+BACKGROUND = """
+a run that takes long [background]
+    working
+    after 5.875 -> svc.run.progress
+    after 0.125 -> ~svc_run.promoted(run_id=n1, tier=promoted)
+        -> svc.run.promoted(session_id=c1, run_id=n1, tier=promoted, promote_after_ms=6000, queued_count=0)
+        -> AnswerCall(call_id=k1, ok=True, status=running_in_background) Respond
+    text h1 'I go on with that.' -> response.started response.delta
+    response_done h1 -> response.done
+    is idle
+    after 4 -> svc.run.progress(tier=promoted, elapsed_ms=10000)
+    answers k1 -> svc.run.completed(session_id=c1, run_id=n1)
+        -> svc.run.background_completed(session_id=c1, run_id=n1, queued_count=0, ok=True, tool_count=0)
+    after 0 -> playback_drain.requested(call_id=None, tool_name=None, reason=forced_summary, timeout_ms=2500)
+    drained - -> ~playback_drain.completed(call_id=None, reason=forced_summary) ReadAloud(text=ANSWER)
+    text b1 ANSWER -> nothing
+    response_done b1 -> response.started(response_id=b1, delivery=forced_summary)
+        -> response.delta(delta=ANSWER, source=provider, response_id=b1, delivery=forced_summary)
+        -> response.done(response_id=b1, delivery=forced_summary)
+    is over
+a run that is quick enough [background]
+    working
+    after 5.875
+    answers k1 -> svc.run.completed AnswerCall playback_drain.requested
+nothing is promoted when that is off
+    answering
+    call r1 run k1 df background -> svc.run.progress
+    after 5.75 -> StartRun svc.run.progress
+    after 600
+    is working
+a turn that ends without words [silent]
+    working
+    after 5 -> svc.run.progress
+    after 1 -> ~svc_run.promoted(run_id=n1, tier=promoted)
+        -> svc.run.promoted(session_id=c1, run_id=n1, tier=promoted, promote_after_ms=6000, queued_count=0)
+        -> AnswerCall(call_id=k1, ok=True, status=running_in_background)
+    is idle
+a slow tool is not waited for [background]
+    working
+    run_event k1 ToolBegan t1 web_search
+    after 1
+    run_event k1 ToolBegan t2 open_terminal
+    after 1
+    run_event k1 ToolBegan t3 spawn_agent -> svc.tool.started
+    after 0.49 -> nothing
+    after 0.01 -> ~svc_run.promoted svc.run.promoted AnswerCall Respond
+a run that nobody wants to wait for [background]
+    answering
+    audio r1
+    call r1 run k1 df background -> StartRun(call_id=k1, text=df, profile=None, session_id=c1)
+        -> ~svc_run.promoted(run_id=, tier=durable)
+        -> svc.run.promoted(session_id=c1, run_id=, tier=durable, promote_after_ms=6000, provider_acknowledged=True)
+        -> AnswerCall(call_id=k1, ok=True, status=running_in_background)
+        -> playback_drain.requested(call_id=k1, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+    is consulted
+    response_done r1
+    drained k1 -> ~playback_drain.completed Respond
+    answers k1 -> svc.run.completed svc.run.background_completed ~realtime_agent.result_deferred
+the same without words [silent]
+    answering
+    call r1 run k1 df background -> StartRun ~svc_run.promoted svc.run.promoted AnswerCall
+    is idle
+    text r1 'I will see.' -> response.delta
+no turn is cut short by a promotion [background]
+    working
+    after 5
+    begins r2 'how far?'
+    after 3 -> nothing
+    response_done r2 -> response.done
+    after 0 -> ~svc_run.promoted svc.run.promoted AnswerCall Respond
+an answer waits until the microphone is quiet [background]
+    unheard
+    after 0.5
+    hear
+    after 1.375 -> nothing
+    after 0.125 -> nothing
+an answer does not wait for ever [background]
+    unheard
+    hear
+    after 1.375 -> nothing
+    hear
+    after 1.375
+    hear
+    after 1.375
+    hear
+    after 1.375
+    hear
+    after 1.375
+    hear
+    after 1.375
+    hear
+    after 1.375
+    hear
+    after 1.375
+    hear
+    after 0.7 -> nothing
+    after 0.2 -> nothing
+an answer waits for the end of a turn [background]
+    quiet
+    begins r3 'what is the time'
+    answers k1 -> svc.run.completed(session_id=c1, run_id=n1)
+        -> svc.run.background_completed(session_id=c1, run_id=n1, queued_count=0, ok=True, tool_count=0)
+        -> ~realtime_agent.result_deferred(run_id=n1)
+    after 20 -> nothing
+    response_done r3
+    after 0 -> playback_drain.requested
+an answer that is only shown [nothing spoken in the background]
+    quiet
+    hear
+    answers k1
+    after 0 -> response.started(response_id=background-visual-1, source=svc, delivery=visual_only)
+        -> response.delta(delta=ANSWER, response_id=background-visual-1, source=svc, delivery=visual_only)
+        -> response.done(response_id=background-visual-1, source=svc, delivery=visual_only, final_text=ANSWER)
+    is idle
+the person speaks up before the answer [background]
+    unheard
+    after 0
+    say 'and another thing' -> ~realtime_agent.delivery_preempted
+        -> response.started(response_id=delivery-fallback-1, source=svc, delivery=visual_only)
+        -> response.delta(delta=ANSWER, response_id=delivery-fallback-1, source=svc, delivery=visual_only)
+        -> response.done(response_id=delivery-fallback-1, source=svc, delivery=visual_only, final_text=ANSWER)
+        -> input_transcript.final(text=and another thing, source=client_text) SayText(text=and another thing) Respond
+a run that fails [background]
+    quiet
+    run_failed k1 No. svc_broker_auth_failed
+        -> svc.run.background_completed(session_id=c1, run_id=n1, queued_count=0, ok=False, error=No.)
+        -> error(message=No., call_id=k1, error_code=svc_broker_auth_failed)
+    is over
+    run_failed k1 No. -> nothing
+a run that takes too long [background]
+    quiet
+    after 293
+    after 1 -> LeaveRun(call_id=k1) svc.run.background_completed(session_id=c1, run_id=n1, queued_count=0, ok=False)
+        -> error(message=The task takes longer than a voice session waits for it. Its answer will be in the chat.)
+    answers k1 -> nothing
+    is over
+a run that somebody else stops [background]
+    quiet
+    run_event k1 Interrupted 'so far'
+    run_ended k1 -> svc.run.cancelled(session_id=c1, run_id=n1)
+    is over
+a quick task beside a run [background]
+    quiet
+    ask k2 ls
+    after 0.75 -> StartRun(call_id=k2, text=ls, profile=None, session_id=None)
+    run_event k2 SessionBound side -> nothing
+    run_event k2 RunBegan n2 -> svc.run.started(session_id=c1, run_id=n2)
+    answers k2 -> svc.run.completed AnswerCall playback_drain.requested
+    drained k2
+    text b2 ANSWER
+    response_done b2 -> response.started response.delta response.done
+    ask k3 ls
+    after 0.75 -> StartRun(call_id=k3, text=ls, profile=None, session_id=side)
+a slow task beside a run waits in line [background]
+    aside
+    run_event k2 SessionBound side
+    run_event k2 RunBegan n2
+    after 6 -> svc.run.progress(session_id=c1, run_id=n1, status=running, message=Still working., should_speak=False)
+        -> svc.run.progress(session_id=c1, run_id=n2, status=running, message=Still working., should_speak=False)
+        -> StopRun(call_id=k2, run_id=n2)
+        -> svc.run.queued(session_id=c1, run_id=, queued_count=1, queue_position=1, transcript_preview=ls)
+        -> AnswerCall(call_id=k2, ok=True, status=queued, position=1) Respond
+    run_event k2 RunBegan late -> nothing
+    call r-k2 run k1 again -> nothing
+    response_started h2
+    call h2 status k9 -> AnswerCall(run_id=n1, queued_count=1) playback_drain.requested
+    response_done h2
+    drained k9
+    response_started h3
+    answers k1 -> svc.run.completed svc.run.background_completed ~realtime_agent.result_deferred
+    after 3 -> nothing
+    response_done h3
+    after 0 -> StartRun(call_id=k2:queued, text=ls, profile=None, session_id=c1)
+        -> ~svc_run.promoted(run_id=, tier=promoted)
+        -> svc.run.promoted(session_id=c1, run_id=, tier=promoted, promote_after_ms=6000, provider_acknowledged=False)
+        -> playback_drain.requested(call_id=None, tool_name=None, reason=forced_summary, timeout_ms=2500)
+    heard b1
+    answers k2:queued -> svc.run.completed svc.run.background_completed
+    ask k4 du
+    after 0.75 -> StartRun
+    is working
+a task that has waited can ask [silent]
+    quiet
+    ask k2 ls background
+    answers k1
+    after 0
+    run_event k2:queued ToolWaits t1 terminal
+        -> svc.tool.started(session_id=c1, run_id=, tool_call_id=t1, tool_name=terminal, arguments=None)
+        -> AskAboutApproval(call_id=k2:queued, run_id=, tool_call_id=t1, message=Allow terminal?)
+    run_event k2:queued ApprovalAsked t1 -> svc.confirmation.requested
+a task that has waited does not begin while the person speaks [silent]
+    quiet
+    ask k2 ls background
+    hear
+    answers k1
+    after 1.375 -> nothing
+    after 0.125 -> StartRun ~svc_run.promoted svc.run.promoted playback_drain.requested
+a task that has called a tool is not begun again [background]
+    aside
+    run_event k2 ToolBegan t1 web
+    after 10 -> svc.run.progress svc.run.progress svc.run.progress svc.run.progress
+    is working
+    answers k1
+    after 0 -> ~svc_run.promoted svc.run.promoted AnswerCall Respond
+a task that has begun to answer is not begun again [background]
+    aside
+    run_event k2 AnswerDelta It
+    after 10 -> svc.run.progress svc.run.progress svc.run.progress svc.run.progress
+    is working
+    answers k1
+    after 0 -> ~svc_run.promoted svc.run.promoted AnswerCall Respond
+a task beside a run that is not in the chat [background]
+    aside
+    run_event k2 SessionBound side
+    run_event k2 ToolBegan t1 web
+    after 10
+    answers k1
+    after 0 -> ~svc_run.promoted svc.run.promoted AnswerCall Respond
+    speaks h2
+    ask k3 du
+    after 0.75 -> StartRun(call_id=k3, session_id=c1)
+    answers k2
+    answers k3
+    heard b1
+    after 0
+    heard b2
+    after 0
+    heard b3
+    after 0
+    is over
+    ask k4 first background
+    drained k4
+    speaks h4
+    ask k5 second
+    after 0.75 -> StartRun(call_id=k5, session_id=None)
+a chat session of its own that is told late is not taken for another task [background]
+    aside
+    run_event k2 ToolBegan t1 web
+    after 10
+    answers k1
+    after 0
+    run_event k2 SessionBound side -> nothing
+    speaks h2
+    answers k2
+    heard b1
+    after 0
+    heard b2
+    ask k4 first background
+    drained k4
+    speaks h4
+    ask k5 second
+    after 0.75 -> StartRun(call_id=k5, session_id=None)
+a task that is asked for again while it goes on [background]
+    quiet
+    ask k2 df -> input_transcript.final(text=df, source=client_text) SayText(text=df) Respond
+        -> response.started(response_id=r-k2) AnswerCall(call_id=k2, ok=False)
+        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+        -> ~response.intermediate_done(response_id=r-k2)
+a task that is asked for again while it waits [background]
+    quiet
+    ask k2 ls background -> input_transcript.final(text=ls, source=client_text) SayText(text=ls) Respond
+        -> response.started(response_id=r-k2)
+        -> svc.run.queued(session_id=c1, run_id=, queued_count=1, queue_position=1, transcript_preview=ls)
+        -> AnswerCall(call_id=k2, ok=True, status=queued, position=1)
+        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+        -> ~response.intermediate_done(response_id=r-k2)
+    is consulted
+    ask k3 ls background -> response.done input_transcript.final SayText Respond response.started AnswerCall
+        -> playback_drain.requested ~response.intermediate_done
+    ask k4 another background -> response.done input_transcript.final SayText Respond response.started svc.run.queued
+        -> AnswerCall playback_drain.requested ~response.intermediate_done
+the queue has an end [silent]
+    quiet
+    ask q0 'ls 0' background -> input_transcript.final SayText Respond response.started svc.run.queued AnswerCall
+        -> response.done ~response.intermediate_done
+    is idle
+    ask q1 'ls 1' background -> input_transcript.final SayText Respond response.started svc.run.queued AnswerCall
+        -> response.done ~response.intermediate_done
+    ask q2 'ls 2' background -> input_transcript.final(queue_position=None) SayText Respond response.started
+        -> svc.run.queued AnswerCall response.done ~response.intermediate_done
+    ask q9 ls background -> input_transcript.final(text=ls, source=client_text) SayText(text=ls) Respond
+        -> response.started(response_id=r-q9) AnswerCall(call_id=q9, ok=False, error=busy)
+        -> playback_drain.requested(call_id=q9, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+        -> ~response.intermediate_done(response_id=r-q9)
+    drained q9
+    speaks h9
+    answers k1
+    after 0 -> StartRun ~svc_run.promoted svc.run.promoted playback_drain.requested
+    heard b1
+    answers q0:queued
+    after 0 -> StartRun(call_id=q1:queued, text=ls 1, profile=None, session_id=c1)
+        -> ~svc_run.promoted(run_id=, tier=durable)
+        -> svc.run.promoted(session_id=c1, run_id=, tier=durable, promote_after_ms=6000, provider_acknowledged=False)
+        -> playback_drain.requested(call_id=None, tool_name=None, reason=forced_summary, timeout_ms=2500)
+answers that nobody hears hold up the queue [silent]
+    quiet
+    leave
+    ask q0 'ls 0' background
+    ask q1 'ls 1' background
+    ask q2 'ls 2' background
+    answers k1
+    after 0 -> StartRun ~svc_run.promoted svc.run.promoted
+    answers q0:queued
+    after 0 -> StartRun ~svc_run.promoted svc.run.promoted
+    answers q1:queued
+    after 0 -> StartRun ~svc_run.promoted svc.run.promoted
+    answers q2:queued
+    ask q7 ls background
+    after 60 -> nothing
+    come_back
+    after 0 -> playback_drain.requested
+    heard b1
+    after 0 -> StartRun ~svc_run.promoted svc.run.promoted playback_drain.requested
+an answer waits for whoever is away [background]
+    working
+    leave
+    after 6 -> svc.run.progress ~svc_run.promoted svc.run.promoted AnswerCall
+    answers k1 -> svc.run.completed(session_id=c1, run_id=n1)
+        -> svc.run.background_completed(session_id=c1, run_id=n1, queued_count=0, ok=True, tool_count=0)
+        -> ~realtime_agent.result_deferred(run_id=n1)
+    after 25 -> nothing
+    come_back
+    hear
+    after 1.375 -> nothing
+    after 0.125 -> playback_drain.requested
+    come_back
+    heard b1 -> ~playback_drain.completed ReadAloud response.started response.delta response.done
+    is over
+an answer is shown when the provider leaves before it [background]
+    quiet
+    hear
+    answers k1
+    provider_lost gone -> response.started(response_id=delivery-fallback-1, source=svc, delivery=visual_only)
+        -> response.delta(delta=ANSWER, response_id=delivery-fallback-1, source=svc, delivery=visual_only)
+        -> response.done(response_id=delivery-fallback-1, source=svc, delivery=visual_only, final_text=ANSWER)
+        -> CloseClient(code=1000, reason=the voice provider has closed the session)
+an answer is shown when the provider is idle before it [background]
+    quiet
+    hear
+    answers k1
+    problem gone idle -> ~realtime_agent.provider_idle_close response.started response.delta response.done CloseClient
+an answer is shown when the provider leaves in another turn [background]
+    quiet
+    begins r3 'what is the time'
+    answers k1
+    provider_lost gone -> response.started response.delta response.done error response.done CloseClient
+nothing is shown to nobody [background]
+    quiet
+    leave
+    answers k1
+    provider_lost gone -> CloseClient
+a cancel stops what is in the background [background]
+    quiet
+    ask k2 ls background
+    cancel -> StopRun(call_id=k1, run_id=n1) svc.run.cancelled(session_id=c1, run_id=n1) CancelResponse ClearInput
+        -> response.done(response_id=None, cancelled=True, run_id=n1)
+    is over
+a cancel forgets answers that wait [background]
+    unheard
+    cancel -> CancelResponse ClearInput response.done
+    is over
+a cancel by word [background]
+    aside
+    begins r9 'stop all that'
+    call r9 cancel k9 -> StopRun(call_id=k2, run_id=) svc.run.cancelled(session_id=c1, run_id=)
+        -> AnswerCall(call_id=k2, ok=False, cancelled=True, run_id=, session_id=c1) StopRun(call_id=k1, run_id=n1)
+        -> svc.run.cancelled(session_id=c1, run_id=n1)
+        -> AnswerCall(call_id=k9, ok=True, run_id=None, status=cancelled, session_id=c1)
+        -> playback_drain.requested(call_id=k9, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+a cancel of the background by word [background]
+    quiet
+    begins r9 'stop that'
+    call r9 cancel k9 -> StopRun(call_id=k1, run_id=n1) svc.run.cancelled(session_id=c1, run_id=n1)
+        -> AnswerCall(call_id=k9, ok=True, run_id=n1, status=cancelled, session_id=c1)
+        -> playback_drain.requested(call_id=k9, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+a question from the background [background]
+    quiet
+    run_event k1 ApprovalAsked q1
+    begins r9 yes
+    call r9 confirm k9 q1 allow -> Approve(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow)
+        -> AnswerCall(call_id=k9, ok=True, confirmation_id=q1, status=forwarded)
+        -> playback_drain.requested(call_id=k9, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+    approved k1 q1 allow -> svc.confirmation.forwarded
+to hear an answer again [background]
+    respeak -> svc.result.respeak_unavailable
+    quiet
+    respeak -> svc.result.respeak_unavailable
+    answers k1
+    after 0
+    respeak -> svc.result.respeak_unavailable
+    heard b1
+    respeak -> Render(response_id=respeak-1, text=ANSWER)
+    rendered_audio respeak-1 -> response.started(response_id=respeak-1, source=svc, delivery=respeak)
+        -> response.delta(delta=ANSWER, response_id=respeak-1, source=svc, delivery=respeak)
+        -> EmitAudio(response_id=respeak-1, sample_rate=None, label=None, source=svc, delivery=respeak)
+    rendered respeak-1 -> output_audio.done(response_id=respeak-1, source=svc, delivery=respeak)
+        -> response.done(response_id=respeak-1, source=svc, delivery=respeak, final_text=ANSWER, audio_path=)
+    is over
+an answer that cannot be heard again is shown [background]
+    unheard
+    after 0
+    heard b1
+    respeak
+    render_failed respeak-1 'no key' -> ~response.forced_summary_failed(message=no key)
+        -> response.started(response_id=delivery-fallback-2, source=svc, delivery=visual_only)
+        -> response.delta(delta=ANSWER, response_id=delivery-fallback-2, source=svc, delivery=visual_only)
+        -> response.done(response_id=delivery-fallback-2, source=svc, delivery=visual_only, final_text=ANSWER)
+    is over
+"""
 
 
-@pytest.mark.parametrize("word", ["svc", "hermes"])
-def test_a_run_that_takes_long(word: str) -> None:
-    talk = Talk(rules=RULES, word=word)
-    talk.working()
-    assert names(talk.after(5.9)) == [f"{word}.run.progress"]
-    assert talk.after(0.1) == [
-        Note(f"voice.{word}_run.promoted", {"run_id": "n1", "tier": "promoted"}),
-        Emit(f"{word}.run.promoted", PROMOTED),
-        AnswerCall("k1", background_output()),
-        Respond(),
-    ]
-    assert names(talk.broker.text("h1", "I go on with that.", talk.now)) == ["response.started", "response.delta"]
-    assert names(talk.broker.response_done("h1", "completed", talk.now)) == ["response.done"]
-    assert talk.state is FloorState.IDLE
-    (beat,) = talk.after(4.0)
-    assert isinstance(beat, Emit)
-    assert (beat.fields["tier"], beat.fields["elapsed_ms"]) == ("promoted", 10_000)
-    run = {"session_id": "c1", "run_id": "n1"}
-    assert answered(talk) == [
-        Emit(f"{word}.run.completed", run),
-        Emit(f"{word}.run.background_completed", {**run, "queued_count": 0, "ok": True, "tool_count": 0}),
-    ]
-    drain = {"call_id": None, "tool_name": None, "reason": "forced_summary", "timeout_ms": 2500}
-    assert talk.after(0.0) == [Emit("voice.playback_drain.requested", drain)]
-    assert ReadAloud(ANSWER) in talk.broker.drained(None, talk.now)
-    talk.broker.text("b1", ANSWER, talk.now)
-    done = Emit("voice.response.done", {"response_id": "b1", "delivery": "forced_summary"})
-    assert talk.broker.response_done("b1", "completed", talk.now)[-1] == done
-    assert talk.state is FloorState.IDLE
-    assert talk.broker.due is None
-    assert not talk.broker.busy
+@pytest.mark.parametrize(("title", "lines"), dialogues(BACKGROUND).items())
+def test_a_run_in_the_background(title: str, lines: list[str]) -> None:
+    play(title, lines)
 
 
-def test_a_run_that_is_quick_enough() -> None:
-    talk = Talk(rules=RULES)
-    talk.working()
-    talk.after(5.9)
-    assert names(talk.finished()) == ["svc.run.completed", "AnswerCall", "playback_drain.requested"]
-
-
-def test_nothing_is_promoted_when_that_is_off() -> None:
+def test_how_long_a_session_is_kept_for_whoever_is_away() -> None:
     talk = Talk()
-    talk.answering()
-    talk.told += talk.broker.call("r1", RunCall(call_id="k1", text="df", background=True), talk.now)
-    assert names(talk.after(600.0)) == ["StartRun", *["svc.run.progress"] * 119]
-    assert talk.state is FloorState.WORKING
-
-
-def test_a_turn_that_ends_without_words() -> None:
-    talk = Talk(rules=SILENT)
-    talk.working()
-    talk.after(5.0)
-    orders = talk.after(1.0)
-    assert names(orders) == ["svc.run.promoted", "AnswerCall"]
-    assert isinstance(orders[1], Emit)
-    assert orders[1].fields["spoken_handoff"] is False
-    assert talk.state is FloorState.IDLE
-
-
-def test_a_slow_tool_is_not_waited_for() -> None:
-    talk = Talk(rules=RULES)
-    talk.working()
-    talk.broker.run_event("k1", ToolBegan(call_id="t1", name="web_search"), talk.now)
-    talk.after(1.0)
-    talk.broker.run_event("k1", ToolBegan(call_id="t2", name="open_terminal"), talk.now)
-    talk.after(1.0)
-    talk.broker.run_event("k1", ToolBegan(call_id="t3", name="spawn_agent"), talk.now)  # the first one counts
-    assert names(talk.after(SLOW_AFTER - 1.0)) == ["svc.run.promoted", "AnswerCall", "Respond"]
-
-
-def test_a_run_that_nobody_wants_to_wait_for() -> None:
-    talk = Talk(rules=RULES)
-    talk.answering()
-    talk.broker.audio("r1", b"\0\0", talk.now)
-    orders = talk.broker.call("r1", RunCall(call_id="k1", text="df", background=True), talk.now)
-    assert names(orders) == ["StartRun", "svc.run.promoted", "AnswerCall", "playback_drain.requested"]
-    assert isinstance(orders[2], Emit)
-    assert orders[2].fields == {**PROMOTED, "run_id": "", "tier": "durable", "provider_acknowledged": True}
-    assert talk.state is FloorState.CONSULTED
-    talk.broker.response_done("r1", "completed", talk.now)
-    assert names(talk.broker.drained("k1", talk.now)) == ["Respond"]
-    assert names(talk.finished()) == ["svc.run.completed", "svc.run.background_completed"]
-
-
-def test_the_same_without_words() -> None:
-    talk = Talk(rules=SILENT)
-    talk.answering()
-    orders = talk.broker.call("r1", RunCall(call_id="k1", text="df", background=True), talk.now)
-    assert names(orders) == ["StartRun", "svc.run.promoted", "AnswerCall"]
-    assert talk.state is FloorState.IDLE
-    assert names(talk.broker.text("r1", "I will see.", talk.now)) == ["response.delta"]
-
-
-def test_no_turn_is_cut_short_by_a_promotion() -> None:
-    talk = Talk(rules=RULES)
-    talk.working()
-    talk.after(5.0)
-    talk.broker.say("how far?", talk.now)
-    talk.broker.response_started("r2", talk.now)
-    assert names(talk.after(3.0)) == []
-    assert names(talk.broker.response_done("r2", "completed", talk.now)) == ["response.done"]
-    assert names(talk.after(0.0)) == ["svc.run.promoted", "AnswerCall", "Respond"]
-
-
-# --- the answer -----------------------------------------------------------------------------------------------------
-
-
-def test_an_answer_waits_until_the_microphone_is_quiet() -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    answered(talk)
-    talk.broker.runs.hear(talk.now + 0.5)
-    assert names(talk.after(1.9)) == []
-    assert names(talk.after(0.1)) == ["playback_drain.requested"]
-
-
-def test_an_answer_does_not_wait_for_ever() -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    answered(talk)
-    for _ in range(12):
-        talk.broker.runs.hear(talk.now)
-        assert names(talk.after(0.99)) == []
-    talk.broker.runs.hear(talk.now)
-    assert names(talk.after(0.13)) == ["playback_drain.requested"]
-
-
-def test_an_answer_waits_for_the_end_of_a_turn() -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    talk.broker.say("what is the time", talk.now)
-    talk.broker.response_started("r3", talk.now)
-    assert answered(talk)[-1] == Note("voice.realtime_agent.result_deferred", {"run_id": "n1"})
-    assert names(talk.after(20.0)) == []
-    talk.broker.response_done("r3", "completed", talk.now)
-    assert names(talk.after(0.0)) == ["playback_drain.requested"]
-
-
-def test_an_answer_that_is_only_shown() -> None:
-    talk = Talk(rules=RULES, result_delivery="visual_only")
-    talk.quiet()
-    talk.broker.runs.hear(talk.now)
-    answered(talk)
-    orders = talk.after(0.0)
-    assert names(orders) == ["response.started", "response.delta", "response.done"]
-    assert isinstance(orders[0], Emit)
-    assert str(orders[0].fields["response_id"]).startswith("background-visual-")
-    assert talk.state is FloorState.IDLE
-
-
-def test_the_person_speaks_up_before_the_answer() -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    answered(talk)
-    talk.after(0.0)
-    orders = talk.broker.say("and another thing", talk.now)
-    assert names(orders[1:4]) == ["response.started", "response.delta", "response.done"]
-    assert isinstance(orders[1], Emit)
-    assert orders[1].fields["delivery"] == "visual_only"
-
-
-def test_a_run_that_fails() -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    failed = {"session_id": "c1", "run_id": "n1", "queued_count": 0, "ok": False, "error": "No."}
-    assert talk.broker.run_failed("k1", "No.", talk.now, error_code="svc_broker_auth_failed") == [
-        Emit("svc.run.background_completed", failed),
-        Emit("voice.error", {"message": "No.", "call_id": "k1", "error_code": "svc_broker_auth_failed"}),
-    ]
-    assert not talk.broker.busy
-    assert talk.broker.run_failed("k1", "No.", talk.now) == []
-
-
-def test_a_run_that_takes_too_long() -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    orders = talk.after(294.0)
-    assert names(orders[-4:]) == ["svc.run.progress", "LeaveRun", "svc.run.background_completed", "error"]
-    assert orders[-3] == LeaveRun("k1")
-    assert orders[-1] == Emit("voice.error", {"message": TOO_LONG})
-    assert names(answered(talk)) == []
-    assert talk.broker.due is None
-
-
-def test_a_run_that_somebody_else_stops() -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    talk.broker.run_event("k1", AnswerComplete("so far", interrupted=True), talk.now)
-    assert names(talk.broker.run_ended("k1", talk.now)) == ["svc.run.cancelled"]
-    assert not talk.broker.busy
-
-
-# --- a second task --------------------------------------------------------------------------------------------------
-
-
-def test_a_quick_task_beside_a_run() -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    talk.aside()
-    assert talk.told[-1] == StartRun(call_id="k2", text="ls")  # in a chat session of its own
-    assert talk.broker.run_event("k2", SessionBound("side"), talk.now) == []
-    (began,) = talk.broker.run_event("k2", RunBegan("n2"), talk.now)
-    assert isinstance(began, Emit)
-    assert began.fields == {"session_id": "c1", "run_id": "n2"}  # clients stay where they are
-    assert names(answered(talk, "k2")) == ["svc.run.completed", "AnswerCall", "playback_drain.requested"]
-    assert names(heard(talk, response_id="b2"))[-1] == "response.done"
-    talk.aside("k3")
-    assert talk.told[-1] == StartRun(call_id="k3", text="ls", session_id="side")
-    assert talk.broker.runs.session_id == "c1"
-
-
-def test_a_slow_task_beside_a_run_waits_in_line() -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    talk.aside(text="ls -R " + "x" * 100)
-    talk.broker.run_event("k2", SessionBound("side"), talk.now)
-    talk.broker.run_event("k2", RunBegan("n2"), talk.now)
-    orders = [order for order in talk.after(6.0) if "progress" not in repr(order)]
-    preview = ("ls -R " + "x" * 100)[:80]
-    queued = {"queued_count": 1, "queue_position": 1, "transcript_preview": preview}
-    assert orders == [
-        StopRun("k2", "n2"),
-        Emit("svc.run.queued", {"session_id": "c1", "run_id": "", **queued}),
-        AnswerCall("k2", queued_output(1)),
-        Respond(),
-    ]
-    assert talk.broker.run_event("k2", RunBegan("late"), talk.now) == []
-    status = talk.broker.call("r-k2", RunCall(call_id="k1", text="again"), talk.now)
-    assert status == []  # that one is known
-    talk.broker.response_started("h2", talk.now)
-    answer = talk.broker.call("h2", StatusCall("k9"), talk.now)[0]
-    assert isinstance(answer, AnswerCall)
-    assert (answer.output["run_id"], answer.output["queued_count"]) == ("n1", 1)
-    assert answer.output["queued_items"] == [{"position": 1, "request_preview": preview}]
-    talk.broker.response_done("h2", "completed", talk.now)
-    talk.broker.drained("k9", talk.now)
-    talk.broker.response_started("h3", talk.now)
-    assert names(answered(talk)) == ["svc.run.completed", "svc.run.background_completed"]
-    assert names(talk.after(3.0)) == []  # not in the middle of a turn
-    talk.broker.response_done("h3", "completed", talk.now)
-    orders = talk.after(0.0)
-    assert names(orders) == ["StartRun", "svc.run.promoted", "playback_drain.requested"]
-    assert orders[0] == StartRun(call_id="k2:queued", text="ls -R " + "x" * 100, session_id="c1")
-    about = {"call_id": None, "origin": "queued", "spoken_handoff": False, "run_id": ""}
-    assert orders[2] == Emit("svc.run.promoted", {**PROMOTED, **about})
-    heard(talk)
-    assert names(answered(talk, "k2:queued")) == ["svc.run.completed", "svc.run.background_completed"]
-    talk.aside("k4")
-    assert talk.told[-1] == StartRun(call_id="k4", text="ls", session_id="c1")  # nothing else is under way
-
-
-def test_a_task_that_has_waited_can_ask() -> None:
-    talk = Talk(rules=SILENT)
-    talk.quiet()
-    talk.ask("k2", background=True)
-    answered(talk)
-    talk.after(0.0)
-    told = talk.broker.run_event("k2:queued", ToolWaits(call_id="t1", name="terminal"), talk.now)
-    (ask,) = [order for order in told if isinstance(order, AskAboutApproval)]
-    asked = ApprovalAsked(Question(ask.tool_call_id, ask.message))
-    assert names(talk.broker.run_event(ask.call_id, asked, talk.now)) == ["svc.confirmation.requested"]
-
-
-def test_a_task_that_has_waited_does_not_begin_while_the_person_speaks() -> None:
-    talk = Talk(rules=SILENT)
-    talk.quiet()
-    talk.ask("k2", background=True)
-    talk.broker.runs.hear(talk.now)
-    answered(talk)
-    assert names(talk.after(1.4)) == []  # a client would take it for the end of what was just begun
-    assert names(talk.after(0.1)) == ["StartRun", "svc.run.promoted", "playback_drain.requested"]
-
-
-@pytest.mark.parametrize("event", [ToolBegan(call_id="t1", name="web"), AnswerDelta("It")])
-def test_nothing_is_begun_twice(event: ToolBegan | AnswerDelta) -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    talk.aside()
-    talk.broker.run_event("k2", event, talk.now)
-    assert set(names(talk.after(10.0))) == {"svc.run.progress"}
-    assert talk.state is FloorState.WORKING
-    answered(talk)
-    assert names(talk.after(0.0))[0] == "svc.run.promoted"  # there is room now
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_a_task_beside_a_run_that_is_not_in_the_chat(late: bool) -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    talk.aside()
-    if not late:
-        talk.broker.run_event("k2", SessionBound("side"), talk.now)
-    talk.broker.run_event("k2", ToolBegan(call_id="t1", name="web"), talk.now)
-    talk.after(10.0)
-    answered(talk)
-    assert names(talk.after(0.0))[0] == "svc.run.promoted"
-    if late:
-        talk.broker.run_event("k2", SessionBound("side"), talk.now)
-    talk.broker.response_started("h2", talk.now)
-    talk.broker.response_done("h2", "completed", talk.now)
-    talk.aside("k3", "du")
-    assert talk.told[-1] == StartRun(call_id="k3", text="du", session_id="c1")  # the chat is free
-    answered(talk, "k2")
-    answered(talk, "k3")
-    for response_id in ("b1", "b2", "b3"):
-        heard(talk, response_id=response_id)
-        talk.after(0.0)
-    talk.ask("k4", "first", background=True)
-    talk.broker.drained("k4", talk.now)
-    talk.broker.response_started("h4", talk.now)
-    talk.broker.response_done("h4", "completed", talk.now)
-    talk.aside("k5", "second")
-    assert talk.told[-1] == StartRun(call_id="k5", text="second")  # "side" was taken
-
-
-def test_a_task_that_is_asked_for_again_while_it_goes_on() -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    orders = talk.ask("k2", "df")
-    assert orders[0] == AnswerCall("k2", {"ok": False, "error": ONE_TASK})
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    talk.ask("k2", background=True)
-    assert AnswerCall("k3", {"ok": False, "error": ONE_TASK}) in talk.ask("k3", background=True)
-    assert names(talk.ask("k4", "another", background=True))[0] == "svc.run.queued"
-
-
-def test_a_task_for_the_background_waits_in_line_at_once() -> None:
-    talk = Talk(rules=RULES)
-    talk.quiet()
-    orders = talk.ask("k2", background=True)
-    assert names(orders) == ["svc.run.queued", "AnswerCall", "playback_drain.requested"]
-    assert talk.state is FloorState.CONSULTED
-
-
-def test_the_queue_has_an_end() -> None:
-    talk = Talk(rules=SILENT)
-    talk.quiet()
-    for number in range(MAX_QUEUED):
-        orders = talk.ask(f"q{number}", f"ls {number}", background=True)
-        assert names(orders) == ["svc.run.queued", "AnswerCall", "response.done"]
-        assert talk.state is FloorState.IDLE
-    orders = talk.ask("q9", background=True)
-    assert AnswerCall("q9", busy_output()) in orders
-    assert names(orders) == ["AnswerCall", "playback_drain.requested"]  # that is an answer: it is said in any case
-    talk.broker.drained("q9", talk.now)
-    talk.broker.response_started("h9", talk.now)
-    talk.broker.response_done("h9", "completed", talk.now)
-    tiers = []
-    for number in range(MAX_QUEUED):
-        answered(talk, f"q{number - 1}:queued" if number else "k1")
-        told = [order for order in talk.after(0.0) if isinstance(order, Emit)]
-        tiers += [order.fields["tier"] for order in told if order.type == "svc.run.promoted"]
-        heard(talk, response_id=f"b{number}")
-    assert tiers == ["durable"] * MAX_QUEUED
-
-
-def test_answers_that_nobody_hears_hold_up_the_queue() -> None:
-    talk = Talk(rules=SILENT)
-    talk.quiet()
-    talk.broker.runs.leave(talk.now)
-    for number in range(MAX_QUEUED):
-        talk.ask(f"q{number}", f"ls {number}", background=True)
-    answered(talk)
-    for number in range(MAX_RESULTS - 1):
-        assert "StartRun" in names(talk.after(0.0))
-        answered(talk, f"q{number}:queued")
-    assert talk.broker.due is None
-    assert len(talk.broker.runs.unheard) == MAX_RESULTS
-    talk.ask("q7", background=True)
-    assert names(talk.after(60.0)) == []
-    talk.broker.runs.come_back(talk.now)
-    assert names(talk.after(0.0)) == ["playback_drain.requested"]
-    assert names(heard(talk))[-1] == "response.done"
-    assert names(talk.after(0.0)) == ["StartRun", "svc.run.promoted", "playback_drain.requested"]
+    talk.do("away")
+    left = talk.now
+    assert talk.broker.kept_until(30.0, 360.0) == left + 360.0
+    talk.do("working")
+    assert talk.broker.kept_until(30.0, 10.0) == left + 30.0

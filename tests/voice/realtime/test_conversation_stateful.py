@@ -6,165 +6,50 @@ the background, and each of those is told to be over.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.machines.confirmations import Question
-from svc_proto.voice.realtime.calls import Call, CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
-from svc_proto.voice.realtime.floor import FloorState
-from svc_proto.voice.realtime.orders import CloseClient, Emit, EmitAudio, Order, Render, StartRun
+from svc_proto.voice.realtime.orders import CloseClient, Emit, Order, Render, StartRun
 from svc_proto.voice.realtime.run import FOREGROUND, BackgroundRules
 from svc_proto.voice.realtime.runs import MAX_QUEUED, MAX_RESULTS
-from svc_proto.voice.realtime.story import (
-    AnswerComplete,
-    AnswerDelta,
-    ApprovalAsked,
-    MessageBegan,
-    RunBegan,
-    RunEvent,
-    SessionBound,
-    ThoughtDelta,
-    ToolBegan,
-    ToolFailed,
-    ToolSaid,
-    ToolSucceeded,
-    ToolWaits,
-)
-from tests.voice.realtime.book import ANSWER, Talk
+from tests.voice.realtime.book import STATES, Talk
 
-Step = Callable[[Talk], list[Order]]
 RULES = BackgroundRules(slow_tools=("web",))
 SEVERAL = BackgroundRules(promote_after=2.0, progress_after=1.0, progress_repeat=4.0, max_runs=3)
 SILENT = BackgroundRules(promote_after=2.0, spoken_handoff=False, progress_after=5.0)
 RUNS = ("k1", "k2", "k7", "k1:queued", "k2:queued", "k7:queued")
 RESPONSES = ("r1", "r2", "r3", "forced-summary-fallback-1", "respeak-1", "progress-1")
-CALLS: tuple[Call, ...] = (
-    RunCall(call_id="k1", text="df"),
-    RunCall(call_id="k2", text="ls", session_id="c9", profile="work"),
-    RunCall(call_id="k7", text="du", background=True),
-    StatusCall("k3"),
-    CancelCall("k4"),
-    ConfirmCall("k5", "t1", "allow"),
-    UnknownCall("k6", {"ok": False}),
-)
-RUN_EVENTS: tuple[RunEvent, ...] = (
-    SessionBound("c2", None, "session_not_found"),
-    RunBegan("n1"),
-    MessageBegan("m1"),
-    AnswerDelta(ANSWER),
-    ThoughtDelta("Hm."),
-    ToolWaits(call_id="t1", name="phone_call"),
-    ToolBegan(call_id="t1", name="phone_call"),
-    ToolSaid(call_id="t2", name="web", delta="…"),
-    ToolSucceeded(call_id="t1", name="phone_call"),
-    ToolFailed(call_id="t1", name="phone_call", error="no"),
-    ApprovalAsked(Question("t1", "Allow?")),
-    AnswerComplete(ANSWER),
-    AnswerComplete("so far", interrupted=True),
-)
-
-
-def postpone(talk: Talk) -> list[Order]:
-    talk.broker.floor.postpone(1.0)
-    return []
-
-
-def listen(talk: Talk) -> list[Order]:
-    talk.broker.runs.hear(talk.now)
-    return []
-
-
-def leave(talk: Talk) -> list[Order]:
-    talk.broker.runs.leave(talk.now)
-    assert talk.broker.kept_until(30.0, 360.0) >= talk.now + 30.0
-    return []
-
-
-def come_back(talk: Talk) -> list[Order]:
-    talk.broker.runs.come_back(talk.now)
-    return []
-
-
-def event_steps() -> dict[str, Step]:
-    steps: dict[str, Step] = {
-        "commit": lambda talk: talk.broker.commit(talk.now),
-        "commit nothing": lambda talk: talk.broker.commit(talk.now, heard=False),
-        "say": lambda talk: talk.broker.say("hello", talk.now),
-        "cancel": lambda talk: talk.broker.cancel(talk.now),
-        "drained": lambda talk: talk.broker.drained(None, talk.now),
-        "confirm": lambda talk: talk.broker.confirm("t1", "deny", talk.now),
-        "transcribed": lambda talk: talk.broker.transcribed("words", talk.now),
-        "notice": lambda talk: talk.broker.problem("no active response", talk.now, benign=True),
-        "error": lambda talk: talk.broker.problem("quota", talk.now),
-        "idle": lambda talk: talk.broker.problem("inactivity", talk.now, idle=True),
-        "lost": lambda talk: talk.broker.provider_lost("gone", talk.now),
-        "postpone": postpone,
-        "listen": listen,
-        "leave": leave,
-        "come back": come_back,
-        "respeak": lambda talk: talk.broker.respeak(talk.now),
-    }
-    for response in RESPONSES:
-        steps |= of_response(response)
-    for call_id in ("k1", "k2", "k7:queued"):
-        steps |= of_run(call_id)
-    for seconds in (0.0, 0.1, 0.75, 2.5, 5.0, 12.0, 45.0, 300.0):
-        steps[f"after {seconds}"] = passing(seconds)
-    return steps
-
-
-def of_response(name: str) -> dict[str, Step]:
-    piece = EmitAudio(response_id=name, data=b"\0\0")
-    steps: dict[str, Step] = {
-        f"started {name}": lambda talk: talk.broker.response_started(name, talk.now),
-        f"text {name}": lambda talk: talk.broker.text(name, ANSWER + ANSWER, talk.now),
-        f"other text {name}": lambda talk: talk.broker.text(name, "Sorry?", talk.now),
-        f"audio {name}": lambda talk: talk.broker.audio(name, b"\0\0", talk.now),
-        f"audio done {name}": lambda talk: talk.broker.audio_done(name, talk.now),
-        f"rendered audio {name}": lambda talk: talk.broker.rendered_audio(name, piece, talk.now),
-        f"rendered {name}": lambda talk: talk.broker.rendered(name, {}, talk.now),
-        f"not rendered {name}": lambda talk: talk.broker.render_failed(name, "no", talk.now),
-    }
-
-    def done(status: str) -> Step:
-        return lambda talk: talk.broker.response_done(name, status, talk.now)
-
-    def called(call: Call) -> Step:
-        return lambda talk: talk.broker.call(name, call, talk.now)
-
-    steps |= {f"{status} {name}": done(status) for status in ("completed", "cancelled", "failed")}
-    return steps | {f"{call} of {name}": called(call) for call in CALLS}
-
-
-def of_run(call_id: str) -> dict[str, Step]:
-    def told(event: RunEvent) -> Step:
-        return lambda talk: talk.broker.run_event(call_id, event, talk.now)
-
-    steps: dict[str, Step] = {
-        f"ended {call_id}": lambda talk: talk.broker.run_ended(call_id, talk.now),
-        f"failed {call_id}": lambda talk: talk.broker.run_failed(call_id, "no", talk.now),
-        f"approved {call_id}": lambda talk: talk.broker.approved(call_id, "t1", "allow", talk.now),
-    }
-    return steps | {f"{event} of {call_id}": told(event) for event in RUN_EVENTS}
-
-
-def passing(seconds: float) -> Step:
-    return lambda talk: talk.after(seconds)
-
-
-STEPS = event_steps()
-STATES = tuple(Talk().ways())  # of a turn
+ANYTIME = """
+commit; commit nothing; say hello; cancel; drained -; confirm t1 deny; transcribed words; respeak; hear; leave;
+come_back; problem 'no active response' benign; problem quota; problem inactivity idle; provider_lost gone; postpone 1
+"""
+OF_A_RESPONSE = """
+response_started {0}; text {0} 'ANSWER ANSWER'; text {0} Sorry?; audio {0}; audio_done {0}; rendered_audio {0};
+rendered {0}; render_failed {0} no; response_done {0} completed; response_done {0} cancelled; response_done {0} failed;
+call {0} run k1 df; call {0} run k2 ls; call {0} run k7 du background; call {0} status k3; call {0} cancel k4;
+call {0} confirm k5 t1 allow; call {0} unknown k6
+"""
+OF_A_RUN = """
+run_ended {0}; run_failed {0} no; approved {0} t1 allow; run_event {0} SessionBound c2 - session_not_found;
+run_event {0} RunBegan n1; run_event {0} MessageBegan m1; run_event {0} AnswerDelta ANSWER;
+run_event {0} ThoughtDelta Hm;
+run_event {0} ToolWaits t1 phone_call; run_event {0} ToolBegan t1 phone_call; run_event {0} ToolSaid t2 web;
+run_event {0} ToolSucceeded t1 phone_call; run_event {0} ToolFailed t1 phone_call; run_event {0} ApprovalAsked t1;
+run_event {0} AnswerComplete ANSWER; run_event {0} Interrupted 'so far'
+"""
+STEPS = [step.strip() for step in ANYTIME.split(";")]
+STEPS += [step.strip().format(name) for name in RESPONSES for step in OF_A_RESPONSE.split(";")]
+STEPS += [step.strip().format(name) for name in ("k1", "k2", "k7:queued") for step in OF_A_RUN.split(";")]
+STEPS += [f"after {seconds}" for seconds in (0.0, 0.1, 0.75, 2.5, 5.0, 12.0, 45.0, 300.0)]
+SCENES = [(FOREGROUND, way) for way in STATES if way != "idle"]
+SCENES += [(RULES, way) for way in (*STATES, "quiet", "unheard", "aside", "queued")]
+SCENES += [(SEVERAL, way) for way in (*STATES, "quiet", "aside", "queued")]
+SCENES += [(SILENT, way) for way in ("away", "answered while away")]
 
 
 def emits(orders: list[Order]) -> list[Emit]:
     return [order for order in orders if isinstance(order, Emit)]
-
-
-def types(orders: list[Order]) -> list[str]:
-    return [order.type for order in emits(orders)]
 
 
 def ends(order: Order) -> bool:
@@ -176,12 +61,14 @@ def ends(order: Order) -> bool:
 
 def settle(talk: Talk) -> list[Order]:
     """Whatever is going on comes to its end: somebody listens, time passes, and runs that were begun end."""
-    orders = come_back(talk)
+    orders = talk.do("come_back")
     for _ in range(8):  # one detached, three in line, four answers
-        orders += talk.after(60.0)
+        orders += talk.do("after 60")
         for call_id in RUNS:
-            orders += talk.broker.run_ended(call_id, talk.now)
-    return orders + talk.after(120.0)
+            orders += talk.do(f"run_ended {call_id}")
+    orders += talk.do("after 120")
+    talk.do("is over")
+    return orders
 
 
 def check_runs(orders: list[Order], most: int) -> None:
@@ -202,86 +89,36 @@ def check_runs(orders: list[Order], most: int) -> None:
     assert surely == 0, "not told to be over"
 
 
-def scenes() -> dict[str, tuple[BackgroundRules, str]]:
-    """Each state of a turn where runs just block and where they do not, and what there may be in the background."""
-    blocking = {
-        f"{state.value}, blocking": (FOREGROUND, state.value) for state in STATES if state is not FloorState.IDLE
-    }
-    promoting = {state.value: (RULES, state.value) for state in STATES}
-    background = ("quiet", "unheard", "aside", "in line", "away", "answered while away")
-    several = {f"{state.value}, several": (SEVERAL, state.value) for state in STATES}
-    several |= {f"{name}, several": (SEVERAL, name) for name in ("quiet", "aside", "in line")}
-    return {
-        **blocking,
-        **promoting,
-        **several,
-        **{name: (SILENT if "w" in name else RULES, name) for name in background},
-    }
+@pytest.mark.parametrize("step", STEPS)
+def test_each_state_with_each_event(step: str) -> None:
+    for rules, way in SCENES:
+        talk = Talk(rules=rules)
+        orders = talk.do(way)
+        begun = talk.state != "idle"
+        brought = [*talk.do(step), *settle(talk)]
+        assert not begun or any(map(ends, brought)), way
+        check_runs(orders + brought, rules.max_runs)
 
 
-def play(scene: str) -> Talk:
-    """Bring a broker there."""
-    rules, name = SCENES[scene]
+@given(st.sampled_from(SCENES), st.lists(st.sampled_from(STEPS), max_size=60))
+def test_any_dialogue(scene: tuple[BackgroundRules, str], steps: list[str]) -> None:
+    rules, way = scene
     talk = Talk(rules=rules)
-    ways = {state.value: way for state, way in talk.ways().items()}
-    if name in ways:
-        ways[name]()
-        return talk
-    talk.quiet()
-    match name:
-        case "unheard":
-            talk.told += talk.finished()
-        case "aside":
-            talk.aside()
-        case "in line":
-            talk.told += talk.ask("k7", background=True)
-        case "away" | "answered while away":
-            talk.broker.runs.leave(talk.now)
-            talk.told += [] if name == "away" else talk.finished()
-    return talk
-
-
-SCENES = scenes()
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_each_state_with_each_event(name: str) -> None:
-    for scene in SCENES:
-        talk = play(scene)
-        begun = talk.state is not FloorState.IDLE
-        told = len(talk.told)
-        orders = [*talk.told, *STEPS[name](talk), *settle(talk)]
-        assert talk.state is FloorState.IDLE, scene
-        assert talk.broker.due is None, scene
-        assert not talk.broker.busy, scene
-        if begun:
-            assert any(map(ends, orders[told:])), scene
-        check_runs(orders, SCENES[scene][0].max_runs)
-
-
-@given(st.sampled_from(sorted(SCENES)), st.lists(st.sampled_from(sorted(STEPS)), max_size=60))
-def test_any_dialogue(scene: str, names: list[str]) -> None:
-    talk = play(scene)
-    orders = [*talk.told]
-    begun = talk.state is not FloorState.IDLE  # a turn is open
-    for name in names:
-        brought = STEPS[name](talk)
+    orders = talk.do(way)
+    begun = talk.state != "idle"  # a turn is open
+    for step in steps:
+        brought = talk.do(step)
         orders += brought
         assert len(talk.broker.runs.unheard) <= MAX_RESULTS + 1
+        assert step != "leave" or talk.broker.kept_until(30.0, 360.0) >= talk.now + 30.0
         filled = any(isinstance(order, Render) and order.response_id.startswith("progress-") for order in brought)
-        assert not filled or talk.broker.floor.state in (FloorState.IDLE, FloorState.WORKING)
+        assert not filled or talk.state in ("idle", "working")
         if any(isinstance(order, CloseClient) for order in brought):
             break
-        assert (talk.broker.due is None) <= (talk.state in (FloorState.IDLE, FloorState.WORKING))
-        if talk.state is FloorState.IDLE and begun:
-            assert any(map(ends, brought)), name
-        begun = talk.state is not FloorState.IDLE
+        assert (talk.broker.due is None) <= (talk.state in ("idle", "working"))
+        assert not (talk.state == "idle" and begun) or any(map(ends, brought)), step
+        begun = talk.state != "idle"
     orders += settle(talk)
-    assert talk.state is FloorState.IDLE
-    assert talk.broker.due is None
-    assert not talk.broker.busy
-    check_runs(orders, SCENES[scene][0].max_runs)
-    told = types(orders)
-    if "voice.response.started" in told:  # whatever was begun was ended after it
-        last = max(place for place, order in enumerate(orders) if types([order]) == ["voice.response.started"])
-        assert any(map(ends, orders[last:]))
+    check_runs(orders, rules.max_runs)
+    started = [place for place, order in enumerate(emits(orders)) if order.type == "voice.response.started"]
+    assert not started or any(map(ends, emits(orders)[started[-1] :]))  # whatever was begun was ended after it

@@ -1,123 +1,177 @@
-"""Progress that is spoken, and who has the word. Answers: tests/voice/realtime/test_conversation*.py."""
+"""How the answer of a run reaches the ear, what interrupts it, and progress that is spoken; as dialogues of `book`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from svc_proto.voice.realtime.calls import StatusCall
-from svc_proto.voice.realtime.orders import Emit, EmitAudio, Note, Order, Render, StopRendering
-from svc_proto.voice.realtime.run import BackgroundRules
-from tests.voice.realtime.book import ANSWER, PIECE, Talk, answered, names
+from tests.voice.realtime.book import dialogues, play
 
-RULES = BackgroundRules(promote_after=100.0, progress_after=5.0, progress_repeat=5.0)
-DONE = Emit("voice.output_audio.done", {"response_id": "progress-1", "source": "svc", "delivery": "progress"})
+ANSWERS = """
+an answer in JSON is summed up
+    working
+    run_event k1 AnswerComplete '{"used": 62}'
+    run_ended k1
+    drained k1 -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text={"used": 62})
+an answer that is to be summed up [speak_when_idle]
+    waiting
+    drained k1 -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text=ANSWER)
+an answer of which the person is told first [notify_then_speak]
+    waiting
+    drained k1 -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text=ANSWER)
+an answer that is streamed
+    judging
+    audio r2 -> nothing
+    text r2 'I looked, and ANSWER Anything else?' -> response.started EmitAudio response.delta
+    after 29
+    audio r2 -> EmitAudio
+    after 29 -> nothing
+    after 1 -> ~realtime_agent.delivery_unconfirmed CancelResponse
+        -> output_audio.done(response_id=r2, delivery=forced_summary)
+        -> response.done(response_id=r2, delivery=forced_summary)
+an answer that is only shown [nothing spoken]
+    waiting
+    drained k1 -> ~playback_drain.completed response.started response.delta response.done
+    is idle
+the relay speaks for a provider that does not
+    judging
+    text r2 'What was the question?' -> nothing
+    response_done r2 -> ~response.forced_summary_off_script(call_id=k1)
+        -> Render(response_id=forced-summary-fallback-1, text=ANSWER)
+    rendered_audio another -> nothing
+    rendered_audio forced-summary-fallback-1 -> response.started response.delta EmitAudio
+    rendered another -> nothing
+    rendered forced-summary-fallback-1 -> output_audio.done response.done
+    is idle
+nobody can speak it
+    rendering
+    render_failed another 'no key' -> nothing
+    render_failed forced-summary-fallback-1 'no key' -> ~response.forced_summary_failed(message=no key)
+        -> response.started(response_id=delivery-fallback-2, source=svc, delivery=visual_only)
+        -> response.delta(delta=ANSWER, response_id=delivery-fallback-2, source=svc, delivery=visual_only)
+        -> response.done(response_id=delivery-fallback-2, source=svc, delivery=visual_only, final_text=ANSWER)
+    is idle
+nobody speaks it in time
+    judging
+    response_started r2
+    after 30 -> ~realtime_agent.delivery_unconfirmed CancelResponse response.started response.delta response.done
+nor does the relay
+    rendering
+    after 30 -> ~realtime_agent.delivery_unconfirmed StopRendering response.started response.delta response.done
+a flood of sound in place of the answer
+    judging
+    audio r2 4194306 -> ~response.forced_summary_off_script CancelResponse Render
+    audio r2 -> nothing
+a function in place of the answer
+    judging
+    response_started r2
+    call r2 run k2 again -> AnswerCall(call_id=k2, ok=False)
+    response_done r2 -> ~response.forced_summary_off_script Render
+the person speaks up before the answer is asked for
+    waiting
+    commit -> ~realtime_agent.delivery_preempted response.started response.delta response.done CommitInput
+    is hearing
+the person speaks up before the answer
+    judging
+    commit -> ~realtime_agent.delivery_preempted CancelResponse response.started response.delta response.done
+        -> CommitInput
+    is hearing
+the person speaks up before the relay does
+    rendering
+    commit -> ~realtime_agent.delivery_preempted StopRendering
+        -> response.started(response_id=delivery-fallback-2, source=svc, delivery=visual_only)
+        -> response.delta(delta=ANSWER, response_id=delivery-fallback-2, source=svc, delivery=visual_only)
+        -> response.done(response_id=delivery-fallback-2, source=svc, delivery=visual_only, final_text=ANSWER)
+        -> CommitInput
+    is hearing
+"""
+PROGRESS = """
+progress is sound and no response [progress]
+    working
+    after 5 -> svc.run.progress(session_id=c1, run_id=n1, status=running, message=Still working., should_speak=True)
+        -> Render(response_id=progress-1, text=Still working.)
+    rendered_audio progress-1
+        -> EmitAudio(response_id=progress-1, sample_rate=None, label=None, source=svc, delivery=progress)
+    after 5 -> svc.run.progress(should_speak=False, floor=svc_filler)
+    rendered progress-1 -> output_audio.done(response_id=progress-1, source=svc, delivery=progress)
+    rendered_audio progress-1 -> nothing
+    rendered progress-1 -> nothing
+    after 5 -> svc.run.progress Render
+progress that cannot be had spoken [progress]
+    working
+    after 5
+    render_failed progress-1 'no key' -> ~realtime_agent.progress_failed(message=no key)
+        -> output_audio.done(response_id=progress-1, source=svc, delivery=progress)
+    render_failed progress-1 'no key' -> nothing
+progress gives way to what the person says [progress]
+    working
+    after 5
+    commit -> StopRendering output_audio.done(response_id=progress-1, source=svc, delivery=progress) CommitInput
+    rendered_audio progress-1 -> nothing
+progress gives way to what the person writes [progress]
+    working
+    after 5
+    say hello -> StopRendering output_audio.done input_transcript.final SayText Respond
+progress gives way to a cancel [progress]
+    working
+    after 5
+    cancel -> StopRun svc.run.cancelled AnswerCall StopRendering output_audio.done CancelResponse ClearInput
+        -> response.done
+progress gives way to the answer [progress]
+    working
+    after 5
+    answers k1 -> svc.run.completed AnswerCall StopRendering output_audio.done playback_drain.requested
+progress gives way to an error [progress]
+    working
+    after 5
+    run_failed k1 no -> AnswerCall error StopRendering output_audio.done response.done
+progress in the background [background progress]
+    working
+    after 10 -> svc.run.progress ~svc_run.promoted svc.run.promoted AnswerCall svc.run.progress Render
+    say hello -> StopRendering output_audio.done input_transcript.final SayText Respond
+progress in the background gives way to an answer [background progress]
+    working
+    after 10
+    answers k1
+    after 0 -> StopRendering output_audio.done playback_drain.requested
+the last answer is said again in the place of progress [two runs]
+    working
+    after 1
+    ask k2 ls background
+    answers k2
+    after 0
+    heard b1
+    after 15 -> svc.run.progress svc.run.progress Render svc.run.progress
+    respeak -> StopRendering output_audio.done Render
+no progress is spoken to nobody [background progress]
+    working
+    leave
+    after 10 -> svc.run.progress ~svc_run.promoted svc.run.promoted AnswerCall svc.run.progress
+no progress is spoken to somebody who has just spoken [background progress]
+    working
+    after 10
+    rendered progress-1
+    after 28
+    commit
+    after 5 -> svc.run.progress
+progress is not spoken over an answer [early progress]
+    quiet
+    ask k2 ls background
+    leave
+    answers k1
+    after 4
+    come_back
+    after 1 -> playback_drain.requested(call_id=None, tool_name=None, reason=forced_summary, timeout_ms=2500)
+        -> svc.run.progress(session_id=c1, run_id=, status=running, message=Still working., should_speak=False)
+    drained -
+    after 5 -> svc.run.progress(floor=provider_speaking, should_speak=False)
+    response_done b1 -> ~response.forced_summary_off_script(call_id=k1)
+        -> Render(response_id=forced-summary-fallback-2, text=ANSWER)
+    after 5 -> svc.run.progress(floor=svc_filler, should_speak=False)
+    rendered forced-summary-fallback-2
+    after 5 -> svc.run.progress(floor=idle, should_speak=True) Render
+"""
 
 
-def filling(word: str = "svc") -> Talk:
-    """A run of the turn takes long, and that is being said."""
-    talk = Talk(rules=RULES, word=word)
-    talk.working()
-    beat, render = talk.after(5.0)
-    assert isinstance(beat, Emit)
-    assert (beat.fields["should_speak"], beat.fields["floor"]) == (True, "idle")
-    assert render == Render("progress-1", str(beat.fields["message"]))
-    return talk
-
-
-@pytest.mark.parametrize("word", ["svc", "hermes"])
-def test_progress_is_sound_and_no_response(word: str) -> None:
-    """A `voice.response.done` would be the end of the turn for a client (wire terminal-voice 6.5)."""
-    talk = filling(word)
-    about = {"source": word, "delivery": "progress"}
-    heard = EmitAudio(response_id="progress-1", data=PIECE.data, extra=about)
-    assert talk.broker.rendered_audio("progress-1", PIECE, talk.now) == [heard]
-    (beat,) = talk.after(5.0)  # one at a time
-    assert isinstance(beat, Emit)
-    assert (beat.fields["should_speak"], beat.fields["floor"]) == (False, f"{word}_filler")
-    over = talk.broker.rendered("progress-1", {"metrics": {}}, talk.now)
-    assert over == [Emit("voice.output_audio.done", {"response_id": "progress-1", **about})]
-    assert talk.broker.rendered_audio("progress-1", PIECE, talk.now) == []
-    assert talk.broker.rendered("progress-1", {}, talk.now) == []
-    assert names(talk.after(5.0)) == [f"{word}.run.progress", "Render"]
-
-
-def test_progress_that_cannot_be_had_spoken() -> None:
-    talk = filling()
-    note = Note("voice.realtime_agent.progress_failed", {"message": "no key"})
-    assert talk.broker.render_failed("progress-1", "no key", talk.now) == [note, DONE]
-    assert talk.broker.render_failed("progress-1", "no key", talk.now) == []
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        lambda talk: talk.broker.commit(talk.now),
-        lambda talk: talk.broker.say("hello", talk.now),
-        lambda talk: talk.broker.cancel(talk.now),
-        answered,
-        lambda talk: talk.broker.run_failed("k1", "no", talk.now),
-    ],
-)
-def test_it_gives_way_to_whoever_has_something_to_say(event: Callable[[Talk], list[Order]]) -> None:
-    talk = filling()
-    orders = event(talk)
-    place = orders.index(StopRendering())
-    assert orders[place + 1] == DONE
-    assert StopRendering() not in orders[place + 1 :]
-    assert talk.broker.rendered_audio("progress-1", PIECE, talk.now) == []
-
-
-def background() -> Talk:
-    """The same of a run in the background."""
-    talk = Talk(rules=BackgroundRules(spoken_handoff=False, progress_after=10.0))
-    talk.working()
-    assert names(talk.after(10.0)) == [
-        "svc.run.progress",
-        "svc.run.promoted",
-        "AnswerCall",
-        "svc.run.progress",
-        "Render",
-    ]
-    return talk
-
-
-def test_in_the_background_too() -> None:
-    talk = background()
-    assert talk.broker.call("r9", StatusCall("k9"), talk.now) != [StopRendering()]
-    assert names(talk.broker.say("hello", talk.now))[:2] == ["StopRendering", "output_audio.done"]
-    talk = background()
-    answered(talk)
-    orders = talk.after(0.0)
-    assert names(orders) == ["StopRendering", "output_audio.done", "playback_drain.requested"]
-
-
-def test_the_last_answer_is_said_again_in_its_place() -> None:
-    talk = Talk(rules=BackgroundRules(spoken_handoff=False, progress_after=10.0, max_runs=2, promote_after=1.0))
-    talk.working()
-    talk.after(1.0)
-    talk.ask("k2", background=True)
-    answered(talk, "k2")
-    talk.after(0.0)
-    talk.broker.drained(None, talk.now)
-    talk.broker.text("b1", ANSWER, talk.now)
-    talk.broker.response_done("b1", "completed", talk.now)
-    assert "Render" in names(talk.after(15.0))
-    orders = talk.broker.respeak(talk.now)
-    assert names(orders) == ["StopRendering", "output_audio.done", "Render"]
-
-
-def test_nothing_is_said_to_nobody() -> None:
-    talk = Talk(rules=BackgroundRules(spoken_handoff=False, progress_after=10.0))
-    talk.working()
-    talk.broker.runs.leave(talk.now)
-    assert names(talk.after(10.0)) == ["svc.run.progress", "svc.run.promoted", "AnswerCall", "svc.run.progress"]
-
-
-def test_nothing_is_said_to_somebody_who_has_just_spoken() -> None:
-    talk = background()
-    talk.broker.rendered("progress-1", {}, talk.now)
-    talk.after(28.0)
-    talk.broker.commit(talk.now)
-    assert names(talk.after(5.0)) == ["svc.run.progress"]
+@pytest.mark.parametrize(("title", "lines"), dialogues(ANSWERS + PROGRESS).items())
+def test_what_is_heard(title: str, lines: list[str]) -> None:
+    play(title, lines)
