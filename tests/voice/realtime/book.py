@@ -17,7 +17,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from attrs import asdict
 
@@ -43,7 +43,7 @@ from svc_proto.voice.realtime.story import (
     ToolWaits,
 )
 
-__all__ = ["ANSWER", "STATES", "WAYS", "Talk", "dialogues", "names", "play", "talk_of"]
+__all__ = ["ANSWER", "EVENTS", "STATES", "WAYS", "Talk", "dialogues", "names", "play", "talk_of"]
 
 ANSWER = "The disk is 62 percent used."
 TALKS: dict[str, dict[str, Any]] = {
@@ -92,16 +92,24 @@ CALLS: dict[str, Any] = {
 }
 EVENTS: dict[str, Any] = {
     "ApprovalAsked": lambda name: ApprovalAsked(Question(name, "May I?")),
-    "ToolBegan": lambda call, name: ToolBegan(call_id=call, name=name),
-    "ToolWaits": lambda call, name: ToolWaits(call_id=call, name=name),
+    "ToolBegan": lambda call, name, *more: ToolBegan(call_id=call, name=name, **_of_a_command(*more)),
+    "ToolWaits": lambda call, name, *more: ToolWaits(call_id=call, name=name, **_of_a_command(*more)),
     "ToolFailed": lambda call, name: ToolFailed(call_id=call, name=name, error="no"),
     "ToolSaid": lambda call, name: ToolSaid(call_id=call, name=name, delta="…"),
-    "ToolSucceeded": lambda call, name: ToolSucceeded(call_id=call, name=name),
+    "ToolSucceeded": lambda call, name, *more: ToolSucceeded(call_id=call, name=name, preview=next(iter(more), None)),
     "Interrupted": lambda content="": AnswerComplete(content, interrupted=True),
 }
 PLAIN = (AnswerComplete, AnswerDelta, MessageBegan, RunBegan, SessionBound, ThoughtDelta)
 EVENTS |= {kind.__name__: kind for kind in PLAIN}
 _ORDER = re.compile(r"([^\s(]+)(?:\((.*?)\))?(?=\s|$)")
+
+
+class Partner(Protocol):
+    """Who a dialogue is held with."""
+
+    def do(self, line: str) -> Sequence[Order]:
+        """One thing happens: what follows from it."""
+        ...
 
 
 def names(orders: Sequence[Order]) -> list[str]:
@@ -195,9 +203,9 @@ def talk_of(title: str) -> Talk:
     return Talk(**TALKS.get(title.partition("[")[2].rstrip("]"), {}))
 
 
-def play(title: str, lines: Sequence[str]) -> None:
+def play(title: str, lines: Sequence[str], talk: Partner | None = None) -> None:
     """Hold a dialogue, and compare."""
-    talk = talk_of(title)
+    talk = talk or talk_of(title)
     for line in lines:
         happens, arrow, expected = line.partition(" ->")
         orders = talk.do(happens)
@@ -206,6 +214,10 @@ def play(title: str, lines: Sequence[str]) -> None:
             shown = [_shown(order, fields) for order, (_, fields) in zip(orders, wanted, strict=False)]
             shown += names(orders[len(wanted) :])
             assert shown == [f"{name}({fields})" if fields else name for name, fields in wanted], happens
+
+
+def _of_a_command(command: str | None = None) -> dict[str, Any]:
+    return {} if command is None else {"arguments": {"command": command}, "preview": command}
 
 
 def _name(order: Order) -> str:

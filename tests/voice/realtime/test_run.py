@@ -1,11 +1,17 @@
-"""The run behind a spoken turn: its states and its heartbeat. The table is tested beside that of the floor."""
+"""The run behind a spoken turn: what it tells, and its life beside a plain one, where it is begun once, after what was
+said is played and a pause, and is never silent for long. Its table is tested beside that of the floor.
+"""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.machines.confirmations import Question
-from svc_proto.voice.realtime.orders import Approve, Emit, StartRun, StopRun
+from svc_proto.voice.realtime.orders import Emit, Order, StartRun
 from svc_proto.voice.realtime.run import (
     FOREGROUND,
     HEARTBEAT,
@@ -15,8 +21,189 @@ from svc_proto.voice.realtime.run import (
     BackgroundRules,
     VoiceRun,
     VoiceRunState,
+    VoiceRunTrigger,
 )
-from svc_proto.voice.realtime.story import AnswerDelta, ApprovalAsked, RunBegan, ToolBegan
+from svc_proto.voice.realtime.story import AnswerDelta, ApprovalAsked, RunBegan, ToolBegan, ToolSucceeded
+
+A_MOMENT = 0.125  # s; times are sums of eighths, which floats hold exactly
+STEPS = ("asked", "pausing", "running", "detached", "answered", "waiting", "over")
+LIVE = ("running", "detached")
+
+
+class RunAgainstAModel(RuleBasedStateMachine):
+    """`at` is the model's state; `due` when something must be said, `orders` all that was ordered.
+
+    A run that is over makes room for the next.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 100.0
+        self._called(spoke=True)
+
+    def _called(self, *, spoke: bool) -> None:
+        self.run = VoiceRun("svc", "k1", text="df", session_id="c1", profile=None)
+        self.at = "asked" if spoke else "pausing"
+        self.due: float | None = self.now + (2.5 if spoke else 0.75)
+        self.orders: list[Order] = self.run.take(self.now, spoke=spoke)
+        self.began = 0.0
+        self.text = ""
+        self.question = ""
+        self.approving = False
+        self.ended: set[str] = set()
+        assert self._types(self.orders) == ["voice.playback_drain.requested" if spoke else "svc.run.progress"]
+
+    # --- what may happen ---
+
+    @rule(spoke=st.booleans())
+    def is_called(self, spoke: bool) -> None:
+        if self.at == "over":
+            self._called(spoke=spoke)
+
+    @rule(before=st.sampled_from((0.0, A_MOMENT)))
+    def time_passes(self, before: float) -> None:
+        """To exactly the deadline, or just before it."""
+        if self.due is not None and self.due - before > self.now:
+            self.now = self.due - before
+            self._wake()
+
+    @rule(late=st.integers(1, 80))
+    def more_time_passes(self, late: int) -> None:
+        """Somebody looks late at the clock."""
+        self.now += late * A_MOMENT
+        self._wake()
+
+    @rule()
+    def has_played(self) -> None:
+        if self.at == "asked":
+            (_, order) = self.run.drained(self.now)
+            self.orders.append(order)
+            self.at, self.due = "pausing", self.now + 0.75
+
+    @rule(piece=st.sampled_from(("It is ", "fine.", '{"a": 1}', "x" * 2000)))
+    def tells(self, piece: str) -> None:
+        """The agent passes on what a run tells while it lives."""
+        if self.at in LIVE:
+            first = not self.text
+            self.text += piece
+            self.orders += (told := self.run.draft())
+            assert [order.fields["status_key"] for order in told] == ["run:drafting"] * first
+            self.run.story.take(RunBegan("n1"))
+            self.run.story.take(AnswerDelta(piece))
+
+    @rule(name=st.sampled_from(("q1", "q2")), over=st.booleans())
+    def asks(self, name: str, over: bool) -> None:
+        if self.at not in LIVE:
+            return
+        if over:
+            self.ended.add(name)
+            self.run.story.take(ToolSucceeded(call_id=name, name="sms"))
+            if name == self.question:
+                self.question, self.approving = "", False
+        elif not self.question and name not in self.ended:
+            self.run.story.take(ApprovalAsked(Question(name, "May I?")))
+            self.question = name
+
+    @rule(name=st.sampled_from((None, "q1", "q2")), answer=st.sampled_from(("yes", "no", "perhaps")))
+    def is_answered(self, name: str | None, answer: str) -> None:
+        order = self.run.approve(name, answer)
+        meant = bool(self.question) and not self.approving and name in (None, self.question)
+        assert (order is not None) is meant
+        if order is not None:
+            self.approving = True
+            assert (order.confirmation_id, order.choice) == (self.question, "once" if answer == "yes" else "deny")
+
+    @rule()
+    def is_stopped(self) -> None:
+        types = self._types(self.run.stop())
+        # Wire terminal-voice 6.8: nothing to stop on the API server unless a run lives; always told.
+        assert types == [*(["StopRun"] if self.at in LIVE else []), "svc.run.cancelled"]
+
+    @rule(trigger=st.sampled_from(VoiceRunTrigger))
+    def is_moved(self, trigger: VoiceRunTrigger) -> None:
+        """The broker drops a run at any time, and lets go of one that has finished."""
+        if trigger is VoiceRunTrigger.FINISH:
+            self._finish()
+        elif trigger is VoiceRunTrigger.DROP and self.at != "over":
+            self.run.step(trigger)
+            self.at, self.due = "over", None
+        elif trigger is VoiceRunTrigger.DETACH and self.at == "running":
+            self.run.step(trigger)
+            self.at = "detached"
+        elif trigger is VoiceRunTrigger.TELL and self.at in ("answered", "waiting"):
+            self.run.step(trigger)
+            self.at = "over"
+        elif trigger in (VoiceRunTrigger.DETACH, VoiceRunTrigger.TELL) or self.at not in ("asked", "pausing"):
+            with pytest.raises(LocalProtocolError):
+                self.run.step(trigger)
+
+    def _finish(self) -> None:
+        if self.at not in LIVE:
+            with pytest.raises(LocalProtocolError):
+                self.run.finish(str)
+            return
+        answer = self.run.finish(str.upper)
+        self.at, self.due = "waiting" if self.at == "detached" else "answered", None
+        text = self.text.strip() or "The task is done, but it gave no answer."
+        assert answer.text == text
+        # Wire terminal-voice 6.6: "text made speech-safe, 1800 chars"; summed up "always for JSON answers".
+        assert answer.spoken == text.upper()[:1800].strip()
+        assert answer.structured is (text == '{"a": 1}')
+
+    # --- what must hold ---
+
+    @invariant()
+    def it_is_where_the_table_says(self) -> None:
+        assert self.run.state is VoiceRunState(self.at)
+        assert self.run.live is (self.at in LIVE)
+        assert (self.run.drain is not None) is (self.at == "asked") or self.at == "over"
+        if self.at != "over":
+            assert self.run.due == self.due
+
+    @invariant()
+    def it_is_begun_once_and_not_before_its_time(self) -> None:
+        # Wire terminal-voice 6.6 steps 1 to 3: drain request, progress `starting`, a pause, then the chat run.
+        starts = [order for order in self.orders if isinstance(order, StartRun)]
+        assert len(starts) <= 1
+        assert (STEPS.index(self.at) < 2) <= (not starts)
+
+    @invariant()
+    def it_is_never_silent_for_long(self) -> None:
+        # Wire terminal-voice 6.5: "Sent every 5 s while a run lives"; "90 s without any event during a turn = stall".
+        if self.at in ("asked", "pausing", *LIVE):
+            assert self.due is not None
+            assert self.now < self.due <= self.now + 5.0
+
+    # --- the model ---
+
+    def _wake(self) -> None:
+        """Whoever owns it calls `on_due` when it is due; a late one goes on from then."""
+        if self.due is None or self.now < self.due:
+            return
+        orders = self.run.on_due(self.now, "idle")
+        self.orders += orders
+        types = self._types(orders)
+        match self.at:
+            case "asked":
+                assert types == ["voice.playback_drain.timeout", "svc.run.progress"]
+                self.at, self.due = "pausing", self.now + 0.75
+            case "pausing":
+                assert types == ["StartRun"]
+                self.at, self.due, self.began = "running", self.now + 5.0, self.now
+            case _:
+                (beat,) = orders
+                assert isinstance(beat, Emit)
+                assert beat.fields["elapsed_ms"] == (self.now - self.began) * 1000
+                assert (beat.fields["status"] == "waiting_for_confirmation") is bool(self.question)
+                self.due = self.now + 5.0
+
+    @staticmethod
+    def _types(orders: list[Order]) -> list[str]:
+        return [order.type if isinstance(order, Emit) else type(order).__name__ for order in orders]
+
+
+TestRunAgainstAModel = RunAgainstAModel.TestCase
+TestRunAgainstAModel.settings = settings(max_examples=50, stateful_step_count=30)
 
 
 def made_run(*, spoke: bool = False) -> VoiceRun:
@@ -99,31 +286,6 @@ def test_its_answer(text: str, spoken: str, structured: bool) -> None:
     assert (answer.spoken, answer.structured) == (spoken, structured)
     assert made.due is None
     assert not made.live
-
-
-def test_an_answer_that_nothing_can_be_said_of() -> None:
-    made = made_run()
-    made.on_due(10.75, "idle")
-    made.story.take(AnswerDelta("```code```"))
-    assert made.finish(lambda text: "").spoken == SILENT
-
-
-def test_it_is_stopped() -> None:
-    made = made_run()
-    assert made.stop() == [Emit("svc.run.cancelled", {"session_id": "c1", "run_id": ""})]
-    made.on_due(10.75, "idle")
-    made.story.take(RunBegan("n1"))
-    assert made.stop()[0] == StopRun("k1", "n1")
-
-
-def test_its_questions() -> None:
-    made = made_run()
-    assert made.approve(None, "yes") is None
-    made.story.take(ApprovalAsked(Question("q", "?")))
-    assert made.approve("q", "yes") == Approve(
-        call_id="k1", run_id="", confirmation_id="q", choice="once", answer="yes"
-    )
-    assert made.approve("q", "yes") is None
 
 
 def test_when_its_progress_may_be_spoken() -> None:
