@@ -69,6 +69,12 @@ class Agent:
         client.until("voice.session.ready")
         return client
 
+    def ask(self, text: str, **body: object) -> VoiceClient:
+        """The same, and a turn that has begun."""
+        client = self.open(**body)
+        client.say("response.create", text=text)
+        return client
+
     @property
     def provider(self) -> RealtimeSession:
         """The provider's newest socket."""

@@ -14,10 +14,10 @@ from svc_proto.wire.urls import encode_segment
 from tests.loops.agents import ANSWER, KEY, Agent, ends, of, play, run, talk, types
 from tests.loops.conftest import open_world
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, contents, create
+from tests.loops.voices import VoiceClient
 from tests.loops.wires import Declined
-from tests.loops.world import World, bearer
-from tests.peers.realtime import Called, Dropped, Said
+from tests.loops.world import World
+from tests.peers.realtime import Called, Said
 from tests.voice.sounds import CLEAR_VOICE, SENTENCE, needs_engines, spoken, words
 
 
@@ -92,8 +92,7 @@ def speech_becomes_a_run(world: World, tmp_path: Path, brand: Brand) -> None:
 @pytest.mark.parametrize(("answer", "result"), [("allow", "you allowed it"), ("deny", "did not allow")])
 def test_a_confirmation_reaches_the_run(world: World, tmp_path: Path, answer: str, result: str) -> None:
     agent = Agent(world, tmp_path, run("/approve"), Said("Something else altogether."), Said("And again."))
-    client = agent.open()
-    client.say("response.create", text="do it")
+    client = agent.ask("do it")
     events = play(client, lambda event: event["type"] == "svc.confirmation.requested")
     asked = events[-1]
     assert "demo_ask" in asked["message"]
@@ -123,8 +122,7 @@ def test_a_confirmation_reaches_the_run(world: World, tmp_path: Path, answer: st
 
 def test_a_cancel_stops_the_run_on_the_api_server(world: World, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path, run("/wait 9"))
-    client = agent.open()
-    client.say("response.create", text="take your time")
+    client = agent.ask("take your time")
     started = play(client, lambda event: event["type"] == "svc.tool.started")[-1]
     client.say("response.cancel")
     events = client.until("voice.response.done")
@@ -140,102 +138,6 @@ def test_a_cancel_stops_the_run_on_the_api_server(world: World, tmp_path: Path) 
     agent.script.turns.append(Said("Ready again."))
     client.say("response.create", text="and now?")
     assert "cancelled" not in play(client, ends)[-1]
-
-
-def test_a_provider_that_drops_its_socket(world: World, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, Dropped(code=None))
-    client = agent.open()
-    client.say("response.create", text="hello")
-    events = client.until("voice.error")
-    assert "closed the connection" in events[-1]["message"]
-    assert client.hear()["type"] == "voice.response.done"
-    assert client.ws.wait_closed().code == 1011
-
-
-def test_a_provider_that_cannot_be_had(world: World, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, Said("Hello there."))
-    agent.peer.declines = 401
-    answer = create(world, agent.token, "realtime-agent", provider="openai_realtime")
-    client = VoiceClient(world, agent.token, answer)
-    error = client.until("voice.error")[-1]
-    assert "401" in error["message"]
-    assert error["provider"] == "openai_realtime"
-    assert client.ws.wait_closed().code == 1011
-    agent.peer.declines = 0
-    again = VoiceClient(world, agent.token, answer)  # the session is there for another try
-    again.until("voice.session.ready")
-    again.say("response.create", text="hello")
-    assert play(again, ends)[-1]["response_id"]
-
-
-def test_an_api_server_that_is_gone(world: World, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run("/help"))
-    client = agent.open()
-    agent.api.server.stop()
-    client.say("response.create", text="help me")
-    error = client.until("voice.error")[-1]
-    assert error["message"].startswith("The API server cannot be reached")
-    assert error["call_id"] == "call_1"
-    assert client.hear()["type"] == "voice.response.done"
-    world.eventually(lambda: agent.outputs()[0]["ok"] is False)
-
-
-def test_a_run_outlives_a_lost_socket(world: World, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run("/wait 1"), Said("You waited one second, it is done."))
-    client = agent.open()
-    client.say("response.create", text="wait a second")
-    last = play(client, lambda event: event["type"] == "svc.tool.started")[-1]
-    client.break_off()
-    again = VoiceClient(world, agent.token, agent.answer)
-    again.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=last["event_id"])
-    events = play(again, ends)
-    assert "svc.run.completed" in types(events)
-
-
-def test_a_run_goes_on_while_the_person_talks(world: World, tmp_path: Path) -> None:
-    """A run that takes long is promoted, something else is asked meanwhile, and its answer is spoken in the end."""
-    turns = (run("/wait 2"), Said("I go on with that."), Said("It is noon."), Said("It is done: demo_wait waited 2 s."))
-    agent = Agent(world, tmp_path, *turns)
-    change = json.dumps({"promote_after_ms": 100}).encode()
-    answer = world.http("PATCH", "/voice/realtime-agent/config", headers=bearer(agent.token), body=change)
-    assert answer.json["promotion"]["promote_after_ms"] == 100
-    client = agent.open()
-    client.say("response.create", text="wait a second")
-    events = play(client, ends)
-    told = of(events, "svc.run.promoted")
-    assert (told["tier"], told["spoken_handoff"], told["promote_after_ms"]) == ("promoted", True, 100)
-    assert agent.outputs()[0]["status"] == "running_in_background"
-    client.say("response.create", text="what time is it")
-    assert "delivery" not in play(client, ends)[-1]
-    events = play(client, ends)
-    assert of(events, "svc.run.background_completed")["ok"] is True
-    assert events[-1]["delivery"] == "forced_summary"
-    client.say("svc.result.respeak")
-    assert play(client, ends)[-1]["delivery"] == "respeak"
-
-
-def test_an_answer_from_the_background_waits_for_its_client(world: World, tmp_path: Path) -> None:
-    called = Called("svc_run_task", {"text": "/wait 2", "mode": "background"})
-    agent = Agent(world, tmp_path, called, Said("I go on with that."), Said("It is done: demo_wait waited 2 s."))
-    client = agent.open()
-    client.say("response.create", text="wait a second")
-    events = play(client, ends)
-    assert of(events, "svc.run.promoted")["tier"] == "durable"
-    client.break_off()
-    chat = of(play_log(agent, "svc.run.background_completed"), "svc.run.background_completed")["session_id"]
-    again = VoiceClient(world, agent.token, agent.answer)
-    again.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=events[-1]["event_id"])
-    missed = again.until("voice.replay.done")
-    assert of(missed, "svc.run.background_completed")["replayed"] is True
-    done = play(again, ends)[-1]
-    assert (done["delivery"], done["chat_session_id"]) == ("forced_summary", chat)
-
-
-def play_log(agent: Agent, kind: str) -> list[dict[str, Any]]:
-    """The event log, once it tells of something."""
-    path = agent.answer["event_log_path"]
-    agent.world.eventually(lambda: kind.encode() in contents(agent.world, path))
-    return [json.loads(line) for line in contents(agent.world, path).splitlines()]
 
 
 def test_the_stub_renders_after_the_chat(world: World, tmp_path: Path) -> None:

@@ -12,14 +12,12 @@ import pytest
 
 from svc_proto.engine.flow import sleep
 from svc_proto.engine.message import Streamed
-from svc_proto.voice.agent.runs import ApiRuns
-from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.wire.sse import encode_event
 from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, contents, create, set_variables
 from tests.peers.api import SSE, ScriptedApi, hello
-from tests.peers.realtime import Called, Dropped, Failed, Noise, RealtimeScript, RealtimeSession, Said
+from tests.peers.realtime import Called, Failed, Noise, RealtimeScript, RealtimeSession, Said
 from tests.peers.xai import XaiPeer
 
 QUESTION: list[tuple[str, dict[str, object]]] = [
@@ -145,8 +143,7 @@ def test_a_run_with_a_question(world: VirtualWorld, tmp_path: Path) -> None:
     api.sessions["c1"] = []
     api.turns.append([*QUESTION, *hello(ANSWER)[3:]])
     agent = Agent(world, tmp_path, run("call mum"), Said(ANSWER), scripted=api)
-    client = agent.open(chat_session_id="c1")
-    client.say("response.create", text="call mum")
+    client = agent.ask("call mum", chat_session_id="c1")
     events = play(client, ends)
     assert of(events, "svc.confirmation.requested")["message"] == "May I?"
     assert "svc.session.bound" not in types(events)
@@ -164,8 +161,7 @@ def test_an_answer_to_a_question(world: VirtualWorld, tmp_path: Path, status: in
     api.run_status = "waiting_for_approval"
     agent = Agent(world, tmp_path, run("call mum"), Said(ANSWER), scripted=api)
     slow_ending(api)
-    client = agent.open()
-    client.say("response.create", text="call mum")
+    client = agent.ask("call mum")
     play(client, lambda event: event["type"] == "svc.confirmation.requested")
     client.say("svc.confirm", confirmation_id="t1", answer="allow")
     forwarded = client.until("svc.confirmation.forwarded")[-1]
@@ -180,16 +176,14 @@ def test_a_tool_that_waits_for_its_turn_asks_nobody(world: VirtualWorld, tmp_pat
     api.turns.append([("run.started", {"run_id": "n1"}), ("tool.pending", pending)])
     agent = Agent(world, tmp_path, run("call mum"), scripted=api)
     slow_ending(api)
-    client = agent.open()
-    client.say("response.create", text="call mum")
+    client = agent.ask("call mum")
     assert "svc.confirmation.requested" not in types(play(client, lambda event: event.get("floor") == "idle"))
 
 
 def test_the_provider_fails_while_a_run_goes_on(world: VirtualWorld, tmp_path: Path) -> None:
     error = {"type": "error", "error": {"message": "quota exceeded"}}
     agent = Agent(world, tmp_path, run("/wait 3"), Noise((error,)))
-    client = agent.open()
-    client.say("response.create", text="wait")
+    client = agent.ask("wait")
     play(client, lambda event: event["type"] == "svc.tool.started")
     client.say("response.create", text="and?")
     client.until("voice.error")
@@ -197,27 +191,6 @@ def test_the_provider_fails_while_a_run_goes_on(world: VirtualWorld, tmp_path: P
     world.pass_time(5.0)
     chat = agent.api.ask("GET", "/api/sessions").json["sessions"][0]["id"]
     assert "waited 3 s" in agent.api.messages(chat)[-1]["content"]  # it went on without us
-
-
-def test_the_provider_leaves_while_it_speaks_the_answer(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Dropped(code=None))
-    client = agent.open()
-    client.say("response.create", text="x")
-    done = play(client, ends)[-1]
-    assert (done["delivery"], done["final_text"]) == ("visual_only", ANSWER)
-    assert client.hear()["type"] == "voice.error"
-    assert client.ws.wait_closed().code == 1011
-
-
-def test_a_run_that_fails_at_once(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(holder: ApiRuns, order: StartRun, system: str) -> None:
-        holder._listener.run_failed(order.call_id, "at once", None)
-
-    monkeypatch.setattr(ApiRuns, "start", start)
-    client = Agent(world, tmp_path, run("x"), scripted=ScriptedApi()).open()
-    client.say("response.create", text="x")
-    assert client.until("voice.error")[-1]["message"] == "at once"
-    assert client.hear()["type"] == "voice.response.done"
 
 
 def slow_ending(api: ScriptedApi) -> None:
@@ -241,8 +214,7 @@ def slow_ending(api: ScriptedApi) -> None:
 def test_a_run_that_is_stopped_before_it_is_asked_for(world: VirtualWorld, tmp_path: Path) -> None:
     api = ScriptedApi()
     agent = Agent(world, tmp_path, run("x"), scripted=api)
-    client = agent.open()
-    client.say("response.create", text="x")
+    client = agent.ask("x")
     play(client, lambda event: event["type"] == "svc.run.progress")
     client.say("response.cancel")
     events = client.until("voice.response.done")
@@ -254,8 +226,7 @@ def test_a_run_that_is_stopped_before_it_has_a_name(world: VirtualWorld, tmp_pat
     api = ScriptedApi()
     api.held, api.held_for = True, 2.0
     agent = Agent(world, tmp_path, run("x"), scripted=api)
-    client = agent.open()
-    client.say("response.create", text="x")
+    client = agent.ask("x")
     play(client, lambda event: event["type"] == "svc.session.bound")
     world.wait_until(lambda: len(api.seen) == 2)
     client.say("response.cancel")
@@ -264,24 +235,9 @@ def test_a_run_that_is_stopped_before_it_has_a_name(world: VirtualWorld, tmp_pat
     world.wait_until(lambda: api.seen[-1][1] == "/v1/runs/n1/stop")
 
 
-def test_a_run_that_is_stopped_and_never_gets_a_name(world: VirtualWorld, tmp_path: Path) -> None:
-    api = ScriptedApi()
-    api.held = True
-    agent = Agent(world, tmp_path, run("x"), scripted=api)
-    client = agent.open()
-    client.say("response.create", text="x")
-    play(client, lambda event: event["type"] == "svc.session.bound")
-    world.wait_until(lambda: len(api.seen) == 2)
-    client.say("response.cancel")
-    client.until("voice.response.done")
-    world.pass_time(15.0)
-    assert len(api.seen) == 2
-
-
 def test_a_run_whose_key_is_wrong(world: VirtualWorld, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path, run("x"), scripted=ScriptedApi(key="another"))
-    client = agent.open()
-    client.say("response.create", text="x")
+    client = agent.ask("x")
     error = client.until("voice.error")[-1]
     assert error["error_code"] == "svc_broker_auth_failed"
     assert "sk-agent" not in json.dumps(error)
@@ -298,8 +254,7 @@ def test_a_bug_in_a_run_is_told(world: VirtualWorld, tmp_path: Path, monkeypatch
 
 def test_an_answer_that_the_provider_does_not_speak(world: VirtualWorld, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Said("What did you say?"), Said("One shot."))
-    client = agent.open()
-    client.say("response.create", text="x")
+    client = agent.ask("x")
     events = play(client, ends)
     done = events[-1]
     assert (done["delivery"], done["source"], done["final_text"]) == ("fallback", "svc", ANSWER)
@@ -310,8 +265,7 @@ def test_an_answer_that_the_provider_does_not_speak(world: VirtualWorld, tmp_pat
 
 def test_an_answer_that_nobody_speaks(world: VirtualWorld, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Said("What did you say?"), Failed())
-    client = agent.open()
-    client.say("response.create", text="x")
+    client = agent.ask("x")
     done = play(client, ends)[-1]
     assert (done["delivery"], done["final_text"]) == ("visual_only", ANSWER)
     assert logged(agent, "voice.response.forced_summary_failed")
@@ -320,28 +274,16 @@ def test_an_answer_that_nobody_speaks(world: VirtualWorld, tmp_path: Path) -> No
 def test_the_person_speaks_up_while_the_relay_speaks(world: VirtualWorld, tmp_path: Path) -> None:
     slow = Said("Another one.", pause=5.0)
     agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Said("What did you say?"), slow, Said("Yes?"))
-    client = agent.open()
-    client.say("response.create", text="x")
+    client = agent.ask("x")
     play(client, lambda event: event["type"] == "voice.output_audio.delta")
     client.say("response.create", text="stop that")
     assert play(client, ends)[-1]["delivery"] == "fallback"
     assert play(client, ends)[-1].get("delivery") is None
 
 
-def test_answers_in_json_are_summed_up(world: VirtualWorld, tmp_path: Path) -> None:
-    said = "It is 62 percent used."
-    agent = Agent(world, tmp_path, run('/echo {"used": "62 percent"}'), Said(said))
-    client = agent.open()
-    client.say("response.create", text="x")
-    assert play(client, ends)[-1]["delivery"] == "forced_summary"
-    asked = [message for message in agent.provider.said if message["type"] == "response.create"]
-    assert '"62 percent"' in asked[-1]["response"]["instructions"]
-
-
 def test_small_functions(world: VirtualWorld, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path, Called("svc_get_status", {}), Called("delete_all", {}, call_id="c2"), Said("Idle."))
-    client = agent.open()
-    client.say("response.create", text="how far are you")
+    client = agent.ask("how far are you")
     assert play(client, ends)[-1]["response_id"]
     status, unknown = agent.outputs()
     assert (status["status"], status["interface"]["provider"]) == ("idle", "openai_realtime")
@@ -352,22 +294,13 @@ def test_notices_and_errors_of_the_provider(world: VirtualWorld, tmp_path: Path)
     notice = {"type": "error", "error": {"message": "Cancellation failed: no active response found"}}
     error = {"type": "error", "error": {"message": "quota exceeded", "code": "insufficient_quota"}}
     agent = Agent(world, tmp_path, Noise((notice, error)))
-    client = agent.open()
-    client.say("response.create", text="x")
+    client = agent.ask("x")
     events = client.until("voice.error")
     assert "quota" in events[-1]["message"]
     assert client.hear()["type"] == "voice.response.done"
     (line,) = logged(agent, "voice.realtime_agent.provider_notice")
     assert "no active response" in line["message"]
     assert logged(agent, "voice.realtime_agent.provider_model_resolved")[0]["model"] == "resolved-model"
-
-
-def test_an_idle_provider_ends_the_session(world: VirtualWorld, tmp_path: Path) -> None:
-    idle = {"type": "error", "error": {"message": "Your session timed out due to inactivity."}}
-    client = Agent(world, tmp_path, Noise((idle,))).open()
-    client.say("response.create", text="x")
-    assert client.until("voice.response.done")
-    assert client.ws.wait_closed().code == 1000
 
 
 def test_a_provider_that_leaves_between_turns(
@@ -378,8 +311,7 @@ def test_a_provider_that_leaves_between_turns(
 
     monkeypatch.setitem(RealtimeSession._handlers, "input_audio_buffer.clear", leave)
     agent = Agent(world, tmp_path, Said("Hi."))
-    client = agent.open()
-    client.say("response.create", text="x")
+    client = agent.ask("x")
     play(client, ends)
     client.say("input_audio.clear")
     assert client.ws.wait_closed().code == 1000
@@ -414,33 +346,6 @@ def test_a_client_that_closes_between_turns_has_ended_the_session(world: Virtual
     again.ws.close(1000)
     assert agent.log()[-1]["reason"] == "client closed"
     world.wait_until(lambda: agent.provider.closed is not None)
-
-
-def test_a_session_with_a_run_waits_longer_for_its_client(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run("/wait 10"), Said("You waited ten seconds, done it is."))
-    client = agent.open()
-    client.say("response.create", text="x")
-    play(client, lambda event: event["type"] == "svc.run.started")
-    client.break_off()
-    world.pass_time(35.0)
-    again = VoiceClient(world, agent.token, agent.answer)
-    again.say("session.resume", resume_token=agent.answer["resume_token"])
-    kinds = types(play(again, ends))
-    assert kinds.count("svc.run.progress") >= 1
-    assert "svc.run.completed" in kinds
-
-
-def test_a_client_that_reads_nothing_makes_nobody_late(world: VirtualWorld, tmp_path: Path) -> None:
-    long = Said("A long story. " * 50, sound=bytes(24_000 * 2 * 120), pieces=400)
-    agent = Agent(world, tmp_path, long)
-    client = agent.open()
-    client.say("response.create", text="tell me a story")
-    client.until("voice.output_audio.delta")
-    client.break_off()
-    world.pass_time(100.0)  # the ring is half full: the provider is not read any further, and not given up
-    again = VoiceClient(world, agent.token, agent.answer)
-    again.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=3)
-    assert play(again, ends)[-1].get("cancelled") is None
 
 
 @pytest.mark.parametrize("provider", ["openai_realtime", "stub"])
@@ -498,19 +403,4 @@ def test_the_other_vendor(world: VirtualWorld, tmp_path: Path) -> None:
     assert events[-1]["delivery"] == "forced_summary"
     said = [event["delta"] for event in events if event["type"] == "voice.response.delta" and "delivery" in event]
     assert "".join(said) == ANSWER
-    assert of(events, "voice.input_transcript.final")["text"] == "how full"
-
-
-def test_sessions_end_with_the_relay(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path)
-    client = agent.open()
-    world.relay.begin_stop()
-    assert client.ws.wait_closed().code == 1001
-
-
-def test_talk_in_audio(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, Said("Fine."))
-    client = agent.open()
-    talk(client)
-    events = play(client, ends)
     assert of(events, "voice.input_transcript.final")["text"] == "how full"

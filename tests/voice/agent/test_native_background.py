@@ -19,7 +19,7 @@ from tests.loops.agents import Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient
 from tests.loops.world import bearer
-from tests.peers.realtime import Called, RealtimeSession, Said, Turn
+from tests.peers.realtime import Called, Said, Turn
 
 ENDS = ("voice.response.done", "svc.run.promoted")
 HAND_OFF = Said("I go on with that, and tell you.")
@@ -41,8 +41,7 @@ def background(text: str, call_id: str) -> Called:
 
 def promoted(agent: Agent, **body: object) -> VoiceClient:
     """A run goes on, and nobody says anything."""
-    client = agent.open(**body)
-    client.say("response.create", text="wait")
+    client = agent.ask("wait", **body)
     assert play(client, ends)[-1].get("delivery") is None
     return client
 
@@ -55,8 +54,7 @@ def configure(agent: Agent, **change: object) -> None:
 
 def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path, run("/wait 9"), HAND_OFF, Said("It is noon."), WAITED)
-    client = agent.open()
-    client.say("response.create", text="wait")
+    client = agent.ask("wait")
     events = play(client, ends)
     told = of(events, "svc.run.promoted")
     chat = of(events, "svc.session.bound")["session_id"]
@@ -93,18 +91,6 @@ def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld, tmp_path: Pat
     assert (completed["ok"], completed["tool_count"], completed["chat_session_id"]) == (True, 1, chat)
     assert events[-1]["delivery"] == "forced_summary"
     assert len(agent.outputs()) == 1  # the call has had its answer
-
-
-def test_an_answer_that_comes_while_the_client_is_away(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run("/wait 9"), HAND_OFF, WAITED)
-    client = promoted(agent)
-    client.break_off()
-    world.pass_time(32.0)  # longer than the plain window
-    again = VoiceClient(world, agent.token, agent.answer)
-    again.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=0)
-    missed = again.until("voice.replay.done")
-    assert "svc.run.background_completed" in types(missed)
-    assert play(again, ends)[-1]["delivery"] == "forced_summary"
 
 
 def test_a_client_that_does_not_come_back(world: VirtualWorld, tmp_path: Path) -> None:
@@ -180,8 +166,7 @@ def test_progress_is_spoken(world: VirtualWorld, tmp_path: Path) -> None:
     """It is sound that the relay has made; the turn goes on."""
     agent = Agent(world, tmp_path, run("/wait 9"), Said("Using demo wait."), WAITED)
     configure(agent, promotion_enabled=False, progress_spoken_after_ms=1000)
-    client = agent.open()
-    client.say("response.create", text="wait")
+    client = agent.ask("wait")
     events = play(client, ends)
     (beat,) = [event for event in events if event.get("should_speak")]
     sound = [event["type"] for event in events if event.get("delivery") == "progress"]
@@ -207,37 +192,12 @@ def test_to_hear_an_answer_again(world: VirtualWorld, tmp_path: Path) -> None:
 def test_only_the_final_answer_is_spoken(world: VirtualWorld, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path, run("/wait 9"), WAITED)
     configure(agent, result_delivery="visual_only", progress_spoken_after_ms=1)
-    client = agent.open(final_answer_only=True)
-    client.say("response.create", text="wait")
+    client = agent.ask("wait", final_answer_only=True)
     events = play(client, is_("svc.run.promoted"))
     assert (events[-1]["spoken_handoff"], events[-1]["result_delivery"]) == (False, "speak_verbatim")
     events += play(client, ends)
     assert events[-1]["delivery"] == "forced_summary"
     assert not any(event.get("should_speak") for event in events)
-
-
-def test_runs_that_block(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run("/wait 9"), WAITED)
-    configure(agent, promotion_enabled=False)
-    client = agent.open()
-    client.say("response.create", text="wait")
-    events = play(client, ends)
-    assert "svc.run.promoted" not in types(events)
-    assert events[-1]["delivery"] == "forced_summary"
-
-
-def test_a_provider_that_leaves_meanwhile(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def leave(session: RealtimeSession, message: dict[str, Any]) -> None:
-        session.socket.close(1001, "maintenance")
-
-    monkeypatch.setitem(RealtimeSession._handlers, "input_audio_buffer.clear", leave)
-    agent = Agent(world, tmp_path, run("/wait 9"), HAND_OFF)
-    client = promoted(agent)
-    client.say("input_audio.clear")
-    assert client.ws.wait_closed().code == 1000
-    world.pass_time(10.0)  # the run ends
-    deferred, closed = agent.log()[-2:]  # and nothing is told of it
-    assert (deferred["reason"], closed["type"]) == ("session_closed", "voice.realtime_agent.session.closed")
 
 
 def test_what_a_session_is_told_of_its_settings() -> None:

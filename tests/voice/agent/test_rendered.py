@@ -182,12 +182,6 @@ def test_the_stub_with_a_text_beside_the_utterance(world: VirtualWorld, tmp_path
     assert of(events, "svc.tool.delta")["tool_name"] == "_thinking"
 
 
-def test_the_stub_hears_nothing(world: VirtualWorld, tmp_path: Path) -> None:
-    client = Agent(world, tmp_path, scripted=ScriptedApi()).open(provider="stub")
-    client.say("input_audio.commit")
-    assert "text is required" in client.until("voice.error")[-1]["message"]
-
-
 def test_a_run_that_fails(world: VirtualWorld, tmp_path: Path) -> None:
     api = ScriptedApi(key="another")
     client = Agent(world, tmp_path, scripted=api).open(provider="stub")
@@ -230,8 +224,7 @@ def test_a_run_that_is_stopped_before_it_has_a_name(world: VirtualWorld, tmp_pat
 
 def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path, scripted=ScriptedApi())
-    client = agent.open(provider="stub")
-    client.say("response.create", text="x")
+    client = agent.ask("x", provider="stub")
     client.until("voice.response.done")
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     (session,) = relay.voice_side.sessions["agent"].sessions.sessions()
@@ -239,14 +232,6 @@ def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None
     session.mode.approval_failed("turn-1", "q1", "the API server is gone")
     client.say("svc.result.respeak")
     assert client.until("svc.result.respeak_unavailable")
-
-
-def test_another_socket_may_take_over(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path)
-    agent.open(provider="stub")
-    again = VoiceClient(world, agent.token, agent.answer)
-    again.say("session.resume", resume_token=agent.answer["resume_token"])
-    assert again.until("voice.session.resumed")[-1]["last_input_chunk_id"] == 0
 
 
 def test_the_heart_beats_and_questions_are_answered(world: VirtualWorld, tmp_path: Path) -> None:
@@ -265,8 +250,7 @@ def test_the_heart_beats_and_questions_are_answered(world: VirtualWorld, tmp_pat
 
 def test_a_question_whose_answer_does_not_arrive(world: VirtualWorld, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path)
-    client = agent.open(provider="stub")
-    client.say("response.create", text="/approve")
+    client = agent.ask("/approve", provider="stub")
     client.until("svc.confirmation.requested")
     agent.api.server.kill()
     client.say("svc.confirm", answer="allow")
@@ -290,8 +274,7 @@ def test_speech_that_fails(world: VirtualWorld, tmp_path: Path) -> None:
 
 def test_any_close_ends_the_session(world: VirtualWorld, tmp_path: Path) -> None:
     agent = Agent(world, tmp_path)
-    client = agent.open(provider="stub")
-    client.say("response.create", text="/wait 9")
+    client = agent.ask("/wait 9", provider="stub")
     client.until("svc.tool.started")
     client.break_off()
     assert agent.log()[-1]["reason"] == "client closed"

@@ -188,6 +188,7 @@ class Talk:
 def dialogues(text: str) -> dict[str, list[str]]:
     """The lines of each, by its title."""
     found: dict[str, list[str]] = {}
+    lines: list[str] = []
     for line in filter(str.strip, text.splitlines()):
         if not line.startswith(" "):
             found[line] = lines = []

@@ -1,5 +1,5 @@
-"""An answer on its way to the ear: what counts as the answer and what is told of it; and beside plain lists: nothing foreign
-is heard, and nothing of it is lost or doubled. What follows from it: `test_delivery`.
+"""An answer on its way to the ear: what counts as the answer and what is told of it; and beside plain lists: nothing
+foreign is heard, and nothing of it is lost or doubled. What follows from it: `test_delivery`.
 """
 
 from __future__ import annotations
