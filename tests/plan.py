@@ -234,13 +234,13 @@ PLAN = (
         (
             "test_voice_agent::test_a_person_talks*",
             "test_voice_agent::test_speech_becomes*",
-            "test_voice_providers::test_vendors*",
+            "test_voice::test_a_vendor*",
         ),
         ONE,
         "this host's engines and vendors' sockets",
     ),
     Row(
-        ("test_voice", "test_voice_agent", "test_voice_providers", "test_voice_sockets"),
+        ("test_voice", "test_voice_agent", "test_voice_sockets"),
         SIM,
         "sessions, settings and runs are the core's",
     ),

@@ -17,7 +17,7 @@ from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient
 from tests.loops.wires import Declined
 from tests.loops.world import World
-from tests.peers.realtime import Called, Said
+from tests.peers.realtime import Called, Dropped, Said
 from tests.voice.sounds import CLEAR_VOICE, SENTENCE, needs_engines, spoken, words
 
 
@@ -164,6 +164,13 @@ def test_the_stub_renders_after_the_chat(world: World, tmp_path: Path) -> None:
     assert "already running" in client.until("voice.error")[-1]["message"]
     client.say("response.cancel")
     assert types(client.until("voice.response.done"))[-2:] == ["svc.run.cancelled", "voice.response.done"]
+
+
+def test_a_provider_that_drops_its_socket(world: World, tmp_path: Path) -> None:
+    client = Agent(world, tmp_path, Dropped(code=None)).ask("hello")
+    assert "closed the connection" in client.until("voice.error")[-1]["message"]
+    assert client.hear()["type"] == "voice.response.done"
+    assert client.ws.wait_closed().code == 1011
 
 
 @needs_engines

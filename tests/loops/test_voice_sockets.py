@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from svc_proto.basics.brand import HERMES
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, ask_for, contents, create, set_variables
 from tests.loops.wires import Declined
 from tests.loops.world import World, bearer
 from tests.peers.openai_voice import OpenAiPeer
-from tests.peers.realtime import RealtimeScript, Said
 from tests.peers.vendor import Sound
 
 SPEECH = b"\x00\x10\x00\xf0" * 6_000  # half a second at 24 kHz
@@ -67,18 +65,6 @@ def test_the_golden_session(relayed: World) -> None:
     assert over.value.answer.status == 410
 
 
-def test_a_stock_phone(world: World) -> None:
-    world.start_relay(brand=HERMES)
-    token = world.pair().token
-    answer = create(world, token, provider="openai_tts")
-    assert answer["protocol"] == "hermes.voice.output.v0"
-    client = VoiceClient(world, token, answer)
-    client.say("response.create", text="Hello.")
-    error = client.until("voice.error")[-1]
-    assert "OPENAI_API_KEY" in error["message"]
-    assert error["fallback_provider"] == "legacy_hermes_tts"
-
-
 def test_a_socket_that_breaks_in_the_middle(relayed: World, tmp_path: Path) -> None:
     speaks(relayed, tmp_path, Sound(SPEECH, pause=0.02))
     token = relayed.pair().token
@@ -110,25 +96,6 @@ def test_a_socket_that_breaks_in_the_middle(relayed: World, tmp_path: Path) -> N
     assert answer["resume_token"] not in json.dumps(lines(relayed, answer))
 
 
-def test_a_second_socket_takes_over(relayed: World, tmp_path: Path) -> None:
-    speaks(relayed, tmp_path, Sound(SPEECH, hangs=True))
-    token = relayed.pair().token
-    answer = create(relayed, token, provider="openai_tts")
-    first = VoiceClient(relayed, token, answer)
-    first.say("response.create", text="Hello.")
-    first.until("voice.audio.delta")
-    second = VoiceClient(relayed, token, answer)
-    second.say("session.resume", resume_token=answer["resume_token"])
-    assert second.until("voice.replay.done")[0]["type"] == "voice.session.resumed"
-    assert first.ws.wait_closed().code == 4000
-    third = VoiceClient(relayed, token, answer)
-    third.say("response.create", text="Me!")
-    assert third.hear()["reason"] == "session_not_claimed"
-    assert third.ws.wait_closed().code == 4009
-    second.say("session.close")
-    assert second.ws.wait_closed().code == 1000
-
-
 def test_leaving_in_the_middle_frees_everything(relayed: World, tmp_path: Path) -> None:
     peer = speaks(relayed, tmp_path, Sound(SPEECH, hangs=True))
     token = relayed.pair().token
@@ -140,35 +107,6 @@ def test_leaving_in_the_middle_frees_everything(relayed: World, tmp_path: Path) 
     assert lines(relayed, answer)[-1]["reason"] == "client closed"
     relayed.eventually(lambda: all(channel.gone for channel in peer.channels))
     assert ask_for(relayed, token, "output", provider="stub").status == 200
-
-
-def test_the_lab(relayed: World, tmp_path: Path) -> None:
-    script = RealtimeScript([Said("Fine, thanks.")])
-    url = relayed.peer(OpenAiPeer(script=script)).replace("http", "ws", 1)
-    set_variables(relayed, tmp_path, OPENAI_API_KEY="key", OPENAI_REALTIME_URL=f"{url}/v1/realtime")
-    token = relayed.pair().token
-    answer = create(relayed, token, "realtime", provider="openai_realtime")
-    assert not any(name.startswith("resume") for name in answer)
-    client = VoiceClient(relayed, token, answer)
-    client.say("input_audio.append", audio_base64=base64.b64encode(bytes(6_400)).decode())
-    client.say("response.create", text="How are you?", tool_scaffold=True)
-    events = client.until("voice.response.done")
-    kinds = [event["type"] for event in events if event["type"] != "voice.audio.delta"]
-    assert kinds == [
-        "voice.session.ready",
-        "voice.input_audio.received",
-        "voice.response.started",
-        "voice.tool.requested",
-        "voice.tool.completed",
-        "voice.transcript.final",
-        "voice.audio.done",
-        "voice.response.done",
-    ]
-    assert events[-3]["text"] == "Fine, thanks."
-    assert not any("event_id" in event for event in events)
-    client.ws.close()
-    again = VoiceClient(relayed, token, answer)
-    assert again.hear()["type"] == "voice.session.ready"
 
 
 def test_a_client_that_reads_slowly_holds_the_provider_back(virtual_world: VirtualWorld, tmp_path: Path) -> None:

@@ -86,118 +86,70 @@ def test_the_table_is_that_of_the_document() -> None:
 # --- every state, every thing that can happen ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("state", VoiceState)
-def test_a_socket_comes(state: VoiceState) -> None:
-    made = life(state)
-    before = made.owner
-    claim = made.attach(2)
-    if state is VoiceState.FRESH:
-        assert (claim, made.state, made.owner, made.deadline) == (Claim.OWNER, VoiceState.STARTING, 2, None)
-    else:
-        assert (claim, made.state, made.owner) == (Claim.CANDIDATE, state, before)
+S = VoiceState
+TAKEN, FREED = Replay(1, NO_CURSOR, ()), Replay(None, NO_CURSOR, ())
+ROWS: list[tuple[VoiceState, Replay | Denied, Denied, float | None, tuple[VoiceState, ...]]] = [
+    # who shows the token, who says anything else, until when it waits, and what release and detach lead to
+    (S.FRESH, NOT_CLAIMED, NOT_CLAIMED, 120.0, ()),
+    (S.STARTING, INITIALIZING, INITIALIZING, None, (S.FRESH,)),
+    (S.ATTACHED, TAKEN, NOT_CLAIMED, None, (S.FRESH, S.DETACHED)),
+    (S.DETACHED, FREED, NOT_CLAIMED, 30.0, ()),
+    (S.CLOSED, CLOSED, CLOSED, None, ()),
+]
 
 
-@pytest.mark.parametrize(
-    ("state", "outcome"),
-    [
-        (VoiceState.FRESH, NOT_CLAIMED),
-        (VoiceState.STARTING, INITIALIZING),
-        (VoiceState.ATTACHED, Replay(1, NO_CURSOR, ())),
-        (VoiceState.DETACHED, Replay(None, NO_CURSOR, ())),
-        (VoiceState.CLOSED, CLOSED),
-    ],
-)
-def test_a_socket_shows_the_token(state: VoiceState, outcome: Replay | Denied) -> None:
-    made = life(state)
-    assert made.resume(2, TOKEN, {}) == outcome
-    if isinstance(outcome, Replay):
-        assert (made.state, made.owner, made.deadline) == (VoiceState.ATTACHED, 2, None)
-    else:
-        assert made.state is state
-
-
-@pytest.mark.parametrize("token", [None, "", "another", 7, ["a token"]])
-@pytest.mark.parametrize("state", VoiceState)
-def test_a_socket_shows_something_else(state: VoiceState, token: object) -> None:
+@pytest.mark.parametrize(("state", "shown", "denied", "deadline", "lets_go"), ROWS)
+def test_each_state(
+    state: VoiceState,
+    shown: Replay | Denied,
+    denied: Denied,
+    deadline: float | None,
+    lets_go: tuple[VoiceState, ...],
+) -> None:
     made = life(state)
     owner = made.owner
-    expected = {VoiceState.STARTING: INITIALIZING, VoiceState.CLOSED: CLOSED}.get(state, BAD_TOKEN)
-    assert made.resume(2, token, {}) == expected
-    assert (made.state, made.owner) == (state, owner)
-
-
-@pytest.mark.parametrize(
-    ("state", "denied"),
-    [
-        (VoiceState.FRESH, NOT_CLAIMED),
-        (VoiceState.STARTING, INITIALIZING),
-        (VoiceState.ATTACHED, NOT_CLAIMED),
-        (VoiceState.DETACHED, NOT_CLAIMED),
-        (VoiceState.CLOSED, CLOSED),
-    ],
-)
-def test_a_candidate_says_something_else(state: VoiceState, denied: Denied) -> None:
-    assert life(state).denial() == denied
-
-
-@pytest.mark.parametrize("state", VoiceState)
-def test_time_passes(state: VoiceState) -> None:
+    claim = made.attach(2)
+    fresh = state is S.FRESH
+    assert claim is (Claim.OWNER if fresh else Claim.CANDIDATE)
+    assert (made.state, made.owner) == ((S.STARTING, 2) if fresh else (state, owner))
     made = life(state)
-    deadline = {VoiceState.FRESH: 120.0, VoiceState.DETACHED: 30.0}.get(state)
-    assert made.deadline == deadline
+    assert (made.denial(), made.deadline) == (denied, deadline)
+    for token in (None, "", "another", 7, ["a token"]):
+        assert made.resume(2, token, {}) == (denied if state in (S.STARTING, S.CLOSED) else BAD_TOKEN)
+        assert (made.state, made.owner) == (state, owner)
+    assert made.resume(2, TOKEN, {}) == shown
+    assert (made.state, made.owner) == ((S.ATTACHED, 2) if isinstance(shown, Replay) else (state, owner))
+    made = life(state)
+    made.extend(360.0)
+    assert made.deadline == (360.0 if state is S.DETACHED else deadline)
+    made.close()
+    made.close()
+    assert (made.state, made.owner, made.deadline, made.has_room) == (S.CLOSED, None, None, True)
+    say(made)
+    assert len(made.ring) == 0
+    for after, call in ((S.FRESH, VoiceLife.release), (S.DETACHED, VoiceLife.detach)):
+        made = life(state, window=5.0)
+        if after in lets_go:
+            call(made, 10.0)
+            assert (made.state, made.owner) == (after, None)
+            assert made.deadline == (130.0 if after is S.FRESH else 15.0)
+        else:
+            with pytest.raises(LocalProtocolError):
+                call(made, 10.0)
+    if state is not S.STARTING:
+        with pytest.raises(LocalProtocolError):
+            life(state).ready()
+
+
+@pytest.mark.parametrize(("state", "deadline"), [(row[0], row[3]) for row in ROWS])
+def test_time_passes(state: VoiceState, deadline: float | None) -> None:
+    made = life(state)
     assert not made.expire((deadline or 1e6) - 0.001)
     assert made.expire(deadline or 1e9) is (deadline is not None)
     if deadline is not None:
-        assert (made.state, made.deadline) == (VoiceState.CLOSED, None)
+        assert (made.state, made.deadline) == (S.CLOSED, None)
         assert (made.denial(), made.resume(2, TOKEN, {})) == (EXPIRED, EXPIRED)
         assert not made.expire(1e9)
-
-
-@pytest.mark.parametrize("state", VoiceState)
-def test_it_is_closed(state: VoiceState) -> None:
-    made = life(state)
-    made.close()
-    made.close()
-    assert (made.state, made.owner, made.deadline) == (VoiceState.CLOSED, None, None)
-    say(made)
-    assert len(made.ring) == 0
-    assert made.has_room
-
-
-@pytest.mark.parametrize("state", VoiceState)
-def test_the_owner_is_let_go(state: VoiceState) -> None:
-    made = life(state)
-    if state in (VoiceState.STARTING, VoiceState.ATTACHED):
-        made.release(10.0)
-        assert (made.state, made.owner, made.deadline) == (VoiceState.FRESH, None, 130.0)
-    else:
-        with pytest.raises(LocalProtocolError):
-            made.release(10.0)
-
-
-@pytest.mark.parametrize("state", VoiceState)
-def test_the_owner_is_lost(state: VoiceState) -> None:
-    made = life(state, window=5.0)
-    if state is VoiceState.ATTACHED:
-        assert made.detach(10.0) == 15.0
-        assert (made.state, made.owner) == (VoiceState.DETACHED, None)
-    else:
-        with pytest.raises(LocalProtocolError):
-            made.detach(10.0)
-
-
-@pytest.mark.parametrize("state", VoiceState)
-def test_the_window_grows(state: VoiceState) -> None:
-    made = life(state)
-    before = made.deadline
-    made.extend(360.0)
-    assert made.deadline == (360.0 if state is VoiceState.DETACHED else before)
-
-
-@pytest.mark.parametrize("state", [state for state in VoiceState if state is not VoiceState.STARTING])
-def test_only_what_is_starting_gets_ready(state: VoiceState) -> None:
-    with pytest.raises(LocalProtocolError):
-        life(state).ready()
 
 
 # --- ids and replay ---------------------------------------------------------------------------------------------------

@@ -45,6 +45,19 @@ def test_the_api_server_is_asked_and_remembered() -> None:
     ]
 
 
+def test_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "MAX_CACHED", 2)
+    bearers = ("a", "b", "c", "c", "b", "a")
+    world = world_of(lambda engine: _each(ApiProbe(engine, URL), bearers), http=lambda asked: (200, b""))
+    world.run()
+    assert len(world.asked) == 4
+
+
+def _each(probe: ApiProbe, bearers: tuple[str, ...]) -> Flow[None]:
+    for bearer in bearers:
+        yield from probe.accepts(bearer)
+
+
 def test_for_a_minute() -> None:
     assert len(asks("key", "key", pause=CACHE_SECONDS - 1)[1]) == 1
     assert len(asks("key", "key", pause=CACHE_SECONDS)[1]) == 2
@@ -90,8 +103,9 @@ def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def plan(engine: Engine) -> Flow[bool]:
         probe = ApiProbe(engine, URL)
         engine.spawn(probe.accepts("key"))
-        with pytest.raises(Refused, match="too many"):
+        with pytest.raises(Refused, match="too many") as full:
             yield from probe.accepts("other")
+        assert full.value.status == 503
         yield from sleep(engine, 6.0)
         return (yield from probe.accepts("other"))
 

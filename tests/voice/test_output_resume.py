@@ -102,20 +102,19 @@ def test_a_wrong_token_from_the_owner(spoke: bool) -> None:
     assert states == ([VoiceState.DETACHED] if spoke else [])
 
 
-@pytest.mark.parametrize("cursor", ["1", 1.5, -1, [], True])
-def test_a_cursor_that_is_no_number(cursor: object) -> None:
+def test_a_cursor_that_is_no_number() -> None:
     rig = Rig()
     answer, first = spoken(rig)
     first.leave()
     second = rig.attach(rig.output, answer)
-    second.say("session.resume", resume_token=answer["resume_token"], last_event_id=cursor)
+    second.say("session.resume", resume_token=answer["resume_token"], last_event_id="1")
     (error,) = second.events()
     assert error["type"] == "voice.error"
     assert "last_event_id" in error["message"]
     assert second.closed is None
     second.say("session.resume", resume_token=answer["resume_token"], last_event_id=1)
     assert second.types()[0] == "voice.session.resumed"
-    second.say("session.resume", resume_token=answer["resume_token"], last_audio_event_id=cursor)
+    second.say("session.resume", resume_token=answer["resume_token"], last_audio_event_id=-1)
     assert [event["type"] for event in second.events()] == ["voice.error"]
     assert second.closed is None
 
@@ -173,39 +172,36 @@ def test_a_candidate_that_makes_no_sense_may_try_again() -> None:
     assert (second.types(), second.closed) == (["voice.session.resume_failed"], 4009)
 
 
-@pytest.mark.parametrize("code", [1000, 1001, 1006])
-def test_the_client_goes_before_it_asked_for_anything(code: int) -> None:
+@pytest.mark.parametrize(
+    ("moves", "code", "kept"),
+    [
+        (None, 1000, False),  # before it asked for anything
+        (None, 1006, False),
+        ((SOUND,), 1000, False),  # in the middle
+        ((SOUND,), 1001, True),
+        ((SOUND, None), 1000, False),  # after all was said
+        ((SOUND, None), 1006, True),
+    ],
+)
+def test_the_client_goes(moves: tuple[AudioChunk | None, ...] | None, code: int, kept: bool) -> None:
     rig = Rig()
-    rig.attach(rig.output, rig.create(rig.output)).leave(code)
-    assert len(rig.output.sessions) == 0
-
-
-@pytest.mark.parametrize("code", [1000, 1001])
-def test_the_client_goes_in_the_middle(code: int) -> None:
-    rig = Rig()
-    _, client = spoken(rig)
-    give(rig, SOUND)
+    if moves is None:
+        client = rig.attach(rig.output, rig.create(rig.output))
+    else:
+        answer, client = spoken(rig)
+        give(rig, *moves)
     client.leave(code)
-    freed = code == 1000
-    assert (rig.puppet.stopped, len(rig.output.sessions)) == (freed, 0 if freed else 1)
+    assert len(rig.output.sessions) == kept
+    assert rig.puppet.stopped is (moves is not None and (not kept or None in moves))
+    if moves == (SOUND, None) and kept:
+        second = rig.attach(rig.output, answer)
+        second.say("session.resume", resume_token=answer["resume_token"])
+        assert "voice.response.done" in second.types()
+        second.leave()
     rig.after(31.0)
-    assert (rig.puppet.stopped, len(rig.output.sessions)) == (True, 0)
+    assert len(rig.output.sessions) == 0
     rig.after(3601.0)
     assert rig.engine.next_deadline() is None
-
-
-@pytest.mark.parametrize("code", [1000, 1006])
-def test_the_client_goes_after_all_was_said(code: int) -> None:
-    rig = Rig()
-    answer, client = spoken(rig)
-    give(rig, SOUND, None)
-    client.leave(code)
-    if code == 1000:
-        assert len(rig.output.sessions) == 0
-        return
-    second = rig.attach(rig.output, answer)
-    second.say("session.resume", resume_token=answer["resume_token"])
-    assert "voice.response.done" in second.types()
 
 
 def test_nobody_listens_for_long() -> None:

@@ -11,7 +11,7 @@ from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.voice.socket import RECHECK
 from svc_proto.wire.events import TextMessage
 from tests.relay.routes.voice_world import RELAY_FILE, put_yaml, text_of, voice_book
-from tests.relay.world import FIRST, PEER, REMOTE, Paired, Phone, RelayBook
+from tests.relay.world import FIRST, PEER, REMOTE, Phone, RelayBook
 
 OUTPUT, LAB, AGENT = "/voice/output", "/voice/realtime", "/voice/realtime-agent"
 BASES = (OUTPUT, LAB, AGENT)
@@ -138,13 +138,9 @@ def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) ->
     assert phone.is_open
 
 
-def unknown_devices(book: RelayBook) -> tuple[Paired, Paired]:
-    return book.pair(device_name="a"), book.pair(device_name="b")
-
-
 def test_devices_that_told_no_id_are_not_the_same_device() -> None:
     book, _ = voice_book()
-    one, two = unknown_devices(book)
+    one, two = book.pair(device_name="a"), book.pair(device_name="b")
     answer = make(book, OUTPUT, one.token)
     text_of(book.knock(answer["websocket_path"], headers=fields(two.token)).result, 403)
 

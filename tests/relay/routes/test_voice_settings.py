@@ -134,13 +134,6 @@ def test_this_host_is_the_default_where_it_can_speak() -> None:
         assert get(book, f"{base}/config")["default_provider"] == "local"
 
 
-def test_a_key_in_the_services_file_takes_effect_at_once() -> None:
-    book, _ = voice_book()
-    assert get(book, f"{OUTPUT}/config")["auth"]["xai_env"] is False
-    book.files["/home/svc/.env"] = b"export XAI_API_KEY='a secret'\nUNRELATED=1\n"
-    assert get(book, f"{OUTPUT}/config")["auth"]["xai_env_names"] == ["XAI_API_KEY"]
-
-
 # --- change ---------------------------------------------------------------------------------------------------------
 
 COMMENTED = """\
@@ -174,10 +167,6 @@ def test_a_change_of_the_relays_own_settings() -> None:
     [
         (OUTPUT, {"provider": "xai", "voice": "sal", "model": "xai-tts"}, {}, "alloy", "gpt-4o-mini-tts"),
         (OUTPUT, {"provider": "xai", "voice_id": "sal", "openai": {"voice": "nova"}}, {}, "nova", "gpt-4o-mini-tts"),
-        (OUTPUT, {"provider": "xai", "voice": "sal"}, {"voice": "echo"}, "echo", "gpt-4o-mini-tts"),
-        (OUTPUT, {"provider": "openai-tts", "voice": "mine", "model": "tts-2"}, {}, "mine", "tts-2"),
-        (OUTPUT, {"voice": "mine"}, {}, "mine", "gpt-4o-mini-tts"),
-        (OUTPUT, {"provider": 7, "voice": "mine"}, {}, "mine", "gpt-4o-mini-tts"),
         (LAB, {"provider": "openai_tts", "voice": "ash", "model": "tts-1"}, {}, "ash", "gpt-realtime-2.1"),
     ],
 )
@@ -228,13 +217,6 @@ def test_a_change_of_what_stands_in_tts(said: dict[str, object], change: dict[st
     assert book.files[WORK].decode().partition("voice_output:\n")[2] == section
 
 
-def test_the_default_profile_is_the_agents_own_file() -> None:
-    book, _ = voice_book()
-    answer = patch(book, f"{OUTPUT}/config?profile=default", {"voice": "rex"})
-    assert (answer.status, answer.json["config_path"]) == (200, AGENT_FILE)
-    assert book.files[AGENT_FILE] == b"voice_output:\n  voice: rex\n"
-
-
 def test_what_only_the_agent_has() -> None:
     book, _ = voice_book()
     change = {"promotion_enabled": True, "promote_after_ms": 0, "result_delivery": "visual_only", "spoken_handoff": 0}
@@ -253,23 +235,11 @@ BAD: list[tuple[object, str]] = [
     (b"{", "JSON"),
     ([], "object"),
     ({}, "nothing"),
-    ({"profile": "work"}, "nothing"),
     ({"url": "http://evil"}, "url"),
-    ({"enabled": "perhaps"}, "enabled"),
     ({"enabled": 2}, "enabled"),
-    ({"enabled": []}, "enabled"),
     ({"provider": "nobody"}, "provider"),
-    ({"provider": ""}, "provider"),
-    ({"provider": 5}, "provider"),
-    ({"provider": "x" * 81}, "provider"),
-    ({"voice": ""}, "voice"),
     ({"voice": "a\nb"}, "voice"),
-    ({"model": "x" * 161}, "model"),
-    ({"sample_rate": 7999}, "sample_rate"),
-    ({"sample_rate": 96001}, "sample_rate"),
     ({"sample_rate": True}, "sample_rate"),
-    ({"sample_rate": 16000.5}, "sample_rate"),
-    ({"sample_rate": "many"}, "sample_rate"),
     ({"profile": 5, "enabled": True}, "profile"),
 ]
 
@@ -287,14 +257,9 @@ def test_bad_changes(base: str, body: object, word: str) -> None:
     [
         (OUTPUT, {"provider": "openai_realtime"}, "provider"),
         (OUTPUT, {"codec": "ogg"}, "codec"),
-        (OUTPUT, {"codec": 5}, "codec"),
-        (OUTPUT, {"optimize_streaming_latency": 2}, "optimize_streaming_latency"),
-        (OUTPUT, {"language": "x" * 25}, "language"),
         (LAB, {"language": "en"}, "language"),
         (AGENT, {"provider": "openai_tts"}, "provider"),
         (AGENT, {"promote_after_ms": 120_001}, "promote_after_ms"),
-        (AGENT, {"max_background_runs": 0}, "max_background_runs"),
-        (AGENT, {"background_default_mode": "later"}, "background_default_mode"),
         (AGENT, {"run_retention_days": 1}, "run_retention_days"),
     ],
 )
