@@ -12,6 +12,8 @@ import pytest
 
 from svc_proto.engine.flow import sleep
 from svc_proto.engine.message import Streamed
+from svc_proto.voice.agent.runs import ApiRuns
+from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.wire.sse import encode_event
 from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
@@ -404,3 +406,38 @@ def test_the_other_vendor(world: VirtualWorld, tmp_path: Path) -> None:
     said = [event["delta"] for event in events if event["type"] == "voice.response.delta" and "delivery" in event]
     assert "".join(said) == ANSWER
     assert of(events, "voice.input_transcript.final")["text"] == "how full"
+
+
+def test_a_run_that_fails_at_once(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(holder: ApiRuns, order: StartRun, system: str) -> None:
+        holder._listener.run_failed(order.call_id, "at once", None)
+
+    monkeypatch.setattr(ApiRuns, "start", start)
+    client = Agent(world, tmp_path, run("x"), scripted=ScriptedApi()).ask("x")
+    assert client.until("voice.error")[-1]["message"] == "at once"
+    assert client.hear()["type"] == "voice.response.done"
+
+
+def test_a_run_that_is_stopped_and_never_gets_a_name(world: VirtualWorld, tmp_path: Path) -> None:
+    api = ScriptedApi()
+    api.held = True
+    agent = Agent(world, tmp_path, run("x"), scripted=api)
+    client = agent.ask("x")
+    play(client, lambda event: event["type"] == "svc.session.bound")
+    world.wait_until(lambda: len(api.seen) == 2)
+    client.say("response.cancel")
+    client.until("voice.response.done")
+    world.pass_time(15.0)
+    assert len(api.seen) == 2
+
+
+def test_a_client_that_reads_nothing_makes_nobody_late(world: VirtualWorld, tmp_path: Path) -> None:
+    long = Said("A long story. " * 50, sound=bytes(24_000 * 2 * 120), pieces=400)
+    agent = Agent(world, tmp_path, long)
+    client = agent.ask("tell me a story")
+    client.until("voice.output_audio.delta")
+    client.break_off()
+    world.pass_time(100.0)  # the ring is half full: the provider is not read any further, and not given up
+    again = VoiceClient(world, agent.token, agent.answer)
+    again.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=3)
+    assert play(again, ends)[-1].get("cancelled") is None

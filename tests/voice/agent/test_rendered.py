@@ -279,3 +279,11 @@ def test_any_close_ends_the_session(world: VirtualWorld, tmp_path: Path) -> None
     client.break_off()
     assert agent.log()[-1]["reason"] == "client closed"
     assert create(world, agent.token, "realtime-agent", provider="stub")["success"]
+
+
+def test_another_socket_may_take_over(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path)
+    agent.open(provider="stub")
+    again = VoiceClient(world, agent.token, agent.answer)
+    again.say("session.resume", resume_token=agent.answer["resume_token"])
+    assert again.until("voice.session.resumed")[-1]["last_input_chunk_id"] == 0
