@@ -21,7 +21,6 @@ __all__ = [
     "AudioDelta",
     "AudioDone",
     "AudioSink",
-    "Dialect",
     "FunctionCall",
     "ProviderError",
     "ProviderEvent",
@@ -283,57 +282,3 @@ ProviderEvent: TypeAlias = (
 )
 
 Message: TypeAlias = "dict[str, object]"  # a JSON object for the provider's socket
-
-
-class Dialect(Protocol):
-    """A realtime provider's language over its WebSocket: pure; one object for each socket, since it keeps ids."""
-
-    @property
-    def url(self) -> str:
-        """Where to connect, the model included."""
-        ...
-
-    @property
-    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """What the opening handshake needs: the key."""
-        ...
-
-    def setup(self) -> list[Message]:
-        """What to say first."""
-        ...
-
-    def append(self, pcm: bytes) -> list[Message]:
-        """Some of the person's audio at the session's rate."""
-        ...
-
-    def commit(self) -> list[Message]:
-        """The person has finished an utterance. Asks for no response."""
-        ...
-
-    def clear(self) -> list[Message]:
-        """Forget audio that was not committed."""
-        ...
-
-    def say(self, text: str) -> list[Message]:
-        """A text turn of the person. Asks for no response."""
-        ...
-
-    def function_output(self, call_id: str, output: str) -> list[Message]:
-        """The answer to a `FunctionCall`, JSON text. Asks for no response."""
-        ...
-
-    def respond(self, instructions: str | None = None) -> list[Message]:
-        """Ask for one response."""
-        ...
-
-    def read_aloud(self, text: str) -> list[Message]:
-        """Ask for exactly this text to be spoken, by whatever means the provider has for it (wire 6.6 step 5)."""
-        ...
-
-    def cancel(self) -> list[Message]:
-        """Stop the response under way."""
-        ...
-
-    def parse(self, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
-        """What an event of the provider means; nothing for those that need no telling. Never raises."""
-        ...

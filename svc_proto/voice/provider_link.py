@@ -1,6 +1,6 @@
 """A socket to a realtime provider, as flows use it: say messages, take events (wire terminal-voice 6.11).
 
-    link = yield from open_link(engine, dialect)
+    link = yield from open_link(engine, dialect, provider="xai_realtime")
     try:
         link.send(dialect.say("Hello."), dialect.respond())
         event = yield from link.take(within=60.0)
@@ -22,7 +22,8 @@ from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
 from svc_proto.schema.members import Members
-from svc_proto.voice.contract import AudioDelta, Dialect, Message, ProviderError, ProviderEvent
+from svc_proto.voice.contract import AudioDelta, Message, ProviderError, ProviderEvent
+from svc_proto.voice.providers.realtime import Dialect
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -31,18 +32,22 @@ __all__ = ["ProviderLink", "open_link"]
 
 CONNECT_WITHIN = 60.0  # s, wire terminal-voice 6.11
 PING_EVERY = 20.0  # s, wire terminal-voice 6.11
+REFUSALS = {  # by status
+    401: "does not accept the configured API key",
+    429: "takes no more sessions for now (429)",
+}
 MAX_EVENTS = 4096  # that wait for a slow client: the provider is given up
 MAX_BYTES = 16 * 1024 * 1024  # of sound in them, more than five minutes at 24 kHz: the same
 
 
-def open_link(engine: Engine, dialect: Dialect, *, within: float = CONNECT_WITHIN) -> Flow[ProviderLink]:
+def open_link(engine: Engine, dialect: Dialect, *, provider: str, within: float = CONNECT_WITHIN) -> Flow[ProviderLink]:
     """Connect and say what has to be said first."""
     link = ProviderLink(engine, dialect)
     outcome = yield from fetch(engine, "GET", dialect.url, into=websocket(link), headers=dialect.headers, within=within)
     if isinstance(outcome, Failure):
-        raise ProviderError(f"the provider cannot be reached: {outcome.kind.value}")
+        raise ProviderError(f"{provider} cannot be reached: {outcome.kind.value}")
     if isinstance(outcome, Fetched):
-        raise ProviderError(f"the provider refused the connection with status {outcome.status}")
+        raise ProviderError(f"{provider} {REFUSALS.get(outcome.status, f'declined the socket with {outcome.status}')}")
     link.send(dialect.setup())
     return link
 
@@ -54,7 +59,7 @@ class ProviderLink:
 
     def __init__(self, engine: Engine, dialect: Dialect) -> None:
         self._engine = engine
-        self._dialect = dialect
+        self.dialect = dialect
         self._events: deque[ProviderEvent] = deque()
         self._size = 0  # bytes of sound in them
         self._bell = Bell(engine)  # of whoever waits
@@ -94,7 +99,7 @@ class ProviderLink:
         """Something of the provider; what is no JSON object is passed over."""
         message = Members.parse(text)
         if message is not None and self._problem is None:
-            for event in self._dialect.parse(message):
+            for event in self.dialect.parse(message):
                 self._events.append(event)
                 self._size += _size(event)
             if len(self._events) > MAX_EVENTS or self._size > MAX_BYTES:

@@ -121,8 +121,6 @@ LIMITS = {
     "providers.local.PIECE": 4_096,
     "providers.local.SILENCE": 30.0,
     "providers.local.SLOWEST": 0.5,
-    "providers.one_shot.CONNECT": 60.0,
-    "providers.one_shot.MAX_WAITING": 32 * 1024 * 1024,
     "providers.one_shot.SILENCE": 60.0,
     "providers.openai.FASTEST": 4.0,
     "providers.openai.RATE": 24_000,

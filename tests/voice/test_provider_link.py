@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 
 import pytest
 
@@ -19,11 +20,15 @@ from svc_proto.voice.contract import (
     TextDelta,
 )
 from svc_proto.voice.provider_link import ProviderLink, open_link
+from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.providers.realtime import OpenAiDialect
 from svc_proto.wire.events import Headers
-from tests.voice.dialects import FakeDialect, Provider
+from tests.voice.dialects import Provider
 from tests.voice.rig import Rig
 
+ACCESS = VendorAccess("somebody", "wss://provider.example/v1/realtime", "a-key")
 OPTIONS = RealtimeOptions(model="m", voice="v", sample_rate=24_000)
+DONE: dict[str, object] = {"type": "response.done", "response": {"id": "r"}}
 
 
 @pytest.fixture
@@ -51,35 +56,44 @@ class Taker:
 
 
 def opened(rig: Rig) -> ProviderLink:
-    return rig.flow(open_link(rig.engine, FakeDialect(OPTIONS)))
+    return rig.flow(open_link(rig.engine, OpenAiDialect(ACCESS, OPTIONS), provider="xai_realtime"))
 
 
-def say(rig: Rig, provider: Provider, **message: object) -> None:
-    rig.do(lambda: provider.handler.on_text(json.dumps(message)))
+def hear(rig: Rig, provider: Provider, *events: dict[str, object]) -> None:
+    for event in events:
+        rig.do(lambda event=event: provider.handler.on_text(json.dumps(event)))
+
+
+def sound(size: int) -> dict[str, object]:
+    return {"type": "response.output_audio.delta", "response_id": "r", "delta": b64encode(bytes(size)).decode()}
 
 
 def test_a_conversation(provider: Provider) -> None:
     rig = Rig()
     link = opened(rig)
-    assert (provider.headers, provider.pings_every) == (FakeDialect.headers, 20.0)
-    rig.do(lambda: link.send(FakeDialect(OPTIONS).say("a"), FakeDialect(OPTIONS).respond()))
-    assert [json.loads(text)["say"] for text in provider.heard] == ["setup", "text", "respond"]
+    assert (provider.headers, provider.pings_every) == (ACCESS.bearer, 20.0)
+    rig.do(lambda: link.send(link.dialect.say("a"), link.dialect.respond()))
+    assert [json.loads(text)["type"] for text in provider.heard] == [
+        "session.update",
+        "conversation.item.create",
+        "response.create",
+    ]
     first = Taker(rig, link)
-    say(rig, provider, do="nothing")
+    hear(rig, provider, {"type": "nothing"})
     rig.do(lambda: provider.handler.on_text("no json"))
     rig.do(lambda: provider.handler.on_text("[]"))
     rig.do(lambda: provider.handler.on_binary(b""))
     rig.do(provider.handler.on_writable)
     assert first.events == []
-    say(rig, provider, do="audio", size=4, times=2)
+    hear(rig, provider, sound(4), sound(4))
     assert first.events == [AudioDelta("r", bytes(4))]
-    say(rig, provider, do="text", text="b")
+    hear(rig, provider, {"type": "response.text.delta", "response_id": "r", "delta": "b"})
     assert [Taker(rig, link).events for _ in range(2)] == [[AudioDelta("r", bytes(4))], [TextDelta("r", "b")]]
     silent = Taker(rig, link)
     rig.after(11.0)
     assert silent.problems == ["the provider says nothing any more"]
     rig.do(link.close)
-    say(rig, provider, do="done")
+    hear(rig, provider, DONE)
     assert provider.closed == [1000]
     assert Taker(rig, link).problems == ["closed"]
 
@@ -87,8 +101,9 @@ def test_a_conversation(provider: Provider) -> None:
 def test_what_was_said_before_the_end_is_still_heard(provider: Provider) -> None:
     rig = Rig()
     link = opened(rig)
-    say(rig, provider, do="done")
-    rig.do(lambda: provider.handler.on_closed(1006, ""))
+    hear(rig, provider, DONE)
+    rig.do(lambda: provider.handler.on_closed(1006, "secret reason"))
+    rig.do(lambda: provider.handler.on_closed(1000, ""))
     assert Taker(rig, link).events == [ResponseDone("r")]
     assert Taker(rig, link).problems == ["the provider closed the connection with code 1006"]
 
@@ -100,15 +115,15 @@ def test_whoever_waits_hears_of_the_end(provider: Provider) -> None:
     assert waiting.problems == ["the provider closed the connection with code 1011"]
 
 
-@pytest.mark.parametrize(("times", "size", "refused"), [(3, 1, False), (4, 1, True), (2, 4, False), (1, 9, True)])
+@pytest.mark.parametrize(("sizes", "refused"), [([2] * 3, False), ([2] * 4, True), ([4, 4], False), ([4, 6], True)])
 def test_a_provider_far_ahead_of_its_listener(
-    provider: Provider, times: int, size: int, refused: bool, monkeypatch: pytest.MonkeyPatch
+    provider: Provider, sizes: list[int], refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider_link, "MAX_EVENTS", 3)
     monkeypatch.setattr(provider_link, "MAX_BYTES", 8)
     rig = Rig()
     link = opened(rig)
-    say(rig, provider, do="audio", size=size, times=times)
+    hear(rig, provider, *map(sound, sizes))
     assert provider.closed == ([1008] if refused else [])
     assert Taker(rig, link).problems == (["the provider is too far ahead of the listener"] if refused else [])
 
@@ -116,8 +131,10 @@ def test_a_provider_far_ahead_of_its_listener(
 @pytest.mark.parametrize(
     ("refusal", "text"),
     [
-        (Failure(FailureKind.UNREACHABLE, "10.0.0.1"), "the provider cannot be reached: unreachable"),
-        (Fetched(401, Headers(()), b"bad key secret"), "the provider refused the connection with status 401"),
+        (Failure(FailureKind.UNREACHABLE, "10.0.0.1"), "xai_realtime cannot be reached: unreachable"),
+        (Fetched(401, Headers(()), b"bad key secret"), "xai_realtime does not accept the configured API key"),
+        (Fetched(429, Headers(()), b""), "xai_realtime takes no more sessions for now (429)"),
+        (Fetched(404, Headers(()), b"secret"), "xai_realtime declined the socket with 404"),
     ],
 )
 def test_no_connection(provider: Provider, refusal: Failure | Fetched, text: str) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
+from svc_proto.basics import strict_json
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.machines.voice_session import VoiceState
-from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, run_notes
-from svc_proto.voice.agent.provider_words import provider_words
+from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, run_notes, summary_instructions
 from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.agent.session import AgentSetup, VoiceAgent
 from svc_proto.voice.agent.tools import function_schemas, parse_call
@@ -22,7 +22,6 @@ from svc_proto.voice.contract import (
     AudioChunk,
     AudioDelta,
     AudioDone,
-    Dialect,
     FunctionCall,
     Message,
     ProviderEvent,
@@ -39,32 +38,44 @@ from svc_proto.voice.contract import (
 )
 from svc_proto.voice.pcm import SAMPLE_WIDTH, resample
 from svc_proto.voice.provider_link import ProviderLink, open_link
+from svc_proto.voice.providers.realtime import Dialect
 from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.orders import (
+    AnswerCall,
     Approve,
     AskAboutApproval,
+    CancelResponse,
     ClearInput,
     CloseClient,
+    CommitInput,
     Emit,
     EmitAudio,
     LeaveRun,
     Note,
     Order,
+    ReadAloud,
     Render,
+    Respond,
+    SayText,
     StartRun,
     StopRendering,
     StopRun,
+    Summarize,
 )
 from svc_proto.voice.realtime.story import AnswerDelta, RunEvent
 from svc_proto.voice.rendering import Rendering
 from svc_proto.voice.session import VoiceMode, VoiceSession, problem_of
 from svc_proto.voice.text import clean_for_speech
 
-__all__ = ["NativeMode"]
+__all__ = ["NativeMode", "ProviderOrder", "provider_words"]
 
 LISTEN_WITHIN = 86_400.0  # s; a provider that is silent is pinged, and says itself when it has waited long enough
 LOOK_AGAIN = 1.0  # s between two looks whether a client takes something again
 SHORTEST = 0.1  # s of an utterance: a provider refuses a shorter one
+
+ProviderOrder: TypeAlias = (
+    CommitInput | ClearInput | SayText | Respond | ReadAloud | Summarize | CancelResponse | AnswerCall
+)
 
 
 class NativeMode(VoiceMode):
@@ -85,7 +96,6 @@ class NativeMode(VoiceMode):
             session_id=agent.chat_session_id,
             profile=agent.chosen.scope.profile,
         )
-        self._dialect: Dialect | None = None
         self._link: ProviderLink | None = None
         self._listening: Task | None = None
         self._rendering: Rendering | None = None
@@ -201,8 +211,7 @@ class NativeMode(VoiceMode):
             tools=function_schemas(self.agent.word),
         )
         dialect = voice.providers.dialect(chosen.provider, options)
-        self._link = link = yield from open_link(self.engine, dialect)
-        self._dialect = dialect
+        self._link = link = yield from open_link(self.engine, dialect, provider=chosen.provider)
         self.session.begin()
         while True:
             event = yield from link.take(within=LISTEN_WITHIN)
@@ -248,7 +257,7 @@ class NativeMode(VoiceMode):
     def _provider_lost(self, error: Exception) -> None:
         """The flow has ended with an error: before the session was ready, or after."""
         message = problem_of(self.engine, error)
-        ready = self._dialect is not None
+        ready = self._link is not None
         self._listening = None
         self._drop_provider()
         if ready:
@@ -259,7 +268,7 @@ class NativeMode(VoiceMode):
 
     def _drop_provider(self) -> None:
         link, task = self._link, self._listening
-        self._link = self._dialect = self._listening = None
+        self._link = self._listening = None
         if task is not None:
             task.cancel()
         if link is not None:
@@ -375,8 +384,8 @@ class NativeMode(VoiceMode):
 
     def _say(self, words: Callable[[Dialect], list[Message]]) -> None:
         """Tell the provider; nothing when it has gone, the conversation hears of that."""
-        if self._dialect is not None and self._link is not None:
-            self._link.send(words(self._dialect))
+        if self._link is not None:
+            self._link.send(words(self._link.dialect))
 
     def _to_client(self, emit: Emit) -> None:
         self.agent.chat_session_id = self.talk.runs.session_id
@@ -392,3 +401,26 @@ class NativeMode(VoiceMode):
         rendering, self._rendering = self._rendering, None
         if rendering is not None:
             rendering.stop()
+
+
+def provider_words(order: ProviderOrder, dialect: Dialect, interface: Mapping[str, object]) -> list[Message]:
+    """The messages of an order. The output of a function says what the session is, too (wire terminal-voice 6.6)."""
+    match order:
+        case CommitInput():
+            return dialect.commit()
+        case ClearInput():
+            return dialect.clear()
+        case SayText(text=text):
+            return dialect.say(text)
+        case Respond():
+            return dialect.respond()
+        case ReadAloud(text=text):
+            return dialect.read_aloud(text)
+        case Summarize(text=text):
+            return dialect.respond(summary_instructions(text))
+        case CancelResponse():
+            return dialect.cancel()
+        case AnswerCall(call_id=call_id, output=output):
+            return dialect.function_output(call_id, strict_json.dumps({**output, "interface": interface}))
+        case _:
+            assert_never(order)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -10,7 +11,6 @@ from attrs import frozen
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import integer, optional, text
 from svc_proto.voice.agent.instructions import ContextMessage
-from svc_proto.voice.agent.interface import interface_of
 from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.pcm import whole_samples
 from svc_proto.voice.realtime.orders import Emit
@@ -20,11 +20,12 @@ from svc_proto.voice.settings import MAX_RATE, MIN_RATE, RealtimeSettings
 from svc_proto.voice.speaking import audio_of, text_of
 
 if TYPE_CHECKING:
+    from svc_proto.basics.moment import Moment
     from svc_proto.voice.agent.native import NativeMode
     from svc_proto.voice.agent.rendered import RenderedMode
     from svc_proto.voice_config import VoiceConfig
 
-__all__ = ["VoiceAgent", "AgentSetup"]
+__all__ = ["AgentSetup", "VoiceAgent", "interface_of"]
 
 MAX_WORD = 256  # characters of an id or of an answer
 CONFIRM = ("svc.confirm", "hermes.confirm")  # both spellings, always (wire terminal-voice 0.1)
@@ -166,6 +167,32 @@ class VoiceAgent:
         told: dict[str, object] = {"input_chunk_id": chunk, "byte_count": len(pcm)}
         told |= {"total_bytes": self.input_bytes, "sample_rate": rate}
         self.session.emit("voice.input_audio.received", **told, **({"duplicate": True} if again else {}))
+
+
+def interface_of(chosen: RealtimeSettings, word: str, chat_session_id: str | None, now: Moment) -> dict[str, object]:
+    """What a voice session is, as its client and the model are told: strings all, the chat session perhaps null.
+
+    The time is the host's in UTC: the core knows no other.
+    """
+    local = datetime.fromtimestamp(int(now.wall), UTC)
+    return {
+        "client_surface": "voice",
+        "engine": "realtime_agent",
+        "engine_label": "Realtime agent",
+        "stable_engine": f"{word}_voice_output",
+        "stable_engine_label": "Voice output",
+        "provider": chosen.provider,
+        "model": chosen.model,
+        "voice": chosen.voice,
+        "profile": chosen.scope.profile or "default",
+        "chat_session_id": chat_session_id,
+        "config_scope": chosen.scope.config_scope,
+        "path_summary": f"voice client > relay > {chosen.provider} and the agent on the host",
+        "current_date": f"{local:%Y-%m-%d}",
+        "current_time": f"{local:%H:%M}",
+        "current_timezone": "UTC",
+        "current_datetime": local.isoformat(),
+    }
 
 
 def _word(message: Mapping[str, object], name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What the realtime languages of OpenAI and xAI have in common: their messages, and what their events mean.
+"""The realtime languages of OpenAI and xAI: their messages, and what their events mean.
 
 Whatever comes is a JSON object of a stranger: members that are missing or of another type count as absent, and
 nothing here raises. Ids are remembered up to a limit, the oldest forgotten first.
@@ -32,11 +32,17 @@ from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.problems import safe_words
 from svc_proto.voice.providers.resampler import Resampler
 
-__all__ = ["RealtimeDialect"]
+__all__ = ["Dialect", "OpenAiDialect", "XaiDialect"]
 
 T = TypeVar("T")
 MAX_REMEMBERED = 512  # ids of each kind
 MAX_ID = 256  # characters; longer ones count as absent
+OPENAI_RATE = 24_000  # Hz: its PCM has no other, wire 6.11
+LISTENER = "gpt-4o-mini-transcribe"
+READ_ALOUD = (
+    "Read the following text aloud, word for word, in the language that it is written in. "
+    "Add nothing, leave nothing out, answer nothing in it.\n\n"
+)
 BENIGN = ("no active response", "cancellation failed")  # wire 6.5: the phone, too, takes these lightly
 BENIGN_CODES = ("response_cancel_not_active",)
 
@@ -51,8 +57,8 @@ _TEXT = (
 _STATUSES = ("completed", "cancelled", "failed", "incomplete")
 
 
-class RealtimeDialect(ABC):
-    """A `Dialect`; what differs is below."""
+class Dialect(ABC):
+    """A provider's language over its WebSocket: pure; one object for each socket, since it keeps ids."""
 
     def __init__(self, access: VendorAccess, options: RealtimeOptions, *, rate: int) -> None:
         """`rate` is the vendor's, in Hz."""
@@ -81,21 +87,21 @@ class RealtimeDialect(ABC):
 
     @abstractmethod
     def setup(self) -> list[Message]:
-        """What to say first."""
+        """What to say first: turns are ours to end, so the provider's turn detection is off."""
 
     @abstractmethod
     def read_aloud(self, text: str) -> list[Message]:
-        """Ask for exactly this text to be spoken."""
+        """Ask for exactly this text to be spoken, by whatever means the provider has for it (wire 6.6 step 5)."""
 
     def append(self, pcm: bytes) -> list[Message]:
-        """Some of the person's audio."""
+        """Some of the person's audio at the session's rate."""
         sound = self._ears.feed(pcm)
         if not sound:
             return []
         return [{"type": "input_audio_buffer.append", "audio": b64encode(sound).decode("ascii")}]
 
     def commit(self) -> list[Message]:
-        """The utterance is complete."""
+        """The utterance is complete. Asks for no response."""
         self._ears = Resampler(self._options.sample_rate, self._rate)
         return [{"type": "input_audio_buffer.commit"}]
 
@@ -105,12 +111,12 @@ class RealtimeDialect(ABC):
         return [{"type": "input_audio_buffer.clear"}]
 
     def say(self, text: str) -> list[Message]:
-        """A text turn."""
+        """A text turn of the person. Asks for no response."""
         content = [{"type": "input_text", "text": text}]
         return [_item({"type": "message", "role": "user", "content": content})]
 
     def function_output(self, call_id: str, output: str) -> list[Message]:
-        """The answer to a call."""
+        """The answer to a `FunctionCall`, JSON text. Asks for no response."""
         return [_item({"type": "function_call_output", "call_id": call_id, "output": output})]
 
     def respond(self, instructions: str | None = None) -> list[Message]:
@@ -124,7 +130,7 @@ class RealtimeDialect(ABC):
     # --- what is heard ------------------------------------------------------------------------------------------
 
     def parse(self, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
-        """What an event means."""
+        """What an event means; nothing for those that need no telling."""
         message = Members.of(message)
         kind = message.text("type")
         if kind in _READY:
@@ -232,6 +238,68 @@ class RealtimeDialect(ABC):
             benign=error.text("code") in BENIGN_CODES or any(phrase in low for phrase in BENIGN),
             idle="timed out" in low and "inactivity" in low,
         )
+
+
+class OpenAiDialect(Dialect):
+    """OpenAI's, as generally available. Another rate than its own is made on this side."""
+
+    def __init__(self, access: VendorAccess, options: RealtimeOptions) -> None:
+        super().__init__(access, options, rate=OPENAI_RATE)
+
+    def setup(self) -> list[Message]:
+        """The whole session."""
+        options = self._options
+        sound: Message = {"type": "audio/pcm", "rate": OPENAI_RATE}
+        session: Message = {
+            "type": "realtime",
+            "model": options.model,
+            "instructions": options.instructions,
+            "output_modalities": ["audio"],
+            "audio": {
+                "input": {
+                    "format": sound,
+                    "turn_detection": None,
+                    "transcription": {"model": LISTENER} if options.transcribe else None,
+                },
+                "output": {"format": sound, "voice": options.voice},
+            },
+        }
+        if options.tools:
+            session["tools"] = [dict(tool) for tool in options.tools]
+            session["tool_choice"] = "auto"
+        return [{"type": "session.update", "session": session}]
+
+    def read_aloud(self, text: str) -> list[Message]:
+        """The words that have the model say a text, which has no other way to be spoken."""
+        wanted: Message = {"instructions": READ_ALOUD + text, "tool_choice": "none"}
+        return [{"type": "response.create", "response": wanted}]
+
+
+class XaiDialect(Dialect):
+    """xAI's: a setup of its own, and a message that is spoken as it stands; at the rate of the session."""
+
+    def __init__(self, access: VendorAccess, options: RealtimeOptions) -> None:
+        super().__init__(access, options, rate=options.sample_rate)
+
+    def setup(self) -> list[Message]:
+        """The whole session."""
+        options = self._options
+        sound: Message = {"format": {"type": "audio/pcm", "rate": options.sample_rate}}
+        session: Message = {
+            "voice": options.voice,
+            "instructions": options.instructions,
+            "turn_detection": None,
+            "audio": {"input": sound, "output": sound},
+        }
+        if options.tools:
+            session["tools"] = [dict(tool) for tool in options.tools]
+        return [{"type": "session.update", "session": session}]
+
+    def read_aloud(self, text: str) -> list[Message]:
+        """A `force_message`: no model is asked."""
+        content = [{"type": "output_text", "text": text}]
+        item: Message = {"type": "force_message", "role": "assistant", "content": content}
+        return [{"type": "conversation.item.create", "item": item}]
 
 
 def _remember(known: dict[str, T], name: str, value: T) -> None:

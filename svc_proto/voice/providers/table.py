@@ -13,18 +13,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
-from svc_proto.voice.contract import Dialect, ProviderError, RealtimeOptions, Renderer, Speaker, Transcriber
+from svc_proto.voice.contract import ProviderError, RealtimeOptions, Renderer, Speaker, Transcriber
 from svc_proto.voice.providers.access import KeySource, admit
 from svc_proto.voice.providers.discovery import Discovered, discover_elevenlabs, discover_xai
 from svc_proto.voice.providers.elevenlabs import ElevenLabs
 from svc_proto.voice.providers.local import Local
 from svc_proto.voice.providers.one_shot import OneShotRenderer
 from svc_proto.voice.providers.openai import SHAPES, OpenAi
-from svc_proto.voice.providers.openai_realtime import OpenAiDialect
+from svc_proto.voice.providers.realtime import Dialect, OpenAiDialect, XaiDialect
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.providers.vendor import VendorRenderer, VendorSpeaker, VendorTranscriber
 from svc_proto.voice.providers.xai import Xai
-from svc_proto.voice.providers.xai_realtime import XaiDialect
 from svc_proto.voice_config import ELEVENLABS, OPENAI_REALTIME, XAI, XAI_REALTIME
 
 if TYPE_CHECKING:

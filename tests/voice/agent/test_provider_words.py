@@ -6,11 +6,10 @@ import json
 
 import pytest
 
-from svc_proto.voice.agent.provider_words import ProviderOrder, provider_words
-from svc_proto.voice.contract import Dialect, RealtimeOptions
+from svc_proto.voice.agent.native import ProviderOrder, provider_words
+from svc_proto.voice.contract import RealtimeOptions
 from svc_proto.voice.providers.access import VendorAccess
-from svc_proto.voice.providers.openai_realtime import OpenAiDialect
-from svc_proto.voice.providers.xai_realtime import XaiDialect
+from svc_proto.voice.providers.realtime import Dialect, OpenAiDialect, XaiDialect
 from svc_proto.voice.realtime.orders import (
     AnswerCall,
     CancelResponse,

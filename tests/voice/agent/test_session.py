@@ -6,7 +6,10 @@ import base64
 import re
 from pathlib import Path
 
+from svc_proto.basics.moment import Moment
+from svc_proto.voice.agent.session import interface_of
 from svc_proto.voice.session import MAX_DELTA
+from svc_proto.voice.settings import RealtimeSettings
 from tests.loops.agents import Agent, ends, of, play
 from tests.loops.virtual import VirtualWorld
 from tests.peers.realtime import Said
@@ -50,3 +53,13 @@ def test_what_a_microphone_may_send(tmp_path: Path) -> None:
         assert (heard["type"] == "voice.error", heard.get("duplicate", False)) == (error, False)
     client.say("input_audio.append", audio_base64="", chunk_id=2)
     assert client.hear()["duplicate"] is True
+
+
+def test_the_interface() -> None:
+    interface = interface_of(RealtimeSettings(), "hermes", None, Moment(1.0, 1_790_000_000.9))
+    assert interface.pop("chat_session_id") is None
+    assert all(isinstance(value, str) and value for value in interface.values())
+    assert interface["stable_engine"] == "hermes_voice_output"
+    assert interface["profile"] == "default"
+    assert interface["current_datetime"] == "2026-09-21T14:13:20+00:00"
+    assert (interface["current_date"], interface["current_time"]) == ("2026-09-21", "14:13")

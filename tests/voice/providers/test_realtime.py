@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from svc_proto.voice.contract import (
     AudioDelta,
     AudioDone,
-    Dialect,
     FunctionCall,
     ProviderProblem,
     ProviderReady,
@@ -26,8 +25,7 @@ from svc_proto.voice.contract import (
 )
 from svc_proto.voice.providers import realtime
 from svc_proto.voice.providers.access import VendorAccess
-from svc_proto.voice.providers.openai_realtime import OpenAiDialect
-from svc_proto.voice.providers.xai_realtime import XaiDialect
+from svc_proto.voice.providers.realtime import Dialect, OpenAiDialect, XaiDialect
 
 KEY = "sk-abcdefghijklmnop"
 TOOL = {"type": "function", "name": "svc_run_task", "parameters": {"type": "object"}}
@@ -70,6 +68,85 @@ def test_what_is_said_later(make: Any) -> None:
     assert dialect.respond() == [{"type": "response.create", "response": {}}]
     assert dialect.respond("Briefly.") == [{"type": "response.create", "response": {"instructions": "Briefly."}}]
     assert dialect.cancel() == [{"type": "response.cancel"}]
+
+
+def test_openais_setup() -> None:
+    sound = {"type": "audio/pcm", "rate": 24_000}
+    session: dict[str, Any] = {
+        "type": "realtime",
+        "model": "gpt realtime",
+        "instructions": "Be short.",
+        "output_modalities": ["audio"],
+        "audio": {
+            "input": {
+                "format": sound,
+                "turn_detection": None,
+                "transcription": {"model": "gpt-4o-mini-transcribe"},
+            },
+            "output": {"format": sound, "voice": "marin"},
+        },
+        "tools": [TOOL],
+        "tool_choice": "auto",
+    }
+    assert openai().setup() == [{"type": "session.update", "session": session}]
+    bare = openai(RealtimeOptions(model="m", voice="v", sample_rate=16_000, transcribe=False))
+    (update,) = bare.setup()
+    told: Any = update["session"]
+    assert "tools" not in told
+    assert told["audio"]["input"]["transcription"] is None
+    assert told["audio"]["input"]["format"]["rate"] == 24_000  # it has no other
+
+
+def test_openai_has_one_rate_whatever_the_session_has() -> None:
+    dialect = openai(RealtimeOptions(model="m", voice="v", sample_rate=48_000))
+    (append,) = dialect.append(bytes(9_602))
+    assert len(b64decode(str(append["audio"]))) == 4_800
+    sound = b64encode(bytes(2_402)).decode()
+    (heard,) = dialect.parse({"type": "response.output_audio.delta", "response_id": "r", "delta": sound})
+    assert isinstance(heard, AudioDelta)
+    assert len(heard.data) == 4_800
+
+
+def test_openai_reads_aloud_what_it_is_instructed_to() -> None:
+    (create,) = openai().read_aloud("It is 5.")
+    told: Any = create["response"]
+    assert create["type"] == "response.create"
+    assert told["instructions"].endswith("\n\nIt is 5.")
+    assert told["tool_choice"] == "none"
+
+
+def test_xais_setup() -> None:
+    sound = {"format": {"type": "audio/pcm", "rate": 16_000}}
+    options = RealtimeOptions(model="m", voice="eve", sample_rate=16_000, tools=(TOOL,))
+    session = {
+        "voice": "eve",
+        "instructions": "",
+        "turn_detection": None,
+        "audio": {"input": sound, "output": sound},
+        "tools": [TOOL],
+    }
+    assert xai(options).setup() == [{"type": "session.update", "session": session}]
+    assert "tools" not in repr(xai(RealtimeOptions(model="m", voice="v", sample_rate=8_000)).setup())
+
+
+def test_xai_reads_aloud_without_a_model() -> None:
+    item = {"type": "force_message", "role": "assistant", "content": [{"type": "output_text", "text": "It is 5."}]}
+    assert xai().read_aloud("It is 5.") == [{"type": "conversation.item.create", "item": item}]
+
+
+def test_xai_tells_all_that_it_heard_so_far() -> None:
+    dialect = xai()
+
+    def updated(text: str) -> tuple[object, ...]:
+        kind = "conversation.item.input_audio_transcription.updated"
+        return dialect.parse({"type": kind, "item_id": "i", "transcript": text})
+
+    assert updated("turn") == (TranscriptDelta("turn"),)
+    assert updated("turn on") == (TranscriptDelta(" on"),)
+    assert updated("turn on") == ()
+    assert updated("learn on it") == ()  # it thought better of it: the final text says all
+    final = {"type": "input_audio_transcription.completed", "item_id": "i", "transcript": "learn on it"}
+    assert dialect.parse(final) == (TranscriptFinal("learn on it"),)
 
 
 # --- what is heard ------------------------------------------------------------------------------------------------

@@ -8,11 +8,10 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.contract import RealtimeOptions
 from svc_proto.voice.providers.local import Local
-from svc_proto.voice.providers.openai_realtime import OpenAiDialect
+from svc_proto.voice.providers.realtime import OpenAiDialect, XaiDialect
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.providers.table import Providers
 from svc_proto.voice.providers.vendor import VendorRenderer, VendorSpeaker, VendorTranscriber
-from svc_proto.voice.providers.xai_realtime import XaiDialect
 from svc_proto.voice.registry import Registry
 from tests.voice.providers.studio import Studio, problem
 
