@@ -7,8 +7,9 @@ a request, and show in no `repr`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.settings import Settings
@@ -21,76 +22,56 @@ REALTIME_PREFIX = "RELAY_REALTIME_VOICE_"
 SLOW_TOOLS = ("cron", "desktop_", "browser", "execute_code", "terminal", "spawn")  # wire 6.9
 
 
-@frozen(kw_only=True)
+@frozen
 class Vendor:
-    """What is known of a vendor. `keys` in the order in which they are looked for (wire 3.5, 4.10, 6.11)."""
+    """What is known of a vendor: where it is, without a slash at the end, and other names of its key.
+
+    `keys` in the order in which they are looked for (wire 3.5, 4.10, 6.11): `first`, `asked`, `last`.
+    """
 
     name: str
-    keys: tuple[str, ...]
-    asked: str  # which of them an operator without any is told to set
-    url_variable: str
-    url: str  # without a slash at its end
+    url: str
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> str:
+        """Which of its keys an operator without any is told to set."""
+        return f"{self.name.upper()}_API_KEY"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All names of its key."""
+        return (*self.first, self.asked, *self.last)
+
+    @property
+    def url_variable(self) -> str:
+        """With which an operator says that it is somewhere else."""
+        return f"{self.name.upper()}_{'REALTIME' if self.url.startswith('wss:') else 'BASE'}_URL"
 
 
-OPENAI = Vendor(
-    name="OpenAI",
-    keys=("OPENAI_API_KEY", "VOICE_TOOLS_OPENAI_KEY"),
-    asked="OPENAI_API_KEY",
-    url_variable="OPENAI_BASE_URL",
-    url="https://api.openai.com/v1",
-)
+OPENAI = Vendor("OpenAI", "https://api.openai.com/v1", last=("VOICE_TOOLS_OPENAI_KEY",))
 OPENAI_REALTIME = Vendor(
-    name="OpenAI",
-    keys=("OPENAI_REALTIME_API_KEY", "OPENAI_API_KEY", "VOICE_TOOLS_OPENAI_KEY"),
-    asked="OPENAI_API_KEY",
-    url_variable="OPENAI_REALTIME_URL",
-    url="wss://api.openai.com/v1/realtime",
+    "OpenAI", "wss://api.openai.com/v1/realtime", first=("OPENAI_REALTIME_API_KEY",), last=OPENAI.last
 )
-XAI = Vendor(
-    name="xAI",
-    keys=("VOICE_TOOLS_XAI_KEY", "XAI_API_KEY", "GROK_API_KEY"),
-    asked="XAI_API_KEY",
-    url_variable="XAI_BASE_URL",
-    url="https://api.x.ai",
-)
+XAI = Vendor("xAI", "https://api.x.ai", first=("VOICE_TOOLS_XAI_KEY",), last=("GROK_API_KEY",))
 XAI_REALTIME = Vendor(
-    name="xAI",
-    keys=(*XAI.keys, "XAI_REALTIME_CLIENT_SECRET", "XAI_EPHEMERAL_TOKEN"),
-    asked="XAI_API_KEY",
-    url_variable="XAI_REALTIME_URL",
-    url="wss://api.x.ai/v1/realtime",
+    "xAI",
+    "wss://api.x.ai/v1/realtime",
+    first=XAI.first,
+    last=(*XAI.last, "XAI_REALTIME_CLIENT_SECRET", "XAI_EPHEMERAL_TOKEN"),
 )
-ELEVENLABS = Vendor(
-    name="ElevenLabs",
-    keys=("ELEVENLABS_API_KEY", "VOICE_TOOLS_ELEVENLABS_KEY"),
-    asked="ELEVENLABS_API_KEY",
-    url_variable="ELEVENLABS_BASE_URL",
-    url="https://api.elevenlabs.io",
-)
-GROQ = Vendor(
-    name="Groq",
-    keys=("GROQ_API_KEY",),
-    asked="GROQ_API_KEY",
-    url_variable="GROQ_BASE_URL",
-    url="https://api.groq.com/openai/v1",
-)
-MISTRAL = Vendor(
-    name="Mistral",
-    keys=("MISTRAL_API_KEY",),
-    asked="MISTRAL_API_KEY",
-    url_variable="MISTRAL_BASE_URL",
-    url="https://api.mistral.ai/v1",
-)
-DEEPINFRA = Vendor(
-    name="DeepInfra",
-    keys=("DEEPINFRA_API_KEY",),
-    asked="DEEPINFRA_API_KEY",
-    url_variable="DEEPINFRA_BASE_URL",
-    url="https://api.deepinfra.com/v1/openai",
-)
+ELEVENLABS = Vendor("ElevenLabs", "https://api.elevenlabs.io", last=("VOICE_TOOLS_ELEVENLABS_KEY",))
+GROQ = Vendor("Groq", "https://api.groq.com/openai/v1")
+MISTRAL = Vendor("Mistral", "https://api.mistral.ai/v1")
+DEEPINFRA = Vendor("DeepInfra", "https://api.deepinfra.com/v1/openai")
 VENDORS = (OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, ELEVENLABS, GROQ, MISTRAL, DEEPINFRA)
 KEY_VARIABLES = tuple(dict.fromkeys(key for vendor in VENDORS for key in vendor.keys))
 URL_VARIABLES = tuple(vendor.url_variable for vendor in VENDORS)  # the operator's to say, never a caller's
+
+
+def _below(name: str) -> Any:
+    return field(default=Factory(lambda config: f"{config.home}/{name}", takes_self=True))
 
 
 @frozen(kw_only=True)
@@ -104,37 +85,17 @@ class VoiceConfig:
     api_key: str = field(default="", repr=False)  # of the API server, as of `RelayConfig`
     key_in_environment: bool = False
     brand: Brand = SVC
-    output_path: str = field()  # the file with the relay's own `voice_output:`
-    realtime_path: str = field()  # the same for `realtime_voice:`
-    output_runs: str = field()  # folders of event logs and recordings
-    lab_runs: str = field()
-    agent_runs: str = field()
+    output_path: str = _below("config.yaml")  # the file with the relay's own `voice_output:`
+    realtime_path: str = _below("config.yaml")  # the same for `realtime_voice:`
+    output_runs: str = _below("voice-output-runs")  # folders of event logs and recordings
+    lab_runs: str = _below("realtime-voice-runs")
+    agent_runs: str = _below("realtime-agent-runs")
     resume_ttl: float = 30.0  # s that a detached session is kept
     detached_max: float = 360.0  # s, the same while a run of its agent goes on
     background_max: float = 300.0  # s of a run in the background, from its beginning
     slow_tools: tuple[str, ...] = SLOW_TOOLS  # parts of the names of tools that are known to take long
     options_cache: float = 600.0  # s that discovered voices are kept; 0: not at all
     variables: Mapping[str, str] = field(factory=dict, repr=False)  # keys, addresses and settings, from the environment
-
-    @output_path.default
-    def _output_path(self) -> str:
-        return f"{self.home}/config.yaml"
-
-    @realtime_path.default
-    def _realtime_path(self) -> str:
-        return f"{self.home}/config.yaml"
-
-    @output_runs.default
-    def _output_runs(self) -> str:
-        return f"{self.home}/voice-output-runs"
-
-    @lab_runs.default
-    def _lab_runs(self) -> str:
-        return f"{self.home}/realtime-voice-runs"
-
-    @agent_runs.default
-    def _agent_runs(self) -> str:
-        return f"{self.home}/realtime-agent-runs"
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -156,7 +117,13 @@ def voice_config(
 ) -> VoiceConfig:
     """Read the voice side's settings. Raises `ConfigError`."""
     home = source.root("SVC_RELAY_HOME") or source.root("HERMES_RELAY_HOME") or f"{service_home.rstrip('/')}-relay"
-    realtime_runs = source.root("RELAY_REALTIME_VOICE_RUN_DIR")
+    places = {
+        "output_path": source.root("RELAY_VOICE_OUTPUT_CONFIG"),
+        "realtime_path": source.root("RELAY_REALTIME_VOICE_CONFIG"),
+        "output_runs": source.root("RELAY_VOICE_OUTPUT_RUN_DIR"),
+        "lab_runs": source.root("RELAY_REALTIME_VOICE_RUN_DIR"),
+        "agent_runs": source.root("RELAY_REALTIME_VOICE_RUN_DIR"),
+    }
     return VoiceConfig(
         home=home,
         service_home=service_home,
@@ -165,11 +132,7 @@ def voice_config(
         api_key=api_key,
         key_in_environment=bool(api_key),
         brand=brand,
-        output_path=source.root("RELAY_VOICE_OUTPUT_CONFIG") or f"{home}/config.yaml",
-        realtime_path=source.root("RELAY_REALTIME_VOICE_CONFIG") or f"{home}/config.yaml",
-        output_runs=source.root("RELAY_VOICE_OUTPUT_RUN_DIR") or f"{home}/voice-output-runs",
-        lab_runs=realtime_runs or f"{home}/realtime-voice-runs",
-        agent_runs=realtime_runs or f"{home}/realtime-agent-runs",
+        **{name: place for name, place in places.items() if place},
         resume_ttl=source.whole("RELAY_VOICE_RESUME_TTL_MS", 30_000, low=0, high=3_600_000) / 1000,
         detached_max=source.whole("RELAY_VOICE_BACKGROUND_DETACHED_MAX_MS", 360_000, low=0, high=86_400_000) / 1000,
         background_max=source.whole("RELAY_VOICE_BACKGROUND_RUN_MAX_MS", 300_000, low=1000, high=86_400_000) / 1000,

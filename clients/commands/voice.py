@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,15 @@ __all__ = ["main", "player", "recorder"]
 
 MAX_PIPED = 1 << 20  # bytes of a text that comes by a pipe: 5000 characters and a lot of blanks
 
+RECORDERS = (
+    "arecord -q -t raw -f S16_LE -c 1 -r {rate}",
+    "sox -q -d -t raw -e signed -b 16 -c 1 -r {rate} -",
+)
+PLAYERS = (
+    "aplay -q -t raw -f S16_LE -c 1 -r {rate}",
+    "sox -q -t raw -e signed -b 16 -c 1 -r {rate} - -d",
+    "ffplay -loglevel quiet -nodisp -autoexit -f s16le -ar {rate} -i -",
+)
 EXAMPLES = """
 \b
 Examples:
@@ -190,19 +201,17 @@ def talk(
 
 def recorder(rate: int) -> tuple[str, ...]:
     """A program that records raw PCM of one channel; nothing when there is none."""
-    if shutil.which("arecord"):
-        return ("arecord", "-q", "-t", "raw", "-f", "S16_LE", "-c", "1", "-r", str(rate))
-    if shutil.which("sox"):
-        return ("sox", "-q", "-d", "-t", "raw", "-e", "signed", "-b", "16", "-c", "1", "-r", str(rate), "-")
-    return ()
+    return _found(RECORDERS, rate)
 
 
-def player() -> _Player | None:
+def player() -> Callable[[int], tuple[str, ...]] | None:
     """Programs that play it, by the rate of the sound; None when there is none."""
-    for name in ("aplay", "sox", "ffplay"):
-        if shutil.which(name):
-            return _Player(name)
-    return None
+    return partial(_found, PLAYERS) if _found(PLAYERS, 0) else None
+
+
+def _found(lines: Sequence[str], rate: int) -> tuple[str, ...]:
+    line = next((line for line in lines if shutil.which(line.partition(" ")[0])), "")
+    return tuple(line.format(rate=rate).split())
 
 
 def _given(text: str) -> str:
@@ -217,18 +226,6 @@ def _given(text: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise Problem("the text is not UTF-8", code=MISUSED) from None
-
-
-class _Player:
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __call__(self, rate: int) -> tuple[str, ...]:
-        if self._name == "aplay":
-            return ("aplay", "-q", "-t", "raw", "-f", "S16_LE", "-c", "1", "-r", str(rate))
-        if self._name == "sox":
-            return ("sox", "-q", "-t", "raw", "-e", "signed", "-b", "16", "-c", "1", "-r", str(rate), "-", "-d")
-        return ("ffplay", "-loglevel", "quiet", "-nodisp", "-autoexit", "-f", "s16le", "-ar", str(rate), "-i", "-")
 
 
 class _Writer:

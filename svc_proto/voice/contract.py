@@ -34,6 +34,7 @@ __all__ = [
     "ResponseDone",
     "ResponseStarted",
     "Speaker",
+    "SUPPORTS",
     "SpeechRequest",
     "Spoken",
     "TextDelta",
@@ -52,6 +53,9 @@ class ProviderError(Exception):
         self.variable = variable
 
 
+SUPPORTS = ("tts", "stt", "speech_to_speech", "tool_use", "realtime", "interruption", "expression")
+
+
 @frozen(kw_only=True)
 class ProviderInfo:
     """What is known of a provider without asking it (wire terminal-voice 4.2)."""
@@ -64,13 +68,7 @@ class ProviderInfo:
     voices: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     sample_rates: tuple[int, ...] = ()  # Hz
-    supports_tts: bool = False
-    supports_stt: bool = False
-    supports_speech_to_speech: bool = False
-    supports_tool_use: bool = False
-    supports_realtime: bool = False
-    supports_interruption: bool = False
-    supports_expression: bool = False
+    supports: frozenset[str] = frozenset()  # of `SUPPORTS`
     native: bool = False  # the realtime agent's: hears and speaks by itself
     rendered: bool = False  # the same: speaks what a chat run has answered
     source: str = ""  # of what is known of its models and voices, where they go with each other

@@ -37,9 +37,6 @@ class Family(ABC):
         self.voice = voice
         self.sessions: SessionTable = SessionTable(voice.engine)
 
-    def __len__(self) -> int:
-        return len(self.sessions)
-
     @abstractmethod
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
         """A new session; the answer of the route. `Refused` 404 when disabled, 400 for a bad choice, 503 when full."""
@@ -47,18 +44,6 @@ class Family(ABC):
     def open(self, request: Request, principal: Principal, session_id: str) -> VoiceSocket:
         """`GET /voice/<place>/{session_id}` as a WebSocket. `Refused` 404, 410 or 403."""
         return self.sessions.open(session_id, principal)
-
-    def end_bearer(self, bearer_hash: str, reason: str) -> None:
-        """A token is accepted no more: close what it has opened."""
-        self.sessions.end_bearer(bearer_hash, reason)
-
-    def recheck(self, bearer_hash: str) -> None:
-        """The grants behind a token were changed."""
-        self.sessions.recheck(bearer_hash)
-
-    def stop(self) -> None:
-        """The process ends."""
-        self.sessions.stop()
 
     # --- for `create` ---
 

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow
-from svc_proto.voice.contract import ProviderError, ProviderInfo
+from svc_proto.voice.contract import SUPPORTS, ProviderError, ProviderInfo
 from svc_proto.voice.providers.discovery import Discovered
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ class Options:
 def provider_object(info: ProviderInfo, offer: Offer | None = None, *, native: bool | None = None) -> dict[str, object]:
     """The option object. Labels and groups only with an `offer`. `native` is the agent's own member (wire 6.1)."""
     found = offer.found if offer is not None else None
+    able = info.supports | {"speech_to_speech", "tool_use"} if native else info.supports
     answer: dict[str, object] = {
         "id": info.id,
         "name": info.name,
@@ -110,13 +111,7 @@ def provider_object(info: ProviderInfo, offer: Offer | None = None, *, native: b
         "voices": _union(info.voices, [voice.id for voice in found.voices] if found is not None else ()),
         "languages": _union(info.languages, found.languages if found is not None else ()),
         "sample_rates": list(info.sample_rates),
-        "supports_tts": info.supports_tts,
-        "supports_stt": info.supports_stt,
-        "supports_speech_to_speech": info.supports_speech_to_speech or bool(native),
-        "supports_tool_use": info.supports_tool_use or bool(native),
-        "supports_realtime": info.supports_realtime,
-        "supports_interruption": info.supports_interruption,
-        "supports_expression": info.supports_expression,
+        **{f"supports_{what}": what in able for what in SUPPORTS},
     }
     if native is not None:
         answer["supports_realtime_agent_native"] = native

@@ -21,8 +21,7 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         voices=("21m00Tcm4TlvDq8ikWAM",),
         languages=("en",),
         sample_rates=WIDE_RATES,
-        supports_tts=True,
-        supports_expression=True,
+        supports=frozenset({"tts", "expression"}),
     ),
     ProviderInfo(
         id="local",
@@ -32,8 +31,7 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         voices=("en", "en-us", "en-gb"),
         languages=("en",),
         sample_rates=WIDE_RATES,
-        supports_tts=True,
-        supports_stt=True,
+        supports=frozenset({"tts", "stt"}),
         rendered=True,
     ),
     ProviderInfo(
@@ -43,9 +41,7 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         models=("gpt-realtime-2.1", "gpt-realtime-2.1-mini", "gpt-realtime-2"),
         voices=OPENAI_VOICES,
         sample_rates=(24_000,),
-        supports_tts=True,
-        supports_realtime=True,
-        supports_expression=True,
+        supports=frozenset({"tts", "realtime", "expression"}),
         native=True,
         source="openai_docs",
         recommended=("marin", "cedar", "coral"),
@@ -58,8 +54,7 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         voices=(*OPENAI_VOICES, "fable", "onyx", "nova"),
         languages=("en",),
         sample_rates=(24_000,),
-        supports_tts=True,
-        supports_expression=True,
+        supports=frozenset({"tts", "expression"}),
         source="openai_docs",
         recommended=("marin", "cedar", "coral"),
         voices_of={"tts-1": OLD_OPENAI_VOICES, "tts-1-hd": OLD_OPENAI_VOICES},
@@ -72,10 +67,7 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         voices=("sine",),
         languages=("en",),
         sample_rates=(16_000, 24_000, 48_000),
-        supports_tts=True,
-        supports_stt=True,
-        supports_speech_to_speech=True,
-        supports_expression=True,
+        supports=frozenset({"tts", "stt", "speech_to_speech", "expression"}),
         rendered=True,
     ),
     ProviderInfo(
@@ -85,11 +77,7 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         models=("grok-voice-latest", "grok-voice-think-fast-1.0"),
         voices=XAI_VOICES,
         sample_rates=(24_000,),
-        supports_tts=True,
-        supports_tool_use=True,
-        supports_realtime=True,
-        supports_interruption=True,
-        supports_expression=True,
+        supports=frozenset({"tts", "tool_use", "realtime", "interruption", "expression"}),
         native=True,
         source="xai_docs",
         recommended=("eve", "ara", "sal"),
@@ -102,8 +90,7 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
         voices=XAI_VOICES,
         languages=("en",),
         sample_rates=(24_000,),
-        supports_tts=True,
-        supports_expression=True,
+        supports=frozenset({"tts", "expression"}),
         source="xai_docs",
         recommended=("eve", "ara", "sal"),
     ),
@@ -124,7 +111,7 @@ def canonical_id(name: str, kind: str) -> str:
 
 def is_renderer(info: ProviderInfo) -> bool:
     """Whether it turns text into speech and does nothing else (wire 4.2)."""
-    return info.supports_tts and not info.supports_realtime
+    return "tts" in info.supports and "realtime" not in info.supports
 
 
 class Registry:

@@ -59,7 +59,7 @@ class View:
     def described(self, registry: Registry) -> list[ProviderInfo]:
         """The providers that have options of their own here: in the lab (wire 5) the realtime ones, and this host."""
         allowed = self.allowed(registry)
-        return [info for info in allowed if self is not LAB or info.supports_realtime or info.id == LOCAL]
+        return [info for info in allowed if self is not LAB or "realtime" in info.supports or info.id == LOCAL]
 
     def object(self, info: ProviderInfo, offer: Offer | None = None) -> dict[str, object]:
         """The option object."""

@@ -214,5 +214,5 @@ def test_a_second_socket_takes_the_place_of_the_first() -> None:
     second = rig.attach(rig.lab, answer)
     assert (first.closed, rig.puppet.stopped, second.types()) == (4000, True, ["voice.session.ready"])
     first.leave(4000)
-    rig.do(rig.lab.stop)
+    rig.do(rig.lab.sessions.stop)
     assert second.closed == 1001

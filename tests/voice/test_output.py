@@ -284,7 +284,7 @@ def test_the_process_ends() -> None:
     answer, client = spoken(rig)
     waiting = rig.create(rig.output)
     give(rig, SOUND)
-    rig.do(rig.output.stop)
+    rig.do(rig.output.sessions.stop)
     assert (client.closed, rig.puppet.stopped, len(rig.output.sessions)) == (1001, True, 0)
     assert rig.log(answer)[-1]["reason"] == rig.log(waiting)[-1]["reason"] == "server shutdown"
 

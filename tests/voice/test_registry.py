@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.voice.contract import SUPPORTS
 from svc_proto.voice.registry import PROVIDERS, Registry, canonical_id, is_renderer
 
 FLAGS = {
@@ -29,8 +30,8 @@ def test_the_table() -> None:
     ids = [info.id for info in PROVIDERS]
     assert ids == sorted(FLAGS)
     for info in PROVIDERS:
-        names = [name for name in dir(info) if name.startswith("supports_") and getattr(info, name)]
-        assert {name.removeprefix("supports_") for name in names} == FLAGS[info.id], info.id
+        assert info.supports == FLAGS[info.id], info.id
+        assert info.supports <= set(SUPPORTS)
         assert RATES.get(info.id, info.sample_rates) == info.sample_rates
         assert info.models
         assert info.voices

@@ -60,8 +60,8 @@ def test_a_token_that_is_accepted_no_more() -> None:
     (mine,) = sessions(rig, 1)
     rig.create(rig.output, OTHER)
     rig.create(rig.lab)
-    rig.do(lambda: rig.output.end_bearer(PHONE.bearer_hash, "the session was revoked"))
-    rig.do(lambda: rig.lab.end_bearer(PHONE.bearer_hash, "the session was revoked"))
+    rig.do(lambda: rig.output.sessions.end_bearer(PHONE.bearer_hash, "the session was revoked"))
+    rig.do(lambda: rig.lab.sessions.end_bearer(PHONE.bearer_hash, "the session was revoked"))
     assert mine is not None
     assert (mine.closed, mine.reason) == (1008, "the session was revoked")
     (left,) = rig.output.sessions.sessions()
@@ -76,7 +76,7 @@ def test_another_token_of_the_device_that_is_accepted_no_more() -> None:
     owner, candidate = (rig.attach(rig.output, answer, second_token) for _ in range(2))
     other = rig.attach(rig.output, answer)
     owner.say("response.create", text="Hello.")
-    rig.do(lambda: rig.output.end_bearer(second_token.bearer_hash, "the session was revoked"))
+    rig.do(lambda: rig.output.sessions.end_bearer(second_token.bearer_hash, "the session was revoked"))
     assert [client.closed for client in (owner, candidate, other)] == [1008, 1008, None]
     assert not rig.puppet.stopped
     other.say("session.resume", resume_token=answer["resume_token"])

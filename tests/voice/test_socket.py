@@ -75,14 +75,14 @@ def test_a_grant_that_is_changed() -> None:
     ends: list[float | None] = [None, WALL + 50.0]
     client = granted(rig, ends)
     ends.append(None)
-    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))
+    rig.do(lambda: rig.lab.sessions.recheck(PHONE.bearer_hash))
     rig.after(100.0)
     assert client.closed is None
     ends.append(WALL + 10.0)
-    rig.do(lambda: rig.lab.recheck("another token"))
+    rig.do(lambda: rig.lab.sessions.recheck("another token"))
     assert client.closed is None
-    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))
-    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))  # there is nobody any more
+    rig.do(lambda: rig.lab.sessions.recheck(PHONE.bearer_hash))
+    rig.do(lambda: rig.lab.sessions.recheck(PHONE.bearer_hash))  # there is nobody any more
     assert client.closed == 1008
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
@@ -11,17 +11,12 @@ from svc_proto.engine.client import bearer
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice_config import Vendor
 
-__all__ = ["KeySource", "VendorAccess", "admit"]
+if TYPE_CHECKING:
+    from svc_proto.voice.keys import Keys
+
+__all__ = ["VendorAccess", "admit"]
 
 _CARRIABLE = re.compile(r"[!-~]+")  # RFC 9110 section 5.5, without blanks
-
-
-class KeySource(Protocol):
-    """Variables of the operator: `svc_proto.voice.keys.Keys`."""
-
-    def get(self, *names: str) -> str | None:
-        """The value of the first of these that is set."""
-        ...
 
 
 @frozen
@@ -38,11 +33,11 @@ class VendorAccess:
         return bearer(self.key)
 
 
-def admit(vendor: Vendor, source: KeySource) -> VendorAccess:
+def admit(vendor: Vendor, keys: Keys) -> VendorAccess:
     """The access that the operator has set up. `ProviderError` names the variable that is missing."""
-    key = source.get(*vendor.keys)
+    key = keys.get(*vendor.keys)
     if not key:
         raise ProviderError(f"{vendor.asked} not set", variable=vendor.asked)
     if not _CARRIABLE.fullmatch(key):
         raise ProviderError(f"the key of {vendor.name} has characters that no header can carry")
-    return VendorAccess(vendor.name, (source.get(vendor.url_variable) or vendor.url).rstrip("/"), key)
+    return VendorAccess(vendor.name, (keys.get(vendor.url_variable) or vendor.url).rstrip("/"), key)

@@ -5,7 +5,7 @@ A list that does not look as documented gives what of it does; entries without a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -62,11 +62,7 @@ def discover_elevenlabs(engine: Engine, access: VendorAccess) -> Flow[Discovered
     voices = {
         voice.id: voice
         for entry in _entries(found, "voices")
-        if (
-            voice := _voice(
-                entry, "voice_id", lambda entry: entry.get("category") in ("cloned", "generated", "professional")
-            )
-        )
+        if (voice := _voice(entry, custom=entry.get("category") in ("cloned", "generated", "professional")))
     }
     models = {
         name: _label(entry, name)
@@ -93,13 +89,13 @@ def discover_xai(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
     """`GET /v1/tts/voices` and the pages of `GET /v1/custom-voices`. Raises `ProviderError`."""
     base = access.url.removesuffix("/v1")
     found = yield from _get(engine, access, f"{base}/v1/tts/voices", access.bearer)
-    voices = {voice.id: voice for entry in _entries(found, "voices") if (voice := _voice(entry, "voice_id", _never))}
+    voices = {voice.id: voice for entry in _entries(found, "voices") if (voice := _voice(entry, custom=False))}
     page = ""
     for _ in range(MAX_PAGES):
         url = f"{base}/v1/custom-voices?limit=100" + (f"&pagination_token={quote(page, safe='')}" if page else "")
         value = yield from _get(engine, access, url, access.bearer, tolerated=TOLERATED)
         for entry in _entries(value, "voices"):
-            if voice := _voice(entry, "voice_id", _always):
+            if voice := _voice(entry, custom=True):
                 voices.setdefault(voice.id, voice)
         following = _name(Members.of(value).get("pagination_token"))
         if not following or following == page or len(voices) >= MAX_OFFERED:
@@ -134,11 +130,9 @@ def _entries(value: object, name: str) -> list[Members]:
     return Members.of({name: value} if isinstance(value, list) else value).rows(name)
 
 
-def _voice(
-    entry: Mapping[str, object], member: str, custom: Callable[[Mapping[str, object]], bool]
-) -> OfferedVoice | None:
-    name = _name(entry.get(member)) or _name(entry.get("id"))
-    return OfferedVoice(name, _label(entry, name), custom(entry)) if name else None
+def _voice(entry: Mapping[str, object], *, custom: bool) -> OfferedVoice | None:
+    name = _name(entry.get("voice_id")) or _name(entry.get("id"))
+    return OfferedVoice(name, _label(entry, name), custom) if name else None
 
 
 def _label(entry: Mapping[str, object], name: str) -> str:
@@ -147,11 +141,3 @@ def _label(entry: Mapping[str, object], name: str) -> str:
 
 def _name(value: object) -> str:
     return value.strip() if isinstance(value, str) and value.isprintable() and len(value.strip()) <= MAX_NAME else ""
-
-
-def _always(entry: Mapping[str, object]) -> bool:
-    return True
-
-
-def _never(entry: Mapping[str, object]) -> bool:
-    return False

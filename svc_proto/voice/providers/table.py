@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.contract import ProviderError, RealtimeOptions, Renderer, Speaker, Transcriber
-from svc_proto.voice.providers.access import KeySource, admit
+from svc_proto.voice.providers.access import admit
 from svc_proto.voice.providers.discovery import Discovered, discover_elevenlabs, discover_xai
 from svc_proto.voice.providers.elevenlabs import ElevenLabs
 from svc_proto.voice.providers.local import Local
@@ -22,12 +22,13 @@ from svc_proto.voice.providers.one_shot import OneShotRenderer
 from svc_proto.voice.providers.openai import SHAPES, OpenAi
 from svc_proto.voice.providers.realtime import Dialect, OpenAiDialect, XaiDialect
 from svc_proto.voice.providers.stub import StubRenderer
-from svc_proto.voice.providers.vendor import VendorRenderer, VendorSpeaker, VendorTranscriber
+from svc_proto.voice.providers.vendor import VendorEngine
 from svc_proto.voice.providers.xai import Xai
 from svc_proto.voice_config import ELEVENLABS, OPENAI_REALTIME, XAI, XAI_REALTIME
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.voice.keys import Keys
 
 __all__ = ["Providers"]
 
@@ -35,7 +36,7 @@ __all__ = ["Providers"]
 class Providers:
     """`keys` are the operator's variables."""
 
-    def __init__(self, engine: Engine, keys: KeySource) -> None:
+    def __init__(self, engine: Engine, keys: Keys) -> None:
         self._engine = engine
         self._keys = keys
         self._local = Local(engine)
@@ -49,13 +50,13 @@ class Providers:
             return self._local
         if plain in ("openai_realtime", "xai_realtime"):
             return OneShotRenderer(self._engine, provider_id, self._dialect_maker(provider_id))
-        return VendorRenderer(self._engine, self._speaking(provider_id))
+        return VendorEngine(self._engine, self._speaking(provider_id))
 
     def speaker(self, provider_id: str) -> Speaker:
         """Text to one audio file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`."""
         if _plain(provider_id) == "local":
             return self._local
-        return VendorSpeaker(self._engine, self._speaking(provider_id))
+        return VendorEngine(self._engine, self._speaking(provider_id))
 
     def transcriber(self, provider_id: str) -> Transcriber:
         """An audio file to text: `local`, `openai`, `xai`, `elevenlabs`, `groq`, `mistral`, `deepinfra`."""
@@ -64,7 +65,7 @@ class Providers:
         vendor = self._vendor(provider_id)
         if vendor is None:
             raise ProviderError(f"the speech to text provider {_shown(provider_id)} is not built in")
-        return VendorTranscriber(self._engine, vendor)
+        return VendorEngine(self._engine, vendor)
 
     def dialect(self, provider_id: str, options: RealtimeOptions) -> Dialect:
         """Speech both ways: `openai_realtime`, `xai_realtime`. One for each socket."""

@@ -40,11 +40,8 @@ __all__ = [
     "JSON",
     "VendorCall",
     "Form",
-    "ListeningVendor",
-    "SpeakingVendor",
-    "VendorRenderer",
-    "VendorSpeaker",
-    "VendorTranscriber",
+    "SpeechVendor",
+    "VendorEngine",
     "number",
     "options_text",
 ]
@@ -83,8 +80,8 @@ class Form:
     fields: tuple[tuple[str, str], ...]
 
 
-class SpeakingVendor(Protocol):
-    """Builds requests for speech."""
+class SpeechVendor(Protocol):
+    """Builds requests for speech and for transcripts."""
 
     provider: str
     access: VendorAccess
@@ -97,22 +94,15 @@ class SpeakingVendor(Protocol):
         """One MP3 file."""
         ...
 
-
-class ListeningVendor(Protocol):
-    """Builds requests for transcripts."""
-
-    provider: str
-    access: VendorAccess
-
     def form(self, model: str, language: str) -> Form:
         """The request without its recording."""
         ...
 
 
-class VendorRenderer:
-    """A `Renderer`."""
+class VendorEngine:
+    """A `Renderer`, a `Speaker` and a `Transcriber`."""
 
-    def __init__(self, engine: Engine, vendor: SpeakingVendor) -> None:
+    def __init__(self, engine: Engine, vendor: SpeechVendor) -> None:
         self._engine = engine
         self._vendor = vendor
 
@@ -137,38 +127,6 @@ class VendorRenderer:
             metadata={"sample_rate": request.sample_rate, "source_sample_rate": call.sample_rate},
         )
 
-    def _pass_on(self, reader: BodyReader, sound: Resampler, request: SpeechRequest, sink: AudioSink) -> Flow[None]:
-        access = self._vendor.access
-        kind = (reader.head.headers.get(b"content-type") or b"").strip().lower()
-        until = self._engine.now.mono + WHOLE
-        size, passed_on = 0, 0
-        while True:
-            data = yield from reader.read(within=WITHIN)
-            if isinstance(data, Failure):
-                raise broke_off(access, data)
-            if data is None:
-                break
-            if not size:
-                _require_pcm(access, kind, data)
-            size += len(data)
-            if size > MAX_SOUND or self._engine.now.mono > until:
-                raise ProviderError(f"{access.vendor} does not come to an end")
-            for begin in range(0, len(data), PIECE):
-                pcm = sound.feed(data[begin : begin + PIECE])
-                if pcm:
-                    passed_on += len(pcm)
-                    yield from sink.chunk(AudioChunk(pcm, request.sample_rate))
-        if not passed_on:
-            raise ProviderError(f"{access.vendor} sent no audio")
-
-
-class VendorSpeaker:
-    """A `Speaker`."""
-
-    def __init__(self, engine: Engine, vendor: SpeakingVendor) -> None:
-        self._engine = engine
-        self._vendor = vendor
-
     def speak(self, request: SpeechRequest) -> Flow[Spoken]:
         """Fetch the vendor's MP3."""
         access, call = self._vendor.access, self._vendor.file(request)
@@ -183,14 +141,6 @@ class VendorSpeaker:
         if not answer.body:
             raise ProviderError(f"{access.vendor} sent no audio")
         return Spoken(answer.body, "audio/mpeg")
-
-
-class VendorTranscriber:
-    """A `Transcriber`."""
-
-    def __init__(self, engine: Engine, vendor: ListeningVendor) -> None:
-        self._engine = engine
-        self._vendor = vendor
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
         """Upload the recording and read the answer."""
@@ -220,6 +170,30 @@ class VendorTranscriber:
         if answer.status != 200:
             raise refused(access, answer)
         return Transcript(text=_transcript(access, answer.body), provider=self._vendor.provider)
+
+    def _pass_on(self, reader: BodyReader, sound: Resampler, request: SpeechRequest, sink: AudioSink) -> Flow[None]:
+        access = self._vendor.access
+        kind = (reader.head.headers.get(b"content-type") or b"").strip().lower()
+        until = self._engine.now.mono + WHOLE
+        size, passed_on = 0, 0
+        while True:
+            data = yield from reader.read(within=WITHIN)
+            if isinstance(data, Failure):
+                raise broke_off(access, data)
+            if data is None:
+                break
+            if not size:
+                _require_pcm(access, kind, data)
+            size += len(data)
+            if size > MAX_SOUND or self._engine.now.mono > until:
+                raise ProviderError(f"{access.vendor} does not come to an end")
+            for begin in range(0, len(data), PIECE):
+                pcm = sound.feed(data[begin : begin + PIECE])
+                if pcm:
+                    passed_on += len(pcm)
+                    yield from sink.chunk(AudioChunk(pcm, request.sample_rate))
+        if not passed_on:
+            raise ProviderError(f"{access.vendor} sent no audio")
 
 
 def number(options: Mapping[str, object], name: str, low: float, high: float) -> float | None:

@@ -11,7 +11,7 @@ from svc_proto.voice.providers.local import Local
 from svc_proto.voice.providers.realtime import OpenAiDialect, XaiDialect
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.providers.table import Providers
-from svc_proto.voice.providers.vendor import VendorRenderer, VendorSpeaker, VendorTranscriber
+from svc_proto.voice.providers.vendor import VendorEngine
 from svc_proto.voice.registry import Registry
 from tests.voice.providers.studio import Studio, problem
 
@@ -36,11 +36,11 @@ def test_every_provider_of_the_registry_renders() -> None:
     [
         ("stub", StubRenderer),
         ("local", Local),
-        ("openai", VendorRenderer),
-        ("OpenAI-TTS", VendorRenderer),
-        ("grok", VendorRenderer),
-        ("grok-tts", VendorRenderer),
-        (" elevenlabs ", VendorRenderer),
+        ("openai", VendorEngine),
+        ("OpenAI-TTS", VendorEngine),
+        ("grok", VendorEngine),
+        ("grok-tts", VendorEngine),
+        (" elevenlabs ", VendorEngine),
     ],
 )
 def test_both_spellings(name: str, kind: type[object]) -> None:
@@ -49,8 +49,8 @@ def test_both_spellings(name: str, kind: type[object]) -> None:
 
 def test_speakers_and_transcribers() -> None:
     for name in ("openai", "xai", "elevenlabs"):
-        assert isinstance(with_providers(lambda providers, name=name: providers.speaker(name)), VendorSpeaker)
-        assert isinstance(with_providers(lambda providers, name=name: providers.transcriber(name)), VendorTranscriber)
+        assert isinstance(with_providers(lambda providers, name=name: providers.speaker(name)), VendorEngine)
+        assert isinstance(with_providers(lambda providers, name=name: providers.transcriber(name)), VendorEngine)
 
 
 @pytest.mark.parametrize(
