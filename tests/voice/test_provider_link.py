@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from functools import partial
 
 import pytest
 
@@ -61,7 +62,7 @@ def opened(rig: Rig) -> ProviderLink:
 
 def hear(rig: Rig, provider: Provider, *events: dict[str, object]) -> None:
     for event in events:
-        rig.do(lambda event=event: provider.handler.on_text(json.dumps(event)))
+        rig.do(partial(provider.handler.on_text, json.dumps(event)))
 
 
 def sound(size: int) -> dict[str, object]:
