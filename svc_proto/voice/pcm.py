@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
-from math import hypot, sqrt
+from math import gcd, hypot, sqrt
 from typing import NamedTuple
 
 __all__ = ["SAMPLE_WIDTH", "Levels", "duration", "levels", "resample", "wav_head", "whole_samples"]
 
 SAMPLE_WIDTH = 2  # bytes
 FULL_SCALE = 32_767
-MAX_LEVELS = 1024  # samples that `levels` looks at: it is for a meter, and half of the work on a piece
+MAX_LEVELS = 256  # samples that `levels` looks at: it is for a meter, and was half of the work on a piece
 WAV_HEAD = struct.Struct("<4sI4s4sIHHIIHH4sI")
 MAX_WAV = 0xFFFFFFFF - WAV_HEAD.size + 8  # bytes of sound that its head can tell of
 _SWAPPED = sys.byteorder == "big"
@@ -39,11 +39,13 @@ def resample(pcm: bytes, source: int, target: int) -> bytes:
     """The same sound at another rate (Hz), by the nearest neighbour (wire 6.11)."""
     if source == target:
         return whole_samples(pcm)
-    samples = _samples(pcm)
-    count = len(samples) * target // source
-    picked = array("h", [samples[index * source // target] for index in range(count)])
-    if _SWAPPED:
-        picked.byteswap()
+    samples = array("h", whole_samples(pcm))
+    common = gcd(source, target)
+    stride, period = source // common, target // common  # which of them are picked comes again after `period` outputs
+    picked = array("h", bytes(len(samples) * target // source * SAMPLE_WIDTH))
+    for first in range(min(period, len(picked))):
+        place, places = first * source // target, len(range(first, len(picked), period))
+        picked[first::period] = samples[place : place + places * stride : stride]
     return picked.tobytes()
 
 

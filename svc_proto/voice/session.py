@@ -53,6 +53,7 @@ MAX_DELTA = 32 * 1024  # bytes of PCM in one event
 MAX_CANDIDATES = 4  # of one session: the one that came first has to go
 MAX_EARLY = 64  # messages from before `voice.session.ready`: a further one ends the socket
 ROOM_WITHIN = 60.0  # s after which a speaker looks again whether there is room
+NO_SOUND = '"audio_base64":""'  # as an event is written without its sound
 POLICY = 1008
 SUPERSEDED = 4000  # wire terminal-voice 6.3
 TAKEN_OVER = "another socket has taken over"
@@ -196,13 +197,13 @@ class VoiceSession:
 
     def emit(self, kind: str, /, **fields: object) -> Ids:
         """Tell the client, now or when it comes back."""
-        return self._emit(kind, fields, audio=False)
+        return self._emit(kind, fields)
 
     def emit_audio(self, kind: str, pcm: bytes, rate: int, /, **fields: object) -> Ids:
         """Tell the client some sound, whole samples; `rate` in Hz (wire 4.7)."""
         loudness = levels(pcm)
         sound: dict[str, object] = {
-            "audio_base64": base64.b64encode(pcm).decode("ascii"),
+            "audio_base64": "",
             "byte_count": len(pcm),
             "sample_rate": rate,
             "channels": 1,
@@ -210,7 +211,7 @@ class VoiceSession:
             "peak_level": loudness.peak,
             "rms_level": loudness.rms,
         }
-        return self._emit(kind, sound | fields, audio=True)
+        return self._emit(kind, sound | fields, pcm)
 
     def error(self, message: str, /, **fields: object) -> None:
         """`voice.error`; the socket stays open."""
@@ -481,12 +482,15 @@ class VoiceSession:
 
     # --- events ---
 
-    def _emit(self, kind: str, fields: dict[str, object], *, audio: bool) -> Ids:
+    def _emit(self, kind: str, fields: dict[str, object], pcm: bytes | None = None) -> Ids:
+        """`pcm` takes its place in the text when that is there: nothing in it has to be escaped."""
         if self.closed:
             return self.life.last
-        ids = self.life.number(audio=audio)
+        ids = self.life.number(audio=pcm is not None)
         event = self._event(kind, ids) | fields
         text = strict_json.dumps(event)
+        if pcm is not None:
+            text = text.replace(NO_SOUND, f'"audio_base64":"{base64.b64encode(pcm).decode("ascii")}"', 1)
         if self.socket is not None:
             self.socket.send(text)
         if self.kind.numbered:

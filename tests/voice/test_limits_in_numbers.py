@@ -97,7 +97,7 @@ LIMITS = {
     "event_log.ANSWER_WITHIN": 60.0,
     "options.MAX_CACHED": 64,
     "pcm.FULL_SCALE": 32_767,
-    "pcm.MAX_LEVELS": 1024,
+    "pcm.MAX_LEVELS": 256,
     "providers.discovery.MAX_OFFERED": 2_000,
     "providers.elevenlabs.RATE": 24_000,
     "providers.elevenlabs.RATES": (8_000, 16_000, 22_050, 24_000, 44_100, 48_000),

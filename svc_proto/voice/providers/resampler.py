@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from math import gcd
 
 __all__ = ["Resampler"]
 
@@ -17,11 +18,12 @@ _SWAPPED = sys.byteorder == "big"
 class Resampler:
     """From `source` to `target`, both in Hz. One for each stream of sound."""
 
-    __slots__ = ("_last", "_odd", "_offset", "_source", "_target")
+    __slots__ = ("_common", "_last", "_odd", "_offset", "_source", "_target")
 
     def __init__(self, source: int, target: int) -> None:
         self._source = source
         self._target = target
+        self._common = gcd(source, target)
         self._odd = b""
         self._last: int | None = None  # the sample before the next piece
         self._offset = 0  # of the next output sample from `_last`, in steps of 1/target of an input sample
@@ -47,17 +49,24 @@ class Resampler:
         return self._between(samples)
 
     def _between(self, samples: array[int]) -> bytes:
-        """Every output sample that lies before the last of these."""
+        """Every output sample that lies before the last of these.
+
+        How two neighbours are mixed comes again after `period` outputs, so that whole slices are mixed alike.
+        """
         source, target = self._source, self._target
         end = (len(samples) - 1) * target
-        out = array(
-            "h",
-            [
-                ((target - part) * samples[place] + part * samples[place + 1]) // target
-                for place, part in (divmod(at, target) for at in range(self._offset, end, source))
-            ],
-        )
-        self._offset += len(out) * source - end
+        count = -(-(end - self._offset) // source) if self._offset < end else 0
+        stride, period = source // self._common, target // self._common
+        out = array("h", bytes(2 * count))
+        for first in range(min(period, count)):
+            place, part = divmod(self._offset + first * source, target)
+            here = samples[place:-1:stride]
+            if part:
+                rest = target - part
+                mixed = zip(here, samples[place + 1 :: stride], strict=True)
+                here = array("h", [(rest * one + part * two) // target for one, two in mixed])
+            out[first::period] = here
+        self._offset += count * source - end
         self._last = samples[-1]
         if _SWAPPED:
             out.byteswap()

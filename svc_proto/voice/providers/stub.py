@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from functools import lru_cache
 from math import gcd, pi, sin
 from typing import TYPE_CHECKING
 
@@ -48,12 +49,17 @@ class StubRenderer:
 def tone(frequency: int, frames: int, rate: int) -> Iterator[tuple[int, int, bytes]]:
     """A sine in pieces: the first frame, the one after the last, and the PCM between them."""
     step = max(1, frames // CHUNKS)
-    turn = 2 * pi * frequency / rate
     period = rate // gcd(rate, frequency)  # frames after which it repeats itself
-    samples = array("h", [round(PEAK * sin(turn * frame)) for frame in range(min(period, frames))])
+    samples = array("h", _wave(frequency, min(period, frames), rate))
     if _SWAPPED:
         samples.byteswap()
     samples *= frames // period + 1
     for first in range(0, frames, step):
         last = min(first + step, frames)
         yield first, last, samples[first:last].tobytes()
+
+
+@lru_cache(maxsize=8)
+def _wave(frequency: int, frames: int, rate: int) -> list[int]:
+    turn = 2 * pi * frequency / rate
+    return [round(PEAK * sin(turn * frame)) for frame in range(frames)]
