@@ -26,8 +26,7 @@ def test_names() -> None:
     assert run_name("realtime", 0.0, "__") == "realtime-19700101-000000-"
 
 
-def test_what_is_said_at_once_is_written_at_once() -> None:
-    rig = Rig()
+def test_what_is_said_at_once_is_written_at_once(rig: Rig) -> None:
     file = GrowingFile(rig.engine, "/runs/a")
     for _ in range(100):
         grow(rig, file, b"x")
@@ -46,8 +45,7 @@ def test_what_is_said_at_once_is_written_at_once() -> None:
     assert rig.engine.next_deadline() is None
 
 
-def test_one_write_at_a_time() -> None:
-    rig = Rig()
+def test_one_write_at_a_time(rig: Rig) -> None:
     rig.silent_disk = True
     file = GrowingFile(rig.engine, "/runs/a")
     grow(rig, file, b"a" * WRITE_AT)
@@ -61,8 +59,7 @@ def test_one_write_at_a_time() -> None:
     assert rig.disk == {}
 
 
-def test_what_comes_while_a_write_is_under_way_is_written_after_it() -> None:
-    rig = Rig()
+def test_what_comes_while_a_write_is_under_way_is_written_after_it(rig: Rig) -> None:
     file = GrowingFile(rig.engine, "/runs/a")
 
     def twice() -> None:
@@ -74,8 +71,7 @@ def test_what_comes_while_a_write_is_under_way_is_written_after_it() -> None:
     assert (rig.writes, rig.disk["/runs/a"]) == (2, b"a" * WRITE_AT + b"b" * WRITE_AT)
 
 
-def test_a_disk_that_is_too_slow() -> None:
-    rig = Rig()
+def test_a_disk_that_is_too_slow(rig: Rig) -> None:
     rig.silent_disk = True
     file = GrowingFile(rig.engine, "/runs/a")
     for _ in range(MAX_WAITING // WRITE_AT + 1):
@@ -86,8 +82,7 @@ def test_a_disk_that_is_too_slow() -> None:
     assert rig.logs[-1].fields == {"problem": "the disk is too slow"}
 
 
-def test_a_disk_that_is_full() -> None:
-    rig = Rig()
+def test_a_disk_that_is_full(rig: Rig) -> None:
     rig.disk_problem = FailureKind.NO_SPACE
     file = GrowingFile(rig.engine, "/runs/a")
     grow(rig, file, b"1")
@@ -99,8 +94,7 @@ def test_a_disk_that_is_full() -> None:
     assert (file.given_up, rig.disk, len(rig.logs)) == (True, {}, 1)
 
 
-def test_lines() -> None:
-    rig = Rig()
+def test_lines(rig: Rig) -> None:
     log = EventLog(rig.engine, "/runs/a.jsonl")
     rig.do(lambda: log.record({"type": "b", "audio_base64": "AAAA", "byte_count": 3, "a": "ü語\ud83d"}))
     rig.do(lambda: log.record({"type": "c", "audio_base64": "AAAA"}))
@@ -111,9 +105,8 @@ def test_lines() -> None:
     assert json.loads(second)["audio_base64"] == "<0 bytes>"
 
 
-def test_a_log_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_has_an_end(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "MAX_LOG", 200)
-    rig = Rig()
     log = EventLog(rig.engine, "/runs/a.jsonl")
     for number in range(50):
         rig.do(partial(log.record, {"type": "event", "n": number}))
@@ -123,8 +116,7 @@ def test_a_log_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[-1]["limit_bytes"] == 200
 
 
-def test_a_log_that_is_full_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    rig = Rig()
+def test_a_log_that_is_full_exactly(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     event = {"type": "event"}
     monkeypatch.setattr(event_log, "MAX_LOG", 2 * len(event_log.log_line(event, rig.now)))
     log = EventLog(rig.engine, "/runs/a.jsonl")
@@ -134,9 +126,8 @@ def test_a_log_that_is_full_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [json.loads(line)["type"] for line in rig.disk["/runs/a.jsonl"].splitlines()] == ["event", "log.full"]
 
 
-def test_a_copy_can_be_played_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_can_be_played_at_any_time(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "MAX_COPY", 1000)
-    rig = Rig()
     copy = AudioCopy(rig.engine, "/runs/a.wav")
     for size, rate, frames in (
         (100, 16_000, 50),

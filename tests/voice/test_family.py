@@ -10,8 +10,7 @@ from svc_proto.voice.settings import Scope
 from tests.voice.rig import OTHER, PHONE, Rig
 
 
-def test_what_a_caller_picks() -> None:
-    rig = Rig()
+def test_what_a_caller_picks(rig: Rig) -> None:
     rig.voice.output = evolve(rig.voice.output, scope=Scope(config_scope="profile", config_path="/p.yaml"))
     answer = rig.create(
         rig.output,
@@ -58,24 +57,21 @@ def test_what_a_caller_picks() -> None:
         ({"sample_rate": 7999}, 400),
     ],
 )
-def test_bad_choices(body: dict[str, object], status: int) -> None:
-    rig = Rig()
+def test_bad_choices(rig: Rig, body: dict[str, object], status: int) -> None:
     with pytest.raises(Refused) as refused:
         rig.create(rig.output, **body)
     assert refused.value.status == status
     assert len(rig.output.sessions) == 0
 
 
-def test_disabled() -> None:
-    rig = Rig()
+def test_disabled(rig: Rig) -> None:
     rig.voice.output = evolve(rig.voice.output, enabled=False)
     with pytest.raises(Refused) as refused:
         rig.create(rig.output)
     assert refused.value.status == 404
 
 
-def test_who_may_open_a_socket() -> None:
-    rig = Rig()
+def test_who_may_open_a_socket(rig: Rig) -> None:
     answer = rig.create(rig.output)
     with pytest.raises(Refused) as unknown:
         rig.attach(rig.output, {"session_id": "none"})
@@ -89,8 +85,7 @@ def test_who_may_open_a_socket() -> None:
     assert [each.value.status for each in (unknown, foreign, over, over_for_others)] == [404, 403, 410, 410]
 
 
-def test_a_session_that_nobody_attends() -> None:
-    rig = Rig()
+def test_a_session_that_nobody_attends(rig: Rig) -> None:
     answer = rig.create(rig.output)
     rig.after(119.9)
     assert len(rig.output.sessions) == 1

@@ -24,8 +24,7 @@ def puppet(rig: Rig) -> Client:
     return client
 
 
-def test_a_stub_session() -> None:
-    rig = Rig()
+def test_a_stub_session(rig: Rig) -> None:
     answer = rig.create(rig.lab)
     assert answer == {
         "success": True,
@@ -126,15 +125,13 @@ def test_the_spelling_of_a_stock_phone() -> None:
     assert client.events()[2]["name"] == "hermes_run_task"
 
 
-def test_a_provider_of_the_settings_that_there_is_not() -> None:
-    rig = Rig()
+def test_a_provider_of_the_settings_that_there_is_not(rig: Rig) -> None:
     rig.voice.realtime = evolve(rig.voice.realtime, provider="gone")
     with pytest.raises(Refused, match="gone"):
         rig.create(rig.lab)
 
 
-def test_who_may_open_a_socket() -> None:
-    rig = Rig()
+def test_who_may_open_a_socket(rig: Rig) -> None:
     answer = rig.create(rig.lab)
     with pytest.raises(Refused) as foreign:
         rig.attach(rig.lab, answer, OTHER)
@@ -144,8 +141,7 @@ def test_who_may_open_a_socket() -> None:
     assert (foreign.value.status, over.value.status) == (403, 404)
 
 
-def test_bad_messages() -> None:
-    rig = Rig()
+def test_bad_messages(rig: Rig) -> None:
     client = puppet(rig)
     for text in (
         "{",
@@ -165,8 +161,7 @@ def test_bad_messages() -> None:
         assert "event_id" not in error
 
 
-def test_one_response_at_a_time() -> None:
-    rig = Rig()
+def test_one_response_at_a_time(rig: Rig) -> None:
     client = puppet(rig)
     client.say("response.create", text="One.")
     client.say("response.create", text="Two.")
@@ -187,8 +182,7 @@ def test_one_response_at_a_time() -> None:
     assert client.types() == ["voice.response.started"]
 
 
-def test_a_lost_socket_stops_the_response_and_the_session_may_be_opened_again() -> None:
-    rig = Rig()
+def test_a_lost_socket_stops_the_response_and_the_session_may_be_opened_again(rig: Rig) -> None:
     answer = rig.create(rig.lab, provider="openai_tts")
     for code in (1000, 1006):
         client = rig.attach(rig.lab, answer)
@@ -206,8 +200,7 @@ def test_a_lost_socket_stops_the_response_and_the_session_may_be_opened_again() 
     assert rig.engine.next_deadline() is None
 
 
-def test_a_second_socket_takes_the_place_of_the_first() -> None:
-    rig = Rig()
+def test_a_second_socket_takes_the_place_of_the_first(rig: Rig) -> None:
     answer = rig.create(rig.lab, provider="openai_tts")
     first = rig.attach(rig.lab, answer)
     first.say("response.create", text="One.")

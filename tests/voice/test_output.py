@@ -17,8 +17,7 @@ from tests.voice.rig import SOUND, Rig, give, spoken
 # --- the golden session -----------------------------------------------------------------------------------------------
 
 
-def test_a_stub_session_from_the_first_to_the_last_word() -> None:
-    rig = Rig()
+def test_a_stub_session_from_the_first_to_the_last_word(rig: Rig) -> None:
     answer = rig.create(rig.output)
     assert answer == {
         "success": True,
@@ -171,8 +170,7 @@ def test_the_spelling_of_a_stock_phone() -> None:
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-def test_bad_messages_are_told_and_the_socket_stays() -> None:
-    rig = Rig()
+def test_bad_messages_are_told_and_the_socket_stays(rig: Rig) -> None:
     client = rig.attach(rig.output, rig.create(rig.output))
     client.events()
     for text in (
@@ -207,8 +205,7 @@ def test_bad_messages_are_told_and_the_socket_stays() -> None:
     assert (ready["type"], ready["event_id"], ready["last_event_id"]) == ("voice.session.ready", 19, 18)
 
 
-def test_one_response_for_each_session() -> None:
-    rig = Rig()
+def test_one_response_for_each_session(rig: Rig) -> None:
     _, client = spoken(rig)
     client.say("response.create", text="Again.")
     assert "already running" in client.events()[-1]["message"]
@@ -217,8 +214,7 @@ def test_one_response_for_each_session() -> None:
     assert "already completed" in client.events()[-1]["message"]
 
 
-def test_no_second_response_after_a_failed_one() -> None:
-    rig = Rig()
+def test_no_second_response_after_a_failed_one(rig: Rig) -> None:
     _, client = spoken(rig)
     client.events()
     give(rig, SOUND, ProviderError("the provider is on fire"))
@@ -237,15 +233,13 @@ def test_no_second_response_after_a_failed_one() -> None:
     assert "already completed" in second["message"]
 
 
-def test_a_missing_key_is_told_when_it_is_missed() -> None:
-    rig = Rig()
+def test_a_missing_key_is_told_when_it_is_missed(rig: Rig) -> None:
     rig.voice.providers.missing = "OPENAI_API_KEY"
     _, client = spoken(rig)
     assert client.events()[-1]["message"] == "OPENAI_API_KEY is not set"
 
 
-def test_session_close() -> None:
-    rig = Rig()
+def test_session_close(rig: Rig) -> None:
     answer, client = spoken(rig)
     client.say("session.close")
     assert (client.closed, rig.puppet.stopped, len(rig.output.sessions)) == (1000, True, 0)
@@ -261,8 +255,7 @@ def test_session_close() -> None:
 # --- the disk, and the end --------------------------------------------------------------------------------------------
 
 
-def test_a_full_disk_does_not_stop_speech() -> None:
-    rig = Rig()
+def test_a_full_disk_does_not_stop_speech(rig: Rig) -> None:
     rig.disk_problem = FailureKind.NO_SPACE
     answer, client = spoken(rig)
     give(rig, SOUND)
@@ -279,8 +272,7 @@ def test_a_full_disk_does_not_stop_speech() -> None:
     ]
 
 
-def test_the_process_ends() -> None:
-    rig = Rig()
+def test_the_process_ends(rig: Rig) -> None:
     answer, client = spoken(rig)
     waiting = rig.create(rig.output)
     give(rig, SOUND)
@@ -289,8 +281,7 @@ def test_the_process_ends() -> None:
     assert rig.log(answer)[-1]["reason"] == rig.log(waiting)[-1]["reason"] == "server shutdown"
 
 
-def test_a_bug_in_a_provider_is_told_with_a_reference() -> None:
-    rig = Rig()
+def test_a_bug_in_a_provider_is_told_with_a_reference(rig: Rig) -> None:
     _, client = spoken(rig)
     with pytest.raises(AssertionError, match="bug"):
         give(rig, SOUND, ZeroDivisionError("oops"))

@@ -14,8 +14,7 @@ from svc_proto.voice.session import MAX_DELTA
 from tests.voice.rig import SOUND, Rig, give, spoken
 
 
-def test_resume_in_the_middle() -> None:
-    rig = Rig()
+def test_resume_in_the_middle(rig: Rig) -> None:
     answer, first = spoken(rig)
     give(rig, SOUND, SOUND)
     heard = first.events()
@@ -56,8 +55,7 @@ def test_resume_in_the_middle() -> None:
         assert copy.getnframes() == 4 * 240
 
 
-def test_session_start_resumes_too() -> None:
-    rig = Rig()
+def test_session_start_resumes_too(rig: Rig) -> None:
     answer, first = spoken(rig)
     first.leave()
     second = rig.attach(rig.output, answer)
@@ -72,8 +70,7 @@ def test_session_start_resumes_too() -> None:
     assert (failed["reason"], third.closed) == ("invalid_resume_token", 4003)
 
 
-def test_a_wrong_token() -> None:
-    rig = Rig()
+def test_a_wrong_token(rig: Rig) -> None:
     answer, first = spoken(rig)
     first.leave()
     second = rig.attach(rig.output, answer)
@@ -90,8 +87,7 @@ def test_a_wrong_token() -> None:
 
 
 @pytest.mark.parametrize("spoke", [True, False])
-def test_a_wrong_token_from_the_owner(spoke: bool) -> None:
-    rig = Rig()
+def test_a_wrong_token_from_the_owner(rig: Rig, spoke: bool) -> None:
     answer = rig.create(rig.output)
     client = rig.attach(rig.output, answer)
     if spoke:
@@ -102,8 +98,7 @@ def test_a_wrong_token_from_the_owner(spoke: bool) -> None:
     assert states == ([VoiceState.DETACHED] if spoke else [])
 
 
-def test_a_cursor_that_is_no_number() -> None:
-    rig = Rig()
+def test_a_cursor_that_is_no_number(rig: Rig) -> None:
     answer, first = spoken(rig)
     first.leave()
     second = rig.attach(rig.output, answer)
@@ -119,8 +114,7 @@ def test_a_cursor_that_is_no_number() -> None:
     assert second.closed is None
 
 
-def test_the_window_closes() -> None:
-    rig = Rig()
+def test_the_window_closes(rig: Rig) -> None:
     answer, first = spoken(rig)
     first.leave()
     late = rig.attach(rig.output, answer)
@@ -135,8 +129,7 @@ def test_the_window_closes() -> None:
     assert refused.value.status == 410
 
 
-def test_a_second_socket_takes_over() -> None:
-    rig = Rig()
+def test_a_second_socket_takes_over(rig: Rig) -> None:
     answer, first = spoken(rig)
     second = rig.attach(rig.output, answer)
     assert second.types() == []
@@ -153,8 +146,7 @@ def test_a_second_socket_takes_over() -> None:
 
 
 @pytest.mark.parametrize("message", ['{"type":"session.start"}', '{"type":"response.create","text":"x"}'])
-def test_a_second_socket_says_something_else(message: str) -> None:
-    rig = Rig()
+def test_a_second_socket_says_something_else(rig: Rig, message: str) -> None:
     answer, first = spoken(rig)
     second = rig.attach(rig.output, answer)
     second.send(message)
@@ -162,8 +154,7 @@ def test_a_second_socket_says_something_else(message: str) -> None:
     assert (second.closed, first.closed) == (4009, None)
 
 
-def test_a_candidate_that_makes_no_sense_may_try_again() -> None:
-    rig = Rig()
+def test_a_candidate_that_makes_no_sense_may_try_again(rig: Rig) -> None:
     answer, _ = spoken(rig)
     second = rig.attach(rig.output, answer)
     second.send("{")
@@ -183,12 +174,11 @@ def test_a_candidate_that_makes_no_sense_may_try_again() -> None:
         ((SOUND, None), 1006, True),
     ],
 )
-def test_the_client_goes(moves: tuple[AudioChunk | None, ...] | None, code: int, kept: bool) -> None:
-    rig = Rig()
-    if moves is None:
-        client = rig.attach(rig.output, rig.create(rig.output))
-    else:
-        answer, client = spoken(rig)
+def test_the_client_goes(rig: Rig, moves: tuple[AudioChunk | None, ...] | None, code: int, kept: bool) -> None:
+    answer = rig.create(rig.output, provider="openai_tts")
+    client = rig.attach(rig.output, answer)
+    if moves is not None:
+        client.say("response.create", text="Hello there.")
         give(rig, *moves)
     client.leave(code)
     assert len(rig.output.sessions) == kept
@@ -204,8 +194,7 @@ def test_the_client_goes(moves: tuple[AudioChunk | None, ...] | None, code: int,
     assert rig.engine.next_deadline() is None
 
 
-def test_nobody_listens_for_long() -> None:
-    rig = Rig()
+def test_nobody_listens_for_long(rig: Rig) -> None:
     answer, client = spoken(rig)
     client.leave()
     piece = AudioChunk(bytes(MAX_DELTA), 24_000)

@@ -69,8 +69,7 @@ def sound(size: int) -> dict[str, object]:
     return {"type": "response.output_audio.delta", "response_id": "r", "delta": b64encode(bytes(size)).decode()}
 
 
-def test_a_conversation(provider: Provider) -> None:
-    rig = Rig()
+def test_a_conversation(rig: Rig, provider: Provider) -> None:
     link = opened(rig)
     assert (provider.headers, provider.pings_every) == (ACCESS.bearer, 20.0)
     rig.do(lambda: link.send(link.dialect.say("a"), link.dialect.respond()))
@@ -99,8 +98,7 @@ def test_a_conversation(provider: Provider) -> None:
     assert Taker(rig, link).problems == ["closed"]
 
 
-def test_what_was_said_before_the_end_is_still_heard(provider: Provider) -> None:
-    rig = Rig()
+def test_what_was_said_before_the_end_is_still_heard(rig: Rig, provider: Provider) -> None:
     link = opened(rig)
     hear(rig, provider, DONE)
     rig.do(lambda: provider.handler.on_closed(1006, "secret reason"))
@@ -109,8 +107,7 @@ def test_what_was_said_before_the_end_is_still_heard(provider: Provider) -> None
     assert Taker(rig, link).problems == ["the provider closed the connection with code 1006"]
 
 
-def test_whoever_waits_hears_of_the_end(provider: Provider) -> None:
-    rig = Rig()
+def test_whoever_waits_hears_of_the_end(rig: Rig, provider: Provider) -> None:
     waiting = Taker(rig, opened(rig))
     rig.do(lambda: provider.handler.on_closed(1011, "secret reason"))
     assert waiting.problems == ["the provider closed the connection with code 1011"]
@@ -118,11 +115,10 @@ def test_whoever_waits_hears_of_the_end(provider: Provider) -> None:
 
 @pytest.mark.parametrize(("sizes", "refused"), [([2] * 3, False), ([2] * 4, True), ([4, 4], False), ([4, 6], True)])
 def test_a_provider_far_ahead_of_its_listener(
-    provider: Provider, sizes: list[int], refused: bool, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, provider: Provider, sizes: list[int], refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider_link, "MAX_EVENTS", 3)
     monkeypatch.setattr(provider_link, "MAX_BYTES", 8)
-    rig = Rig()
     link = opened(rig)
     hear(rig, provider, *map(sound, sizes))
     assert provider.closed == ([1008] if refused else [])

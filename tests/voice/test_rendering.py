@@ -35,8 +35,7 @@ def begin(rig: Rig) -> tuple[Rendering, Listener]:
     return rendering, listener
 
 
-def test_it_is_rendered() -> None:
-    rig = Rig()
+def test_it_is_rendered(rig: Rig) -> None:
     _, listener = begin(rig)
     rig.do(lambda: rig.puppet.give(CHUNK, None))
     (first, (response_id, fields)) = listener.told
@@ -46,15 +45,13 @@ def test_it_is_rendered() -> None:
     assert "hidden" not in str(fields["metadata"])
 
 
-def test_it_fails() -> None:
-    rig = Rig()
+def test_it_fails(rig: Rig) -> None:
     _, listener = begin(rig)
     rig.do(lambda: rig.puppet.give(ProviderError("no voice")))
     assert listener.told == [("r1", "no voice")]
 
 
-def test_it_is_stopped() -> None:
-    rig = Rig()
+def test_it_is_stopped(rig: Rig) -> None:
     rendering, listener = begin(rig)
     rig.do(rendering.stop)
     rig.do(rendering.stop)

@@ -82,8 +82,7 @@ def slow(rig: Rig) -> tuple[VoiceSession, list[object], Any, dict[str, object]]:
     return session, session.mode.happened, family, named
 
 
-def test_messages_from_before_the_session_was_ready_are_not_lost() -> None:
-    rig = Rig()
+def test_messages_from_before_the_session_was_ready_are_not_lost(rig: Rig) -> None:
     session, happened, family, named = slow(rig)
     client = rig.attach(family, named)
     client.say("one")
@@ -99,8 +98,7 @@ def test_messages_from_before_the_session_was_ready_are_not_lost() -> None:
     assert session.life.acked == Cursor(event=2)
 
 
-def test_a_session_that_ends_while_it_takes_what_was_said() -> None:
-    rig = Rig()
+def test_a_session_that_ends_while_it_takes_what_was_said(rig: Rig) -> None:
     session, happened, family, named = slow(rig)
     client = rig.attach(family, named)
     for kind in ("end", "two"):
@@ -109,8 +107,7 @@ def test_a_session_that_ends_while_it_takes_what_was_said() -> None:
     assert happened == ["attached", "end", "closed"]
 
 
-def test_too_many_messages_before_the_session_is_ready() -> None:
-    rig = Rig()
+def test_too_many_messages_before_the_session_is_ready(rig: Rig) -> None:
     session, happened, family, named = slow(rig)
     client = rig.attach(family, named)
     for _ in range(MAX_EARLY):
@@ -126,8 +123,7 @@ def test_too_many_messages_before_the_session_is_ready() -> None:
     assert happened == ["attached", "lost", "attached"]
 
 
-def test_a_session_that_cannot_begin_may_be_tried_again() -> None:
-    rig = Rig()
+def test_a_session_that_cannot_begin_may_be_tried_again(rig: Rig) -> None:
     session, _, family, named = slow(rig)
     client = rig.attach(family, named)
     rig.after(500.0)
@@ -146,8 +142,7 @@ def test_a_session_that_cannot_begin_may_be_tried_again() -> None:
     assert session.attached
 
 
-def test_it_waits_again_for_somebody_after_it_was_let_go() -> None:
-    rig = Rig()
+def test_it_waits_again_for_somebody_after_it_was_let_go(rig: Rig) -> None:
     session, happened, family, named = slow(rig)
     client = rig.attach(family, named)
     client.leave()
@@ -158,8 +153,7 @@ def test_it_waits_again_for_somebody_after_it_was_let_go() -> None:
     assert session.closed
 
 
-def test_while_it_begins_nobody_else_may_have_it() -> None:
-    rig = Rig()
+def test_while_it_begins_nobody_else_may_have_it(rig: Rig) -> None:
     session, _, family, named = slow(rig)
     rig.attach(family, named)
     second = rig.attach(family, named)
@@ -172,8 +166,7 @@ def test_while_it_begins_nobody_else_may_have_it() -> None:
     assert (third.events()[0]["reason"], third.closed) == ("session_initializing", 1013)
 
 
-def test_a_longer_window() -> None:
-    rig = Rig()
+def test_a_longer_window(rig: Rig) -> None:
     session, happened, family, named = slow(rig)
     client = rig.attach(family, named)
     rig.do(session.begin)
@@ -189,8 +182,7 @@ def test_a_longer_window() -> None:
     assert (candidate.events()[0]["reason"], candidate.closed) == ("resume_expired", 4008)
 
 
-def test_a_candidate_when_the_session_ends_otherwise() -> None:
-    rig = Rig()
+def test_a_candidate_when_the_session_ends_otherwise(rig: Rig) -> None:
     session, happened, family, named = slow(rig)
     owner = rig.attach(family, named)
     candidate = rig.attach(family, named)
@@ -205,8 +197,7 @@ def test_a_candidate_when_the_session_ends_otherwise() -> None:
     owner.read()
 
 
-def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
-    rig = Rig()
+def test_a_socket_that_opens_when_the_session_has_just_ended(rig: Rig) -> None:
     session, _, family, _ = slow(rig)
     handler = family.open(None, PHONE, session.id)
     rig.do(lambda: session.close("over"))
@@ -214,8 +205,7 @@ def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
     assert (client.events()[0]["reason"], client.closed) == ("session_closed", 4008)
 
 
-def test_a_mode_that_adds_nothing() -> None:
-    rig = Rig()
+def test_a_mode_that_adds_nothing(rig: Rig) -> None:
     session, family, named = made(rig, VoiceMode)
     client = rig.attach(family, named)
     client.say("client.ack")
@@ -229,15 +219,13 @@ def test_a_mode_that_adds_nothing() -> None:
     assert session.closed
 
 
-def test_what_a_client_is_told_of_an_error() -> None:
-    rig = Rig()
+def test_what_a_client_is_told_of_an_error(rig: Rig) -> None:
     assert problem_of(rig.engine, ProviderError("no key")) == "no key"
     with pytest.raises(AssertionError, match="bug"):
         rig.do(lambda: problem_of(rig.engine, KeyError("secret")))
 
 
-def test_a_log_of_one_session_and_the_sweep_of_others() -> None:
-    rig = Rig()
+def test_a_log_of_one_session_and_the_sweep_of_others(rig: Rig) -> None:
     table = SessionTable(rig.engine)
 
     def create(days: int) -> None:

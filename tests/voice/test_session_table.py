@@ -19,8 +19,7 @@ def sessions(rig: Rig, count: int, *, attached: bool = True) -> list[Client | No
     return clients
 
 
-def test_what_nobody_listens_to_makes_room() -> None:
-    rig = Rig()
+def test_what_nobody_listens_to_makes_room(rig: Rig) -> None:
     *_, last = sessions(rig, MAX_OF_ONE - 1)
     assert last is not None
     last.say("response.create", text="Hello.")
@@ -44,8 +43,7 @@ def test_what_nobody_listens_to_makes_room() -> None:
     assert len(rig.output.sessions) == MAX_OF_ONE + 1
 
 
-def test_all_callers_together() -> None:
-    rig = Rig()
+def test_all_callers_together(rig: Rig) -> None:
     for number in range(MAX_SESSIONS):
         rig.create(rig.output, evolve(PHONE, device_id=f"phone {number % 4}"))
     with pytest.raises(Refused) as full:
@@ -55,8 +53,7 @@ def test_all_callers_together() -> None:
     assert len(rig.output.sessions) == MAX_SESSIONS
 
 
-def test_a_token_that_is_accepted_no_more() -> None:
-    rig = Rig()
+def test_a_token_that_is_accepted_no_more(rig: Rig) -> None:
     (mine,) = sessions(rig, 1)
     rig.create(rig.output, OTHER)
     rig.create(rig.lab)
@@ -69,8 +66,7 @@ def test_a_token_that_is_accepted_no_more() -> None:
     assert len(rig.lab.sessions) == 0
 
 
-def test_another_token_of_the_device_that_is_accepted_no_more() -> None:
-    rig = Rig()
+def test_another_token_of_the_device_that_is_accepted_no_more(rig: Rig) -> None:
     answer = rig.create(rig.output, provider="openai_tts")
     second_token = evolve(PHONE, bearer_hash="c" * 64)
     owner, candidate = (rig.attach(rig.output, answer, second_token) for _ in range(2))

@@ -11,14 +11,12 @@ from tests.machines.sources import WALL
 from tests.voice.rig import PHONE, Client, Rig, spoken
 
 
-def test_pings() -> None:
-    rig = Rig()
+def test_pings(rig: Rig) -> None:
     assert rig.attach(rig.output, rig.create(rig.output)).pings_every == PING_EVERY == 20.0
 
 
 @pytest.mark.parametrize("letter", ["x", "\U0001f600"])
-def test_a_message_that_is_too_large(letter: str) -> None:
-    rig = Rig()
+def test_a_message_that_is_too_large(rig: Rig, letter: str) -> None:
     answer, client = spoken(rig)
     fitting = (MAX_MESSAGE - len('""')) // len(letter.encode())
     client.send(f'"{letter * fitting}"')
@@ -32,16 +30,14 @@ def test_a_message_that_is_too_large(letter: str) -> None:
     assert rig.output.sessions.sessions()[0].attached
 
 
-def test_a_message_that_would_take_too_long_to_read() -> None:
-    rig = Rig()
+def test_a_message_that_would_take_too_long_to_read(rig: Rig) -> None:
     _, client = spoken(rig)
     with pytest.raises(RemoteProtocolError, match="too big") as caught:
         client.send("[" + "{}," * 100_000 + "0]")
     assert caught.value.close_code == 1009
 
 
-def test_candidates_are_few_and_have_little_time() -> None:
-    rig = Rig()
+def test_candidates_are_few_and_have_little_time(rig: Rig) -> None:
     answer, first = spoken(rig)
     candidates = [rig.attach(rig.output, answer) for _ in range(5)]
     assert [candidate.closed for candidate in candidates] == [4009, None, None, None, None]
@@ -59,8 +55,7 @@ def granted(rig: Rig, ends: list[float | None]) -> Client:
     return rig.attach(rig.lab, answer, evolve(PHONE, until=lambda: ends[-1]))
 
 
-def test_a_socket_ends_with_its_grant() -> None:
-    rig = Rig()
+def test_a_socket_ends_with_its_grant(rig: Rig) -> None:
     client = granted(rig, [WALL + 90.0])
     rig.after(89.9)
     assert [client.closed] == [None]
@@ -70,8 +65,7 @@ def test_a_socket_ends_with_its_grant() -> None:
     assert client.types() == ["voice.session.ready"]
 
 
-def test_a_grant_that_is_changed() -> None:
-    rig = Rig()
+def test_a_grant_that_is_changed(rig: Rig) -> None:
     ends: list[float | None] = [None, WALL + 50.0]
     client = granted(rig, ends)
     ends.append(None)
@@ -86,8 +80,7 @@ def test_a_grant_that_is_changed() -> None:
     assert client.closed == 1008
 
 
-def test_a_clock_that_was_set_forward() -> None:
-    rig = Rig()
+def test_a_clock_that_was_set_forward(rig: Rig) -> None:
     ends: list[float | None] = [WALL + 3_600.0]
     spoken_to, silent = granted(rig, ends), granted(rig, ends)
     ends.append(WALL)  # for the socket the same as a clock that jumped
@@ -98,8 +91,7 @@ def test_a_clock_that_was_set_forward() -> None:
     assert silent.closed == 1008
 
 
-def test_a_candidate_ends_with_its_grant() -> None:
-    rig = Rig()
+def test_a_candidate_ends_with_its_grant(rig: Rig) -> None:
     answer, owner = spoken(rig)
     candidate = rig.attach(rig.output, answer, evolve(PHONE, until=lambda: WALL + 5.0))
     rig.after(5.1)

@@ -18,8 +18,7 @@ def test_the_table_is_that_of_the_document() -> None:
     check_table(LIFE, SpeechState, SpeechTrigger, rows)
 
 
-def test_metrics_of_a_slow_provider() -> None:
-    rig = Rig()
+def test_metrics_of_a_slow_provider(rig: Rig) -> None:
     answer, client = spoken(rig)
     for pause in (0.2, 0.005, 0.05, 0.0):
         rig.after(pause)
@@ -37,16 +36,14 @@ def test_metrics_of_a_slow_provider() -> None:
     assert rig.log(answer)[-1]["type"] == "voice.response.done"
 
 
-def test_nothing_but_silence() -> None:
-    rig = Rig()
+def test_nothing_but_silence(rig: Rig) -> None:
     _, client = spoken(rig)
     give(rig, AudioChunk(b"\x01", 24_000), None)
     done = client.events()[-1]
     assert (done["type"], done["metrics"]["first_audio_ms"]) == ("voice.response.done", None)
 
 
-def test_large_pieces_are_cut() -> None:
-    rig = Rig()
+def test_large_pieces_are_cut(rig: Rig) -> None:
     _, client = spoken(rig)
     client.events()
     give(rig, AudioChunk(bytes(2 * MAX_DELTA + 3), 24_000), None)
@@ -54,8 +51,7 @@ def test_large_pieces_are_cut() -> None:
     assert sizes == [MAX_DELTA, MAX_DELTA, 2]
 
 
-def test_a_slow_client_makes_the_provider_wait() -> None:
-    rig = Rig()
+def test_a_slow_client_makes_the_provider_wait(rig: Rig) -> None:
     answer, client = spoken(rig)
     client.writable = False
     give(rig, SOUND, SOUND, SOUND, None)

@@ -28,11 +28,6 @@ QUESTION: list[tuple[str, dict[str, object]]] = [
 ]
 
 
-@pytest.fixture
-def world() -> VirtualWorld:
-    return VirtualWorld()
-
-
 def audio(data: bytes = SOUND) -> str:
     return base64.b64encode(data).decode()
 

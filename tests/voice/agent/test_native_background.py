@@ -26,11 +26,6 @@ HAND_OFF = Said("I go on with that, and tell you.")
 WAITED = Said("It is done: demo_wait waited 9 s.")
 
 
-@pytest.fixture
-def world() -> VirtualWorld:
-    return VirtualWorld()
-
-
 def is_(kind: str) -> Any:
     return lambda event: event["type"] == kind
 

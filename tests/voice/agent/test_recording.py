@@ -33,8 +33,7 @@ class Ears:
 
 
 @pytest.mark.parametrize("hears", [" what time is it ", None])
-def test_it_is_heard_and_deleted(hears: str | None) -> None:
-    rig = Rig()
+def test_it_is_heard_and_deleted(rig: Rig, hears: str | None) -> None:
     voice: Any = rig.voice
     voice.providers = ears = Ears(hears)
     outcome: list[object] = []

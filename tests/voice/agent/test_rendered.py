@@ -60,11 +60,6 @@ class Engines:
         return Rendered(provider="local", model="m", voice="v")
 
 
-@pytest.fixture
-def world() -> VirtualWorld:
-    return VirtualWorld()
-
-
 def local(world: VirtualWorld, folder: Path, engines: Engines, api: ScriptedApi) -> tuple[Agent, VoiceClient]:
     """A session whose provider is `local`."""
     agent = Agent(world, folder, scripted=api)

@@ -26,8 +26,7 @@ from tests.voice.rig import PHONE, Rig
 NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail, drafts=pytest.fail))  # is told anything
 
 
-def test_it_is_stopped_before_it_is_asked_for() -> None:
-    rig = Rig()
+def test_it_is_stopped_before_it_is_asked_for(rig: Rig) -> None:
     ended: list[bool] = []
 
     def credential(principal: Principal) -> Flow[str | None]:
@@ -48,8 +47,7 @@ def test_it_is_stopped_before_it_is_asked_for() -> None:
     rig.after(120.0)
 
 
-def test_nobody_is_told_of_a_run_that_was_left_and_fails() -> None:
-    rig = Rig()
+def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: Rig) -> None:
 
     def credential(principal: Principal) -> Flow[str | None]:
         holder.leave("k1")  # before anything holds its task
