@@ -125,6 +125,15 @@ def test_a_provider_far_ahead_of_its_listener(
     assert Taker(rig, link).problems == (["the provider is too far ahead of the listener"] if refused else [])
 
 
+def test_what_was_taken_counts_no_more(rig: Rig, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider_link, "MAX_BYTES", 8)
+    link = opened(rig)
+    for _ in range(3):
+        hear(rig, provider, sound(6))
+        assert Taker(rig, link).events == [AudioDelta("r", bytes(6))]
+    assert provider.closed == []
+
+
 @pytest.mark.parametrize(
     ("refusal", "text"),
     [
