@@ -76,7 +76,7 @@ FAULTS: list[tuple[Reply, str]] = [
     (Sound(b"\xff", "audio/mpeg"), "{} sent no audio"),
     (Sound(b'{"error": "no"}', "application/json; charset=utf-8"), "{} answered with application/json, not PCM"),
     (Sound(b"sorry", "text/plain"), "{} answered with text/plain, not PCM"),
-    (Sound(b"\xff\xfb\x90\x00rest", "audio/mpeg"), "{} answered with audio/mpeg, not PCM"),
+    (Sound(b"\xff\xe0\x90\x00rest", "audio/mpeg"), "{} answered with audio/mpeg, not PCM"),
     (Sound(b"RIFF....WAVE", "audio/wav"), "{} answered with audio/wav, not PCM"),
     (Sound(b"ID3....", ""), "{} answered with something, not PCM"),
     (Sound(bytes(5_000), breaks=True), "the connection to {} broke off in the middle of its answer"),
