@@ -181,7 +181,8 @@ class NativeMode(VoiceMode):
         self._carry_out(self.talk.say(said, self._now))
 
     def cancel(self) -> None:
-        """The client wants the turn to stop."""
+        """The client wants the turn to stop: what it did not commit is forgotten, too."""
+        self._heard = 0
         self._carry_out(self.talk.cancel(self._now))
 
     def played(self, call_id: str | None) -> None:

@@ -59,10 +59,13 @@ def test_the_microphone(world: VirtualWorld, tmp_path: Path) -> None:
     client.say("input_audio.commit")  # too short to be anything
     events = play(client, ends)
     assert of(events, "voice.input_transcript.final")["text"] == ""
-    client.say("input_audio.append", audio_base64=audio())
-    client.say("input_audio.clear")
-    client.say("input_audio.commit")
-    assert of(play(client, ends), "voice.input_transcript.final")["text"] == ""
+    for forgets in ("input_audio.clear", "response.cancel"):
+        client.say("input_audio.append", audio_base64=audio())
+        client.say(forgets)
+        if forgets == "response.cancel":
+            play(client, ends)
+        client.say("input_audio.commit")
+        assert of(play(client, ends), "voice.input_transcript.final")["text"] == ""
     assert agent.provider.kinds.count("input_audio_buffer.commit") == 1
     client.say("input_audio.append", audio_base64=audio(bytes(4800)), sample_rate=24_000)
     client.say("input_audio.commit")  # a tenth of a second is enough
