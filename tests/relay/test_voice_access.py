@@ -44,6 +44,12 @@ def voice_book(*keys: str, up: bool = True, **config: object) -> RelayBook:
     return book
 
 
+@pytest.fixture
+def book() -> RelayBook:
+    """A relay beside an API server with one key."""
+    return voice_book(KEY)
+
+
 def ask(
     book: RelayBook,
     bearer: str | None = KEY,
@@ -71,8 +77,7 @@ def refused(answer: Answer, status: int, *words: str) -> None:
 @pytest.mark.parametrize(
     "header", [None, b"", b"Bearer", b"bearer x", b"BEARER x", b"Basic eDp5", b"Bearer " + b"x" * 5000]
 )
-def test_a_header_that_is_none(header: bytes | None) -> None:
-    book = voice_book(KEY)
+def test_a_header_that_is_none(book: RelayBook, header: bytes | None) -> None:
     fields = () if header is None else ((b"authorization", header),)
     refused(ask(book, None, headers=fields), 401)
     assert book.asked == []
@@ -91,10 +96,9 @@ def test_every_voice_route_names_its_grant() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.pattern}")
-def test_a_session_without_the_grant(route: Route) -> None:
+def test_a_session_without_the_grant(book: RelayBook, route: Route) -> None:
     assert isinstance(route.access, Access)
     grant = GRANTS[route.access]
-    book = voice_book(KEY)
     token = book.pair(operator={"grants": {grant: 1}}).token
     book.after(2.0)
     path = route.pattern.replace("{provider_id}", "stub").replace("{session_id}", "x")
@@ -112,8 +116,7 @@ def test_a_session_with_the_grant_needs_no_api_server_and_no_https() -> None:
     assert ask(book, book.pair().token, peer=REMOTE).status == 200
 
 
-def test_a_session_that_is_over_is_no_session() -> None:
-    book = voice_book(KEY)
+def test_a_session_that_is_over_is_no_session(book: RelayBook) -> None:
     paired = book.pair()
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
     refused(ask(book, paired.token, peer=REMOTE), 403, "HTTPS")
@@ -124,8 +127,7 @@ def test_a_session_that_is_over_is_no_session() -> None:
 
 
 @pytest.mark.parametrize("peer", [PEER, Address("127.3.2.1", 5), Address("::1", 5), MAPPED])
-def test_a_caller_on_this_host_is_safe(peer: Address) -> None:
-    book = voice_book(KEY)
+def test_a_caller_on_this_host_is_safe(book: RelayBook, peer: Address) -> None:
     assert ask(book, peer=peer).status == 200
     refused(ask(book, "another", peer=peer), 401)
     asked = [head.headers.get(b"authorization") for head in book.asked]
@@ -137,8 +139,7 @@ def test_so_is_https_on_the_relay_and_a_network_that_is_trusted(tls: bool, allow
     assert ask(voice_book(KEY, allow_insecure_api_bearer=allowed), peer=REMOTE, tls=tls).status == 200
 
 
-def test_the_switch_makes_it_safe_until_it_is_turned_off() -> None:
-    book = voice_book(KEY)
+def test_the_switch_makes_it_safe_until_it_is_turned_off(book: RelayBook) -> None:
     refused(ask(book, peer=REMOTE), 403, "HTTPS", "RELAY_ALLOW_INSECURE_API_BEARER")
     for allowed, status in ((True, 200), (False, 403)):
         change = book.request("PATCH", "/relay/security", {"allow_insecure_api_bearer": allowed})
@@ -173,14 +174,12 @@ def test_a_proxy_on_this_host_passes_on_callers_from_elsewhere(trusted: tuple[st
 
 
 @pytest.mark.parametrize("peer", [REMOTE, Address("192.168.1.5", 5), Address("100.64.0.1", 5), Address("?", 5)])
-def test_none_of_the_four_ways(peer: Address) -> None:
-    book = voice_book(KEY)
+def test_none_of_the_four_ways(book: RelayBook, peer: Address) -> None:
     refused(ask(book, peer=peer), 403, "HTTPS")
     assert book.asked == []  # nobody was asked
 
 
-def test_a_websocket_is_judged_the_same_way() -> None:
-    book = voice_book(KEY)
+def test_a_websocket_is_judged_the_same_way(book: RelayBook) -> None:
     fields = ((b"authorization", f"Bearer {KEY}".encode()),)
     refused(book.knock("/voice/output/x", headers=fields).result, 403, "HTTPS")
     refused(book.knock("/voice/output/x", headers=fields, tls=True).result, 404)
@@ -197,8 +196,7 @@ def test_only_a_plain_yes_is_one(status: int) -> None:
     refused(ask(book), 401)
 
 
-def test_an_api_server_that_never_answers_takes_nobody() -> None:
-    book = voice_book(KEY)
+def test_an_api_server_that_never_answers_takes_nobody(book: RelayBook) -> None:
     book.hold = (Connect,)
     call = book.call("GET", "/voice/config", token=KEY)
     book.after(4.9)
@@ -207,8 +205,7 @@ def test_an_api_server_that_never_answers_takes_nobody() -> None:
     refused(call.result, 401)
 
 
-def test_a_yes_is_remembered_for_a_minute() -> None:
-    book = voice_book(KEY)
+def test_a_yes_is_remembered_for_a_minute(book: RelayBook) -> None:
     for _ in range(3):
         assert ask(book).status == 200
     assert len(book.asked) == 1
@@ -220,8 +217,7 @@ def test_a_yes_is_remembered_for_a_minute() -> None:
     assert len(book.asked) == 2
 
 
-def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home() -> None:
-    book = voice_book(KEY)
+def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home(book: RelayBook) -> None:
     dotenv = "/home/svc/.env"
     book.files[dotenv] = f"API_SERVER_KEY={KEY}".encode()
     assert [ask(book).status for _ in range(2)] == [200, 200]
@@ -242,8 +238,7 @@ def test_a_no_is_not_remembered() -> None:
     assert ask(book).status == 200  # remembered
 
 
-def test_no_more_than_so_many_are_asked_about_at_once() -> None:
-    book = voice_book(KEY)
+def test_no_more_than_so_many_are_asked_about_at_once(book: RelayBook) -> None:
     book.hold = (Connect,)
     calls = [book.call("GET", "/voice/config", token=f"k{number}") for number in range(MAX_PROBES)]
     assert ask(book).status == 503
@@ -286,8 +281,7 @@ def test_that_it_has_a_key_is_remembered_too() -> None:
     ("method", "path"),
     [(route.method, route.pattern) for route in OTHERS],
 )
-def test_the_bearer_opens_no_other_route(method: str, path: str) -> None:
-    book = voice_book(KEY)
+def test_the_bearer_opens_no_other_route(book: RelayBook, method: str, path: str) -> None:
     assert ask(book).status == 200  # it is known
     path = path.replace("{token_prefix}", "abcd").replace("{token}", "x")
     answer = book.call(method, path, {}, token=KEY, peer=REMOTE, tls=True).result
@@ -296,8 +290,7 @@ def test_the_bearer_opens_no_other_route(method: str, path: str) -> None:
     assert len(book.asked) == 1
 
 
-def test_no_secret_is_told() -> None:
-    book = voice_book(KEY)
+def test_no_secret_is_told(book: RelayBook) -> None:
     paired = book.pair(operator={"grants": {"voice:config": 1}})
     book.after(2.0)
     for bearer in (paired.token, KEY, "nonsense"):

@@ -24,6 +24,12 @@ from tests.voice.plans import run
 REGISTRY = Registry()
 
 
+def known(provider: str) -> ProviderInfo:
+    info = REGISTRY.find(provider)
+    assert info is not None
+    return info
+
+
 @pytest.mark.parametrize("info", REGISTRY.all(), ids=lambda info: info.id)
 def test_the_first_15_keys_are_always_there(info: ProviderInfo) -> None:
     bare = provider_object(info)
@@ -36,15 +42,13 @@ def test_the_first_15_keys_are_always_there(info: ProviderInfo) -> None:
 
 
 def test_the_agents_own_member() -> None:
-    info = REGISTRY.find("openai_realtime")
-    assert info is not None
+    info = known("openai_realtime")
     assert provider_object(info, native=True)["supports_tool_use"] is True
     assert provider_object(info, native=False)["supports_tool_use"] is False
 
 
 def test_what_is_found_of_a_vendor_without_tables() -> None:
-    info = REGISTRY.find("elevenlabs_tts")
-    assert info is not None
+    info = known("elevenlabs_tts")
     found = Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"), OfferedVoice("b", "Bob")))
     answer = provider_object(info, Offer(info, found, STATIC))
     assert answer["voice_labels"] == {"a": "Ann", "b": "Bob"}
@@ -73,9 +77,7 @@ def test_what_is_found_of_a_vendor_without_tables() -> None:
     ],
 )
 def test_which_voices_go_with_a_model(provider: str, model: str, voices: int | None) -> None:
-    info = REGISTRY.find(provider)
-    assert info is not None
-    found = compatible_voices(info, None, model)
+    found = compatible_voices(known(provider), None, model)
     assert (None if found is None else len(found)) == voices
 
 
@@ -89,8 +91,7 @@ def test_a_vendor_is_asked_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch) 
         return Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"),))
 
     monkeypatch.setattr(Providers, "discover", discover)
-    info = REGISTRY.find("elevenlabs_tts")
-    assert info is not None
+    info = known("elevenlabs_tts")
 
     def plan(voice: Voice) -> Flow[list[object]]:
         options, told = Options(voice), []
@@ -107,9 +108,7 @@ def test_a_vendor_is_asked_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch) 
 
 
 def checks(provider: str, **changes: object) -> dict[str, str]:
-    info = REGISTRY.find(provider)
-    assert info is not None
-    return found(info, **changes)
+    return found(known(provider), **changes)
 
 
 def found(info: ProviderInfo, **changes: object) -> dict[str, str]:

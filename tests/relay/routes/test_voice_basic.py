@@ -10,7 +10,7 @@ from svc_proto.relay.routes.voice_basic import MAX_BUSY
 from svc_proto.relay.voice_upload import MAX_UPLOAD
 from svc_proto.voice.contract import ProviderError, SpeechRequest, Spoken
 from svc_proto.wire.multipart import Part, encode_multipart
-from tests.relay.routes.voice_world import AGENT_FILE, put_yaml, voice_book
+from tests.relay.routes.voice_world import AGENT_FILE, WORK, put_yaml, voice_book
 from tests.relay.world import REMOTE, Answer, RelayBook
 
 FORM = (b"content-type", b"multipart/form-data; boundary=xyz")
@@ -117,7 +117,6 @@ def test_what_is_configured_counts() -> None:
     assert found["stt"] == {"provider": "openai", "model": "whisper-1", "enabled": False}
 
 
-WORK = "/home/svc/profiles/work/config.yaml"
 BARE = "/home/svc/profiles/bare/config.yaml"
 FILES = {
     AGENT_FILE: put_yaml({"tts": {"provider": "xai"}, "stt": {"provider": "xai"}}),

@@ -252,19 +252,7 @@ def test_a_rate_that_the_provider_has_is_that_of_the_settings(provider: str) -> 
 
 @pytest.mark.parametrize(
     "body",
-    [
-        b"{",
-        [],
-        {"sample_rate": "many"},
-        {"sample_rate": 1.5},
-        {"sample_rate": True},
-        {"sample_rate": 0},
-        {"model": 5},
-        {"voice": ["x"]},
-        {"voice": "a\nb"},
-        {"language": "x" * 25},
-        {"profile": {}},
-    ],
+    [b"{", [], {"sample_rate": "many"}, {"model": 5}, {"profile": {}}],
 )
 def test_bad_choices(body: object) -> None:
     text_of(validate(voice_book()[0], f"{OUTPUT}/providers/stub/validate", body), 400)

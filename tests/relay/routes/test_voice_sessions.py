@@ -10,12 +10,18 @@ import pytest
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.voice.socket import RECHECK
 from svc_proto.wire.events import TextMessage
-from tests.relay.routes.voice_world import RELAY_FILE, put_yaml, text_of, voice_book
+from tests.relay.routes.voice_world import (
+    AGENT,
+    BASES,
+    OUTPUT,
+    RELAY_FILE,
+    SECTIONS,
+    WORK,
+    put_yaml,
+    text_of,
+    voice_book,
+)
 from tests.relay.world import FIRST, PEER, REMOTE, Phone, RelayBook
-
-OUTPUT, LAB, AGENT = "/voice/output", "/voice/realtime", "/voice/realtime-agent"
-BASES = (OUTPUT, LAB, AGENT)
-SECTIONS = {OUTPUT: "voice_output", LAB: "realtime_voice", AGENT: "realtime_voice"}
 
 
 def fields(token: str) -> tuple[tuple[bytes, bytes], ...]:
@@ -62,10 +68,9 @@ def test_a_body_may_be_left_out(base: str) -> None:
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize(("query", "body"), [("?profile=work", {"profile": "other"}), ("", {"profile": "work"})])
 def test_the_profile(base: str, query: str, body: dict[str, object]) -> None:
-    path = "/home/svc/profiles/work/config.yaml"
-    book, _ = voice_book({path: put_yaml({SECTIONS[base]: {"provider": "stub", "sample_rate": 48000}})})
+    book, _ = voice_book({WORK: put_yaml({SECTIONS[base]: {"provider": "stub", "sample_rate": 48000}})})
     answer = book.request("POST", f"{base}/session{query}", body, token=book.pair().token).json
-    assert (answer["profile"], answer["config_scope"], answer["config_path"]) == ("work", "profile", path)
+    assert (answer["profile"], answer["config_scope"], answer["config_path"]) == ("work", "profile", WORK)
     assert (answer["provider"], answer["voice"], answer["sample_rate"]) == ("stub", "sine", 48000)
 
 
