@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.engine.flow import Flow
@@ -16,47 +17,37 @@ from svc_proto.voice.profiles import profile_of
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
-    from svc_proto.voice.family import Family
 
 __all__ = ["routes"]
 
 
+FAMILIES = (  # as `voice_side` names them
+    ("output", "/voice/output", Access.VOICE_TTS, Access.VOICE_OUTPUT_SOCKET),
+    ("lab", "/voice/realtime", Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET),
+    ("agent", "/voice/realtime-agent", Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET),
+)
+
+
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    realtime = (Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET)
-    return [
-        *_Sessions(relay, "output").rows("/voice/output", Access.VOICE_TTS, Access.VOICE_OUTPUT_SOCKET),
-        *_Sessions(relay, "lab").rows("/voice/realtime", *realtime),
-        *_Sessions(relay, "agent").rows("/voice/realtime-agent", *realtime),
-    ]
+    rows: list[Route] = []
+    for family, base, access, socket in FAMILIES:
+        create, meet, one = partial(_create, relay, family), partial(_open, relay, family), f"{base}/{{session_id}}"
+        rows.append(Route(method="POST", pattern=f"{base}/session", access=access, handler=create))
+        rows.append(Route(method="GET", pattern=one, access=socket, handler=meet, kind=Kind.WEBSOCKET))
+    return rows
 
 
-class _Sessions:
-    def __init__(self, relay: Relay, family: str) -> None:
-        self._relay = relay
-        self._family = family
+def _create(relay: Relay, family: str, request: Request) -> Flow[Response]:
+    body = json_body(request)
+    profile = profile_of(request.query, body)
+    if profile is not None:
+        body["profile"] = profile
+    principal = cast("Principal", request.principal)
+    return json_response(200, (yield from relay.voice_side.sessions[family].create(body, principal)))
 
-    def rows(self, base: str, access: Access, socket: Access) -> list[Route]:
-        one = f"{base}/{{session_id}}"
-        return [
-            Route(method="POST", pattern=f"{base}/session", access=access, handler=self.create),
-            Route(method="GET", pattern=one, access=socket, handler=self.open, kind=Kind.WEBSOCKET),
-        ]
 
-    def create(self, request: Request) -> Flow[Response]:
-        body = json_body(request)
-        profile = profile_of(request.query, body)
-        if profile is not None:
-            body["profile"] = profile
-        answer = yield from self._sessions.create(body, cast("Principal", request.principal))
-        return json_response(200, answer)
-
-    def open(self, request: Request) -> SocketHandler | Flow[Answer]:
-        principal, name = cast("Principal", request.principal), request.params["session_id"]
-        return here_or_elsewhere(
-            self._relay, request, "voice", name, lambda: self._sessions.open(request, principal, name)
-        )
-
-    @property
-    def _sessions(self) -> Family:
-        return self._relay.voice_side.sessions[self._family]
+def _open(relay: Relay, family: str, request: Request) -> SocketHandler | Flow[Answer]:
+    principal, name = cast("Principal", request.principal), request.params["session_id"]
+    sessions = relay.voice_side.sessions[family]
+    return here_or_elsewhere(relay, request, "voice", name, lambda: sessions.open(request, principal, name))
