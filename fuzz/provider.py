@@ -1,7 +1,8 @@
-"""A realtime provider's server in a simulated world: it speaks OpenAI's protocol, calls functions, and fails.
+"""A vendor of speech in a simulated world: it speaks OpenAI's protocols, realtime and over HTTP, and fails.
 
 What a person says decides: `talk: …` is answered, anything else becomes a task for the agent, `later: …` one in the
-background. A session without functions reads aloud what it is told. All samples of a sound are its text's number.
+background. A session without functions reads aloud what it is told. All samples of a sound are its text's number, of
+what a microphone hears, too: that is understood as `talk: voice` and the number.
 
 It is none of our servers: a listener of the network with the server's role of HTTP and WebSocket.
 """
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fuzz.upstream import Manner, Upstream
+from fuzz.visit import Visit
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.connection import Role
@@ -32,11 +34,13 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 
-__all__ = ["NUMBER", "PROVIDER_PORT", "Provider", "sound_of"]
+__all__ = ["NUMBER", "PIECES", "PROVIDER_PORT", "SAMPLES", "VENDOR_PORT", "Provider", "recording_of", "sound_of"]
 
-PROVIDER_PORT = 9001
+PROVIDER_PORT, VENDOR_PORT = 9001, 9002
 NUMBER = re.compile(r"voice (\d+)")
 SAMPLES = 1_200  # of one piece of sound, a twentieth of a second
+PIECES = 6  # of a text that is read over HTTP
+HEAD = 44  # bytes of a WAV file before its sound
 PAUSE = 0.3  # s at most between two pieces
 ABRUPT = 0.5  # of all ends while it says nothing
 ASTRAY = 0.1  # of all answers that were to be read aloud: it says something else
@@ -46,6 +50,11 @@ def sound_of(text: str) -> int:
     """The value of all samples of a text that is spoken."""
     found = NUMBER.search(text)
     return int(found[1]) % 30_000 if found else 0
+
+
+def recording_of(number: int, samples: int = SAMPLES) -> bytes:
+    """What a microphone hears: the number is in all samples."""
+    return number.to_bytes(2, "little") * samples
 
 
 class Provider:
@@ -59,7 +68,9 @@ class Provider:
         self._upstream = upstream
         self.doomed: list[float] = []  # so many s after something is said next, the socket ends
         self.lost: list[tuple[float, tuple[int, ...]]] = []  # when a conversation ended, and the numbers in it
+        self.failed_at = -1.0  # when it last let somebody down over HTTP
         host.world.network.listen(host, PROVIDER_PORT, self)
+        host.world.network.listen(host, VENDOR_PORT, _Vendor(self))
 
     def accepted(self, end: End) -> None:
         """Somebody came."""
@@ -69,6 +80,62 @@ class Provider:
     def trouble(self) -> Manner | None:
         """How every answer goes, while it is set."""
         return self._upstream.trouble
+
+
+class _Vendor:
+    """Its listener for HTTP."""
+
+    tls = False
+    alpn: str | None = None
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def accepted(self, end: End) -> None:
+        """Somebody came."""
+        _Request(self._provider, end)
+
+
+class _Request(Visit):
+    """`/audio/speech` and `/audio/transcriptions`."""
+
+    def __init__(self, provider: Provider, end: End) -> None:
+        super().__init__(end)
+        self._provider = provider
+        self._world = provider.host.world
+
+    def asked(self, body: bytes) -> None:
+        """A text is to be read, or a recording to be understood."""
+        trouble = self._provider.trouble
+        if trouble is Manner.REFUSE:
+            self._provider.failed_at = self._world.now
+            self._answer(503, b"no")
+        elif self.head.target.endswith("/audio/speech"):
+            pcm = recording_of(sound_of(json.loads(body)["input"]))
+            self.put(ResponseHead(self.stream, 200, Headers([(b"content-type", b"audio/pcm")])))
+            self._speak([pcm] * PIECES)
+        else:
+            sound = body[body.index(b"RIFF") + HEAD :]
+            self._answer(200, b'{"text": "voice %d"}' % int.from_bytes(sound[:2], "little"))
+
+    def _speak(self, pieces: list[bytes]) -> None:
+        trouble = self._provider.trouble
+        if self.end.gone:
+            return
+        if trouble in (Manner.BREAK, Manner.HANG):
+            self._provider.failed_at = self._world.now
+            if trouble is Manner.BREAK:
+                self.end.abort()
+            return
+        if not pieces:
+            self.put(ResponseEnd(self.stream))
+            return
+        self.put(ResponseData(self.stream, pieces[0]))
+        self._world.after(self._world.rng.random() * PAUSE, lambda: self._speak(pieces[1:]))
+
+    def _answer(self, status: int, body: bytes) -> None:
+        fields = Headers([(b"content-length", b"%d" % len(body))])
+        self.put(ResponseHead(self.stream, status, fields), ResponseData(self.stream, body), ResponseEnd(self.stream))
 
 
 class _Call:
@@ -82,6 +149,7 @@ class _Call:
         self._stream: Any = None
         self._numbers = 0
         self._said = ""  # by the person, until it is answered
+        self._heard = b""  # by the microphone, until it is committed
         self._functions = False
         self._playing = ""  # the response under way
         self._left = False
@@ -157,6 +225,12 @@ class _Call:
                     self._numbered += map(int, NUMBER.findall(self._said))
                     if self._provider.doomed:
                         self._world.after(self._provider.doomed.pop(0), self._leave)
+            case "input_audio_buffer.append":
+                self._heard += base64.b64decode(message["audio"])
+            case "input_audio_buffer.clear":
+                self._heard = b""
+            case "input_audio_buffer.commit":
+                self._understand()
             case "response.create":
                 self._respond(str(message.get("response", {}).get("instructions", "")))
             case "response.cancel":
@@ -166,6 +240,13 @@ class _Call:
                     self._refuse("Cancellation failed: no active response found", "response_cancel_not_active")
             case _:
                 pass
+
+    def _understand(self) -> None:
+        """What was said last is in the last sample."""
+        number, self._heard = int.from_bytes(self._heard[-2:], "little"), b""
+        self._said = f"talk: voice {number}"
+        self._numbered.append(number)
+        self._tell("conversation.item.input_audio_transcription.completed", item_id="item", transcript=self._said)
 
     def _respond(self, instructions: str) -> None:
         if self._playing:

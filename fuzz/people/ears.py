@@ -9,13 +9,14 @@ from typing import Any
 
 from fuzz.invariants import Invariant
 from fuzz.model import violated
-from fuzz.provider import NUMBER
+from fuzz.provider import NUMBER, PIECES, SAMPLES, sound_of
 
 __all__ = ["PER_SECOND", "SHORTEST", "Ears", "seconds_of"]
 
 PER_SECOND = 120  # characters that the stub speaks, wire terminal-voice 8
 SHORTEST, LONGEST = 0.25, 1.5  # s
 BYTES = 2  # of a sample
+VENDOR_RATE = 24_000  # Hz, of what is read over HTTP
 SOUND = ("voice.audio.delta", "voice.output_audio.delta")
 SOUND_ENDS = ("voice.audio.done", "voice.output_audio.done")
 CONTROL = ("voice.session.", "voice.replay.")  # wire 4.8: not counted by a cursor
@@ -43,6 +44,7 @@ class Ears:
         self.errors = 0
         self.text: str | None = None  # that was asked for, where the sound follows from it
         self.numbers: dict[int, None] = {}  # of everything that was asked for
+        self.read = False  # by a vendor over HTTP
         self._native = native
         self._over: dict[str, bool] = {}  # responses with names, and whether they have ended
         self._silent: dict[str | None, None] = {}  # those whose sound has ended
@@ -127,8 +129,11 @@ class Ears:
             return
         if not self.speaking or self._sounded:
             violated(Invariant.ONE_END, f"{self.name}: sound without a response, or after its end")
+        if self.read and self.text is not None and {*array("h", data)} != {sound_of(self.text)}:
+            violated(Invariant.OWN_BYTES, f"{self.name} hears {[*array('h', data)][:5]} for {self.text!r}")
         label = event.get("label")
         if label is None:
+            self._frames += len(data) // BYTES
             return
         first, last = map(int, label.removeprefix("frames:").split("-"))
         if first != self._frames or (last - first) * BYTES != len(data):
@@ -153,7 +158,11 @@ class Ears:
         if not self.speaking or self._sounded:
             violated(Invariant.ONE_END, f"{self.name}: the sound ends twice, or without a response")
         self._sounded = True
-        if self.text is not None and self._frames != int(self.rate * seconds_of(self.text)):
+        if self.read:
+            seconds = SAMPLES * PIECES / VENDOR_RATE
+            if abs(self._frames / self.rate - seconds) > 1 / self.rate + 1 / VENDOR_RATE:
+                violated(Invariant.VOICE_STREAM, f"{self.name}: {self._frames} frames at {self.rate} Hz")
+        elif self.text is not None and self._frames != int(self.rate * seconds_of(self.text)):
             violated(Invariant.VOICE_STREAM, f"{self.name}: {self._frames} frames for {len(self.text)} characters")
 
     # --- responses ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from fuzz.model import SLACK, Session, violated
 from fuzz.peers import Talker
 from fuzz.people.crowd import Crowd, task_of
 from fuzz.people.ears import Ears
+from fuzz.provider import recording_of
 from runtimes.sim.host import Host
 
 __all__ = ["AGENT", "FAMILIES", "LAB", "OUTPUT", "UNATTENDED", "VoiceLine", "Who"]
@@ -55,9 +57,11 @@ class VoiceLine:
         self.who = who
         self.family = family
         self.grant = FAMILIES[family]
-        self.native = answer["provider"] != "stub"
+        self.native = answer["provider"] == "openai_realtime"
+        self.read = answer["provider"] == "openai_tts"  # by a vendor over HTTP
         name = f"{family} {answer['session_id'][:8]}"
         self.ears = Ears(name, answer["sample_rate"], numbered=family != LAB, native=self.native)
+        self.ears.read = self.read
         self.made = self.heard_at = crowd.now
         self.relay = crowd.world.relay
         self.lost: float | None = None  # when its socket vanished, if it may come back
@@ -65,6 +69,8 @@ class VoiceLine:
         self.closed = False  # by its client, or for good by somebody else
         self.turn_open = False  # something was said, and no end of the turn was told
         self.manner = "plain"
+        self.speaks_up = False  # by microphone, where somebody listens to that
+        self._chunks = 0  # of what the microphone has heard
         self.dawdles = 0.0  # s that it takes to listen, to texts that are long then
         self.doubles = False  # it asks for everything twice
         self.run_id = ""
@@ -203,6 +209,10 @@ class VoiceLine:
         self.ears.numbers[number] = None
         words = 40 if self.dawdles else number % 40
         text = f"{self.manner}: voice {number}" if self.family == AGENT else "word " * words + f"voice {number}"
+        if self.native and self.speaks_up:
+            self._asked.append((f"talk: voice {number}", self.crowd.now))
+            self._speak_up(number)
+            return
         if self.native:
             text = self.world.rng.choice(("", "", "later: ", "talk: ")) + text
         for _ in range(2 if self.doubles else 1):
@@ -211,6 +221,18 @@ class VoiceLine:
         if self.family != AGENT:
             talker, sent = self._talker, self.crowd.now
             self.world.sim.after(SPOKEN_WITHIN, lambda: self._check_spoken(talker, sent))
+
+    def _speak_up(self, number: int) -> None:
+        """Some pieces of sound at any rate, one of them perhaps twice, and the end of what is said."""
+        rng = self.world.rng
+        rate = rng.choice((8_000, 16_000, 24_000, 48_000))
+        for _ in range(3):
+            self._chunks += 1
+            sound = base64.b64encode(recording_of(number, rate // 10)).decode()
+            for _ in range(1 + (rng.random() < 0.3)):
+                message = {"chunk_id": self._chunks, "sample_rate": rate, "audio_base64": sound}
+                self._say({"type": "input_audio.append", **message})
+        self._say({"type": "input_audio.commit"})
 
     @property
     def asked_last(self) -> str:
@@ -228,6 +250,8 @@ class VoiceLine:
             self._to_say.append(message)
 
     def _check_spoken(self, talker: Talker | None, sent: float) -> None:
+        if self.read and self.world.provider.failed_at >= sent:
+            return
         if talker is self._talker and self.attached and self.world.quiet_since(sent) and self._asked_or_speaking:
             violated(Invariant.ONE_END, f"{self.name} has not ended after {SPOKEN_WITHIN:.0f} s")
 
@@ -246,7 +270,7 @@ class VoiceLine:
         if (begins or refused) and not self.ears.knows(event):
             self._taken(event, begins=begins)
         if kind == "voice.replay.done":  # what else was asked for before never arrived
-            self._asked = [asked for asked in self._asked if asked[1] >= talker.began]
+            self._asked = [asked for asked in self._asked if asked[1] >= talker.began or self.speaks_up]
         if kind in IN:
             self._owner = talker
         if self.ears.hear(event):
@@ -256,10 +280,14 @@ class VoiceLine:
         """What was asked for first is begun, or refused."""
         if not self._asked:
             violated(Invariant.OWN_BYTES, f"{self.name}: {event} and nothing was asked for")
-        text, sent = self._asked.pop(0)
+        texts = [text for text, _ in self._asked]
+        said = event.get("text")  # what a microphone heard is understood when it is understood
+        text, sent = self._asked.pop(texts.index(said) if self.speaks_up and said in texts else 0)
         if not begins:
             return
         self._check_grant(sent, "is answered")
+        if self.speaks_up:
+            self.world.count("utterances understood")
         self._text, self.run_id, self.answered = text.removeprefix("later: "), "", False
         self.turn_open = True
         if self.on_taken is not None:
@@ -298,7 +326,9 @@ class VoiceLine:
                 self._completed(str(event["content"]))
             case "voice.response.done":
                 self.turn_open = False
-                self.world.count("cancelled" if event.get("cancelled") else "spoken")
+                self.world.count(
+                    "cancelled" if event.get("cancelled") else "read by a vendor" if self.read else "spoken"
+                )
             case _:
                 pass
 
@@ -328,7 +358,8 @@ class VoiceLine:
         if self.turn_open and silent > STALLED and self.world.quiet_since(self.heard_at):
             violated(Invariant.ONE_END, f"{self.name} hears nothing of its turn for {silent:.0f} s")
         stuck = self.crowd.now - max(self.heard_at, self.world.shaken)
-        if self.family != AGENT and self.ears.speaking and stuck > STUCK:
+        failed = self.read and self.world.provider.failed_at >= self.heard_at
+        if self.family != AGENT and self.ears.speaking and stuck > STUCK and not failed:
             problem = f"reads, and is told nothing for {stuck:.0f} s in the middle of a response"
             violated(Invariant.ONE_END, f"{self.name} {problem}")
 

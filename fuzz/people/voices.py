@@ -15,8 +15,11 @@ from fuzz.model import Session, violated
 from fuzz.peers import Caller
 from fuzz.people.crowd import Crowd, Deeds, Device, task_of
 from fuzz.people.voice_line import AGENT, FAMILIES, LAB, OUTPUT, UNATTENDED, VoiceLine, Who
+from fuzz.provider import recording_of
 from fuzz.script import Deed, Step
 from fuzz.world import API, API_KEY, LOCAL, REMOTE, VOICES
+from svc_proto.voice.pcm import wav_head
+from svc_proto.wire.multipart import Part, encode_multipart
 
 __all__ = ["Voices"]
 
@@ -29,7 +32,9 @@ SOON = 0.01  # s, of those who give up as soon as they are understood; the longe
 STOPPED_WITHIN = 25.0  # s from a cancel to the end of its run
 MANNERS = ("plain", "plain", "tool", "ask", "ask", "ask", "hang", "hang", "hang", "refuse", "break")
 RATES = (8_000, 8_000, 16_000, 24_000)  # Hz
+ALOUD = 0.4  # of those who talk with somebody who hears: by microphone
 CANCELS = 4  # how somebody behaves who gives up
+DICTATES, READ = 0.15, 0.45  # of all: those who have a recording written down; and with those whom a vendor reads to
 RUN_OVER = ("completed", "failed", "cancelled")
 
 
@@ -48,7 +53,12 @@ class Voices:
     def _speak(self, step: Step) -> None:
         who = self._who(step.who)
         kind, mood = step.other % 3, step.other // 3
-        body: dict[str, object] = {"provider": "stub", "sample_rate": RATES[mood % len(RATES)]}
+        chance = self.world.rng.random() if who is not None and step.who >= 0 else 1.0
+        if who is not None and chance < DICTATES:
+            self._dictate(who)
+            return
+        provider = "openai_tts" if chance < READ else "stub"
+        body: dict[str, object] = {"provider": provider, "sample_rate": RATES[mood % len(RATES)]}
         family = LAB if kind == 2 else OUTPUT
 
         def made(line: VoiceLine) -> None:
@@ -69,6 +79,7 @@ class Voices:
 
         def made(line: VoiceLine) -> None:
             line.manner = manner
+            line.speaks_up = line.native and self.world.rng.random() < ALOUD
             self._behave(line, CANCELS if manner == "hang" and mood % 8 > 2 else mood % 8, step.amount)
 
         self.make(who, AGENT, body, made)
@@ -88,6 +99,27 @@ class Voices:
             return None
         session = self.crowd.session(number)
         return Who(self.world.sim.hosts[session.owner], REMOTE, session.token, session)
+
+    def _dictate(self, who: Who) -> None:
+        """A recording is to be written down. Nothing is left of it, see `fuzz.rest`."""
+        world, sent, number = self.world, self.crowd.now, self.crowd.number()
+        sound = recording_of(number)
+
+        def done(caller: Caller) -> None:
+            status = caller.status
+            if who.session is not None and status != 500:
+                self.crowd.denied(who.session, status, "voice:stt", sent)
+            if status == 200:
+                world.count("recordings understood")
+                if caller.answer.json["text"] != f"voice {number}":
+                    violated(Invariant.OWN_BYTES, f"recording {number} is {caller.answer.body!r:.200}")
+            elif status == 500 and world.quiet_since(sent) and world.provider.failed_at < sent:
+                violated(Invariant.STATUS, f"a recording: {caller.answer.body!r:.200}")
+
+        form = Part(name="audio", data=wav_head(len(sound), 24_000) + sound, content_type="audio/wav")
+        headers = {"authorization": f"Bearer {who.token}", "content-type": "multipart/form-data; boundary=voice"}
+        data = encode_multipart([form], "voice")
+        world.call(who.host, who.target, "POST", "/voice/transcribe", headers=headers, body=data, done=done)
 
     # --- sessions ---
 
