@@ -439,3 +439,13 @@ def test_a_client_that_reads_nothing_makes_nobody_late(world: VirtualWorld, tmp_
     again = VoiceClient(world, agent.token, agent.answer)
     again.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=3)
     assert play(again, ends)[-1].get("cancelled") is None
+
+
+def test_what_is_said_to_a_provider_that_has_gone(world: VirtualWorld, tmp_path: Path) -> None:
+    agent = Agent(world, tmp_path)
+    agent.open()
+    relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
+    (session,) = relay.voice_side.sessions["agent"].sessions.sessions()
+    session.mode._link = None
+    session.mode.hear(SOUND, 24_000)
+    assert agent.provider.kinds == ["session.update"]
