@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 from fuzz.invariants import Invariant
@@ -32,9 +33,9 @@ SOON = 0.01  # s, of those who give up as soon as they are understood; the longe
 STOPPED_WITHIN = 25.0  # s from a cancel to the end of its run
 MANNERS = ("plain", "plain", "tool", "ask", "ask", "ask", "hang", "hang", "hang", "refuse", "break")
 RATES = (8_000, 8_000, 16_000, 24_000)  # Hz
-ALOUD = 0.4  # of those who talk with somebody who hears: by microphone
+ALOUD = 0.3  # of those who talk with somebody who hears: by microphone
 CANCELS = 4  # how somebody behaves who gives up
-DICTATES, READ = 0.15, 0.45  # of all: those who have a recording written down; and with those whom a vendor reads to
+DICTATES, READ = 0.1, 0.3  # of all: who has a recording written down, too; and with those whom a vendor reads to
 RUN_OVER = ("completed", "failed", "cancelled")
 
 
@@ -53,20 +54,22 @@ class Voices:
     def _speak(self, step: Step) -> None:
         who = self._who(step.who)
         kind, mood = step.other % 3, step.other // 3
-        chance = self.world.rng.random() if who is not None and step.who >= 0 else 1.0
-        if who is not None and chance < DICTATES:
-            self._dictate(who)
-            return
-        provider = "openai_tts" if chance < READ else "stub"
-        body: dict[str, object] = {"provider": provider, "sample_rate": RATES[mood % len(RATES)]}
+        rate = {"sample_rate": RATES[mood % len(RATES)]}
+        body: dict[str, object] = {"provider": "stub", **rate}
         family = LAB if kind == 2 else OUTPUT
 
         def made(line: VoiceLine) -> None:
             line.dawdles = step.amount if step.who < 0 else 0.0
             self._behave(line, mood // 4 % 8, step.amount)
 
-        if who is not None:
-            self.make(who, family, body, made)
+        if who is None:
+            return
+        self.make(who, family, body, made)
+        chance = _chance(step)
+        if chance < DICTATES:
+            self._dictate(who)
+        elif chance < READ:
+            self.make(who, family, {"provider": "openai_tts", **rate}, made)
 
     def _talk(self, step: Step) -> None:
         who = self._who(step.who)
@@ -79,7 +82,7 @@ class Voices:
 
         def made(line: VoiceLine) -> None:
             line.manner = manner
-            line.speaks_up = line.native and self.world.rng.random() < ALOUD
+            line.speaks_up = line.native and _chance(step) < ALOUD
             self._behave(line, CANCELS if manner == "hang" and mood % 8 > 2 else mood % 8, step.amount)
 
         self.make(who, AGENT, body, made)
@@ -325,3 +328,8 @@ class Voices:
         for line in self.lines:
             if line.attached and line.turn_open:
                 violated(Invariant.ONE_END, f"{line.name} has not ended, though its run has")
+
+
+def _chance(step: Step) -> float:
+    """Of a step's own, so that what comes after it is as it was."""
+    return Random(f"{step.at} {step.who} {step.other}").random()
