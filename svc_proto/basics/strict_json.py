@@ -89,7 +89,9 @@ def dumps(value: object) -> str:
 
 def quoted(text: str) -> str:
     """A text as `dumps` writes it. A long one is looked at as a whole, in C, and not character by character."""
-    if len(text) < LONG or not _is_encodable(text):
+    if len(text) < LONG:
+        return json.encoder.encode_basestring(text) if text.isascii() else dumps(text)
+    if not _is_encodable(text):
         return dumps(text)
     marks = text.encode("utf-8").translate(None, _ORDINARY)
     if marks.translate(None, _MARKS):

@@ -35,6 +35,7 @@ __all__ = [
     "names_this_network",
 ]
 
+OF_PAGES = frozenset({b"origin", b"sec-fetch-site"})
 FORWARDED = (b"forwarded", b"via", b"x-real-ip")
 FORWARDED_PREFIX = b"x-forwarded-"
 # That no name server elsewhere answers for: RFC 6761, RFC 6762, RFC 8375, and those that ICANN keeps from the root.
@@ -96,6 +97,11 @@ def is_forwarded(request: Request) -> bool:
     if request.http_version == "1.0" or any(key in FORWARDED or key.startswith(FORWARDED_PREFIX) for key, _ in headers):
         return True
     return headers.get(b"upgrade") is None and b"upgrade" in headers.tokens(b"connection")
+
+
+def shows_page(request: Request) -> bool:
+    """Whether a browser says that a page makes the request; else it is no foreign one, either."""
+    return not OF_PAGES.isdisjoint(request.fields)
 
 
 def is_foreign_page(request: Request) -> bool:

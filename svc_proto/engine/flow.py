@@ -115,12 +115,11 @@ class Later:
     Whoever keeps it keeps its deadline, too.
     """
 
-    __slots__ = ("_made", "_take")
+    __slots__ = ("_take",)
 
     state = TaskState.WAITING  # as of a task: it does nothing by itself
 
-    def __init__(self, made: Callable[[Any], object]) -> None:
-        self._made = made
+    def __init__(self) -> None:
         self._take: Callable[[Any], object] | None = None
 
     def wait(self, take: Callable[[Any], object]) -> None:
@@ -132,8 +131,16 @@ class Later:
         take, self._take = self._take, None
         if take is None:
             return False
-        take(self._made(outcome))
+        try:
+            made = self.made(outcome)
+        except Exception as error:  # whoever gives it is not to blame
+            made = error
+        take(made)
         return True
+
+    def made(self, outcome: Any) -> object:
+        """What an outcome comes to; what this raises is given in its place."""
+        return outcome
 
     def cancel(self) -> None:
         """The owner is gone. Harmless when it was answered."""

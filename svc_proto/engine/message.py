@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, ClassVar
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.stream import BodyStream, ResponseWriter
 
 __all__ = [
+    "JSON_ALONE",
     "STRANGER",
     "FilePart",
     "LoneResponse",
@@ -76,6 +77,7 @@ class Request:
     body: bytes = b""  # of a route that is not `streamed`
     http_version: str = "1.1"
     _query: dict[str, str] | None = None
+    _fields: Mapping[bytes, bytes] | None = None
     _stream: BodyStream | None = None
 
     @property
@@ -95,6 +97,18 @@ class Request:
         if self._query is None:
             self._query = parse_query(self.raw_query) if self.raw_query else {}
         return self._query
+
+    @property
+    def fields(self) -> Mapping[bytes, bytes]:
+        """Header fields by name, of a repeated one the first."""
+        found = self._fields
+        if found is None:
+            headers = self.headers
+            found = dict(headers)
+            if len(found) < len(headers):
+                found = dict(reversed(headers))
+            self._fields = found
+        return found
 
     def json(self) -> object:
         """The body as JSON, whatever its Content-Type (wire core 0.2); refuses with 400 `invalid_json`."""

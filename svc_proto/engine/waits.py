@@ -102,10 +102,15 @@ class OneAtATime:
         self._taken = False
         self._queue: deque[OperationId] = deque()
 
+    def take(self) -> bool:
+        """The place, if nobody has it; as with `enter`."""
+        free = not self._taken
+        self._taken = True
+        return free
+
     def enter(self) -> Flow[None]:
         """Wait for the place. Whoever gets it has to `leave`."""
-        if not self._taken:
-            self._taken = True
+        if self.take():
             return
         ticket = self._engine.new_op()
         self._queue.append(ticket)

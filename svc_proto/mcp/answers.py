@@ -9,7 +9,8 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from attrs import frozen
 
@@ -18,7 +19,7 @@ from svc_proto.agent.tools.arguments import check
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.expiring import ExpiringMap
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, Later, wait
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 from svc_proto.schema.mcp_messages import NOT_FOUND
@@ -26,11 +27,13 @@ from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.mcp.call import Call
 
 __all__ = [
     "Answers",
     "Asking",
     "Content",
+    "Direct",
     "Found",
     "InputRequired",
     "Offer",
@@ -43,14 +46,16 @@ __all__ = [
 ]
 
 Content: TypeAlias = Mapping[str, object]  # a content block: `{"type": "text", ...}`, `{"type": "image", ...}`
-Result: TypeAlias = Mapping[str, object]
-Found: TypeAlias = "Sequence[Content] | Members"  # what a tool gives: blocks, or an object, told as text and as itself
+Result: TypeAlias = Mapping[str, object] | str  # of a request: its members, or JSON with at least one
+Found: TypeAlias = (
+    "Sequence[Content] | str"  # what a tool gives: blocks, or an object as JSON, told as text and as itself
+)
 Asking: TypeAlias = (
     "Callable[[str, Arguments, str], Flow[bool]]"  # tool, arguments, question: whether the user says yes
 )
 Telling: TypeAlias = "Callable[[str], None]"  # says how a call is getting on
 Row = TypeVar("Row")
-Handler: TypeAlias = "Callable[[Members, Asking | None, Telling | None], Flow[Result] | Result]"
+Handler: TypeAlias = "Callable[[Members, Call], Flow[Result] | Later | Result]"
 
 NOBODY = (
     "This needs the user's word, and nobody can be asked: the phone asks no questions of its own, and this client "
@@ -64,6 +69,18 @@ MAX_ASKED = 32  # questions in the stateless way that nobody has answered: the o
 DENIED = "The user denied this, or did not answer. Stop here and tell the user; do not try the same by other means."
 
 
+@frozen
+class Direct:
+    """How a tool is run that waits for one thing only, and so needs no flow.
+
+    `begin` has the arguments, and whom to tell once; it is not told what `begin` returns, if that is over at once.
+    `found` makes a result of either. Both raise `ToolError`.
+    """
+
+    begin: Callable[[Arguments, Callable[[Any], bool]], Any]
+    found: Callable[[Arguments, Any], Found]
+
+
 @frozen(kw_only=True)
 class OfferedTool:
     """A tool and what clients are told of its effects; `run` raises `ToolError` as the tool itself does."""
@@ -72,7 +89,7 @@ class OfferedTool:
     title: str
     reads_only: bool
     destructive: bool
-    run: Callable[[Arguments], Flow[Found]]
+    run: Callable[[Arguments], Flow[Found]] | Direct
     follow: Callable[[Arguments, Telling], Flow[Found]] | None = None  # the same, for who wants to hear of it
 
 
@@ -141,6 +158,7 @@ class Answers:
     def __init__(self, engine: Engine, offer: Offer) -> None:
         self.offer = offer
         self.info = {"name": offer.name, "title": offer.title, "version": offer.version}
+        self.meta = strict_json.dumps({"io.modelcontextprotocol/serverInfo": self.info})  # of each result, 2026-07-28
         self._engine = engine
         self._pending: ExpiringMap[str, tuple[str, Arguments]] = ExpiringMap(MAX_ASKED)  # asked about, by its state
         self._tools = {offered.tool.name: offered for offered in offer.tools}
@@ -157,6 +175,15 @@ class Answers:
             "prompts/get": self._prompt,
         }
 
+    def about(self, *, subscribes: bool) -> dict[str, object]:
+        """What a client is told at first."""
+        offer = self.offer
+        offered = {"tools": offer.tools, "resources": offer.resources, "prompts": offer.prompts}
+        capabilities = {name: dict[str, object]() for name, there in offered.items() if there}
+        if subscribes and any(resource.watch for resource in offer.resources):
+            capabilities["resources"]["subscribe"] = True
+        return {"capabilities": capabilities, "instructions": offer.instructions}
+
     # --- questions in the stateless way ---
 
     def note(self, name: str, arguments: Arguments) -> str:
@@ -171,38 +198,62 @@ class Answers:
 
     # --- tools ---
 
-    def _list_tools(self, params: Members, asking: Asking | None, telling: Telling | None) -> Result:
+    def _list_tools(self, params: Members, call: Call) -> Result:
         acts = self.offer.may_act()
         rows = [row for row in self.offer.tools if acts or row.reads_only]
-        return _list("tools", _shown_tool, rows, params, asking, telling)
+        return _list("tools", _shown_tool, rows, params, call)
 
-    def _call(self, params: Members, asking: Asking | None, telling: Telling | None) -> Flow[Result]:
-        offered, given = self._tools.get(params.text("name")), params.get("arguments", {})
+    def _call(self, params: Members, call: Call) -> Flow[Result] | Later | Result:
+        name, given = params.get("name"), params.get("arguments", {})
+        offered = self._tools.get(name) if isinstance(name, str) else None
         if offered is None:
-            raise RpcError(INVALID_PARAMS, f"no tool {str(params.get('name'))[:100]!r}")
+            raise RpcError(INVALID_PARAMS, f"no tool {str(name)[:100]!r}")
         if not isinstance(given, dict):
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
-        tool = offered.tool
+        tool, run = offered.tool, offered.run
         try:
             if not offered.reads_only and not self.offer.may_act():
                 raise ToolError(READ_ONLY)
             arguments: Arguments = check(tool.parameters, given)
+            if type(run) is not Direct or tool.asks is not None or (tool.in_order and not self._line.take()):
+                return self._carry_out(offered, arguments, call)
+            return self._begin(run, arguments, self._line if tool.in_order else None)
+        except ToolError as failed:
+            return _refusal(failed)
+
+    def _begin(self, run: Direct, arguments: Arguments, line: OneAtATime | None) -> Later | Result:
+        begun = _Begun(run, arguments, line)
+        try:
+            outcome = run.begin(arguments, begun.give)
+        except Exception:
+            begun.cancel()
+            raise
+        return begun if outcome is None else begun.made(outcome)
+
+    def _carry_out(self, offered: OfferedTool, arguments: Arguments, call: Call) -> Flow[Result]:
+        tool = offered.tool
+        try:
             if tool.asks is not None:
-                arguments = yield from self._allow(offered, tool.asks, arguments, asking)
+                arguments = yield from self._allow(offered, tool.asks, arguments, call.asking)
             if tool.in_order:
                 yield from self._line.enter()
             try:
-                follow = None if telling is None else offered.follow
-                found = yield from follow(arguments, telling) if follow and telling else offered.run(arguments)
+                return _result_of((yield from self._run(offered, arguments, call.telling)))
             finally:
                 if tool.in_order:
                     self._line.leave()
         except ToolError as failed:
-            return {"content": [{"type": "text", "text": str(failed)}], "isError": True}
-        if isinstance(found, Members):
-            told = [{"type": "text", "text": strict_json.dumps(found)}]
-            return {"content": told, "structuredContent": found, "isError": False}
-        return {"content": list(found), "isError": False}
+            return _refusal(failed)
+
+    def _run(self, offered: OfferedTool, arguments: Arguments, telling: Telling | None) -> Flow[Found]:
+        run = offered.run
+        if telling is not None and offered.follow is not None:
+            return (yield from offered.follow(arguments, telling))
+        if not isinstance(run, Direct):
+            return (yield from run(arguments))
+        ticket = self._engine.new_op()
+        outcome = run.begin(arguments, partial(self._engine.resume, ticket))
+        return run.found(arguments, (yield from wait(ticket, inf)) if outcome is None else outcome)
 
     def _allow(self, offered: OfferedTool, why: str, arguments: Arguments, asking: Asking | None) -> Flow[Arguments]:
         """What it is given. Raises `ToolError` unless it may be done: a phone that asks by itself is left to do so."""
@@ -227,7 +278,7 @@ class Answers:
             raise RpcError(NOT_FOUND, "there is no such resource", data={"uri": str(params.get("uri"))[:300]})
         return resource
 
-    def _read(self, params: Members, asking: Asking | None, telling: Telling | None) -> Flow[Result]:
+    def _read(self, params: Members, call: Call) -> Flow[Result]:
         resource = self.resource(params)
         try:
             found = yield from resource.read()
@@ -238,7 +289,7 @@ class Answers:
 
     # --- prompts ---
 
-    def _prompt(self, params: Members, asking: Asking | None, telling: Telling | None) -> Result:
+    def _prompt(self, params: Members, call: Call) -> Result:
         prompt, given = self._prompts.get(params.text("name")), params.inner("arguments")
         if prompt is None:
             raise RpcError(INVALID_PARAMS, f"no prompt {str(params.get('name'))[:100]!r}")
@@ -253,13 +304,54 @@ class Answers:
         return {"description": prompt.description, "messages": [message]}
 
 
+class _Begun(Later):
+    """A tool that was begun; what acts on the screen has its place in the line until then."""
+
+    __slots__ = ("_arguments", "_line", "_run")
+
+    def __init__(self, run: Direct, arguments: Arguments, line: OneAtATime | None) -> None:
+        super().__init__()
+        self._run = run
+        self._arguments = arguments
+        self._line = line
+
+    def made(self, outcome: object) -> Result:
+        """What came of it."""
+        if self._line is not None:
+            self._leave()
+        try:
+            return _result_of(self._run.found(self._arguments, outcome))
+        except ToolError as failed:
+            return _refusal(failed)
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more."""
+        if self._line is not None:
+            self._leave()
+        super().cancel()
+
+    def _leave(self) -> None:
+        line, self._line = cast("OneAtATime", self._line), None
+        line.leave()
+
+
+def _result_of(found: Found) -> Result:
+    if not isinstance(found, str):
+        return {"content": list(found), "isError": False}
+    text = strict_json.quoted(found)
+    return f'{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{found},"isError":false}}'
+
+
+def _refusal(failed: ToolError) -> Result:
+    return {"content": [{"type": "text", "text": str(failed)}], "isError": True}
+
+
 def _list(
     name: str,
     show: Callable[[Row], Result],
     rows: Sequence[Row],
     params: Members,
-    asking: Asking | None,
-    telling: Telling | None,
+    call: Call,
 ) -> Result:
     """Lists are whole: there is no second page, and no cursor to one."""
     if params.get("cursor") is not None:

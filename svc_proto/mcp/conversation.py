@@ -15,31 +15,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum, auto
-from types import GeneratorType
-from typing import TYPE_CHECKING, Final, cast
+from functools import partial
+from typing import TYPE_CHECKING
 
-from svc_proto.basics.value import fixed
-from svc_proto.engine.flow import Flow, Task, sleep, wait
+from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
 from svc_proto.machines.table import Table
 from svc_proto.machines.table import step as follow
-from svc_proto.mcp.answers import Asking, InputRequired, Result
+from svc_proto.mcp.answers import Result
+from svc_proto.mcp.call import NO_FORM, VERSION, Call, Context, Said, Say, failed, modern_context, unheard
 from svc_proto.mcp.updates import Subscriptions
-from svc_proto.schema.json_rpc import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    RpcError,
-    write_error,
-    write_note,
-    write_request,
-    write_result,
-)
+from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, write_error, write_note, write_request
 from svc_proto.schema.mcp_messages import (
     HANDSHAKES,
-    INTERNAL,
     TOO_MANY,
-    UNSUPPORTED_VERSION,
     Message,
     RequestId,
     RpcNotification,
@@ -53,27 +42,14 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     from svc_proto.agent.tools.tool import Arguments
     from svc_proto.engine.core import Engine
-    from svc_proto.mcp.answers import Answers
+    from svc_proto.mcp.answers import Answers, Handler
 
-__all__ = ["HANDSHAKES", "LIFE", "META", "MODERN", "Conversation", "Said", "State", "Trigger", "unsupported"]
+__all__ = ["LIFE", "Conversation", "State", "Trigger"]
 
-MODERN: Final = "2026-07-28"
-META = "io.modelcontextprotocol/"
-VERSION = f"{META}protocolVersion"
 ELICITS = HANDSHAKES[2:]  # those in which a server may ask
-SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
-FRESH = {  # ms for which a client may keep an answer (CacheableResult)
-    "server/discover": 3_600_000,
-    "tools/list": 3_600_000,
-    "prompts/list": 3_600_000,
-    "resources/list": 3_600_000,
-    "resources/templates/list": 3_600_000,
-    "resources/read": 0,
-}
 MAX_CALLS = 32  # under way for one client
-EVERY = 5.0  # s between two notes of progress
 PATIENCE = 180.0  # s for a person to answer
-NO_FORM = {"type": "object", "properties": {}}  # a question that is answered by accepting it
+NOTHING_AGREED = Context("", elicits=False)
 
 
 class State(IntEnum):
@@ -99,30 +75,8 @@ LIFE: Table[State, Trigger] = {
 }
 
 
-@fixed
-class _Context:
-    """What one request is carried out under."""
-
-    version: str
-    elicits: bool  # the client can ask its user
-
-    @property
-    def modern(self) -> bool:
-        return self.version == MODERN
-
-
-@fixed
-class Said:
-    """A message of ours, or that there is none: a `final` one without a text is for a request that was cancelled."""
-
-    text: bytes
-    about: RequestId | None  # the request of theirs that it belongs to; None: of what we say by ourselves
-    final: bool = False  # it is its answer
-    code: int = 0  # of the error that it tells
-
-
 class Conversation:
-    """Give it messages with `heard` or `take`; it gives its own to `say`. `close` when the client has gone.
+    """Give it messages with `heard`, `take` or `ask`; it gives its own to `say`. `close` when the client has gone.
 
     Several may share their `answers`, if they are one client's.
     """
@@ -131,7 +85,7 @@ class Conversation:
         self,
         engine: Engine,
         answers: Answers,
-        say: Callable[[Said], None],
+        say: Say,
         *,
         on_idle: Callable[[], None] = lambda: None,
     ) -> None:
@@ -140,8 +94,8 @@ class Conversation:
         self._on_idle = on_idle
         self._answers = answers
         self._state = State.NEW
-        self._agreed = _Context("", elicits=False)  # by the handshake
-        self._calls: dict[RequestId, Task | None] = {}
+        self._agreed = NOTHING_AGREED  # by the handshake
+        self._calls: dict[RequestId, _Kept] = {}
         self._questions: dict[RequestId, OperationId] = {}  # that we have asked by a request: who waits for the answer
         self._asked = 0
         self._subscriptions: Subscriptions | None = None
@@ -161,18 +115,38 @@ class Conversation:
         try:
             message = parse(data)
         except RpcError as error:
-            self._say(Said(write_error(error), None))
+            self._say(Said(write_error(error)))
             return
         self.take(message)
 
     def take(self, message: Message) -> None:
         """Take one message."""
         if isinstance(message, RpcRequest):
-            self._begin(message)
+            self.ask(message, self._say)
         elif isinstance(message, RpcNotification):
             self._note(message)
         else:
             self._answered(message)
+
+    def ask(self, request: RpcRequest, say: Say) -> None:
+        """Take a request; what is said about it goes to `say`."""
+        identity, calls = request.identity, self._calls
+        try:
+            if identity in calls:
+                raise RpcError(INVALID_REQUEST, "a request of this id is under way")
+            if len(calls) >= MAX_CALLS:
+                raise RpcError(TOO_MANY, f"{MAX_CALLS} requests are under way")
+            context = self._context(request)
+        except RpcError as error:
+            say(failed(error, identity))
+            return
+        call = calls[identity] = _Kept(self._engine, self._answers, request, context, say)
+        call.home = self
+        call.begin()
+
+    def asks(self, identity: RequestId) -> bool:
+        """Whether a request of that number is under way."""
+        return identity in self._calls
 
     def hold(self, holding: bool) -> None:
         """The client does not read as fast as it is told, or does again: updates wait for it."""
@@ -184,87 +158,40 @@ class Conversation:
         if self._subscriptions is not None:
             self._subscriptions.close()
         calls, self._calls = self._calls, {}
-        for task in filter(None, calls.values()):
-            task.cancel()
-        self._say = _unheard  # who has gone keeps this no more, nor this him
+        for call in calls.values():
+            call.drop()
+        self._say = unheard  # who has gone keeps this no more, nor this him
 
     # --- requests -------------------------------------------------------------------------------------------------
 
-    def _begin(self, request: RpcRequest) -> None:
-        identity = request.identity
-        if identity in self._calls:
-            self._say(_failed(RpcError(INVALID_REQUEST, "a request of this id is under way"), identity))
-            return
-        if len(self._calls) >= MAX_CALLS:
-            self._say(_failed(RpcError(TOO_MANY, f"{MAX_CALLS} requests are under way"), identity))
-            return
-        self._calls[identity] = None
-        task = self._engine.spawn(self._carry_out(request))
-        if identity in self._calls:  # else it was answered at once
-            self._calls[identity] = task
-
-    def _carry_out(self, request: RpcRequest) -> Flow[None]:
-        progress = _Progress.wanted(self._engine, request, self._say)
-        identity = request.identity
-        try:
-            said = Said(write_result(identity, (yield from self._result(request, progress))), identity, final=True)
-        except RpcError as error:
-            said = _failed(error, identity)
-        except Exception as error:  # noqa: BLE001, RUF100 - the client waits for an answer, whatever happens
-            reference = self._engine.bug(error)
-            said = _failed(RpcError(INTERNAL, f"internal error, reference {reference}"), identity)
-        finally:
-            if progress is not None:
-                progress.task.cancel()
+    def over(self, identity: RequestId, say: Say, said: Said) -> None:
+        """The answer to a request."""
         self._calls.pop(identity, None)
-        self._say(said)
+        say(said)
         if not self._calls:
             self._on_idle()
 
-    def _result(self, request: RpcRequest, progress: _Progress | None) -> Flow[Result]:
-        context = self._context(request)
-        method, params = request.method, request.params
-        try:
-            if method == "server/discover" and context.modern:
-                result: Result = {"supportedVersions": [MODERN, *HANDSHAKES], **self._about(context)}
-            elif method == "initialize" and not context.modern:
-                result = self._initialize(params)
-            elif method == "ping" and not context.modern:
-                result = {}
-            elif method in SUBSCRIBING and not context.modern:
-                result = self._subscribe(method, params)
-            else:
-                handler = self._answers.handlers.get(method)
-                if handler is None:
-                    raise RpcError(METHOD_NOT_FOUND, f"no method {method[:100]!r}")
-                telling = None if progress is None else progress.tell
-                found = handler(params, self._asking(request, context), telling)
-                result = (yield from found) if isinstance(found, GeneratorType) else cast("Result", found)
-        except InputRequired as needed:
-            result = needed.result
-        return self._dressed(method, result) if context.modern else result
+    def own(self, method: str) -> Handler | None:
+        """What carries out a method of the versions with the handshake."""
+        match method:
+            case "initialize":
+                return self._initialize
+            case "ping":
+                return _pong
+            case "resources/subscribe" | "resources/unsubscribe":
+                return partial(self._subscribe, method)
+        return None
 
-    def _dressed(self, method: str, result: Result) -> Result:
-        """With what each result has since 2026-07-28."""
-        fresh = FRESH.get(method)
-        cached = {} if fresh is None else {"ttlMs": fresh, "cacheScope": "private"}
-        return {"resultType": "complete", **result, **cached, "_meta": {f"{META}serverInfo": self._answers.info}}
+    def _context(self, request: RpcRequest) -> Context:
+        params = request.params
+        meta = params.inner("_meta") if "_meta" in params else params
+        if VERSION in meta and meta is not params:
+            return modern_context(meta)
+        if self._state is State.NEW and request.method not in ("initialize", "ping"):
+            raise RpcError(INVALID_REQUEST, "initialize comes first, or _meta with the version of the protocol")
+        return self._agreed
 
-    def _context(self, request: RpcRequest) -> _Context:
-        meta = request.params.inner("_meta") if "_meta" in request.params else Members()
-        version = meta.get(VERSION)
-        if version is None:
-            if self._state is State.NEW and request.method not in ("initialize", "ping"):
-                raise RpcError(INVALID_REQUEST, "initialize comes first, or _meta with the version of the protocol")
-            return self._agreed
-        if version != MODERN:
-            raise unsupported(version)
-        capabilities = meta.get(f"{META}clientCapabilities")
-        if not isinstance(capabilities, dict):
-            raise RpcError(INVALID_PARAMS, f"_meta needs {META}clientCapabilities")
-        return _Context(MODERN, elicits="elicitation" in capabilities)
-
-    def _initialize(self, params: Members) -> Result:
+    def _initialize(self, params: Members, call: Call) -> Result:
         if (self._state, Trigger.INITIALIZE) not in LIFE:
             raise RpcError(INVALID_REQUEST, "this was initialized already")
         wanted = params.get("protocolVersion")
@@ -272,17 +199,10 @@ class Conversation:
             raise RpcError(INVALID_PARAMS, "protocolVersion must be a string")
         version = wanted if wanted in HANDSHAKES else HANDSHAKES[-1]
         elicits = version in ELICITS and "elicitation" in params.inner("capabilities")
-        self._agreed = _Context(version, elicits=elicits)
+        self._agreed = Context(version, elicits=elicits)
         self._state = follow(LIFE, self._state, Trigger.INITIALIZE)
-        return {"protocolVersion": version, "serverInfo": self._answers.info, **self._about(self._agreed)}
-
-    def _about(self, context: _Context) -> Result:
-        offer = self._answers.offer
-        offered = {"tools": offer.tools, "resources": offer.resources, "prompts": offer.prompts}
-        capabilities = {name: dict[str, object]() for name, there in offered.items() if there}
-        if not context.modern and any(resource.watch for resource in offer.resources):
-            capabilities["resources"]["subscribe"] = True
-        return {"capabilities": capabilities, "instructions": offer.instructions}
+        about = self._answers.about(subscribes=True)
+        return {"protocolVersion": version, "serverInfo": self._answers.info, **about}
 
     # --- notes and answers ----------------------------------------------------------------------------------------
 
@@ -294,10 +214,9 @@ class Conversation:
 
     def _cancelled(self, identity: RequestId | None) -> None:
         """Its call ends here, and is not answered; what the phone has been told, it does."""
-        task = None if identity is None else self._calls.pop(identity, None)
-        if task is not None:
-            task.cancel()
-            self._say(Said(b"", identity, final=True))
+        call = None if identity is None else self._calls.pop(identity, None)
+        if call is not None:
+            call.drop()
             if not self._calls:
                 self._on_idle()
 
@@ -308,7 +227,7 @@ class Conversation:
 
     # --- subscriptions --------------------------------------------------------------------------------------------
 
-    def _subscribe(self, method: str, params: Members) -> Result:
+    def _subscribe(self, method: str, params: Members, call: Call) -> Result:
         resource = self._answers.resource(params)
         if self._subscriptions is None:
             self._subscriptions = Subscriptions(self._engine, self._updated)
@@ -319,87 +238,55 @@ class Conversation:
         return {}
 
     def _updated(self, uri: str) -> None:
-        self._say(Said(write_note("notifications/resources/updated", {"uri": uri}), None))
+        self._say(Said(write_note("notifications/resources/updated", {"uri": uri})))
 
     # --- questions ------------------------------------------------------------------------------------------------
 
-    def _asking(self, request: RpcRequest, context: _Context) -> Asking | None:
-        """How the client's user is asked; None: he cannot be."""
-        if not context.elicits:
-            return None
-
-        def ask(name: str, arguments: Arguments, text: str) -> Flow[bool]:
-            if context.modern:
-                return self._ask_stateless(request.params, name, arguments, text)
-            return self._ask(request.identity, text)
-
-        return ask
-
-    def _ask(self, about: RequestId, text: str) -> Flow[bool]:
+    def question(self, text: str, say: Say) -> Flow[bool]:
+        """Ask the client's user by a request."""
         self._asked += 1
         identity = f"ask-{self._asked}"
         ticket = self._questions[identity] = self._engine.new_op()
         question = {"message": text, "requestedSchema": NO_FORM}
-        self._say(Said(write_request(identity, "elicitation/create", question), about))
+        say(Said(write_request(identity, "elicitation/create", question)))
         try:
             answer = yield from wait(ticket, self._engine.now.mono + PATIENCE)
         finally:
             if self._questions.pop(identity, None) is not None:
                 told = {"requestId": identity, "reason": "nobody waits for it any more"}
-                self._say(Said(write_note("notifications/cancelled", told), about))
+                say(Said(write_note("notifications/cancelled", told)))
         return Members.of(answer).get("action") == "accept"
 
-    def _ask_stateless(self, params: Members, name: str, arguments: Arguments, text: str) -> Flow[bool]:
-        """The call comes again, with the answer and with what only we can have made."""
-        yield from ()
-        if self._answers.was_asked(params.text("requestState"), name, arguments):
-            return params.inner("inputResponses", "confirm").get("action") == "accept"
-        question = {"mode": "form", "message": text, "requestedSchema": NO_FORM}
-        requests = {"confirm": {"method": "elicitation/create", "params": question}}
-        state = self._answers.note(name, arguments)
-        raise InputRequired({"resultType": "input_required", "inputRequests": requests, "requestState": state})
+
+class _Kept(Call):
+    """A request of a conversation."""
+
+    __slots__ = ("home",)
+
+    home: Conversation
+
+    def drop(self) -> None:
+        """It is not answered."""
+        say = self._say
+        self.cancel()
+        say(Said(b"", final=True))
+
+    def _other(self, method: str) -> Handler:
+        own = None if self._context.modern else self.home.own(method)
+        return own or super()._other(method)
+
+    def _ask(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
+        if self._context.modern:
+            return super()._ask(name, arguments, text)
+        return self.home.question(text, self._say)
+
+    def _over(self, said: Said) -> None:
+        if self._say is unheard:
+            return
+        if self._progress is not None:
+            self._progress.task.cancel()
+        self.home.over(self.request.identity, self._say, said)
 
 
-class _Progress:
-    """Notes of progress on one request: what its tool says, and that it lasts when that says nothing."""
-
-    def __init__(self, engine: Engine, token: RequestId, request: RpcRequest, say: Callable[[Said], None]) -> None:
-        self._engine = engine
-        self._token = token
-        self._about = request.identity
-        self._say = say
-        self._begun = engine.now.mono
-        self._last = 0
-        self.task = engine.spawn(self._wait())
-
-    @classmethod
-    def wanted(cls, engine: Engine, request: RpcRequest, say: Callable[[Said], None]) -> _Progress | None:
-        """None, where the client does not want to hear of it."""
-        meta = request.params.get("_meta")
-        token = request_id(meta.get("progressToken")) if isinstance(meta, dict) else None
-        return None if token is None else cls(engine, token, request, say)
-
-    def tell(self, text: str) -> None:
-        """Say so. "The progress value MUST increase with each notification"."""
-        self._last = max(self._last + 1, round(self._engine.now.mono - self._begun))
-        params = {"progressToken": self._token, "progress": self._last, "message": text}
-        self._say(Said(write_note("notifications/progress", params), self._about))
-
-    def _wait(self) -> Flow[None]:
-        while True:
-            yield from sleep(self._engine, EVERY)
-            self.tell("waiting")
-
-
-def unsupported(version: object) -> RpcError:
-    """A version was asked for that is not spoken."""
-    data = {"supported": [MODERN, *HANDSHAKES], "requested": str(version)[:100]}
-    return RpcError(UNSUPPORTED_VERSION, "this version of the protocol is not spoken here", data=data)
-
-
-def _unheard(said: Said) -> None:
-    """Nobody is there."""
-
-
-def _failed(error: RpcError, identity: RequestId) -> Said:
-    return Said(write_error(error, identity), identity, final=True, code=error.code)
+def _pong(params: Members, call: Call) -> Result:
+    return {}

@@ -16,19 +16,28 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Later
-from svc_proto.engine.message import Request, Response, Streamed, empty_response
+from svc_proto.engine.message import JSON_ALONE, Request, Response, Streamed, empty_response
 from svc_proto.mcp.answers import Answers, Offer
-from svc_proto.mcp.http_rules import EVENT_STREAM, JSON, SESSION_ID, STATUSES, accept, is_stateless, with_handshake
-from svc_proto.mcp.http_sessions import HttpSessions, Talk
-from svc_proto.schema import mcp_messages
+from svc_proto.mcp.call import Call, Said
+from svc_proto.mcp.http_rules import (
+    EVENT_STREAM,
+    JSON,
+    SESSION_ID,
+    STATUSES,
+    USUAL,
+    accept,
+    stateless_context,
+    with_handshake,
+)
+from svc_proto.mcp.http_sessions import HttpSession, HttpSessions
+from svc_proto.mcp.http_stream import ReplayLog
 from svc_proto.schema.json_rpc import INVALID_REQUEST, RpcError, write_error
-from svc_proto.schema.mcp_messages import parse
+from svc_proto.schema.mcp_messages import RequestId, RpcRequest, parse
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.stream import ResponseWriter
-    from svc_proto.mcp.http_stream import ReplayLog
 
 __all__ = ["McpServer"]
 
@@ -51,7 +60,7 @@ class McpServer:
         self._engine = engine
         self._make_offer = offer
         self._answers: dict[str, Answers] = {}  # by caller, those who called last at the end
-        self._deferred: dict[_Deferred, float] = {}  # until when, oldest first
+        self._waiting: dict[_Reply, float] = {}  # until when, oldest first
         self._timer = engine.timers.timer(self._defer)
         self.sessions = HttpSessions(engine)
 
@@ -59,32 +68,44 @@ class McpServer:
 
     def post(self, request: Request) -> Answered:
         """`POST`: take one message, and answer it if it is a request."""
-        headers = request.headers
-        accept(headers, JSON, EVENT_STREAM)
-        kind = headers.get(b"content-type") or b""
+        fields = request.fields
+        if fields.get(b"accept") != USUAL:
+            accept(request.headers, JSON, EVENT_STREAM)
+        kind = fields.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
             raise Refused(415, "unsupported_media_type", "a message is application/json")
         asked = None  # what has to be answered
         try:
             message = parse(request.body)
-            asked = message if isinstance(message, mcp_messages.RpcRequest) else None
-            stateless = is_stateless(headers, message)
+            asked = message if isinstance(message, RpcRequest) else None
+            context = stateless_context(request, message)
         except RpcError as error:
             return _failed(error, None if asked is None else asked.identity)
-        identity = headers.get(SESSION_ID)
-        if asked is None:
-            if not stateless:  # else there is nothing that a note could be about
-                self.sessions.find(request.holder, identity).conversation.take(message)
-            return empty_response(202)
-        if stateless:
-            talk = Talk(self._engine, self._answers_for(request))
-        elif identity is None and asked.method == "initialize":
-            return self._open(request, asked)
+        reply = _Reply(self._engine, self._waiting)
+        if context is not None:
+            if asked is None:
+                return empty_response(202)  # there is nothing that a note could be about
+            call = Call(self._engine, self._answers_for(request), asked, context, reply.hear)
+            reply.call = call
+            call.begin()
         else:
-            talk = self.sessions.find(request.holder, identity)
-        if talk.asks(asked.identity):
-            return _failed(RpcError(INVALID_REQUEST, "a request of this id is under way"), asked.identity)
-        return self._answer(talk, talk.ask(asked))
+            identity = fields.get(SESSION_ID)
+            if identity is None and asked is not None and asked.method == "initialize":
+                return self._open(request, asked)
+            session = self.sessions.find(request.holder, identity)
+            if asked is None:
+                session.conversation.take(message)
+                return empty_response(202)
+            if session.conversation.asks(asked.identity):
+                return _failed(RpcError(INVALID_REQUEST, "a request of this id is under way"), asked.identity)
+            reply.session = session
+            session.conversation.ask(asked, reply.hear)
+        if reply.answer is not None:
+            return reply.answer
+        self._waiting[reply] = until = self._engine.now.mono + DEFER
+        if self._timer.when is None:
+            self._timer.set(until)
+        return reply
 
     def get(self, request: Request) -> Streamed:
         """What is said without a request; or with `Last-Event-ID` what comes after that event."""
@@ -127,76 +148,100 @@ class McpServer:
             del self._answers[next(iter(self._answers))]
         return answers
 
-    def _open(self, request: Request, message: mcp_messages.RpcRequest) -> Response:
+    def _open(self, request: Request, message: RpcRequest) -> Response:
         session = self.sessions.open(request.holder, self._answers_for(request))
-        log = session.ask(message)
-        if log.code:
+        told: list[Said] = []
+        session.conversation.ask(message, told.append)
+        (said,) = told
+        if said.code:
             self.sessions.end(session)
-            return _json(STATUSES[log.code], log.answer or b"")
-        return _json(200, log.answer or b"", (SESSION_ID, session.identity.encode("ascii")))
-
-    def _answer(self, talk: Talk, log: ReplayLog) -> Answered:
-        if log.begun:
-            return _found((talk, log))
-        until = self._engine.now.mono + DEFER
-        if self._timer.when is None:
-            self._timer.set(until)
-        return _Deferred(self._deferred, until, talk, log)
+            return _json(STATUSES[said.code], said.text)
+        return _json(200, said.text, (SESSION_ID, session.identity.encode("ascii")))
 
     def _defer(self) -> None:
         """What has taken so long is told as events."""
-        for deferred, until in list(self._deferred.items()):
+        for reply, until in list(self._waiting.items()):
             if until > self._engine.now.mono:
                 self._timer.set(until)
                 break
-            deferred.give(None)
+            reply.stream()
 
 
-class _Deferred(Later):
-    """An answer that has to wait for its first word, or for `DEFER`; those that do are in a table."""
+class _Reply(Later):
+    """What is said about one request, to the connection that has brought it: in one piece, or as events."""
 
-    __slots__ = ("_log", "_table", "_talk")
+    __slots__ = ("_engine", "_gone", "_log", "_waiting", "answer", "call", "session")
 
-    def __init__(self, table: dict[_Deferred, float], until: float, talk: Talk, log: ReplayLog) -> None:
-        super().__init__(_found)
-        self._talk = talk
-        self._log = log
-        self._table = table
-        table[self] = until
-        log.on_word = self.give
+    def __init__(self, engine: Engine, waiting: dict[_Reply, float]) -> None:
+        super().__init__()
+        self.answer: Response | Streamed | None = None
+        self.call: Call | None = None  # which ends with the connection
+        self.session: HttpSession | None = None  # else: its caller may come back to what is said
+        self._engine = engine
+        self._waiting = waiting
+        self._log: ReplayLog | None = None
+        self._gone = False
 
-    def give(self, outcome: object) -> bool:
-        """There is a word, or there is none by now."""
-        self._table.pop(self, None)
-        return super().give((self._talk, self._log))
+    def hear(self, said: Said) -> None:
+        """Something is said."""
+        log = self._log
+        if said.final:
+            self.call = None
+        if self._gone:
+            return
+        if log is None:
+            if said.final:
+                self._say(self._whole(said))
+                return
+            log = self.stream()
+        log.put(said)
+        if said.final and self.session is not None:
+            self.session.told(log)
+
+    def stream(self) -> ReplayLog:
+        """It is told as events from now on."""
+        log = self._log = ReplayLog(self._engine)
+        greet = self.session is not None and self.session.number(log)
+        self._say(Streamed(200, Headers(EVENTS), partial(self._tell, log, greet)))
+        return log
 
     def cancel(self) -> None:
-        """The connection has ended."""
-        self._table.pop(self, None)
+        """The connection has ended before there was a word."""
+        self._waiting.pop(self, None)
+        self._gone = True
         super().cancel()
-        self._talk.left()
+        self._left()
+
+    def _say(self, answer: Response | Streamed) -> None:
+        take, self._take = self._take, None
+        if take is None:  # nobody waits yet
+            self.answer = answer
+        else:
+            del self._waiting[self]
+            take(answer)
+
+    def _whole(self, said: Said) -> Response:
+        if not said.text:
+            return empty_response(202)  # it was cancelled
+        # In a session what is wrong with a request is said in its answer alone.
+        good = not said.code or self.session is not None
+        return Response(200 if good else STATUSES.get(said.code, 200), JSON_ALONE, said.text)
+
+    def _tell(self, log: ReplayLog, greet: bool, writer: ResponseWriter) -> Flow[None]:
+        try:
+            yield from log.tell(writer, 0, greet=greet)
+        finally:
+            self._left()
+
+    def _left(self) -> None:
+        call, self.call = self.call, None
+        if call is not None:
+            call.cancel()
 
 
-def _found(waited: tuple[Talk, ReplayLog]) -> Response | Streamed:
-    """An answer in one piece, if it can be given so, else events."""
-    talk, log = waited
-    log.on_word = None
-    text = log.answer
-    if text is None:
-        return Streamed(200, Headers(EVENTS), partial(_tell, talk, log, talk.number(log)))
-    return _json(talk.status(log), text) if text else empty_response(202)  # it was cancelled
-
-
-def _tell(talk: Talk, log: ReplayLog, greet: bool, writer: ResponseWriter) -> Flow[None]:
-    try:
-        yield from log.tell(writer, 0, greet=greet)
-    finally:
-        talk.left()
-
-
-def _failed(error: RpcError, identity: mcp_messages.RequestId | None = None) -> Response:
+def _failed(error: RpcError, identity: RequestId | None = None) -> Response:
     return _json(STATUSES[error.code], write_error(error, identity))
 
 
 def _json(status: int, text: bytes, *fields: tuple[bytes, bytes]) -> Response:
-    return Response(status, Headers([(b"content-type", JSON), *fields]), text)
+    return Response(status, Headers((*JSON_ALONE, *fields)) if fields else JSON_ALONE, text)

@@ -11,12 +11,21 @@ from collections.abc import Mapping
 from typing import Final
 
 from svc_proto.basics.errors import Refused
-from svc_proto.mcp.conversation import HANDSHAKES, META, MODERN, unsupported
+from svc_proto.engine.message import Request
+from svc_proto.mcp.call import CAPABILITIES, MODERN, Context, modern_context, unsupported
+from svc_proto.mcp.call import VERSION as OF_BODY
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError
-from svc_proto.schema.mcp_messages import HEADER_MISMATCH, UNSUPPORTED_VERSION, Message, RpcRequest, RpcResponse
+from svc_proto.schema.mcp_messages import (
+    HANDSHAKES,
+    HEADER_MISMATCH,
+    UNSUPPORTED_VERSION,
+    Message,
+    RpcRequest,
+    RpcResponse,
+)
 from svc_proto.wire.events import Headers
 
-__all__ = ["EVENT_STREAM", "JSON", "SESSION_ID", "STATUSES", "accept", "is_stateless", "with_handshake"]
+__all__ = ["EVENT_STREAM", "JSON", "SESSION_ID", "STATUSES", "USUAL", "accept", "stateless_context", "with_handshake"]
 
 SESSION_ID: Final = b"mcp-session-id"
 VERSION: Final = b"mcp-protocol-version"
@@ -24,9 +33,10 @@ METHOD: Final = b"mcp-method"
 NAME: Final = b"mcp-name"
 JSON: Final = b"application/json"
 EVENT_STREAM: Final = b"text/event-stream"
-AGAIN = frozenset({VERSION, METHOD, NAME})  # what the head says again of the body
-OF_BODY: Final = f"{META}protocolVersion"
-NEEDED = (OF_BODY, f"{META}clientCapabilities")
+_A_NOTE = Context(MODERN, elicits=False, modern=True)
+AGAIN = (VERSION, METHOD, NAME)  # what the head says again of the body
+BY_ITSELF: Final = MODERN.encode("ascii")
+WITH_SESSIONS = frozenset(version.encode("ascii") for version in HANDSHAKES)
 NOTHING: Mapping[str, object] = {}
 USUAL: Final = JSON + b", " + EVENT_STREAM  # what clients of MCP say as a rule
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # what `Mcp-Name` says again
@@ -43,8 +53,6 @@ ENCODED = ("=?base64?", "?=")  # around a name that no header could carry
 
 def accept(headers: Headers, *types: bytes) -> None:
     """Refuse with 406 whoever does not take these types of answer."""
-    if headers.get(b"accept") == USUAL:
-        return
     taken = {token.partition(b";")[0].strip() for token in headers.tokens(b"accept")}
     for wanted in types:
         if not taken & {wanted, wanted.partition(b"/")[0] + b"/*", b"*/*"}:
@@ -53,57 +61,62 @@ def accept(headers: Headers, *types: bytes) -> None:
 
 def with_handshake(headers: Headers) -> None:
     """Refuse a version that has no sessions (405), or that is not known (400)."""
-    version = _text(headers, VERSION)
-    if version == MODERN:
+    version = headers.get(VERSION)
+    if version == BY_ITSELF:
         raise Refused(405, "method_not_allowed", "this version takes POST", headers=((b"allow", b"POST"),))
-    if version is not None and version not in HANDSHAKES:
+    if version is not None and version not in WITH_SESSIONS:
         raise Refused(400, "unsupported_version", "this MCP-Protocol-Version is not spoken here")
 
 
-def is_stateless(headers: Headers, message: Message) -> bool:
-    """Whether it speaks the version without sessions. Raises `RpcError` where head and body disagree."""
-    version = _text(headers, VERSION)
-    meta = NOTHING if isinstance(message, RpcResponse) else message.params.get("_meta")
-    asked = meta if isinstance(message, RpcRequest) and isinstance(meta, dict) else NOTHING
-    if (version is None or version in HANDSHAKES) and OF_BODY not in asked:
-        return False
+def stateless_context(request: Request, message: Message) -> Context | None:
+    """What it is carried out under in the version without sessions; None: it speaks another.
+
+    Raises `RpcError` where head and body disagree.
+    """
+    fields = request.fields
+    version = fields.get(VERSION)
+    meta = message.params.get("_meta") if isinstance(message, RpcRequest) else None
+    asked: Mapping[str, object] = meta if isinstance(meta, dict) else NOTHING
+    if OF_BODY not in asked and (version is None or version in WITH_SESSIONS):
+        return None
+    if isinstance(message, RpcRequest):
+        if len(fields) < len(request.headers):
+            _refuse_repeated(request.headers)
+        _check(fields, message, asked)
+        return modern_context(asked)
     if isinstance(message, RpcResponse):
         raise RpcError(INVALID_REQUEST, "there is nothing to answer in this version")
-    if isinstance(message, RpcRequest):
-        _check(headers, message, asked)
-    if version != MODERN:
-        raise unsupported(version)
-    return True
+    if version != BY_ITSELF:
+        raise unsupported((version or b"").decode("latin-1"))
+    return _A_NOTE
 
 
-def _check(headers: Headers, request: RpcRequest, meta: Mapping[str, object]) -> None:
-    for needed in NEEDED:
-        if needed not in meta:
-            raise RpcError(INVALID_PARAMS, f"_meta needs {needed}")
-    said: dict[bytes, str] = {}
-    for field, value in headers:
-        if field in AGAIN:
-            if field in said:
-                raise RpcError(HEADER_MISMATCH, f"{field.decode()} is there twice")
-            said[field] = value.decode("latin-1")
-    if said.get(VERSION) != meta[OF_BODY]:
+def _check(fields: Mapping[bytes, bytes], message: RpcRequest, meta: Mapping[str, object]) -> None:
+    method = message.method
+    if CAPABILITIES not in meta or OF_BODY not in meta:
+        raise RpcError(INVALID_PARAMS, f"_meta needs {OF_BODY} and {CAPABILITIES}")
+    version, said = fields.get(VERSION), fields.get(METHOD)
+    if version is None or version.decode("latin-1") != meta[OF_BODY]:
         raise RpcError(HEADER_MISMATCH, "MCP-Protocol-Version is not what _meta says")
-    if said.get(METHOD) != request.method:
+    if said is None or said.decode("latin-1") != method:
         raise RpcError(HEADER_MISMATCH, "Mcp-Method is not the method")
-    named = NAMED.get(request.method)
-    if named is not None and named in request.params and _decoded(said.get(NAME)) != request.params[named]:
+    named = NAMED.get(method)
+    if named is not None and named in message.params and _decoded(fields.get(NAME)) != message.params[named]:
         raise RpcError(HEADER_MISMATCH, f"Mcp-Name is not the {named}")
 
 
-def _text(headers: Headers, name: bytes) -> str | None:
-    value = headers.get(name)
-    return None if value is None else value.decode("latin-1")
+def _refuse_repeated(headers: Headers) -> None:
+    for field in AGAIN:
+        if len(headers.all(field)) > 1:
+            raise RpcError(HEADER_MISMATCH, f"{field.decode()} is there twice")
 
 
-def _decoded(value: str | None) -> str | None:
+def _decoded(field: bytes | None) -> str | None:
     """None for what was not encoded as it should have been, which is like nothing in a body."""
-    start, end = ENCODED
-    if value is None or not (value.startswith(start) and value.endswith(end)):
+    if field is None:
+        return None
+    value, (start, end) = field.decode("latin-1"), ENCODED
+    if not (value.startswith(start) and value.endswith(end)):
         return value
     payload = value[len(start) : -len(end)]
     try:

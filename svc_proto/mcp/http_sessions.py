@@ -1,4 +1,4 @@
-"""Conversations over HTTP: one of a single request, and sessions, which their callers come back to by a number.
+"""Sessions over HTTP: conversations that their callers come back to by a number.
 
 A session ends when its caller says so, when nobody has used it for a while, with what let its caller in, or, if no call
 is under way, to make room for another. What was told as events is kept for readers who were cut off, in bounds.
@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
-from svc_proto.mcp.conversation import Conversation, Said
-from svc_proto.mcp.http_rules import STATUSES
+from svc_proto.mcp.conversation import Conversation
 from svc_proto.mcp.http_stream import Notices, ReplayLog
-from svc_proto.schema.mcp_messages import RequestId, RpcRequest
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.mcp.answers import Answers
 
-__all__ = ["HttpSession", "HttpSessions", "Talk"]
+__all__ = ["HttpSession", "HttpSessions"]
 
 MAX_SESSIONS = 1024
 MAX_OF_CALLER = 32
@@ -32,63 +30,10 @@ GREETED = "2025-11-25"  # from this version on clients take an event without dat
 OWN = 0  # number of the stream of what a server says by itself
 
 
-class Talk:
-    """One conversation. What it says goes to those who wait for the request that it is about."""
-
-    __slots__ = ("_engine", "_logs", "conversation")
-
-    def __init__(self, engine: Engine, answers: Answers) -> None:
-        self.conversation = Conversation(engine, answers, self._say)
-        self._engine = engine
-        self._logs: dict[RequestId, ReplayLog] = {}
-
-    def ask(self, request: RpcRequest) -> ReplayLog:
-        """Take a request; what is said about it."""
-        log = self._logs[request.identity] = ReplayLog(self._engine)
-        self.conversation.take(request)
-        return log
-
-    def asks(self, identity: RequestId) -> bool:
-        """Whether a request of that number is under way."""
-        return identity in self._logs
-
-    def status(self, log: ReplayLog) -> int:
-        """The status of an answer in one piece."""
-        return STATUSES.get(log.code, 200)
-
-    def number(self, log: ReplayLog) -> bool:
-        """It is told as events from now on; whether the first of them has a number only."""
-        return False
-
-    def left(self) -> None:
-        """The connection of a request has ended, and nobody can come back to it."""
-        self.close()
-
-    def close(self) -> None:
-        """Nobody waits any more."""
-        self.conversation.close()
-        logs, self._logs = self._logs, {}
-        for log in logs.values():
-            log.end()
-
-    def _say(self, said: Said) -> None:
-        about = cast("RequestId", said.about)  # without a session there is nothing else
-        log = self._logs[about]
-        if said.final:
-            del self._logs[about]
-        log.put(said)
-        if said.final:
-            self._over(log)
-
-    def _over(self, log: ReplayLog) -> None:
-        """All was said about a request, and there is no other."""
-        self.close()
-
-
-class HttpSession(Talk):
+class HttpSession:
     """A conversation with the handshake."""
 
-    __slots__ = ("_count", "_on_told", "caller", "identity", "logs", "notices", "used")
+    __slots__ = ("_count", "_on_told", "caller", "conversation", "identity", "logs", "notices", "used")
 
     def __init__(
         self,
@@ -99,10 +44,10 @@ class HttpSession(Talk):
         identity: str,
         on_told: Callable[[HttpSession, ReplayLog], None],
     ) -> None:
-        super().__init__(engine, answers)
+        self.notices = Notices(engine, OWN)
+        self.conversation = Conversation(engine, answers, self.notices.put)
         self.caller = caller
         self.identity = identity
-        self.notices = Notices(engine, OWN)
         self.logs: dict[int, ReplayLog] = {OWN: self.notices}  # which readers may come back to
         self._count = OWN
         self.used = 0.0  # monotonic seconds
@@ -113,36 +58,23 @@ class HttpSession(Talk):
         """Whether something is under way, or somebody listens."""
         return self.conversation.busy or any(log.reader is not None for log in self.logs.values())
 
-    def status(self, log: ReplayLog) -> int:
-        """What is wrong with a request is said in its answer alone."""
-        return 200
-
     def number(self, log: ReplayLog) -> bool:
-        """It is told as events from now on, to which readers may come back."""
+        """It is told as events from now on, to which readers may come back; whether the first has a number only."""
         self._count += 1
         log.number = self._count
         self.logs[self._count] = log
         return self.conversation.version >= GREETED
 
-    def left(self) -> None:
-        """Its caller may come back to what is said."""
+    def told(self, log: ReplayLog) -> None:
+        """All was said in it."""
+        self._on_told(self, log)
 
     def close(self) -> None:
         """End the conversation, and the streams that readers may come back to."""
-        super().close()
+        self.conversation.close()
         logs, self.logs = self.logs, {}
         for log in logs.values():
             log.end()
-
-    def _say(self, said: Said) -> None:
-        if said.about is None:
-            self.notices.put(said)
-        else:
-            super()._say(said)
-
-    def _over(self, log: ReplayLog) -> None:
-        if log.number is not None:
-            self._on_told(self, log)
 
 
 class HttpSessions:

@@ -1,4 +1,4 @@
-"""What is said about one request, for whoever reads it: as one answer, or as server-sent events.
+"""What is said about one request as server-sent events, for whoever reads it.
 
 Nothing is lost with a connection: a stream keeps what was said, and each event has a number by which a reader who comes
 back goes on. There is one reader at a time, and the last who came is it.
@@ -6,7 +6,6 @@ back goes on. There is one reader at a time, and the last who came is it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
@@ -17,7 +16,7 @@ from svc_proto.wire.sse import encode_comment, encode_event
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.stream import ResponseWriter
-    from svc_proto.mcp.conversation import Said
+    from svc_proto.mcp.call import Said
 
 __all__ = ["Notices", "ReplayLog"]
 
@@ -29,14 +28,12 @@ KEEPALIVE = encode_comment("keepalive")
 class ReplayLog:
     """What was said, oldest first."""
 
-    __slots__ = ("_bell", "_dropped", "_engine", "_said", "code", "number", "on_word", "over", "reader")
+    __slots__ = ("_bell", "_dropped", "_engine", "_said", "number", "over", "reader")
 
     def __init__(self, engine: Engine, number: int | None = None) -> None:
         self.number = number  # by which readers come back; None: there is no way back
         self.over = False  # nothing more will be said
-        self.code = 0  # of the error that was the answer
         self.reader: object = None
-        self.on_word: Callable[[object], object] | None = None  # hears of the next word
         self._engine = engine
         self._said: list[bytes] = []
         self._dropped = 0
@@ -56,7 +53,6 @@ class ReplayLog:
         if len(self._said) > MAX_EVENTS:
             del self._said[0]
             self._dropped += 1
-        self.code = said.code
         self.over = said.final
         self._wake()
 
@@ -66,16 +62,6 @@ class ReplayLog:
         self._wake()
 
     # --- for the answer ---
-
-    @property
-    def begun(self) -> bool:
-        """Whether something was said, or nothing will be."""
-        return bool(self._said) or self.over
-
-    @property
-    def answer(self) -> bytes | None:
-        """All that was said, if it is the answer and nothing else; empty if there was none."""
-        return b"".join(self._said) if self.over and len(self._said) < 2 and not self._dropped else None
 
     def tell(self, writer: ResponseWriter, after: int, *, greet: bool = False) -> Flow[None]:
         """Write what comes after the event of that number, until all was said or another reader comes."""
@@ -105,8 +91,6 @@ class ReplayLog:
         return list(enumerate(self._said[at - self._dropped :], at + 1))
 
     def _wake(self) -> None:
-        if self.on_word is not None:
-            self.on_word(None)
         if self._bell is not None:
             self._bell.ring()
 

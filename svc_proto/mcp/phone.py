@@ -7,19 +7,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from svc_proto.agent.tools.phone import ROWS, Row, perform, tools_of
-from svc_proto.agent.tools.phone_answer import body_of
+from svc_proto.agent.tools.phone import ROWS, Row, path_of, perform, tools_of
+from svc_proto.agent.tools.phone_answer import body_of, text_of
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import SVC
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
-from svc_proto.mcp.answers import Found, Offer, OfferedTool, Prompt, Resource
+from svc_proto.mcp.answers import Direct, Found, Offer, OfferedTool, Prompt, Resource
 from svc_proto.mcp.looking import watch_by_looking
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
-    from svc_proto.agent.tools.relay import PhoneLink
+    from svc_proto.agent.tools.relay import PhoneAnswer, PhoneLink
     from svc_proto.engine.core import Engine
 
 __all__ = ["LOOKS", "looking", "phone_offer"]
@@ -31,6 +31,7 @@ INSTRUCTIONS = (
     "confirmed by the phone's owner; a refusal is final."
 )
 Watch: TypeAlias = "Callable[[str, Callable[[], None]], Callable[[], None]]"  # path, whom to tell: how it ends
+Begin: TypeAlias = "Callable[[str, str, Arguments, Callable[[PhoneAnswer], bool]], PhoneAnswer | None]"
 DEVICES, NOTIFICATIONS = "/bridge/devices", "/notifications/recent"
 OF_A_DEVICE = ("device_id", "device_name", "aliases", "active")  # what tells one from another, and does not age
 OF_A_COMMAND = ("path", "params", "sent_at", "decision", "error", "response_status", "device_name")
@@ -58,17 +59,22 @@ PROMPTS = (
 )
 
 
-def phone_offer(link: PhoneLink, watch: Watch | None = None, may_act: Callable[[], bool] = lambda: True) -> Offer:
+def phone_offer(
+    link: PhoneLink,
+    watch: Watch | None = None,
+    may_act: Callable[[], bool] = lambda: True,
+    begin: Begin | None = None,
+) -> Offer:
     """What MCP clients get of the phone behind this link, and of changes if somebody can watch for them.
 
-    Whoever may not act has what is told to be read-only.
+    Whoever may not act has what is told to be read-only. `begin` is the link's `call` for those who need no flow.
     """
     return Offer(
         name="svc-relay",
         title="Phone",
         version=VERSION,
         instructions=INSTRUCTIONS,
-        tools=tuple(_offered(tool, row, link) for tool, row in zip(tools_of(link, SVC), ROWS, strict=True)),
+        tools=tuple(_offered(tool, row, link, begin) for tool, row in zip(tools_of(link, SVC), ROWS, strict=True)),
         resources=(
             Resource(
                 uri="phone://screen", name="screen", description="What is on the screen: texts, controls, node ids.",
@@ -112,14 +118,25 @@ def looking(engine: Engine, link: PhoneLink) -> Watch:
     return lambda path, tell: watch_by_looking(engine, readers[path], tell)
 
 
-def _offered(tool: Tool, row: Row, link: PhoneLink) -> OfferedTool:
-    def run(arguments: Arguments) -> Flow[Found]:
-        if row.name == "screenshot":
-            kind, data = yield from _picture(link, arguments)
-            return [{"type": "image", "data": b64encode(data).decode("ascii"), "mimeType": kind}]
-        answer = yield from perform(row, link, SVC, arguments)
-        return body_of(row.name, answer, bounds=arguments.get("include_bounds") is True)
+def _offered(tool: Tool, row: Row, link: PhoneLink, begin: Begin | None) -> OfferedTool:
+    def shown(arguments: Arguments) -> Flow[Found]:
+        kind, data = yield from _picture(link, arguments)
+        return [{"type": "image", "data": b64encode(data).decode("ascii"), "mimeType": kind}]
 
+    def perform_it(arguments: Arguments) -> Flow[Found]:
+        return found(arguments, (yield from perform(row, link, SVC, arguments)))
+
+    def found(arguments: Arguments, answer: PhoneAnswer) -> Found:
+        return text_of(row.name, answer, bounds=arguments.get("include_bounds") is True)
+
+    def begun(arguments: Arguments, tell: Callable[[PhoneAnswer], bool]) -> PhoneAnswer | None:
+        assert begin is not None
+        return begin(row.method, path, {**arguments, **row.always}, tell)
+
+    path = path_of(row, SVC)
+    run: Callable[[Arguments], Flow[Found]] | Direct = shown if row.name == "screenshot" else perform_it
+    if begin is not None and run is perform_it and row.prepare is None:
+        run = Direct(begun if row.always else partial(begin, row.method, path), found)
     return OfferedTool(
         tool=tool,
         title=row.name.replace("_", " ").capitalize(),
@@ -132,7 +149,7 @@ def _offered(tool: Tool, row: Row, link: PhoneLink) -> OfferedTool:
 def _read(link: PhoneLink, path: str) -> Flow[str]:
     wanted = {"include_bounds": True} if path == "/screen" else {}
     answer = yield from link.call("GET", path, wanted)
-    return strict_json.dumps(body_of(path.strip("/"), answer))
+    return text_of(path.strip("/"), answer)
 
 
 def _devices(link: PhoneLink) -> Flow[str]:

@@ -9,7 +9,7 @@ from enum import Enum
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.engine.callers import is_foreign_page, names_this_network
+from svc_proto.engine.callers import is_foreign_page, names_this_network, shows_page
 from svc_proto.engine.message import STRANGER, Request, Stranger
 from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.relay.local_door import LocalDoor
@@ -78,7 +78,7 @@ def authorize(
         case Access.BRIDGE:
             return need_bridge(_bearer(request, sessions, now), now)
         case Access.AGENT:
-            if is_foreign_page(request) or _is_rebound(request):
+            if shows_page(request) and (is_foreign_page(request) or _is_rebound(request)):
                 raise Refused(403, "origin_not_allowed", "web pages may not call this")
             return need_bridge(_bearer(request, sessions, now, agents=True), now, looks=True)
         case _:

@@ -7,13 +7,15 @@ recorded with the name of the session that asked for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.tools.relay import PhoneAnswer, query_text
 from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, wait
 from svc_proto.machines.inbox import Notifications
 from svc_proto.machines.phones import ASKS_ITS_USER, take_selector
 from svc_proto.machines.session import Session
@@ -22,14 +24,16 @@ from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.phone import LOOKS, phone_offer
 from svc_proto.relay.access import may_look, need_bridge
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
-from svc_proto.relay.routes.control import drive
+from svc_proto.relay.routes.control import ask_phone
 from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
+    from svc_proto.machines.bridge import Outcome
     from svc_proto.relay.service import Relay
 
 __all__ = ["RelayPhones", "mcp_server"]
 
+NOTHING: Mapping[str, object] = {}
 MAX_PICTURE = 16 * 1024 * 1024  # bytes: it is sent as base64 in one message
 
 PICTURE_PROBLEMS = {413: "is too large", 503: "cannot be read"}
@@ -40,7 +44,7 @@ def mcp_server(relay: Relay) -> McpServer:
 
     def offer(session: object) -> Offer:
         phones = RelayPhones(relay, cast("Session", session))
-        return phone_offer(phones, phones.watch, phones.may_act)
+        return phone_offer(phones, phones.watch, phones.may_act, phones.begin)
 
     return McpServer(relay.engine, offer)
 
@@ -54,9 +58,18 @@ class RelayPhones:
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
         """Have the phone do what the route of that name does."""
-        relay = self._relay
-        given = {name: value for name, value in arguments.items() if value is not None}
-        query = {name: query_text(value) for name, value in given.items()} if method == "GET" else {}
+        engine = self._relay.engine
+        ticket = engine.new_op()
+        answer = self.begin(method, path, arguments, partial(engine.resume, ticket))
+        return cast("PhoneAnswer", (yield from wait(ticket, inf))) if answer is None else answer
+
+    def begin(
+        self, method: str, path: str, arguments: Mapping[str, object], tell: Callable[[PhoneAnswer], bool]
+    ) -> PhoneAnswer | None:
+        """The same for who is told; not if it is over at once."""
+        relay, query, given = self._relay, NOTHING, arguments
+        if method == "GET":
+            query, given = {name: query_text(value) for name, value in arguments.items()}, NOTHING
         try:
             need_bridge(self._session, relay.engine.now, looks=(method, path) in LOOKS)
             if path == DEVICES:
@@ -65,11 +78,10 @@ class RelayPhones:
             if path == NOTIFICATIONS:
                 found = relay.notifications.recent(Notifications.parse_limit(None))
                 return PhoneAnswer(200, {"ok": True, "notifications": found, "count": len(found)})
-            outcome = yield from drive(relay, self._session, method, path, query, {} if method == "GET" else given)
+            told = ask_phone(relay, self._session, method, path, query, given, lambda outcome: tell(_answer(outcome)))
         except Refused as refused:
             return PhoneAnswer(refused.status, {"code": refused.code, "error": refused.message})
-        body = outcome.body
-        return PhoneAnswer(outcome.status, body if isinstance(body, dict) else {"value": strict_json.dumps(body)})
+        return None if told is None else _answer(told)
 
     def activity(self) -> Flow[list[Members]]:
         """What this session has asked for, and nobody else."""
@@ -111,3 +123,10 @@ class RelayPhones:
         except Refused:
             return None
         return {**arguments, ASKS_ITS_USER: True} if phone.asks else None
+
+
+def _answer(outcome: Outcome) -> PhoneAnswer:
+    body = outcome.body
+    if isinstance(body, dict):
+        return PhoneAnswer(outcome.status, body, outcome.text)
+    return PhoneAnswer(outcome.status, {"value": strict_json.dumps(body)})

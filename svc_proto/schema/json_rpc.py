@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from svc_proto.basics import strict_json
-from svc_proto.schema.members import Members, NotAnObject
 
 __all__ = [
     "INVALID_PARAMS",
@@ -18,6 +17,7 @@ __all__ = [
     "write_note",
     "write_request",
     "write_result",
+    "write_result_text",
 ]
 
 PARSE_ERROR = -32700
@@ -36,19 +36,26 @@ class RpcError(Exception):
         self.identity = identity
 
 
-def read_object(text: bytes | str) -> Members:
+def read_object(text: bytes | str) -> dict[str, object]:
     """The members of one message. Raises `RpcError`; batches are refused."""
     try:
-        return Members.load(text)
-    except NotAnObject:
-        raise RpcError(INVALID_REQUEST, "a request must be an object") from None
+        value = strict_json.loads(text)
     except strict_json.JsonError as error:
         raise RpcError(PARSE_ERROR, f"not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise RpcError(INVALID_REQUEST, "a request must be an object")
+    return value
 
 
 def write_result(identity: object, result: Mapping[str, object]) -> bytes:
     """The answer to a request."""
-    return _write({"id": identity, "result": result})
+    return write_result_text(identity, strict_json.dumps(result))
+
+
+def write_result_text(identity: object, result: str) -> bytes:
+    """The same, of a result that was written by `strict_json` already."""
+    number = identity if type(identity) is int else strict_json.dumps(identity)
+    return f'{{"jsonrpc":"2.0","id":{number},"result":{result}}}'.encode()
 
 
 def write_error(error: RpcError, identity: object = None) -> bytes:

@@ -69,21 +69,23 @@ Message: TypeAlias = RpcRequest | RpcNotification | RpcResponse
 def parse(data: bytes | str) -> Message:
     """Read one message. Raises `RpcError`."""
     members = read_object(data)
-    identity = request_id(members.get("id"))
-    method, params = members.get("method"), members.get("params", {})
-    if members.get("jsonrpc") != "2.0":
+    number, method, params = members.get("id"), members.get("method"), members.get("params", {})
+    ours = members.get("jsonrpc") == "2.0"
+    if ours and (type(number) is int or type(number) is str) and type(method) is str and type(params) is dict:
+        return RpcRequest(number, method, Members(params))
+    identity = request_id(number)
+    if not ours:
         raise RpcError(INVALID_REQUEST, 'jsonrpc must be "2.0"', identity=identity)
     if "id" in members and identity is None:
         raise RpcError(INVALID_REQUEST, "id must be a string or a whole number")
     if "method" not in members and identity is not None and ("result" in members or "error" in members):
-        error = members.inner("error").text("message") if "error" in members else None
-        return RpcResponse(identity, Members() if error is not None else members.inner("result"), error)
+        error = Members.of(members["error"]).text("message") if "error" in members else None
+        return RpcResponse(identity, Members.of(None if error is not None else members["result"]), error)
     if not isinstance(method, str):
         raise RpcError(INVALID_REQUEST, "method must be a string", identity=identity)
     if not isinstance(params, dict):
         raise RpcError(INVALID_PARAMS, "params must be an object", identity=identity)
-    given = Members.of(params)
-    return RpcNotification(method, given) if identity is None else RpcRequest(identity, method, given)
+    return RpcNotification(method, Members(params))
 
 
 def request_id(value: object) -> RequestId | None:

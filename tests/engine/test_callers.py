@@ -12,6 +12,7 @@ from svc_proto.engine.callers import (
     is_local,
     is_loopback_address,
     names_this_network,
+    shows_page,
 )
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
@@ -114,8 +115,15 @@ def test_a_rebound_name_shows_in_host(host: bytes, expected: bool) -> None:
 def test_a_page_shows_in_origin_and_in_sec_fetch_site(headers: tuple[tuple[bytes, bytes], ...], foreign: bool) -> None:
     asked = request("127.0.0.1", OWN, *headers)
     assert is_foreign_page(asked) is foreign
+    assert shows_page(asked) or not foreign
     assert is_local(asked) is not foreign
     assert is_from_this_host(asked)
+
+
+@pytest.mark.parametrize("field", [b"origin", b"sec-fetch-site"])
+def test_what_shows_that_it_is_a_page(field: bytes) -> None:
+    assert shows_page(request("127.0.0.1", OWN, (field, b"x")))
+    assert not shows_page(request("127.0.0.1", OWN))
 
 
 def test_an_origin_needs_a_host_and_over_tls_its_own_scheme() -> None:

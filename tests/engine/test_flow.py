@@ -9,7 +9,7 @@ import pytest
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.commands import Cancel, Compute, CreateBlob, DiscardBlob
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import LIFE, TIMED_OUT, Flow, Task, TaskState, TaskTrigger, ask, sleep, wait
+from svc_proto.engine.flow import LIFE, TIMED_OUT, Flow, Later, Task, TaskState, TaskTrigger, ask, sleep, wait
 from svc_proto.facts import Done, OperationId
 from svc_proto.machines.table import step
 from tests.engine.service import TestBook, open_book
@@ -200,3 +200,26 @@ def test_a_flow_that_cancels_itself(how: str) -> None:
     assert (cleaned, owner.told, task.state) == ([how], [], S.DONE)
     assert len(book.logs) == (how == "bug")
     book.after(100.0).take()
+
+
+class _Half(Later):
+    def made(self, outcome: int) -> object:
+        return 84 // outcome
+
+
+def test_what_waits_for_one_call() -> None:
+    later, told = _Half(), list[object]()
+    assert later.give(1) is False  # nobody waits yet
+    later.wait(told.append)
+    assert (later.give(2), later.give(3)) == (True, False)
+    later.wait(told.append)
+    assert later.give(0) is True
+    later.wait(told.append)
+    later.cancel()
+    assert later.give(4) is False
+    half, error = told
+    assert (half, type(error)) == (42, ZeroDivisionError)
+    plain = Later()
+    plain.wait(told.append)
+    plain.give("as it is")
+    assert told[2] == "as it is"

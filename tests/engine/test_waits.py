@@ -168,6 +168,17 @@ def test_one_that_leaves_the_queue_as_it_is_called() -> None:
     assert running(flow)[1].results == ["in"]
 
 
+def test_the_place_without_waiting() -> None:
+    def flow(engine: Engine) -> Flow[object]:
+        place = OneAtATime(engine)
+        taken = [place.take(), place.take()]
+        place.leave()
+        yield from place.enter()
+        return [*taken, place.take()]
+
+    assert running(flow)[1].results == [[True, False, False]]
+
+
 def test_a_bell_wakes_all_who_wait_and_nobody_else() -> None:
     bells: list[Bell] = []
 

@@ -22,9 +22,10 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.consent import Allowed, Consent, ConsentState, OwnerConsents
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
-from svc_proto.mcp.conversation import Conversation, Said
+from svc_proto.mcp.call import Said, Say
+from svc_proto.mcp.conversation import Conversation
 from svc_proto.mcp.http import McpServer
-from svc_proto.mcp.http_sessions import HttpSession, HttpSessions, Talk
+from svc_proto.mcp.http_sessions import HttpSession, HttpSessions
 from svc_proto.mcp.http_stream import Notices, ReplayLog
 from svc_proto.mcp.updates import Subscriptions
 from svc_proto.peers.mcp import McpClient, McpFailed
@@ -47,23 +48,22 @@ def _a_tool_is_performed_after_a_revocation(patch: Patch) -> None:
 
 
 def _a_result_is_told_to_another_session(patch: Patch) -> None:
-    ask, say = Talk.ask, Talk._say
-    talks: dict[Talk, None] = {}
+    ask, over = Conversation.ask, Conversation.over
+    all_of_them: dict[Conversation, None] = {}
 
-    def asked(self: Talk, request: RpcRequest) -> ReplayLog:
-        talks[self] = None
-        return ask(self, request)
+    def asked(self: Conversation, request: RpcRequest, say: Say) -> None:
+        all_of_them[self] = None
+        ask(self, request, say)
 
-    def confused(self: Talk, said: Said) -> None:
-        about = said.about
-        other = next((talk for talk in talks if talk is not self and about in talk._logs), None)
-        if other is not None and about is not None and said.final:
-            mine, theirs = self._logs, other._logs
-            mine[about], theirs[about] = theirs[about], mine[about]
-        say(self, said)
+    def confused(self: Conversation, identity: Any, say: Say, said: Said) -> None:
+        other = next((each for each in all_of_them if each is not self and identity in each._calls), None)
+        if other is not None:
+            theirs = other._calls[identity]
+            say, theirs._say = theirs._say, say
+        over(self, identity, say, said)
 
-    patch.setattr(Talk, "ask", asked)
-    patch.setattr(Talk, "_say", confused)
+    patch.setattr(Conversation, "ask", asked)
+    patch.setattr(Conversation, "over", confused)
 
 
 def _who_comes_back_hears_an_event_again(patch: Patch) -> None:
@@ -110,13 +110,13 @@ def _a_note_is_lost_to_who_is_away(patch: Patch) -> None:
 
 
 def _a_no_of_its_user_is_a_yes(patch: Patch) -> None:
-    ask = Conversation._ask
+    question = Conversation.question
 
-    def agreed(self: Conversation, about: Any, text: str) -> Flow[bool]:
-        yield from ask(self, about, text)
+    def agreed(self: Conversation, text: str, say: Say) -> Flow[bool]:
+        yield from question(self, text, say)
         return True
 
-    patch.setattr(Conversation, "_ask", agreed)
+    patch.setattr(Conversation, "question", agreed)
 
 
 def _a_session_of_mcp_is_anybodys(patch: Patch) -> None:

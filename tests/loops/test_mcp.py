@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from svc_proto.mcp.conversation import MODERN
+from svc_proto.mcp.call import MODERN
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.world import World, bearer
 from tests.mcp.desk import modern

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, schema
 from svc_proto.client.mcp_stdio import StdioServer
@@ -12,9 +12,8 @@ from svc_proto.commands import Abort, Command, Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Accepted, Closed, OperationId, ReadClosed, Received, Sent, Started, Stopping
-from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Resource
-from svc_proto.mcp.conversation import MODERN
-from svc_proto.schema.members import Members
+from svc_proto.mcp.answers import Content, Direct, Offer, OfferedTool, Prompt, Resource
+from svc_proto.mcp.call import MODERN
 from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy, wire_bytes
 
 __all__ = ["ELICITS", "Desk", "Shop", "modern"]
@@ -95,17 +94,21 @@ class Desk:
 
 
 class Shop:
-    """Tools that echo, wait, fail, break and ask; what they did is in `done`."""
+    """Tools that echo, wait, fail, break, ask and ring; what they did is in `done`."""
 
     def __init__(self) -> None:
         self.done: list[object] = []
         self.asks_there = False
         self.on_echo: Callable[[], None] = lambda: None  # what else happens then
+        self.on_begin: Callable[[], None] = lambda: None  # the same, of what waits, too
+        self.ringing: list[Callable[[Any], bool]] = []  # whom to tell who has opened
         self.watching: list[Callable[[], None]] = []  # who is to be told when the sign is another
 
     def offer(self) -> Offer:
+        ringing, unused = Direct(self._ring, self._rung), cast("Any", None)
+
         def tool(name: str, run: Any, **more: Any) -> OfferedTool:
-            made = Tool(name=name, description=name, parameters=schema((), word=WORD), run=run, **more)
+            made = Tool(name=name, description=name, parameters=schema((), word=WORD), run=unused, **more)
             return OfferedTool(tool=made, title=name.title(), reads_only=False, destructive=False, run=run)
 
         def there(arguments: Arguments) -> Flow[Arguments | None]:
@@ -125,6 +128,9 @@ class Shop:
                 tool("break", self._break),
                 tool("pay", self._echo, asks="It costs money.", asks_itself=there),
                 tool("weigh", self._weigh),
+                tool("ring", ringing),
+                tool("knock", ringing, in_order=True),
+                tool("call", ringing, asks="It is late.", asks_itself=there),
             ),
             resources=(
                 Resource(
@@ -145,16 +151,34 @@ class Shop:
 
     def _echo(self, arguments: Arguments) -> Flow[Sequence[Content]]:
         yield from ()
+        self.on_begin()
         self.on_echo()
         self.done.append(dict(arguments))
         return [{"type": "text", "text": str(arguments.get("word"))}]
 
-    def _weigh(self, arguments: Arguments) -> Flow[Members]:
+    def _weigh(self, arguments: Arguments) -> Flow[str]:
         yield from ()
-        return Members({"grams": 7, "of": arguments.get("word")})
+        return json.dumps({"grams": 7, "of": arguments.get("word")}, separators=(",", ":"))
+
+    def _ring(self, arguments: Arguments, tell: Callable[[Any], bool]) -> object:
+        word = arguments.get("word")
+        if word == "nobody":
+            return word
+        if word == "shut":
+            raise ToolError("it is shut")
+        self.on_begin()
+        self.done.append(word)
+        self.ringing.append(tell)
+        return None
+
+    def _rung(self, arguments: Arguments, outcome: object) -> Sequence[Content]:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return [{"type": "text", "text": f"{arguments.get('word')}: {outcome}"}]
 
     def _wait(self, arguments: Arguments) -> Flow[Sequence[Content]]:
         place = len(self.done)
+        self.on_begin()
         self.done.append(arguments.get("word"))
         try:
             yield from wait(TICKETS[place], 1e9)

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from attrs import evolve
 
+from svc_proto.agent.tools.tool import ToolError
 from tests.mcp.desk import Desk, Shop
+
+
+def void(answer: object) -> None:
+    """Nobody wants it."""
+
+
+def during(shop: Shop, desk: Desk, what: Sequence[Callable[[], object]]) -> list[Any]:
+    """These things happen; what is told of them, but the answer of the tool that has them happen."""
+    told = list[Any]()
+    for each in what:
+        shop.on_echo = lambda: void(each())  # noqa: B023 - it is called before the next one
+        told += desk.say(id="now", method="tools/call", params={"name": "echo"})
+    shop.done = [each for each in shop.done if not isinstance(each, dict)]  # but what that tool has done
+    return [each for each in told if each["id"] != "now"]
 
 
 def test_tools(desk: Desk, shop: Shop) -> None:
@@ -31,6 +49,62 @@ def test_an_object_is_told_as_text_and_as_itself(desk: Desk) -> None:
         "structuredContent": {"grams": 7, "of": "flour"},
         "isError": False,
     }
+
+
+def test_a_tool_that_waits_for_one_thing(desk: Desk, shop: Shop) -> None:
+    desk.open()
+    assert desk.say(id="a", method="tools/call", params={"name": "ring", "arguments": {"word": "Ann"}}) == []
+    assert desk.say(id="b", method="tools/call", params={"name": "ring", "arguments": {"word": "Bob"}}) == []
+    told = during(shop, desk, [lambda: shop.ringing[1]("out"), lambda: shop.ringing[0]("in")])
+    assert [(each["id"], each["result"]["content"][0]["text"]) for each in told] == [
+        ("b", "Bob: out"),
+        ("a", "Ann: in"),
+    ]
+    assert shop.ringing[0]("again") is False
+    assert desk.ask("tools/call", name="ring", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
+    for name in ("ring", "knock"):
+        shut = desk.ask("tools/call", name=name, arguments={"word": "shut"})
+        assert shut == {"content": [{"type": "text", "text": "it is shut"}], "isError": True}
+
+
+def test_what_such_a_tool_makes_of_it(desk: Desk, shop: Shop) -> None:
+    desk.open()
+    for number in range(2):
+        assert desk.say(id=f"n{number}", method="tools/call", params={"name": "ring"}) == []
+    failed, broken = during(
+        shop, desk, [lambda: shop.ringing[0](ToolError("no key")), lambda: shop.ringing[1](ZeroDivisionError())]
+    )
+    assert failed["result"] == {"content": [{"type": "text", "text": "no key"}], "isError": True}
+    assert (broken["error"]["code"], desk.ask("ping")) == (-32603, {})
+
+
+def test_such_a_tool_in_its_order(desk: Desk, shop: Shop) -> None:
+    desk.open()
+    for number, word in enumerate("abcd"):
+        params = {"name": "turn" if word == "c" else "knock", "arguments": {"word": word}}
+        assert desk.say(id=f"n{number}", method="tools/call", params=params) == []
+    assert shop.done == ["a"]
+    (first,) = during(shop, desk, [lambda: shop.ringing[0]("in")])
+    assert (first["id"], shop.done) == ("n0", ["a", "b"])
+    (second,) = during(shop, desk, [lambda: shop.ringing[1]("in")])
+    assert (second["id"], shop.done) == ("n1", ["a", "b", "c"])
+    assert desk.say(method="notifications/cancelled", params={"requestId": "n2"}) == []
+    assert shop.done[2:] == ["c", "end of c", "d"]
+    assert desk.say(method="notifications/cancelled", params={"requestId": "n3"}) == []
+    assert desk.say(id="e", method="tools/call", params={"name": "knock", "arguments": {"word": "e"}}) == []
+    assert desk.say(method="notifications/cancelled", params={"requestId": "e"}) == []
+    assert [tell("in") for tell in shop.ringing[2:]] == [False, False]
+    assert desk.ask("tools/call", name="knock", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
+
+
+def test_such_a_tool_that_asks(desk: Desk, shop: Shop) -> None:
+    desk.open()
+    assert desk.ask("tools/call", name="call", arguments={"word": "Ann"})["isError"] is True
+    shop.asks_there = True
+    assert desk.say(id="a", method="tools/call", params={"name": "call", "arguments": {"word": "Ann"}}) == []
+    assert during(shop, desk, [lambda: shop.ringing[0]("in")])[0]["result"]["isError"] is False
+    said = desk.ask("tools/call", name="call", arguments={"word": "nobody"})["content"]
+    assert said == [{"type": "text", "text": "nobody: nobody"}]
 
 
 def test_who_may_not_act_has_tools_that_look(shop: Shop) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from svc_proto.mcp.answers import MAX_ASKED
-from svc_proto.mcp.conversation import HANDSHAKES, MAX_CALLS, MODERN, PATIENCE
+from svc_proto.mcp.call import MODERN
+from svc_proto.mcp.conversation import MAX_CALLS, PATIENCE
+from svc_proto.schema.mcp_messages import HANDSHAKES
 from tests.mcp.desk import ELICITS, Desk, Shop, modern
 
 
@@ -22,7 +24,7 @@ def test_the_handshake(desk: Desk, version: str) -> None:
         "instructions": "Buy.",
     }
     assert desk.ask("ping") == {}
-    assert len(desk.ask("tools/list")["tools"]) == 7
+    assert len(desk.ask("tools/list")["tools"]) == 10
     assert desk.ask("server/discover")["code"] == -32601
 
 
@@ -136,6 +138,9 @@ def test_progress(desk: Desk) -> None:
     (second,) = desk.after(5.0)
     assert second["params"]["progress"] == 10
     desk.say(method="notifications/cancelled", params={"requestId": 1})
+    assert desk.after(60.0) == []
+    (told,) = desk.say(id="e", method="tools/call", params={"name": "echo", "_meta": {"progressToken": 7}})
+    assert told["result"]["isError"] is False
     assert desk.after(60.0) == []
 
 

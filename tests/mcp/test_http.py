@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from svc_proto.facts import ReadClosed
-from svc_proto.mcp.conversation import HANDSHAKES, MODERN
+from svc_proto.mcp.call import MODERN
 from svc_proto.mcp.http import DEFER, MAX_CALLERS
+from svc_proto.schema.mcp_messages import HANDSHAKES
 from tests.mcp.desk import ELICITS
 from tests.mcp.web import Web, message
 from tests.relay.world import REMOTE
@@ -81,7 +82,7 @@ def test_a_session(web: Web) -> None:
     session = web.open()
     assert len(session) == 32
     tools = web.post(message("tools/list", "x"), web.of(session))
-    assert (tools.status, tools.json["id"], len(tools.json["result"]["tools"])) == (200, "x", 7)
+    assert (tools.status, tools.json["id"], len(tools.json["result"]["tools"])) == (200, "x", 10)
     unknown = web.post(message("nope"), web.of(session))
     assert (unknown.status, unknown.json["error"]["code"]) == (200, -32601)
     assert web.call("DELETE", headers=web.of(session)).result.status == 204

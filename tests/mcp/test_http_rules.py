@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.mcp.conversation import MODERN
+from svc_proto.mcp.call import MODERN
 from tests.mcp.web import HANDSHAKE, Web, message
 
 PING = message("ping")
@@ -42,6 +42,7 @@ def test_what_is_not_taken(web: Web, headers: dict[str, str | None], status: int
         ({"mcp-name": "=?base64?/w==?="}, -32020),
         ({"mcp-name": "=?base64?!?="}, -32020),
         ({"Mcp-Method": "tools/call"}, -32020),
+        ({"Accept": "application/json, text/event-stream"}, 0),
         ({"mcp-name": "=?base64?ZWNobw==?="}, 0),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.mcp.conversation import MODERN
+from svc_proto.mcp.call import MODERN
 from svc_proto.mcp.http_sessions import IDLE, MAX_KEPT, MAX_OF_CALLER, MAX_SESSIONS
 from tests.mcp.desk import ELICITS
 from tests.mcp.web import HANDSHAKE, Web, message

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.mcp.conversation import Said
+from svc_proto.mcp.call import Said
 from svc_proto.mcp.http import DEFER
 from svc_proto.mcp.http_stream import KEEPALIVE_EVERY, MAX_EVENTS, Notices, ReplayLog
 from svc_proto.wire.sse import encode_comment, encode_event
@@ -39,7 +39,7 @@ def test_each_call_has_its_own_time_until_it_is_a_stream(web: Web) -> None:
 def test_a_note_that_comes_again_is_told_once_in_its_last_place() -> None:
     notices = Notices(open_book().engine, 0)
     for text in (b"A", b"B", b"A"):
-        notices.put(Said(text, None))
+        notices.put(Said(text))
     told: list[bytes] = []
     writer: Any = SimpleNamespace(write=told.append, drained=lambda: iter(()))
     next(notices.tell(writer, 0))
@@ -97,9 +97,9 @@ def test_readers_who_are_too_far_behind(web: Web) -> None:
 def test_as_many_events_are_kept_as_there_may_be(web: Web) -> None:
     log = ReplayLog(web.book.engine, 1)
     for number in range(1, MAX_EVENTS + 1):
-        log.put(Said(b"%d" % number, None))
+        log.put(Said(b"%d" % number))
     assert [at for at, _ in log._after(0)] == list(range(1, MAX_EVENTS + 1))
-    log.put(Said(b"one more", None))
+    log.put(Said(b"one more"))
     assert log._after(MAX_EVENTS) == [(MAX_EVENTS + 1, b"one more")]
     assert log.size == sum(len(str(number)) for number in range(2, MAX_EVENTS + 1)) + len("one more")
 

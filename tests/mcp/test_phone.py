@@ -16,7 +16,7 @@ from svc_proto.agent.tools.relay import PhoneAnswer, RelayLink
 from svc_proto.agent.tools.tool import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.mcp.answers import Offer
+from svc_proto.mcp.answers import Direct, Offer
 from svc_proto.mcp.phone import looking, phone_offer
 from tests.agent.world import AgentWorld
 
@@ -33,7 +33,9 @@ def with_offer(world: AgentWorld, plan: Callable[[Offer], Flow[Any]]) -> Any:
 
 def call(offer: Offer, name: str, arguments: Mapping[str, object] | None = None) -> Flow[Any]:
     (offered,) = [each for each in offer.tools if each.tool.name == name]
-    return (yield from offered.run(arguments or {}))
+    assert not isinstance(offered.run, Direct)
+    found = yield from offered.run(arguments or {})
+    return json.loads(found) if isinstance(found, str) else found
 
 
 def read(offer: Offer, uri: str) -> Flow[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from svc_proto.mcp.conversation import MODERN
+from svc_proto.mcp.call import MODERN
 from svc_proto.mcp.updates import EVERY
 from tests.mcp.desk import Desk, Shop, modern
 from tests.mcp.web import Web, events, message

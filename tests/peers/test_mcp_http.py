@@ -169,7 +169,7 @@ def test_our_own_server() -> None:
         return first["content"], why, len(rows)
 
     result, ended = run(server, talk)
-    assert result == ([{"type": "text", "text": "hi"}], "there was no answer in 70 s", 7)  # it tells of progress
+    assert result == ([{"type": "text", "text": "hi"}], "there was no answer in 70 s", 10)  # it tells of progress
     assert server.shop.done[-1] == "end of None"  # it was told that nobody waits
     assert server.methods[-1] == "DELETE"
     assert len(server.mcp.sessions) == 0

@@ -7,7 +7,7 @@ and booleans as text now and then; those are read as what they mean. Members tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, TypeAlias
 
 from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics.validate import unquoted
@@ -15,20 +15,20 @@ from svc_proto.basics.validate import unquoted
 __all__ = ["check"]
 
 WORDS: dict[object, bool] = {"true": True, "false": False}
-Schema = Mapping[str, object]
+Schema: TypeAlias = Mapping[str, Any]
 
 
 def check(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
     """The arguments as the tool takes them. Raises `ToolError` naming the first that is wrong."""
-    properties = cast("Mapping[str, Schema]", schema["properties"])
-    for name in cast("list[str]", schema.get("required", [])):
+    properties: Mapping[str, Schema] = schema["properties"]
+    for name in schema.get("required", ()):
         if arguments.get(name) is None:
             raise ToolError(f"the argument {name} is missing")
-    found: dict[str, object] = {}
-    for name, value in arguments.items():
-        if name in properties and value is not None:
-            found[name] = _value(properties[name], value, name)
-    return found
+    return {
+        name: _value(properties[name], value, name)
+        for name, value in arguments.items()
+        if name in properties and value is not None
+    }
 
 
 def _value(schema: Schema, value: object, name: str) -> object:
@@ -45,16 +45,15 @@ def _value(schema: Schema, value: object, name: str) -> object:
         case "array":
             if not isinstance(value, list):
                 raise ToolError(f"the argument {name} must be an array")
-            items = cast("Schema", schema.get("items", {}))
+            items: Schema = schema.get("items", {})
             value = [_value(items, item, f"{name}[{place}]") for place, item in enumerate(value)]
         case "object":
             if not isinstance(value, dict):
                 raise ToolError(f"the argument {name} must be an object")
         case _:
             pass  # anything
-    allowed = cast("list[object] | None", schema.get("enum"))
-    if allowed is not None and value not in allowed:
-        raise ToolError(f"the argument {name} must be one of {', '.join(map(str, allowed))}")
+    if "enum" in schema and value not in schema["enum"]:
+        raise ToolError(f"the argument {name} must be one of {', '.join(map(str, schema['enum']))}")
     return value
 
 
@@ -74,8 +73,8 @@ def _whole(schema: Schema, value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ToolError(f"the argument {name} must be a whole number")
     low, high = schema.get("minimum"), schema.get("maximum")
-    if isinstance(low, int) and value < low:
+    if low is not None and value < low:
         raise ToolError(f"the argument {name} must be at least {low}")
-    if isinstance(high, int) and value > high:
+    if high is not None and value > high:
         raise ToolError(f"the argument {name} must be at most {high}")
     return value

@@ -19,7 +19,7 @@ from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, Toolset, sche
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow
 
-__all__ = ["ROWS", "Row", "perform", "phone_tools", "tools_of"]
+__all__ = ["ROWS", "Row", "path_of", "perform", "phone_tools", "tools_of"]
 
 SWIPE_PART = {"short": 15, "medium": 30, "long": 45}  # per cent of the axis that a finger travels
 Properties: TypeAlias = "Mapping[str, Mapping[str, object]]"
@@ -40,6 +40,7 @@ class Row:
     asks: str | None = None
     asks_there: bool = False  # a phone with gates asks its user by itself (wire bridge 5.2, "always confirm")
     asks_by: tuple[str, ...] = ()
+    always: Arguments = NONE  # what its route is told besides
     prepare: Callable[[PhoneLink, Arguments], Flow[Arguments]] | None = None
     parameters: Mapping[str, object] = field(init=False)  # made once, whoever is offered the tool
 
@@ -67,9 +68,13 @@ def tools_of(link: PhoneLink, brand: Brand) -> tuple[Tool, ...]:
 
 def perform(row: Row, link: PhoneLink, brand: Brand, arguments: Arguments) -> Flow[PhoneAnswer]:
     """Have the phone do what a row says. Raises `ToolError` where it cannot be asked."""
-    path = brand.self_foreground if row.name == "return_to_app" else row.path
     given = arguments if row.prepare is None else (yield from row.prepare(link, arguments))
-    return (yield from link.call(row.method, path, given))
+    return (yield from link.call(row.method, path_of(row, brand), {**given, **row.always}))
+
+
+def path_of(row: Row, brand: Brand) -> str:
+    """Of its route."""
+    return brand.self_foreground if row.name == "return_to_app" else row.path
 
 
 def _tool(row: Row, link: PhoneLink, brand: Brand) -> Tool:
@@ -89,12 +94,6 @@ def _tool(row: Row, link: PhoneLink, brand: Brand) -> Tool:
         seldom=("device", "include_bounds", "duration", "duration_ms"),
         in_order=row.acts,
     )
-
-
-def _screen(link: PhoneLink, arguments: Arguments) -> Flow[Arguments]:
-    """Bounds are always asked for: without, phones in use find no nodes at all (wire bridge 3.4)."""
-    yield from ()
-    return {**arguments, "include_bounds": True}
 
 
 def _swipe(link: PhoneLink, arguments: Arguments) -> Flow[Arguments]:
@@ -179,7 +178,7 @@ ROWS: tuple[Row, ...] = (
         name="screen", method="GET", path="/screen",
         description="What is on the screen: texts and controls with their node ids. What is not mentioned is false.",
         properties={"include_bounds": {**FLAG, "description": "also where each one is, in pixels"}},
-        prepare=_screen,
+        always={"include_bounds": True},  # without, phones in use find no nodes at all (wire bridge 3.4)
     ),
     Row(name="screen_hash", method="GET", path="/screen_hash", description="A fingerprint of the screen."),
     Row(

@@ -8,7 +8,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.schema.members import Members
 
-__all__ = ["MEANINGS", "body_of", "result_of"]
+__all__ = ["MEANINGS", "body_of", "result_of", "text_of"]
 MAX_ERROR = 500  # characters of what the phone or the relay says
 
 STOP = "Stop here and tell the user; do not try the same by other means."
@@ -46,15 +46,23 @@ def result_of(name: str, answer: PhoneAnswer, brand: Brand, *, bounds: bool = Fa
     return strict_json.dumps(body)
 
 
+def text_of(name: str, answer: PhoneAnswer, *, bounds: bool = False) -> str:
+    """What a result says, as JSON. Raises as `body_of` does."""
+    if answer.text and answer.status < 400 and name != "screen":
+        return answer.text
+    return strict_json.dumps(body_of(name, answer, bounds=bounds))
+
+
 def body_of(name: str, answer: PhoneAnswer, *, bounds: bool = False) -> Members:
     """What a result says, of a screen without its `bounds` unless wanted. Raises `ToolError` from status 400 on."""
     if answer.status >= 400:
         raise ToolError(_failure(answer))
-    return _lean(answer.body, bounds) if name == "screen" else answer.body
+    body = Members.of(answer.body)
+    return _lean(body, bounds) if name == "screen" else body
 
 
 def _failure(answer: PhoneAnswer) -> str:
-    body = answer.body
+    body = Members.of(answer.body)
     code = body.text("error_code", "code")
     said = " ".join(body.text("error").split())[:MAX_ERROR] or "no reason given"
     pieces = [f"{answer.status}{f' {code}' if code else ''}: {said}."]

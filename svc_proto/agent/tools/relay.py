@@ -47,10 +47,14 @@ NO_TOKEN = (
 
 @fixed
 class PhoneAnswer:
-    """What came back: the HTTP status, and the members of the body (text that is no JSON is its `error`)."""
+    """What came back: the HTTP status, and the body, an object (text that is no JSON is its `error`).
+
+    `text` is the body as compact JSON, if that is known.
+    """
 
     status: int
-    body: Members = field(converter=Members)
+    body: Mapping[str, object]
+    text: str = field(default="", eq=False)
 
 
 class PhoneLink(Protocol):

@@ -7,16 +7,14 @@ its socket, or after 30 seconds. There is no other table of who waits, and no ot
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
-from math import inf
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
-from svc_proto.engine.flow import Flow, Later, wait
+from svc_proto.engine.flow import Later
 from svc_proto.engine.message import Request, Response, json_response, parse_json
 from svc_proto.engine.router import Route
 from svc_proto.machines.arguments import check_arguments
@@ -28,7 +26,7 @@ from svc_proto.relay.access import Access
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["DEVICE_CONTROL", "ask_phone", "drive", "routes"]
+__all__ = ["DEVICE_CONTROL", "ask_phone", "routes"]
 
 DEVICE_CONTROL: tuple[tuple[str, str], ...] = (
     # core
@@ -101,9 +99,19 @@ class _Control:
         assert isinstance(by, Session)
         method = "GET" if request.method == "HEAD" else request.method
         given = _arguments(request) if method == "POST" else {}
-        later = Later(_answer)
+        later = _Driven()
         outcome = ask_phone(self._relay, by, method, request.path, request.query, given, later.give)
-        return later if outcome is None else _answer(outcome)
+        return later if outcome is None else later.made(outcome)
+
+
+class _Driven(Later):
+    """What came of a command, as the answer to its request."""
+
+    __slots__ = ()
+
+    def made(self, outcome: Outcome) -> Response:
+        """As the phone, or the relay, has it."""
+        return json_response(outcome.status, outcome.body, outcome.headers, outcome.text)
 
 
 def ask_phone(
@@ -164,19 +172,6 @@ def ask_phone(
     failed = relay.bridge.send_failed(request_id)
     note(failed)
     return failed
-
-
-def drive(
-    relay: Relay, by: Session, method: str, path: str, query: Mapping[str, object], given: Mapping[str, object]
-) -> Flow[Outcome]:
-    """The same for a flow, which waits for it; the deadline is that of the command."""
-    ticket = relay.engine.new_op()
-    outcome = ask_phone(relay, by, method, path, query, given, partial(relay.engine.resume, ticket))
-    return cast("Outcome", (yield from wait(ticket, inf))) if outcome is None else outcome
-
-
-def _answer(outcome: Outcome) -> Response:
-    return json_response(outcome.status, outcome.body, outcome.headers, outcome.text)
 
 
 def _arguments(request: Request) -> dict[str, object]:
