@@ -23,11 +23,12 @@ class StdioServer(LineService):
     def bind(self, engine: Engine) -> None:
         """Keep the engine, and begin the conversation."""
         super().bind(engine)
-        answers = Answers(engine, self._make_offer(engine))
-        self._conversation = Conversation(engine, answers, self._tell, on_idle=self.close_if_done)
+        self._answers = Answers(engine, self._make_offer(engine))
+        self._conversation = Conversation(engine, self._answers, self._tell, on_idle=self.close_if_done)
 
     def on_stopping(self) -> None:
         """Calls under way end here."""
+        self._answers.stop()
         self._conversation.close()
 
     def take(self, line: bytes) -> None:
@@ -35,7 +36,8 @@ class StdioServer(LineService):
         self._conversation.heard(line)
 
     def client_left(self, problem: str) -> None:
-        """Calls under way are answered first."""
+        """Calls under way are answered first; those who listen are told that there is nothing more."""
+        self._answers.stop()
         if problem:
             self.say(write_error(RpcError(PARSE_ERROR, problem)))
 

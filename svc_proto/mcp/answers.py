@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -28,6 +28,7 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.mcp.call import Call
+    from svc_proto.mcp.updates import Listening
 
 __all__ = [
     "Answers",
@@ -160,6 +161,7 @@ class Answers:
         self.info = {"name": offer.name, "title": offer.title, "version": offer.version}
         self.meta = strict_json.dumps({"io.modelcontextprotocol/serverInfo": self.info})  # of each result, 2026-07-28
         self._engine = engine
+        self.listening: dict[Listening, None] = {}  # in the stateless way
         self._pending: ExpiringMap[str, tuple[str, Arguments]] = ExpiringMap(MAX_ASKED)  # asked about, by its state
         self._tools = {offered.tool.name: offered for offered in offer.tools}
         self._resources = {resource.uri: resource for resource in offer.resources}
@@ -175,14 +177,31 @@ class Answers:
             "prompts/get": self._prompt,
         }
 
-    def about(self, *, subscribes: bool) -> dict[str, object]:
+    def about(self) -> dict[str, object]:
         """What a client is told at first."""
         offer = self.offer
         offered = {"tools": offer.tools, "resources": offer.resources, "prompts": offer.prompts}
         capabilities = {name: dict[str, object]() for name, there in offered.items() if there}
-        if subscribes and any(resource.watch for resource in offer.resources):
+        if any(resource.watch for resource in offer.resources):
             capabilities["resources"]["subscribe"] = True
         return {"capabilities": capabilities, "instructions": offer.instructions}
+
+    # --- updates in the stateless way ---
+
+    def watched(self, uris: Iterable[str]) -> dict[str, Resource]:
+        """Those of the resources whose changes can be told, by URI."""
+        found = (self._resources.get(uri) for uri in uris)
+        return {resource.uri: resource for resource in found if resource is not None and resource.watch is not None}
+
+    def hold(self, holding: bool) -> None:
+        """Those who listen do not read as fast as they are told, or do again."""
+        for each in self.listening:
+            each.hold(holding)
+
+    def stop(self) -> None:
+        """Nobody is told of changes any more: those who listen have their answer."""
+        for each in [*self.listening]:
+            each.stop()
 
     # --- questions in the stateless way ---
 

@@ -14,6 +14,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.value import fixed
 from svc_proto.engine.flow import Flow, Later, Task, sleep
 from svc_proto.mcp.answers import Asking, InputRequired, Result, Telling
+from svc_proto.mcp.updates import Listening
 from svc_proto.schema.json_rpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -58,6 +59,8 @@ _FRESH = {  # for how long (ms) a client may keep an answer (CacheableResult)
     "resources/read": _AT_ONCE,
 }
 _HAS_KIND = '{"resultType":'  # a result that is not complete
+LISTEN: Final = "subscriptions/listen"
+SUBSCRIPTION: Final = f"{META}subscriptionId"  # which it is that a note is for: the request that listens
 EVERY = 5.0  # s between two notes of progress
 NO_FORM = {"type": "object", "properties": {}}  # a question that is answered by accepting it
 
@@ -78,6 +81,7 @@ class Said:
     text: bytes
     final: bool = False  # it is the answer
     code: int = 0  # of the error that it tells
+    notes: bool = False  # one of those that last, of which equal ones count once
 
 
 Say: TypeAlias = "Callable[[Said], object]"
@@ -143,10 +147,36 @@ class Call:
         """What carries out a method that is not the same in all versions."""
         if method == "server/discover" and self._context.modern:
             return self._discover
+        if method == LISTEN and self._context.modern:
+            return self._listen
         raise RpcError(METHOD_NOT_FOUND, f"no method {method[:100]!r}")
 
     def _discover(self, params: Members, call: Call) -> Result:
-        return {"supportedVersions": [MODERN, *HANDSHAKES], **self._answers.about(subscribes=False)}
+        return {"supportedVersions": [MODERN, *HANDSHAKES], **self._answers.about()}
+
+    def _listen(self, params: Members, call: Call) -> Later:
+        """Tell of changes from now on; what cannot be told of is left out of what is acknowledged."""
+        wanted = params.get("notifications")
+        uris = Members.of(wanted).get("resourceSubscriptions") or []
+        if not isinstance(wanted, dict) or not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
+            raise RpcError(INVALID_PARAMS, "notifications must be an object, resourceSubscriptions an array of strings")
+        meta = {SUBSCRIPTION: self.request.identity}
+
+        def note(method: str, **said: object) -> None:
+            self._say(Said(write_note(f"notifications/{method}", {**said, "_meta": meta}), notes=True))
+
+        answers = self._answers
+        found = answers.watched(uris)
+        last = {"resultType": "complete", "_meta": {**meta, f"{META}serverInfo": answers.info}}
+        listening = Listening(
+            self._engine,
+            found.values(),
+            lambda uri: note("resources/updated", uri=uri),
+            strict_json.dumps(last),
+            answers.listening,
+        )
+        note("subscriptions/acknowledged", notifications={"resourceSubscriptions": [*found]} if found else {})
+        return listening
 
     def _ask(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
         """The call comes again, with the answer and with what only we can have made."""
@@ -178,6 +208,8 @@ class Call:
 
     def _dressed(self, text: str) -> str:
         """A result with what each has since 2026-07-28."""
+        if self.request.method == LISTEN:
+            return text
         kind = "" if text.startswith(_HAS_KIND) else '"resultType":"complete",'
         return f'{{{kind}{text[1:-1]}{_FRESH.get(self.request.method, "")},"_meta":{self._answers.meta}}}'
 

@@ -150,6 +150,7 @@ class Conversation:
 
     def hold(self, holding: bool) -> None:
         """The client does not read as fast as it is told, or does again: updates wait for it."""
+        self._answers.hold(holding)
         if self._subscriptions is not None:
             self._subscriptions.hold(holding)
 
@@ -201,7 +202,7 @@ class Conversation:
         elicits = version in ELICITS and "elicitation" in params.inner("capabilities")
         self._agreed = Context(version, elicits=elicits)
         self._state = follow(LIFE, self._state, Trigger.INITIALIZE)
-        about = self._answers.about(subscribes=True)
+        about = self._answers.about()
         return {"protocolVersion": version, "serverInfo": self._answers.info, **about}
 
     # --- notes and answers ----------------------------------------------------------------------------------------

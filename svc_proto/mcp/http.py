@@ -30,7 +30,7 @@ from svc_proto.mcp.http_rules import (
     with_handshake,
 )
 from svc_proto.mcp.http_sessions import HttpSession, HttpSessions
-from svc_proto.mcp.http_stream import ReplayLog
+from svc_proto.mcp.http_stream import Notices, ReplayLog
 from svc_proto.schema.json_rpc import INVALID_REQUEST, RpcError, write_error
 from svc_proto.schema.mcp_messages import RequestId, RpcRequest, parse
 from svc_proto.wire.events import Headers
@@ -130,11 +130,15 @@ class McpServer:
 
     def end_of(self, caller: str) -> None:
         """What let a caller in is over."""
-        self._answers.pop(caller, None)
+        answers = self._answers.pop(caller, None)
+        if answers is not None:
+            answers.stop()
         self.sessions.end_of(caller)
 
     def stop(self) -> None:
         """The process will end."""
+        for answers in self._answers.values():
+            answers.stop()
         self.sessions.end_of()
 
     # --- helpers ---
@@ -145,7 +149,9 @@ class McpServer:
             answers = Answers(self._engine, self._make_offer(request.principal))
         self._answers[request.holder] = answers
         if len(self._answers) > MAX_CALLERS:
-            del self._answers[next(iter(self._answers))]
+            others = [*self._answers][:-1]
+            silent = (caller for caller in others if not self._answers[caller].listening)
+            self._answers.pop(next(silent, others[0])).stop()
         return answers
 
     def _open(self, request: Request, message: RpcRequest) -> Response:
@@ -193,14 +199,14 @@ class _Reply(Later):
             if said.final:
                 self._say(self._whole(said))
                 return
-            log = self.stream()
+            log = self.stream(Notices if said.notes else ReplayLog)
         log.put(said)
         if said.final and self.session is not None:
             self.session.told(log)
 
-    def stream(self) -> ReplayLog:
+    def stream(self, kind: type[ReplayLog] = ReplayLog) -> ReplayLog:
         """It is told as events from now on."""
-        log = self._log = ReplayLog(self._engine)
+        log = self._log = kind(self._engine)
         greet = self.session is not None and self.session.number(log)
         self._say(Streamed(200, Headers(EVENTS), partial(self._tell, log, greet)))
         return log

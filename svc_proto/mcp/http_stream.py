@@ -101,13 +101,13 @@ class ReplayLog:
 
 
 class Notices(ReplayLog):
-    """What is said without a request. Each note is kept once, at its last place: a slow reader misses none, and no
-    reader at all costs no more than each of them once.
+    """What is said for as long as somebody listens. Each note is kept once, at its last place: a slow reader misses
+    none, and no reader at all costs no more than each of them once.
     """
 
     __slots__ = ("_count", "_notes", "told")
 
-    def __init__(self, engine: Engine, number: int) -> None:
+    def __init__(self, engine: Engine, number: int | None = None) -> None:
         super().__init__(engine, number)
         self.told = 0  # the number up to which some reader was told
         self._count = 0
@@ -118,6 +118,7 @@ class Notices(ReplayLog):
         self._count += 1
         self._notes.pop(said.text, None)
         self._notes[said.text] = self._count
+        self.over = said.final
         self._wake()
 
     def _after(self, at: int) -> list[tuple[int, bytes]]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from svc_proto.engine.flow import Later
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
+from svc_proto.schema.mcp_messages import TOO_MANY
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.mcp.answers import Resource
 
-__all__ = ["Subscriptions"]
+__all__ = ["Listening", "Subscriptions"]
 
 EVERY = 1.0  # s between two rounds of telling
+MAX_LISTENING = 32  # `subscriptions/listen` of one caller
 
 
 class Subscriptions:
@@ -67,3 +70,48 @@ class Subscriptions:
         self._timer.set(self._engine.now.mono + EVERY)
         for uri in changed:
             self._tell(uri)
+
+
+class Listening(Later):
+    """What a request is told until it is cancelled, or we have nothing to tell any more: that is its answer (`last`).
+
+    `among` are those of its caller. `RpcError` where they are too many.
+    """
+
+    __slots__ = ("_among", "_last", "_subscriptions")
+
+    def __init__(
+        self,
+        engine: Engine,
+        resources: Iterable[Resource],
+        tell: Callable[[str], None],
+        last: str,
+        among: dict[Listening, None],
+    ) -> None:
+        if len(among) >= MAX_LISTENING:
+            raise RpcError(TOO_MANY, f"{MAX_LISTENING} requests listen")
+        super().__init__()
+        self._last = last
+        self._among = among
+        self._subscriptions = Subscriptions(engine, tell)
+        among[self] = None
+        for resource in resources:
+            self._subscriptions.add(resource)
+
+    def hold(self, holding: bool) -> None:
+        """The client does not read as fast as it is told, or does again."""
+        self._subscriptions.hold(holding)
+
+    def stop(self) -> None:
+        """There is nothing to tell any more."""
+        self._close()
+        self.give(self._last)
+
+    def cancel(self) -> None:
+        """Nobody listens any more."""
+        self._close()
+        super().cancel()
+
+    def _close(self) -> None:
+        self._among.pop(self, None)
+        self._subscriptions.close()

@@ -41,9 +41,9 @@ async def told(errand: dict[str, Any]) -> dict[str, object]:
     def door(token: str | None) -> Any:
         return http.AsyncClient(headers={"authorization": f"Bearer {token}"} if token else {}, timeout=30.0)
 
-    def client(way: Any) -> Any:
+    def client(way: Any, mode: str = "legacy") -> Any:
         carrier = transport.streamable_http_client(errand["url"], http_client=way)
-        return mcp.Client(carrier, mode="legacy", elicitation_callback=elicited, message_handler=heard)
+        return mcp.Client(carrier, mode=mode, elicitation_callback=elicited, message_handler=heard)
 
     async def refused(token: str | None) -> int:
         statuses: list[int] = []
@@ -82,6 +82,21 @@ async def told(errand: dict[str, Any]) -> dict[str, object]:
         await phone.session.subscribe_resource("phone://notifications")
         await control("/notify")
         seen["updated"] = await asyncio.wait_for(updated.get(), 20.0)
+    async with door(errand["token"]) as way, client(way, "auto") as phone:
+        seen["stateless"] = phone.session.protocol_version
+        found = (await phone.call_tool("phone_current_app")).structured_content or {}
+        seen["stateless, structured"] = {"package": found.get("package")}
+        asked.clear()
+        answer = "accept"
+        seen["stateless, asked"] = (
+            await phone.call_tool("phone_broadcast", errand["calls"]["phone_broadcast"])
+        ).is_error
+        async with phone.listen(resource_subscriptions=["phone://notifications", "phone://screen"]) as changes:
+            await control("/notify")
+            seen["listened"] = [
+                changes.honored.resource_subscriptions,
+                (await asyncio.wait_for(anext(changes), 20.0)).uri,
+            ]
     await control("/revoke")
     return {**seen, "revoked": await refused(errand["token"])}
 

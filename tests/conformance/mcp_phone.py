@@ -22,7 +22,7 @@ from svc_proto.wire.events import TextMessage
 from tests.conformance.tools import attempt
 from tests.servers.support import STREAM, Client, call, running, running_relay
 
-__all__ = ["CALLS", "WANTED", "Errand", "World", "carried_out", "in_a_world"]
+__all__ = ["CALLS", "STATELESS", "WANTED", "Errand", "World", "carried_out", "in_a_world"]
 
 BACK = re.compile(rb"last-event-id: *[1-9]", re.IGNORECASE)  # 0 is the stream of what a server says by itself
 WITHIN = 120.0  # s for all of it
@@ -69,6 +69,16 @@ WANTED: dict[str, object] = {
 """What is seen. `resumed`: whether a call failed whose stream was cut before its answer; `came back`: whether a stream
 of a call was asked for again (`Last-Event-ID`). `performed`: what became of the broadcasts that the relay knows of, the
 cancelled one not among them."""
+
+
+STATELESS: dict[str, object] = {
+    "stateless": "2026-07-28",
+    "stateless, structured": {"package": "com.example.mail"},
+    "stateless, asked": False,
+    "listened": [["phone://notifications"], "phone://notifications"],
+    "performed": ["executed", "executed", "executed"],
+}
+"""What is seen besides by a client that speaks the version without sessions, too. `listened`: to what, and its change."""
 
 
 class Errand(TypedDict):

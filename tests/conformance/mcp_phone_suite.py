@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from svc_proto.agent.tools.phone import ROWS
-from tests.conformance.mcp_phone import WANTED, World, carried_out, in_a_world
+from tests.conformance.mcp_phone import STATELESS, WANTED, World, carried_out, in_a_world
 from tests.conformance.mcp_suite import MCP, NODE
 from tests.conformance.result import Result
 from tests.conformance.tools import attempt, free_port, node, npm_package, pip_target, program
@@ -31,7 +31,8 @@ AUTH_REQUIRED = 3  # how the inspector leaves where it would have to ask somebod
 def mcp_python(runtime: str) -> Result:
     """The official package for Python."""
     folder = pip_target("mcp", MCP)
-    return _compared(runtime, MCP, sys.executable, str(HERE / "client_mcp_phone.py"), str(folder))
+    command = (sys.executable, str(HERE / "client_mcp_phone.py"), str(folder))
+    return _compared(runtime, MCP, *command, wanted=WANTED | STATELESS)
 
 
 def mcp_typescript(runtime: str) -> Result:
@@ -40,11 +41,17 @@ def mcp_typescript(runtime: str) -> Result:
     return _compared(runtime, SDK, program("node"), str(HERE / "client_mcp_phone.cjs"), env=env)
 
 
-def _compared(runtime: str, package: str, *command: str, env: dict[str, str] | None = None) -> Result:
+def _compared(
+    runtime: str,
+    package: str,
+    *command: str,
+    env: dict[str, str] | None = None,
+    wanted: Mapping[str, object] = WANTED,
+) -> Result:
     result = Result(f"a phone by MCP, {package} on {runtime}")
     seen = carried_out(runtime, command, env)
-    for case, wanted in WANTED.items():
-        result.compare(case, seen.get(case), wanted)
+    for case, value in wanted.items():
+        result.compare(case, seen.get(case), value)
     return result
 
 

@@ -135,3 +135,28 @@ def test_a_listener_that_does_not_read_costs_one_note(relayed: World) -> None:
     notes = EventStreamDecoder().receive_data(reading.finish().body)
     assert 1 <= len(notes) <= 3  # one in each second
     assert {json.loads(note.data)["params"]["uri"] for note in notes} == {"phone://notifications"}
+
+
+def test_a_request_that_listens(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    named = {"mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
+    wanted = {"resourceSubscriptions": ["phone://notifications", "phone://screen"]}
+    body = encoded(message("subscriptions/listen", "l", **modern(notifications=wanted)))
+    headers = {**bearer(phone.token), **TYPES, **named}
+    listening, deaf = relayed.client().begin("POST", "/mcp", headers=headers, body=body).some(), relayed.client()
+    deaf.begin("POST", "/mcp", headers=headers, body=body)
+    deaf.wire.pause()
+    for number in range(300):
+        phone.say("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
+    session = open_session(relayed, phone.token)
+    calling = relayed.client().begin("POST", "/mcp", headers=session, body=encoded(call("ping")))
+    phone.respond(phone.command()["request_id"], {"ok": True})  # behind all of them
+    assert calling.finish().json["result"]["isError"] is False
+    relayed.relay.begin_stop()
+    told = EventStreamDecoder().receive_data(listening.finish().body)
+    first, *updates, last = (json.loads(event.data) for event in told)
+    assert first["params"]["notifications"] == {"resourceSubscriptions": ["phone://notifications"]}
+    assert 1 <= len(updates) <= 3  # one in each second
+    assert {each["params"]["uri"] for each in updates} == {"phone://notifications"}
+    assert {each["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] for each in (first, *updates)} == {"l"}
+    assert (last["id"], last["result"]["resultType"]) == ("l", "complete")

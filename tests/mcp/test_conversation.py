@@ -50,7 +50,7 @@ def test_the_stateless_way(desk: Desk) -> None:
     assert found == {
         "resultType": "complete",
         "supportedVersions": [MODERN, *HANDSHAKES],
-        "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+        "capabilities": {"tools": {}, "resources": {"subscribe": True}, "prompts": {}},
         "instructions": "Buy.",
         "ttlMs": 3_600_000,
         "cacheScope": "private",

@@ -6,8 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
+
 from svc_proto.mcp.call import MODERN
-from svc_proto.mcp.updates import EVERY
+from svc_proto.mcp.http_stream import KEEPALIVE_EVERY
+from svc_proto.mcp.updates import EVERY, MAX_LISTENING
+from svc_proto.wire.sse import encode_comment
 from tests.mcp.desk import Desk, Shop, modern
 from tests.mcp.web import Web, events, message
 
@@ -54,8 +58,9 @@ def test_what_cannot_be_subscribed(shop: Shop, desk: Desk) -> None:
     assert desk.ask("resources/subscribe", uri="shop://photo")["code"] == -32602
     assert desk.ask("resources/subscribe", uri="shop://nothing")["code"] == -32002
     assert desk.ask("resources/subscribe", **modern(uri=SIGN))["code"] == -32601
+    assert desk.ask("subscriptions/listen", notifications={})["code"] == -32601
     found = desk.ask("server/discover", **modern())
-    assert (MODERN in found["supportedVersions"], found["capabilities"]["resources"]) == (True, {})
+    assert (MODERN in found["supportedVersions"], found["capabilities"]["resources"]) == (True, {"subscribe": True})
 
 
 def test_lines_wait_for_a_client_that_does_not_read(shop: Shop, desk: Desk) -> None:
@@ -119,3 +124,110 @@ def test_sessions_have_their_own(web: Web) -> None:
     listening, quiet = listen(web, mine), listen(web, other)
     turn_on_the_web(web, mine)
     assert (web.told(listening), web.told(quiet)) == ([UPDATED], [])
+
+
+# --- in the stateless way -------------------------------------------------------------------------------------------
+
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+
+def note(identity: object, method: str, **params: object) -> dict[str, object]:
+    params["_meta"] = {SUBSCRIPTION: identity}
+    return {"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params}
+
+
+def acknowledged(identity: object, **notifications: object) -> dict[str, object]:
+    return note(identity, "subscriptions/acknowledged", notifications=notifications)
+
+
+def listening(*uris: object, **more: object) -> dict[str, Any]:
+    return modern(notifications={"resourceSubscriptions": list(uris), **more})
+
+
+def end_of(identity: object) -> dict[str, object]:
+    info = {"name": "shop", "title": "Shop", "version": "1"}
+    meta = {SUBSCRIPTION: identity, "io.modelcontextprotocol/serverInfo": info}
+    return {"jsonrpc": "2.0", "id": identity, "result": {"resultType": "complete", "_meta": meta}}
+
+
+def test_a_request_that_listens(shop: Shop, desk: Desk) -> None:
+    asked = listening(SIGN, "shop://photo", "shop://nothing", SIGN, toolsListChanged=True)
+    assert desk.say(id="l", method="subscriptions/listen", params=asked) == [
+        acknowledged("l", resourceSubscriptions=[SIGN])
+    ]
+    assert desk.say(id=5, method="subscriptions/listen", params=modern(notifications={})) == [acknowledged(5)]
+    updated = note("l", "resources/updated", uri=SIGN)
+    shop.on_echo = shop.turn_sign
+    first, _ = desk.say(id=99, method="tools/call", params=modern(name="echo"))
+    assert first == updated
+    assert len(desk.say(id=99, method="tools/call", params=modern(name="echo"))) == 1
+    assert desk.after(EVERY) == [updated]
+    assert desk.say(method="notifications/cancelled", params={"requestId": "l"}) == []
+    assert (shop.watching, desk.after(EVERY)) == ([], [])
+    assert desk.end() == [end_of(5)]
+    assert desk.over
+
+
+def test_a_request_that_listens_waits_for_its_reader(shop: Shop, desk: Desk) -> None:
+    desk.say(id="l", method="subscriptions/listen", params=listening(SIGN))
+
+    def say(what: Callable[[], None]) -> list[Any]:
+        shop.on_echo = what
+        return [each for each in desk.say(id=9, method="tools/call", params=modern(name="echo")) if "method" in each]
+
+    assert say(partial(desk.server.hold, True)) == say(shop.turn_sign) == []
+    assert say(partial(desk.server.hold, False)) == [note("l", "resources/updated", uri=SIGN)]
+    assert desk.stop() == [end_of("l")]
+    assert shop.watching == []
+
+
+def test_what_a_request_that_listens_has_to_say(desk: Desk) -> None:
+    for wrong in ({}, {"notifications": 5}, {"notifications": {"resourceSubscriptions": 5}}, None):
+        params = modern(notifications={"resourceSubscriptions": [5]}) if wrong is None else modern(**wrong)
+        assert desk.ask("subscriptions/listen", **params)["code"] == -32602
+
+
+def test_requests_that_listen_are_bounded(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_LISTENING > 1
+    monkeypatch.setattr("svc_proto.mcp.updates.MAX_LISTENING", 1)
+    first = web.stateless("subscriptions/listen", notifications={})
+    assert web.stateless("subscriptions/listen", notifications={}).result.json["error"]["code"] == -32000
+    first.vanish()
+    assert web.status(web.stateless("subscriptions/listen", notifications={})) == 200
+
+
+def test_listening_by_http(web: Web) -> None:
+    call = web.stateless("subscriptions/listen", notifications={"resourceSubscriptions": [SIGN]})
+    assert (web.status(call), web.told(call)) == (200, [acknowledged(1, resourceSubscriptions=[SIGN])])
+    assert [event.id for event in events(call)] == [""]  # nobody comes back to it
+    web.shop.on_echo = web.shop.turn_sign
+    for _ in range(3):
+        assert web.stateless("tools/call", name="echo").result.status == 200
+        web.book.after(EVERY)
+    assert web.told(call)[1:] == [note(1, "resources/updated", uri=SIGN)] * 3
+    web.book.after(KEEPALIVE_EVERY)
+    assert encode_comment("keepalive") in bytes(call.inbox)
+    call.vanish()
+    assert web.shop.watching == []
+    assert web.book.leaks() == []
+
+
+def test_the_end_of_what_listens(web: Web) -> None:
+    mine = web.stateless("subscriptions/listen", notifications={})
+    (caller,) = web.server._answers
+    web.book.within(lambda: web.server.end_of(caller))
+    assert (web.told(mine)[1:], mine.answer is not None) == ([end_of(1)], True)
+    other = web.stateless("subscriptions/listen", notifications={"resourceSubscriptions": [SIGN]})
+    web.book.stop()
+    assert (web.told(other)[1:], web.shop.watching) == ([end_of(1)], [])
+
+
+def test_who_listens_is_kept_before_those_who_are_silent(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svc_proto.mcp.http.MAX_CALLERS", 2)
+    first = web.stateless("subscriptions/listen", notifications={})
+    web.open(token=web.book.pair().token)
+    web.token = web.book.pair().token
+    second = web.stateless("subscriptions/listen", notifications={})
+    assert (len(web.told(first)), len(web.told(second))) == (1, 1)
+    web.open(token=web.book.pair().token)
+    assert (web.told(first)[1:], len(web.told(second))) == ([end_of(1)], 1)
