@@ -27,6 +27,7 @@ Examples:
   svc mcp install print                the lines for any other client
   svc mcp allow 7Q2MZK                 let an agent elsewhere in, by the word that its page shows
   svc mcp token "Open WebUI"           for a program that takes a header and speaks no OAuth
+  svc mcp token watcher --read-only    one that looks, and does nothing
   svc mcp                              what clients start: JSON-RPC on standard input and output
 
 \b

@@ -22,11 +22,13 @@ EXAMPLES = """
 Examples:
   svc mcp token "Open WebUI"
   svc mcp token scripts --days 7
+  svc mcp token watcher --read-only     it looks at the phone, and does nothing on it
   svc mcp token scripts --json          where there is no terminal
 
 \b
 It goes into the header `Authorization: Bearer TOKEN` of requests to /mcp on the relay, and drives the phone as any
-agent does. Its session is listed as "MCP: NAME" (svc status) and ends in the dashboard or by `svc pair --revoke`.
+agent does; with --read-only it has the tools that only read, and opens nothing else. Its session is listed as
+"MCP: NAME" (svc status) and ends in the dashboard or by `svc pair --revoke`.
 A client that speaks OAuth needs none: give it the address alone.
 Exit codes: 0; 1 when the relay gives none; 2 for bad options.
 """
@@ -36,9 +38,10 @@ DAY = 86_400  # s
 @click.command("token", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("name", default="an agent")
 @click.option("--days", type=click.IntRange(1, 3_650), default=30, show_default=True, help="For how long.")
+@click.option("--read-only", is_flag=True, help="It may look, and not act (bridge:read).")
 @json_option
 @runtime_option
-def main(name: str, *, days: int, as_json: bool, runtime: str) -> None:
+def main(name: str, *, days: int, read_only: bool, as_json: bool, runtime: str) -> None:
     """Make a token for an agent's program that takes a header and speaks no OAuth."""
     from clients.commands.host import read_relay_config, service_home, trust_for
     from clients.commands.perform import perform
@@ -53,13 +56,14 @@ def main(name: str, *, days: int, as_json: bool, runtime: str) -> None:
 
     def plan(engine: Engine) -> Flow[str]:
         try:
-            return (yield from pair(engine, relay, f"MCP: {name}", ttl=days * DAY))
+            return (yield from pair(engine, relay, f"MCP: {name}", ttl=days * DAY, looks=read_only))
         except PeerFailed as error:
             raise Problem(f"{refusal_of(error)} ({relay.url}); is it running? svc up, svc doctor") from None
 
     token = perform(plan, runtime, home=service_home(), client_tls=trust_for(config))
     if as_json:
-        print_json({"ok": True, "url": f"{relay.url}/mcp", "token": token, "name": f"MCP: {name}", "days": days})
+        told = {"url": f"{relay.url}/mcp", "token": token, "name": f"MCP: {name}", "days": days, "read_only": read_only}
+        print_json({"ok": True, **told})
     else:
         print(token)
 

@@ -56,7 +56,7 @@ def build_grants(now: float, expires_at: float | None, preset: Preset | None) ->
     grants = default_grants(now, expires_at)
     for channel, span in (preset or {}).items():
         if span is None:
-            del grants[channel]
+            grants.pop(channel, None)
         else:
             grants[channel] = clamp(expiry_after(now, span), expires_at)
     return grants
@@ -94,9 +94,10 @@ def holds(grants: Mapping[str, float | None], channel: str, now: float) -> bool:
     return channel in grants and is_live(grants[channel], now)
 
 
-def parse_grants(value: object, field: str = "grants") -> dict[str, float | None]:
-    """The preset of a request: seconds, or `false`, for names of `CHANNELS`. Raises `Refused` 400 naming the field."""
-    return {channel: _span(channel, span, field) for channel, span in object_(value, field).items()}
+def parse_grants(value: object, field: str = "grants", *, more: tuple[str, ...] = ()) -> dict[str, float | None]:
+    """The preset of a request: seconds, or `false`, for names of `CHANNELS` or `more`. Raises `Refused` 400."""
+    known = (*CHANNELS, *more)
+    return {channel: _span(channel, span, field, known) for channel, span in object_(value, field).items()}
 
 
 def lenient_grants(value: object, field: str = "grants") -> dict[str, float | None] | None:
@@ -106,14 +107,14 @@ def lenient_grants(value: object, field: str = "grants") -> dict[str, float | No
     kept: dict[str, float | None] = {}
     for channel in CHANNELS:
         try:
-            kept.update({channel: _span(channel, value[channel], field)} if channel in value else {})
+            kept.update({channel: _span(channel, value[channel], field, CHANNELS)} if channel in value else {})
         except Refused:
             continue
     return kept or None
 
 
-def _span(channel: str, value: object, field: str) -> float | None:
+def _span(channel: str, value: object, field: str, known: tuple[str, ...]) -> float | None:
     name = f"{field}.{channel[:_SHOWN]}"
-    if channel not in CHANNELS:
-        raise invalid(name, f"named by a channel: {', '.join(CHANNELS)}")
+    if channel not in known:
+        raise invalid(name, f"named by a channel: {', '.join(known)}")
     return None if value is False else seconds(value, name)

@@ -20,6 +20,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import array, boolean, choice, invalid, object_, optional, seconds, text
 from svc_proto.machines.grants import Preset, lenient_grants, parse_grants
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.oauth import READ
 
 __all__ = [
     "CODE_LIFETIME",
@@ -175,7 +176,7 @@ def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> Pairin
     """The values that may be attached to a code; null counts as absent. `Refused` 400 names the field."""
     return PairingMeta(
         ttl_seconds=optional(members, "ttl_seconds", seconds),
-        grants=optional(members, "grants", parse_grants),
+        grants=optional(members, "grants", partial(parse_grants, more=(READ,))),
         transport_hint=optional(members, "transport_hint", partial(choice, allowed=TRANSPORT_HINTS)),
         endpoints=optional(members, "endpoints", _endpoints) if with_endpoints else None,
         carries_key=optional(members, "carries_key", boolean) or False,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define
 
+from svc_proto.basics.entropy import new_code
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.schema.members import Members
@@ -31,8 +32,13 @@ class RelayClient(Peer):
             raise PeerFailed(self, PeerFault.ILL, answer)
         return found
 
-    def new_code(self, engine: Engine, *, within: float) -> Flow[str]:
-        """A pairing code, which its own host gets."""
+    def new_code(self, engine: Engine, *, within: float, grants: Mapping[str, object] | None = None) -> Flow[str]:
+        """A pairing code, which its own host gets; with what it is to give, whatever is asked for with it."""
+        if grants is not None:
+            code = new_code(engine.entropy)
+            asked = self.request(engine, "POST", "/pairing/register", {"code": code, "grants": grants}, within=within)
+            yield from self.success(asked)
+            return code
         answer = yield from self.success(self.request(engine, "POST", "/pairing", fields=(), within=within))
         code = Members.parsed(answer.body).text("code")
         if not code:

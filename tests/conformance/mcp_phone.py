@@ -78,7 +78,7 @@ STATELESS: dict[str, object] = {
     "listened": [["phone://notifications"], "phone://notifications"],
     "performed": ["executed", "executed", "executed"],
 }
-"""What is seen besides by a client that speaks the version without sessions, too. `listened`: to what, and its change."""
+"""What is seen besides by a client that speaks the version without sessions, too. `listened`: to what, what changed."""
 
 
 class Errand(TypedDict):

@@ -102,6 +102,12 @@ def test_parsing_grants() -> None:
     assert parse_grants(dict.fromkeys(CHANNELS, 315_360_000)).keys() == set(CHANNELS)
 
 
+def test_names_that_only_some_may_give() -> None:
+    assert parse_grants({"own": 5, "chat": False}, more=("own",)) == {"own": 5.0, "chat": None}
+    assert build_grants(NOW, None, {**dict.fromkeys(CHANNELS), "own": 5.0}) == {"own": NOW + 5}
+    assert build_grants(NOW, None, {**dict.fromkeys(CHANNELS), "own": None}) == {}
+
+
 @pytest.mark.parametrize(
     ("value", "field"),
     [

@@ -7,6 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
+from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing import (
     CODE_TABLE,
     MAX_ENDPOINTS,
@@ -116,6 +117,13 @@ def test_a_whole_registration() -> None:
     assert parse_registration(body, with_endpoints=True) == ("Q7M2ZK", meta)
     without = parse_registration({**body, "endpoints": "not read"}, with_endpoints=False)
     assert without[1].endpoints is None
+
+
+def test_the_operator_may_give_a_look_alone() -> None:
+    grants = {**dict.fromkeys(CHANNELS, False), "bridge:read": 0}
+    meta = parse_meta({"grants": grants}, with_endpoints=False)
+    assert meta == PairingMeta(grants={**dict.fromkeys(CHANNELS), "bridge:read": 0.0})
+    assert phone_wishes({"grants": grants}) == PairingMeta(grants=dict.fromkeys(CHANNELS))
 
 
 def test_null_counts_as_absent() -> None:

@@ -14,6 +14,7 @@ from svc_proto.machines.grants import CHANNELS
 from svc_proto.peers.link import open_link
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
+from svc_proto.schema.oauth import READ
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -22,16 +23,20 @@ __all__ = ["DEVICE_NAME", "pair", "refusal_of"]
 
 DEVICE_NAME = "Agent on this host"
 WITHIN = 10.0  # s for each of the steps
-GRANTS = {**dict.fromkeys(CHANNELS, False), "bridge": 0}  # s; 0: as long as the session; false: withheld
+WITHHELD = dict.fromkeys(CHANNELS, False)
+GRANTS = {**WITHHELD, "bridge": 0}  # s; 0: as long as the session; false: withheld
+LOOKS = {**WITHHELD, READ: 0}  # which only the operator gives
 
 
-def pair(engine: Engine, relay: RelayClient, name: str = DEVICE_NAME, *, ttl: int | None = None) -> Flow[str]:
+def pair(
+    engine: Engine, relay: RelayClient, name: str = DEVICE_NAME, *, ttl: int | None = None, looks: bool = False
+) -> Flow[str]:
     """A fresh session token of a relay on this host, for a device of this name. Raises `PeerFailed`.
 
-    It lasts for `ttl` seconds; None: as long as the relay thinks fit.
+    It lasts for `ttl` seconds; None: as long as the relay thinks fit. With `looks` it may look at the phone only.
     """
     payload = {
-        "pairing_code": (yield from relay.new_code(engine, within=WITHIN)),
+        "pairing_code": (yield from relay.new_code(engine, within=WITHIN, grants=LOOKS if looks else None)),
         "device_name": name,
         "device_id": new_uuid(engine.entropy),
         "client_surface": "agent",

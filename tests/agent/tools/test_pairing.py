@@ -51,6 +51,17 @@ def test_it_says_who_it_is() -> None:
     assert "ABC123" not in json.dumps([tell.fields for tell in there.told])
 
 
+def test_a_look_alone_is_registered_first() -> None:
+    there = pairing(("auth.ok", {"session_token": "!tok~"}))
+    looking = World[str](lambda engine: pair(engine, RELAY, "MCP: x", looks=True), http=there.http)
+    looking.socket = there.socket
+    assert looking.run() == "!tok~"
+    registered = json.loads(looking.asked[0].body)
+    assert looking.asked[0].path == "/pairing/register"
+    assert registered["grants"] == {**dict.fromkeys(CHANNELS, False), "bridge:read": 0}
+    assert looking.said[0]["payload"]["pairing_code"] == registered["code"]
+
+
 def test_a_lifetime_is_asked_for() -> None:
     asked = pairing(("auth.ok", {"session_token": "!tok~"}))
     asked.run()

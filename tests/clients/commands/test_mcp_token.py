@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from tests.clients.commands.support import Shelf, finish
 from tests.mcp.web import HANDSHAKE, message
@@ -31,6 +32,26 @@ def test_a_token_opens_mcp_until_its_session_is_revoked(desk: Shelf) -> None:
     assert [channel for channel, until in session["grants"].items() if until] == ["bridge"]
     assert desk.run("svc", "pair", "--revoke", session["token_prefix"]).code == 0
     assert status(desk, told["token"]) == 401
+
+
+def test_a_token_that_may_only_look(desk: Shelf) -> None:
+    token = desk.run("svc", "mcp", "token", "watcher", "--read-only", "--json").json["token"]
+    (session,) = call(desk.port, "GET", "/sessions").body["sessions"]
+    assert (session["device_name"], [*session["grants"]]) == ("MCP: watcher", ["bridge:read"])
+    about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
+    opened = call(desk.port, "POST", "/mcp", about, token=token, headers=TYPES)
+    headers = {**TYPES, "mcp-session-id": str(opened.headers["mcp-session-id"])}
+
+    def ask(method: str, **params: object) -> Any:
+        return call(desk.port, "POST", "/mcp", message(method, **params), token=token, headers=headers).body["result"]
+
+    names = [tool["name"] for tool in ask("tools/list")["tools"]]
+    assert ("phone_screen" in names, "phone_tap" in names) == (True, False)
+    assert "may only look" in ask("tools/call", name="phone_tap", arguments={"x": 1, "y": 1})["content"][0]["text"]
+    assert "phone_not_connected" in ask("tools/call", name="phone_screen", arguments={})["content"][0]["text"]
+    assert call(desk.port, "GET", "/screen", token=token).status == 403
+    assert desk.run("svc", "pair", "--revoke", token[:8]).code == 0
+    assert status(desk, token) == 401
 
 
 def test_it_is_shown_at_a_terminal_alone(desk: Shelf) -> None:
