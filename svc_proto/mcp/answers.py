@@ -59,7 +59,7 @@ Row = TypeVar("Row")
 Handler: TypeAlias = "Callable[[Members, Call], Flow[Result] | Later | Result]"
 
 NOBODY = (
-    "This needs the user's word, and nobody can be asked: the phone asks no questions of its own, and this client "
+    "This needs the user's word, and nobody can be asked: the phone does not ask about it by itself, and this client "
     "cannot ask (elicitation). Tell the user; do not try the same by other means."
 )
 READ_ONLY = (
