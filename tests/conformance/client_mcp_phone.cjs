@@ -30,7 +30,11 @@ async function main() {
   let noteAsked
   const asked = new Promise((resolve) => (noteAsked = resolve))
   phone.setRequestHandler(ElicitRequestSchema, async () => {
-    if (answer === 'cut') await control('/cut')
+    if (answer === 'cut') {
+      await control('/cut')
+      // The answer, which is sent once, shall go by none of the connections that were cut and are thought to be there.
+      await Promise.allSettled(Array.from({ length: 8 }, () => fetch(errand.url).then((found) => found.text())))
+    }
     if (answer === 'never') {
       noteAsked()
       await new Promise(() => {})
