@@ -236,18 +236,15 @@ class Answers:
             arguments: Arguments = check(tool.parameters, given)
             if type(run) is not Direct or tool.asks is not None or (tool.in_order and not self._line.take()):
                 return self._carry_out(offered, arguments, call)
-            return self._begin(run, arguments, self._line if tool.in_order else None)
+            begun = _Begun(run, arguments, self._line if tool.in_order else None)
+            try:
+                outcome = run.begin(arguments, begun.give)
+            except Exception:
+                begun.cancel()
+                raise
+            return begun if outcome is None else begun.made(outcome)
         except ToolError as failed:
             return _refusal(failed)
-
-    def _begin(self, run: Direct, arguments: Arguments, line: OneAtATime | None) -> Later | Result:
-        begun = _Begun(run, arguments, line)
-        try:
-            outcome = run.begin(arguments, begun.give)
-        except Exception:
-            begun.cancel()
-            raise
-        return begun if outcome is None else begun.made(outcome)
 
     def _carry_out(self, offered: OfferedTool, arguments: Arguments, call: Call) -> Flow[Result]:
         tool = offered.tool
@@ -329,7 +326,7 @@ class _Begun(Later):
     __slots__ = ("_arguments", "_line", "_run")
 
     def __init__(self, run: Direct, arguments: Arguments, line: OneAtATime | None) -> None:
-        super().__init__()
+        self._take = None
         self._run = run
         self._arguments = arguments
         self._line = line

@@ -179,7 +179,7 @@ class _Reply(Later):
     __slots__ = ("_engine", "_gone", "_log", "_waiting", "answer", "call", "session")
 
     def __init__(self, engine: Engine, waiting: dict[_Reply, float]) -> None:
-        super().__init__()
+        self._take = None
         self.answer: Response | Streamed | None = None
         self.call: Call | None = None  # which ends with the connection
         self.session: HttpSession | None = None  # else: its caller may come back to what is said
@@ -195,14 +195,17 @@ class _Reply(Later):
             self.call = None
         if self._gone:
             return
-        if log is None:
-            if said.final:
-                self._say(self._whole(said))
-                return
-            log = self.stream(Notices if said.notes else ReplayLog)
-        log.put(said)
-        if said.final and self.session is not None:
-            self.session.told(log)
+        if log is not None:
+            log.put(said)
+            if said.final and self.session is not None:
+                self.session.told(log)
+        elif not said.final:
+            self.stream(Notices if said.notes else ReplayLog).put(said)
+        elif not said.text:
+            self._say(empty_response(202))  # it was cancelled
+        else:  # in a session what is wrong with a request is said in its answer alone
+            good = not said.code or self.session is not None
+            self._say(Response(200 if good else STATUSES.get(said.code, 200), JSON_ALONE, said.text))
 
     def stream(self, kind: type[ReplayLog] = ReplayLog) -> ReplayLog:
         """It is told as events from now on."""
@@ -225,13 +228,6 @@ class _Reply(Later):
         else:
             del self._waiting[self]
             take(answer)
-
-    def _whole(self, said: Said) -> Response:
-        if not said.text:
-            return empty_response(202)  # it was cancelled
-        # In a session what is wrong with a request is said in its answer alone.
-        good = not said.code or self.session is not None
-        return Response(200 if good else STATUSES.get(said.code, 200), JSON_ALONE, said.text)
 
     def _tell(self, log: ReplayLog, greet: bool, writer: ResponseWriter) -> Flow[None]:
         try:

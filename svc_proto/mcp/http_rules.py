@@ -101,8 +101,10 @@ def _check(fields: Mapping[bytes, bytes], message: RpcRequest, meta: Mapping[str
     if said is None or said.decode("latin-1") != method:
         raise RpcError(HEADER_MISMATCH, "Mcp-Method is not the method")
     named = NAMED.get(method)
-    if named is not None and named in message.params and _decoded(fields.get(NAME)) != message.params[named]:
-        raise RpcError(HEADER_MISMATCH, f"Mcp-Name is not the {named}")
+    if named is not None and named in message.params:
+        name = fields.get(NAME)
+        if name is None or _decoded(name.decode("latin-1")) != message.params[named]:
+            raise RpcError(HEADER_MISMATCH, f"Mcp-Name is not the {named}")
 
 
 def _refuse_repeated(headers: Headers) -> None:
@@ -111,11 +113,9 @@ def _refuse_repeated(headers: Headers) -> None:
             raise RpcError(HEADER_MISMATCH, f"{field.decode()} is there twice")
 
 
-def _decoded(field: bytes | None) -> str | None:
+def _decoded(value: str) -> str | None:
     """None for what was not encoded as it should have been, which is like nothing in a body."""
-    if field is None:
-        return None
-    value, (start, end) = field.decode("latin-1"), ENCODED
+    start, end = ENCODED
     if not (value.startswith(start) and value.endswith(end)):
         return value
     payload = value[len(start) : -len(end)]

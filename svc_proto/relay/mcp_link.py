@@ -68,7 +68,7 @@ class RelayPhones:
     ) -> PhoneAnswer | None:
         """The same for who is told; not if it is over at once."""
         relay, query, given = self._relay, NOTHING, arguments
-        if method == "GET":
+        if method == "GET" and arguments:
             query, given = {name: query_text(value) for name, value in arguments.items()}, NOTHING
         try:
             need_bridge(self._session, relay.engine.now, looks=(method, path) in LOOKS)
@@ -78,7 +78,7 @@ class RelayPhones:
             if path == NOTIFICATIONS:
                 found = relay.notifications.recent(Notifications.parse_limit(None))
                 return PhoneAnswer(200, {"ok": True, "notifications": found, "count": len(found)})
-            told = ask_phone(relay, self._session, method, path, query, given, lambda outcome: tell(_answer(outcome)))
+            told = ask_phone(relay, self._session, method, path, query, given, lambda found: tell(_answer(found)))
         except Refused as refused:
             return PhoneAnswer(refused.status, {"code": refused.code, "error": refused.message})
         return None if told is None else _answer(told)
