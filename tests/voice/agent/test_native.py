@@ -448,4 +448,5 @@ def test_what_is_said_to_a_provider_that_has_gone(world: VirtualWorld, tmp_path:
     (session,) = relay.voice_side.sessions["agent"].sessions.sessions()
     session.mode._link = None
     session.mode.hear(SOUND, 24_000)
+    world.pass_time(1.0)
     assert agent.provider.kinds == ["session.update"]
