@@ -10,7 +10,7 @@ from random import Random
 from fuzz.script import FAULTS, PAIRED, Deed, Step
 from fuzz.swarm import Swarm
 
-__all__ = ["subplots"]
+__all__ = ["HOLDS", "subplots"]
 
 VOICE_WEIGHTS: dict[Deed, int] = {Deed.SPEAK: 4, Deed.TALK: 5, Deed.SAY: 4}
 LIFE_WEIGHTS: dict[Deed, int] = {

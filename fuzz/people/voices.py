@@ -18,6 +18,7 @@ from fuzz.people.crowd import Crowd, Deeds, Device, task_of
 from fuzz.people.voice_line import AGENT, FAMILIES, LAB, OUTPUT, UNATTENDED, VoiceLine, Who
 from fuzz.provider import recording_of
 from fuzz.script import Deed, Step
+from fuzz.subplots import HOLDS
 from fuzz.world import API, API_KEY, LOCAL, REMOTE, VOICES
 from svc_proto.voice.pcm import wav_head
 from svc_proto.wire.multipart import Part, encode_multipart
@@ -65,7 +66,7 @@ class Voices:
         if who is None:
             return
         self.make(who, family, body, made)
-        chance = _chance(step)
+        chance = _chance(step) if step.other not in HOLDS else 1.0  # those are about room
         if chance < DICTATES:
             self._dictate(who)
         elif chance < READ:
