@@ -153,3 +153,7 @@ def test_what_was_passed_on_says_so() -> None:
     assert was_passed_on(asking((b"via", b"1.0 fred, 1.1 SVC-node")))
     marks: list[Any] = [(), ((b"via", b"1.1 fred"),), ((b"x", b"1.1 svc-node"),)]
     assert not any(was_passed_on(asking(*fields)) for fields in marks)
+
+
+def test_limits() -> None:
+    assert (passing.CONNECT_WITHIN, FILE.within, passing.SILENCE) == (2.0, 10.0, 60.0)

@@ -97,7 +97,7 @@ PLANTS: list[tuple[Plant, int, str]] = [  # the bug, a storm that finds it, and 
     (a_code_is_read_and_not_taken, 0, "has paired"),
     (a_command_is_told_twice, 0, "performed 2 times"),
     (phones_of_a_node_that_is_gone_stay, 3, "different phones"),
-    (an_end_is_not_told, 0, "revoked"),
+    (an_end_is_not_told, 13, "revoked"),
     (a_revocation_that_nobody_hears_is_a_success, 30, "revoked"),
     (nobody_asks_the_others_for_a_file, 1, "which is there"),
     (failures_are_counted_by_each_node_alone, 0, "has guessed"),
