@@ -217,12 +217,12 @@ class Relay:
 
     def grants_changed(self, session: Session) -> None:
         """Close what a grant of a session let in that has ended now. Everything else asks with each message."""
-        self.drop_lapsed_phones()  # others, too, are to see it no more
         if self._mcp is not None and not may_look(session, self.engine.now):
             self._mcp.end_of(session.token_hash)
         if self._voice is not None:
             for holder in session.holders:
                 self._voice.recheck(holder)
+        self.drop_lapsed_phones()  # last: what is cut off has not just lost its phone
 
     def revoke(self, session: Session, reason: str) -> Flow[str | None]:
         """End a session and all that it let in; why it may come back, if the store does not let go of it."""
