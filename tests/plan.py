@@ -265,13 +265,7 @@ NODES = (
         "each node has limits of its own: connections, and what is kept of them",
     ),
     NodesRow(("test_mcp::test_a_session",), NEVER, "a picture in an MCP answer has to be at the node that was asked"),
-    NodesRow(("test_mcp",), KEPT, "MCP sessions stay at their node"),
     NodesRow(("test_media::test_what_can_be_fetched*",), KEPT, "the list is of the node's own files"),
-    NodesRow(
-        ("test_voice_agent", "test_voice_sockets", "test_voice::test_who_hangs_up*"),
-        KEPT,
-        "voice sessions stay at their node",
-    ),
     NodesRow(("test_http2::test_tls_with_alpn",), KEPT, "sockets are counted where they are"),
     NodesRow(
         (
@@ -286,7 +280,8 @@ NODES = (
             "test_safety",
             "test_api*",
             "test_openai",
-            "test_voice*",
+            "test_voice",
+            "test_voice_providers",
             "test_tui",
         ),
         LATER,
