@@ -149,6 +149,10 @@ def traffic(rng: Random) -> bytes:
         return _one_flaw(rng)
     odd = rng.choice((0.0, 0.0, 0.03, 0.15))  # how often something is not as it should be
     pieces = [_request(rng, odd) for _ in range(rng.choice((1, 1, 2, 3)))]
+    for at in range(1, len(pieces)):
+        if rng.random() < 0.5:  # the same fields again, and mostly as much body
+            pieces[at] = b"\r\n".join((pieces[at].partition(b"\r\n")[0], pieces[at - 1].partition(b"\r\n")[2]))
+            pieces[at] += b"x" * (rng.random() < odd)
     if rng.random() < odd:
         pieces.insert(rng.randrange(len(pieces) + 1), rng.choice((b"\r\n", b"\r", b"\n", b"x", b"\x81\x80abcd")))
     data = b"".join(pieces)

@@ -53,10 +53,11 @@ from svc_proto.wire.websocket import WebSocket
 
 __all__ = ["FIELDS", "FOR_THE_LAW", "MAX_DIGITS", "REQUEST", "PlainConnection"]
 
-REQUEST = re.compile(
-    rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*+) HTTP/1\.1\r\n"
-    rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
-)
+_LINE = rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*+) HTTP/1\.1\r\n"
+_BLOCK = rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
+REQUEST = re.compile(_LINE + _BLOCK)
+_line = re.compile(_LINE).match
+_block = re.compile(_BLOCK).match
 FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `REQUEST` has found
 _HOST = re.compile(AUTHORITY)
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]++")
@@ -68,6 +69,7 @@ MAX_DIGITS = 18  # of a Content-Length
 MAX_BLOCK = 2048  # bytes of fields in a head that is kept
 MAX_BLOCKS = 256  # such heads in a process
 MAX_KEPT = 16_384  # bytes of a request that are kept while its answer goes out in chunks
+MAX_AGAIN, MAX_FIELDS_AGAIN = 1024, 16  # bytes and fields of a request's head that are kept for the next one
 PENDING, HEAD_TOLD, BODY_TOLD, TOLD = range(4)  # how far the events of a message have been taken
 
 
@@ -79,6 +81,7 @@ class PlainConnection(ServerConnection):
         "_deflate",
         "_entropy",
         "_head",
+        "_known",
         "_law",
         "_limits",
         "_out",
@@ -98,6 +101,7 @@ class PlainConnection(ServerConnection):
         self._law: Http1Connection | None = None  # in charge, while it is there
         self._stream = StreamId(0)  # of the last request
         self._raw = b""  # the message in progress, if it is the lane's
+        self._known: tuple[bytes, Headers, int] | None = None  # fields that were said: mostly they are said again
         self._told = PENDING
         self._said: ResponseHead | None = None  # the answer in progress, if the lane says it in chunks
         self._out: list[bytes] = []
@@ -108,20 +112,22 @@ class PlainConnection(ServerConnection):
         """Take one plain request and its body, with all of its events; None, and nothing has been done, otherwise."""
         if self._law is not None or self._raw:
             return None
-        found = REQUEST.match(data, 0, self._limits.max_head)
-        if found is None:
+        line = _line(data)
+        if line is None:
             return None
-        method, target, block = found.groups()
-        fields = FIELDS(block)
-        by_name = {name.lower(): value for name, value in fields}  # in their order
-        body = data[found.end() :]
-        if len(by_name) != len(fields) or len(fields) > self._limits.max_fields or not _is_plain(by_name, body):
+        at, known = line.end(), self._known
+        if known is None or not data.startswith(known[0], at):
+            known = self._read(data, at)
+            if known is None:
+                return None
+        block, headers, length = known
+        end = at + len(block)
+        if end > self._limits.max_head or len(data) - end != length:
             return None
+        method, target = line.groups()
         self._stream = stream = StreamId(self._stream + 1)
-        self._head = head = RequestHead(
-            stream, method.decode("ascii"), target.decode("ascii"), Headers(by_name.items())
-        )
-        self._body = body
+        self._head = head = RequestHead(stream, method.decode("ascii"), target.decode("ascii"), headers)
+        self._body = body = data[end:]
         self._raw = data
         self._told = TOLD
         return head, body
@@ -276,6 +282,26 @@ class PlainConnection(ServerConnection):
             return False
         return True
 
+    def _read(self, data: bytes, at: int) -> tuple[bytes, Headers, int] | None:
+        """Read the fields that stand there: all of their bytes, what they are, and the length of a body behind them.
+
+        None if they are not plain. They are kept for the next request, unless they are large.
+        """
+        found = _block(data, at, self._limits.max_head)
+        if found is None:
+            return None
+        fields = FIELDS(found[1])
+        by_name = {name.lower(): value for name, value in fields}  # in their order
+        if len(by_name) != len(fields) or len(fields) > self._limits.max_fields:
+            return None
+        length = _length(by_name)
+        if length is None:
+            return None
+        known = found[0], Headers(by_name.items()), length
+        if len(found[0]) <= MAX_AGAIN and len(fields) <= MAX_FIELDS_AGAIN:
+            self._known = known
+        return known
+
     # --- the law ---
 
     def _obey(self) -> Http1Connection:
@@ -309,17 +335,15 @@ class PlainConnection(ServerConnection):
         del self._head
 
 
-def _is_plain(fields: dict[bytes, bytes], body: bytes) -> bool:
-    """Whether none of the fields asks for more than the lane has, and the body is as long as they say."""
+def _length(fields: dict[bytes, bytes]) -> int | None:
+    """The bytes of body that they say; None if any of them asks for more than the lane has."""
     if not FOR_THE_LAW.isdisjoint(fields) or fields.get(b"connection", KEEP_ALIVE).lower() != KEEP_ALIVE:
-        return False
+        return None
     host = _HOST.fullmatch(fields.get(b"host", b""))
     if host is None or host[1] is not None:
-        return False
-    length = fields.get(b"content-length")
-    if length is None:
-        return not body
-    return length.isdigit() and len(length) <= MAX_DIGITS and int(length) == len(body)
+        return None
+    length = fields.get(b"content-length", b"0")
+    return int(length) if length.isdigit() and len(length) <= MAX_DIGITS else None
 
 
 @lru_cache(maxsize=MAX_BLOCKS)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,6 +86,49 @@ def test_a_whole_turn() -> None:
         RequestHead(THREE, "POST", "/", Headers(((b"host", b"a"), (b"content-length", b"5")))),
         b"hello",
     )
+
+
+def said(connection: PlainConnection, target: bytes, fields: bytes, body: bytes = b"") -> Headers | None:
+    """The fields of a plain request, which is answered; None if it is not plain."""
+    taken = connection.plain(b"PUT %b HTTP/1.1\r\n%b\r\n%b" % (target, fields, body))
+    if taken is None:
+        return None
+    assert (taken[0].target.encode(), taken[1]) == (target, body)
+    assert connection.answer(taken[0].stream, 204, DATE, (), b"")
+    return taken[0].headers
+
+
+def test_fields_that_are_said_again_are_read_once() -> None:
+    connection = plain_server(evolve(DEFAULT_LIMITS, max_head=100))
+    fields = b"Host: a\r\nContent-Length: 5\r\n"
+    first = said(connection, b"/a", fields, b"hello")
+    assert first == ((b"host", b"a"), (b"content-length", b"5"))
+    assert said(connection, b"/bb", fields, b"world") is first
+    for body in (b"", b"four", b"sixsix"):
+        assert said(connection, b"/a", fields, body) is None
+    longest = b"/" + b"a" * (100 - len(b"PUT / HTTP/1.1\r\n" + fields + b"\r\n"))
+    assert said(connection, longest, fields, b"hello") is first
+    assert said(connection, longest + b"a", fields, b"hello") is None
+    assert said(connection, b"/", b"Host: b\r\n") == ((b"host", b"b"),)
+    again = said(connection, b"/", fields, b"hello")
+    assert again == first
+    assert again is not first
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        (b"".join(b"f%d: x\r\n" % n for n in range(15)), True),
+        (b"".join(b"f%d: x\r\n" % n for n in range(16)), False),
+        (b"f: %b\r\n" % (b"x" * (1024 - len(b"Host: a\r\nf: \r\n\r\n"))), True),
+        (b"f: %b\r\n" % (b"x" * (1025 - len(b"Host: a\r\nf: \r\n\r\n"))), False),
+    ],
+)
+def test_many_fields_are_not_kept(fields: bytes, kept: bool) -> None:
+    connection = plain_server()
+    first = said(connection, b"/", b"Host: a\r\n" + fields)
+    assert first is not None
+    assert (said(connection, b"/", b"Host: a\r\n" + fields) is first) is kept
 
 
 @pytest.mark.parametrize(
