@@ -1,15 +1,18 @@
 """asyncio, uvloop and trio, by way of anyio.
 
-asyncio and uvloop call back when a file descriptor is ready, and keep it registered from one read to the next: that is
-`CallbackLoop`. trio has a task wait for one selector with all of them: `NestedLoop`, which knows nothing but anyio.
+asyncio waits in a selector that it is given, and there `SharedLoop` does what is ours. uvloop calls back when a file
+descriptor is ready: that is `CallbackLoop`. trio has a task wait for one selector with all of ours: `NestedLoop`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextvars import Context
+from functools import partial
+from selectors import DefaultSelector, SelectorKey
+from typing import Any, TypeVarTuple
 
 import anyio
 import anyio.abc
@@ -21,12 +24,17 @@ from runtimes.threads_loop import ThreadsLoop
 from runtimes.waker import Handle
 from svc_proto.commands import Exit
 
-__all__ = ["CallbackLoop", "NestedLoop", "run_asyncio", "run_trio", "run_uvloop"]
+__all__ = ["CallbackLoop", "NestedLoop", "SharedLoop", "run_asyncio", "run_trio", "run_uvloop"]
+
+Ts = TypeVarTuple("Ts")
 
 
 def run_asyncio(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """See `runtimes.run.Runtime`."""
-    return anyio.run(_main, programs, CallbackLoop, handle, grace, signals, backend="asyncio")
+    selector = Selector()
+    make = partial(SharedLoop, selector)
+    options = {"loop_factory": partial(AskedLoop, selector)}
+    return anyio.run(_main, programs, make, handle, grace, signals, backend="asyncio", backend_options=options)
 
 
 def run_uvloop(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
@@ -42,7 +50,7 @@ def run_trio(programs: Sequence[Program], *, handle: Handle, grace: float, signa
 
 async def _main(
     programs: Sequence[Program],
-    make_loop: type[CallbackLoop | NestedLoop],
+    make_loop: Callable[[anyio.abc.TaskGroup], SharedLoop | CallbackLoop | NestedLoop],
     handle: Handle,
     grace: float,
     signals: bool,
@@ -61,14 +69,101 @@ async def _main(
     return host.outcomes
 
 
+class Selector(DefaultSelector):
+    """What an asyncio loop waits in: there `ours` does what is ours, until asyncio has something to do."""
+
+    ours: SharedLoop | None = None
+    asked = False  # it has
+
+    def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
+        """What is asyncio's; see `selectors`."""
+        if self.ours is None:
+            return super().select(timeout)
+        self.asked = timeout is not None
+        self.ours.wait(timeout)
+        return super().select(0.0)
+
+
+class AskedLoop(asyncio.SelectorEventLoop):
+    """An asyncio loop that has something to do as soon as it is asked for something while it waits."""
+
+    def __init__(self, selector: Selector) -> None:
+        self._waits_in = selector
+        super().__init__(selector)
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """See `asyncio`."""
+        self._waits_in.asked = True
+        return super().call_soon(callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """See `asyncio`."""
+        self._waits_in.asked = True
+        return super().call_at(when, callback, *args, context=context)
+
+
+class SharedLoop(ThreadsLoop):
+    """What `ThreadsLoop` is, while an asyncio loop waits, whose own selector is one more source of ours."""
+
+    def __init__(self, theirs: Selector, tasks: anyio.abc.TaskGroup) -> None:
+        super().__init__()
+        self._over = asyncio.Event()
+        self._bug: Exception | None = None
+        self._theirs = theirs
+        self.watch_read(_Theirs(theirs))
+        theirs.ours = self
+
+    async def serve(self) -> None:
+        """Until `finish`; raises what escaped from a callback, which is a bug."""
+        await self._over.wait()
+        if self._bug is not None:
+            raise self._bug
+
+    def end(self) -> None:
+        """Dispose of what is ours."""
+        self._theirs.ours = None
+        super().end()
+
+    def finish(self) -> None:
+        """See `Loop`."""
+        super().finish()
+        self._over.set()
+
+    def wait(self, longest: float | None) -> None:
+        """Do what is ours for that many seconds at most, until asyncio has something to do."""
+        left = 0.0 if self._soon else self.left
+        try:
+            self.turn(left if longest is None or (left is not None and left < longest) else longest)
+            while not self._theirs.asked:
+                self.turn(self.left)
+        except Exception as error:  # noqa: BLE001, RUF100 - kept for `serve` to raise
+            self._bug = error
+            self._over.set()
+
+
+class _Theirs(Source):
+    """asyncio's selector in ours."""
+
+    sock: Selector
+    __slots__ = ()
+
+    def on_readable(self) -> None:
+        """One of asyncio's own descriptors is ready."""
+        self.sock.asked = True
+
+
 class CallbackLoop:
-    """The orders of `runtimes.loop.Loop` on a running asyncio loop, uvloop's included."""
+    """The orders of `runtimes.loop.Loop` on a running loop of uvloop."""
 
     host: Host
+    tells_once = True
 
     def __init__(self, tasks: anyio.abc.TaskGroup) -> None:
         self._loop = asyncio.get_running_loop()
-        self.tells_once = type(self._loop).__module__.startswith("uvloop")
         self._loop.set_exception_handler(self._on_exception)
         self._finished = asyncio.Event()
         self._bug: BaseException | None = None
@@ -145,7 +240,10 @@ class NestedLoop(ThreadsLoop):
     """
 
     def __init__(self, tasks: anyio.abc.TaskGroup) -> None:
+        from trio.lowlevel import wait_readable  # noqa: PLC0415, RUF100 - it is not everywhere
+
         super().__init__()
+        self._wait_readable = wait_readable  # as anyio has it, without the way there
         self._tasks = tasks
         self._serving = anyio.CancelScope()
         self._alarm = anyio.CancelScope()  # its deadline is the time to wake
@@ -157,7 +255,7 @@ class NestedLoop(ThreadsLoop):
         self._tasks.start_soon(self._sleep)
         with self._serving:
             while not self.finished:
-                await anyio.wait_readable(self.selector)
+                await self._wait_readable(self.selector)
                 self.turn(0.0)
 
     def wake_at(self, when: float) -> None:

@@ -1,0 +1,46 @@
+"""What asyncio has to do itself while it waits in the selector that our sockets are in."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+
+from runtimes.host import Program
+from runtimes.run import run
+from runtimes.waker import Handle
+from tests.runtimes.support import ScriptCore
+
+
+def test_asyncio_gets_its_turn() -> None:
+    ours, theirs = socket.socketpair()
+    told: list[str] = []
+    handle = Handle()
+    names = {"soon", "later", "readable", "from a thread", "a task"}
+
+    def note(name: str) -> None:
+        told.append(name)
+        if set(told) == names:
+            handle.stop(0.0)
+
+    async def work() -> None:
+        await asyncio.sleep(0.001)
+        note("a task")
+
+    def read() -> None:
+        ours.recv(1)
+        note("readable")
+
+    def ready() -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_soon(note, "soon")
+        loop.call_later(0.001, note, "later")
+        loop.add_reader(ours, read)
+        theirs.send(b"!")
+        tasks.append(loop.create_task(work()))
+        threading.Thread(target=loop.call_soon_threadsafe, args=(note, "from a thread")).start()
+
+    tasks: list[asyncio.Task[None]] = []
+    with ours, theirs:
+        assert run(Program(core=ScriptCore(), on_ready=ready), "asyncio", handle=handle, signals=False) == 0
+    assert set(told) == names
