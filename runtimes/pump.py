@@ -35,6 +35,8 @@ from svc_proto.facts import ChannelId, Closed, Done, Fact, Failed, Failure, Fail
 
 __all__ = ["BUG_EXIT", "Core", "Live", "Owner", "Pump"]
 
+LATE = 0.1  # s behind which a `Sent` is told at the latest, before anything else is
+MOST_LATE = 16 * 1024  # bytes of a channel from which on it is told at once
 BUG_EXIT = 70  # EX_SOFTWARE of sysexits.h: the core or the runtime has a bug
 
 Handler = Callable[[Any], None]
@@ -97,7 +99,11 @@ class Pump:
         self.mono = 0.0  # when the core was last given something, monotonic s
         self._facts: deque[Fact | None] = deque()
         self._busy = False
-        self._sent: list[Live] = []
+        self._sent: list[Live] = []  # to be told of when nothing else is to be told
+        self._late: dict[Live, None] = {}  # to be told of some time
+        self._late_since = 0.0
+        self._patient = False  # what leaves now may be told of late
+        self._now = owner.clock()
         self._accepted = ChannelId(0)
         self._handlers: dict[type, Handler] = {
             Send: self._send,
@@ -121,12 +127,12 @@ class Pump:
         """Give the core a fact and carry out what it orders, until it orders nothing more."""
         if self.outcome is not None:
             return
-        self._facts.append(fact)
         if self._busy:
+            self._facts.append(fact)
             return
         self._busy = True
         try:
-            self._drain()
+            self._drain(fact)
         except Exception as error:  # noqa: BLE001, RUF100 - the core catches its own: a bug, so end loudly
             self.log.bug("core.bug", error)
             self._exit(Exit(BUG_EXIT, f"internal error: {type(error).__name__}"))
@@ -166,21 +172,23 @@ class Pump:
             self.owner.arm(chore)
 
     def sent(self, channel: Live, n: int) -> None:
-        """`n` bytes of a channel have left; told to the core once per drain."""
-        if not channel.unreported:
-            self._sent.append(channel)
+        """`n` bytes of a channel have left; told to the core once per drain, or later if that will do."""
         channel.unreported += n
-        if not self._busy:
-            for fact in self._take_sent():
-                self.feed(fact)
+        if self._patient and channel.unreported < MOST_LATE:
+            if not self._late:
+                self._late_since = self.mono
+            self._late[channel] = None
+        elif not self._busy:
+            self.feed(self._report(channel))
+        elif channel not in self._sent:
+            self._sent.append(channel)
 
     def closed(self, channel: Live, reason: str, exit_status: int | None = None) -> None:
         """A channel is gone: its last facts. `exit_status` is that of the child behind it."""
         if self.channels.pop(channel.ch, None) is None:
             return
         if channel.unreported:
-            self._sent.remove(channel)
-            self._facts.append(Sent(channel.ch, channel.unreported))
+            self.feed(self._report(channel))
         self.feed(Closed(channel.ch, reason, exit_status))
 
     def next_accepted(self) -> ChannelId:
@@ -261,31 +269,38 @@ class Pump:
 
     # --- below: the parts of the above, and the commands ---------------------------------------------------------
 
-    def _drain(self) -> None:
-        facts, handle, handlers = self._facts, self.core.handle, self._handlers
+    def _drain(self, fact: Fact | None) -> None:
         now = self.owner.clock()  # one instant for what happens without a wait in between
-        self.mono = now.mono
-        while facts:
-            fact = facts.popleft()
+        if self._late and now.mono - self._late_since >= LATE:
+            self._facts += [self._report(channel) for channel in [*self._late]]
+            self._carry_out(self._facts.popleft(), self._now)  # they had left by then: no timer is to be due before
+        self._now, self.mono = now, now.mono
+        self._carry_out(fact, now)
+
+    def _carry_out(self, fact: Fact | None, now: Moment) -> None:
+        facts, sent, handle, handlers = self._facts, self._sent, self.core.handle, self._handlers
+        while self.outcome is None:
             for command in handle(fact, now):
                 handler = handlers.get(type(command))
                 if handler is None:
                     self._unserved(command)
                 else:
                     handler(command)
-            if self.outcome is not None:
-                facts.clear()
+            if facts:
+                fact = facts.popleft()
+            elif sent:
+                fact = self._report(sent[0])
+            else:
                 return
-            if self._sent and not facts:
-                facts.extend(self._take_sent())
+        facts.clear()
 
-    def _take_sent(self) -> list[Fact | None]:
-        told: list[Fact | None] = []
-        for channel in self._sent:
-            told.append(Sent(channel.ch, channel.unreported))
-            channel.unreported = 0
-        self._sent.clear()
-        return told
+    def _report(self, channel: Live) -> Sent:
+        """What of a channel has left and was not told of."""
+        self._late.pop(channel, None)
+        if channel in self._sent:
+            self._sent.remove(channel)
+        n, channel.unreported = channel.unreported, 0
+        return Sent(channel.ch, n)
 
     def _unserved(self, command: Command) -> None:
         op = getattr(command, "op", None)
@@ -296,12 +311,16 @@ class Pump:
     def _send(self, command: Send) -> None:
         channel = self.channels.get(command.ch)
         if channel is not None:  # else it is gone, and the core is about to hear of it
+            self._patient = command.late
             channel.send(command.data)
+            self._patient = False
 
     def _close_write(self, command: CloseWrite) -> None:
         channel = self.channels.get(command.ch)
         if channel is not None:
             channel.close_write()
+            if channel.unreported and channel not in self._sent:
+                self._sent.append(channel)
 
     def _abort(self, command: Abort) -> None:
         channel = self.channels.get(command.ch)

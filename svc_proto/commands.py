@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from enum import Enum, IntEnum
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
+from attrs import field
+
 from svc_proto.basics.value import fixed
 from svc_proto.facts import HTTP1, Address, ChannelId, OperationId
 
@@ -109,10 +111,15 @@ class Tell:
 
 @fixed
 class Send:
-    """Write bytes, after what was sent before. Answered by `Sent` facts that add up to `len(data)`."""
+    """Write bytes, after what was sent before. Answered by `Sent` facts that add up to `len(data)`.
+
+    What is `late` may be told of with what leaves after it, if all of it left at once (decision 184): no later than
+    behind a `CloseWrite`, or before the first fact that comes 0.1 s after it, as of the moment of the fact before.
+    """
 
     ch: ChannelId
     data: bytes
+    late: bool = field(default=False, eq=False)
 
 
 @fixed

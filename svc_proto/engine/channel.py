@@ -26,6 +26,7 @@ class Channel(ABC):
     """Base of the server's and the client's channel; `received`, `read_closed`, `stop` and `flush_now` are theirs."""
 
     lasting = False  # at a stop it is there for the others, and is told when they are gone
+    patient = False  # the `Sent` of what it writes may come late
 
     __slots__ = ("_holding", "_passing", "_paused", "_soiled", "_stall", "ch", "credit", "engine", "gone", "limits")
 
@@ -108,7 +109,7 @@ class Channel(ABC):
     def write(self, data: bytes) -> None:
         """Order bytes to be written."""
         engine, credit = self.engine, self.credit
-        engine.emit(Send(self.ch, data))
+        engine.emit(Send(self.ch, data, self.patient))
         if not credit.unsent:
             self._stall.set(engine.now.mono + self.limits.write_timeout)
         if credit.queued(len(data)):

@@ -49,6 +49,7 @@ LANE = 16 * 1024  # bytes that a stream counts for: twice what it takes with a s
 class Http2Channel(HttpChannel):
     """One accepted connection that speaks HTTP/2."""
 
+    patient = True
     __slots__ = ("_heads", "_over", "accepted", "app", "bodies", "http2", "lanes", "phase")
 
     def __init__(self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> None:

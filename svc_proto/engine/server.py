@@ -76,12 +76,16 @@ class Phase(Enum):
     WORKING = "working"
 
 
+_IDLE, _WORKING = Phase.IDLE, Phase.WORKING  # as in `machines.session`
+
+
 class ServerChannel(HttpChannel):
     """One accepted connection."""
 
     __slots__ = ("_first", "_fresh", "_http2", "admitting", "app", "exchanges", "peer", "phase", "secure")
 
     conn: ServerConnection
+    patient = True
     alone = True  # nobody else speaks on this connection while an answer is under way
 
     def __init__(
@@ -112,6 +116,9 @@ class ServerChannel(HttpChannel):
 
     def parse(self, data: bytes) -> None:
         """As of any channel; a request may come whole, and a fresh channel find that its peer speaks HTTP/2."""
+        if self._frames is not None:
+            super().parse(data)
+            return
         if self._fresh is not None and not self.closing:
             data, alpn = self._first + data, self._fresh.alpn
             if alpn == HTTP2 or (alpn != HTTP1 and data.startswith(PRI)):
@@ -121,7 +128,7 @@ class ServerChannel(HttpChannel):
             if self._first:
                 return
             self._fresh = None
-        if self._frames is None and not (self._holding or self.closing or self.credit.blocked):
+        if not (self._holding or self.closing or self.credit.blocked):
             taken = self.conn.plain(data)
             if taken is not None:
                 take_turn(self, *taken)
@@ -201,7 +208,7 @@ class ServerChannel(HttpChannel):
         if idle and not (self._holding or self.eof or self._pumping or counted):
             self.turned()
             return
-        self.phase = Phase.WORKING  # so that the next phase counts from now, even if it is the one before
+        self.phase = _WORKING  # so that the next phase counts from now, even if it is the one before
         self._timer.cancel()
         self.pump()
 
@@ -231,7 +238,7 @@ class ServerChannel(HttpChannel):
         """A request that came whole has a handler that waits, unless it is answered by now."""
         if self.visit is None and self.exchanges:
             self._timer.cancel()
-            self.phase = Phase.WORKING
+            self.phase = _WORKING
         else:
             self.pump()
 
@@ -239,10 +246,10 @@ class ServerChannel(HttpChannel):
         """A request was answered, and nothing else is under way."""
         if self.closing or self.credit.blocked:
             self._timer.cancel()
-            self.phase = Phase.WORKING
+            self.phase = _WORKING
             self.settle()
         else:
-            self.phase = Phase.IDLE
+            self.phase = _IDLE
             self._timer.set(self.engine.now.mono + self.limits.idle_timeout)
 
     # --- between events ---
@@ -258,7 +265,7 @@ class ServerChannel(HttpChannel):
     def settle(self) -> None:
         """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""
         bothered = self._holding or self.eof or self.visit is not None
-        if self.closing or (self.sockets and self.phase is Phase.WORKING and not bothered):
+        if self.closing or (self.sockets and self.phase is _WORKING and not bothered):
             return
         current = next(iter(self.exchanges.values()), None)  # HTTP/1.1 has one at a time
         self.hold(self.crowded or self.conn.paused or self.admitting or (current is not None and current.full))
@@ -272,10 +279,10 @@ class ServerChannel(HttpChannel):
             rate = current.begun + current.received / self.limits.min_body_rate
             self._timer.set(min(rate, current.heard) + self.limits.body_timeout)
         elif phase is not self.phase:
-            if phase is Phase.WORKING:
+            if phase is _WORKING:
                 self._timer.cancel()
             else:
-                idle = self.limits.idle_timeout if phase is Phase.IDLE else self.limits.head_timeout
+                idle = self.limits.idle_timeout if phase is _IDLE else self.limits.head_timeout
                 self._timer.set(self.engine.now.mono + idle)
         self.phase = phase
 
@@ -309,10 +316,10 @@ class ServerChannel(HttpChannel):
     def _current_phase(self) -> Phase:
         if self.exchanges:
             (exchange,) = self.exchanges.values()
-            return Phase.BODY if exchange.waits_for_body else Phase.WORKING
+            return Phase.BODY if exchange.waits_for_body else _WORKING
         if self.sockets or self.credit.blocked:
-            return Phase.WORKING
-        return Phase.HEAD if self.conn.head_pending else Phase.IDLE
+            return _WORKING
+        return Phase.HEAD if self.conn.head_pending else _IDLE
 
 
 def _route(label: str) -> str:

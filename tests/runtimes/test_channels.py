@@ -8,6 +8,7 @@ import struct
 import pytest
 
 from runtimes import channel as channel_module
+from runtimes import pump
 from svc_proto.commands import Abort, CloseWrite, Command, Exit, PauseReading, ResumeReading, Send
 from svc_proto.facts import Accepted, ChannelId, Closed, Fact, ReadClosed, Received, Sent
 from tests.runtimes.support import TIMEOUT, read_all, read_exactly, running
@@ -83,6 +84,47 @@ def test_small_writes_that_follow_each_other_leave_together(runtime: str) -> Non
         live.order(Send(ch, b"a"), Send(ch, b"b" * size), Send(ch, b"c" * size), Send(ch, b"d"), CloseWrite(ch))
         assert read_all(sock) == b"a" + b"b" * size + b"c" * size + b"d"
         sock.close()
+
+
+def test_what_may_be_told_of_late_is_told_with_what_is_not(runtime: str) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(Send(ch, b"ab", late=True))
+        assert read_exactly(sock, 2) == b"ab"
+        live.order(Send(ch, b"c"))
+        assert live.expect(Sent) == Sent(ch, 3)
+        live.order(Send(ch, b"d", late=True), CloseWrite(ch))
+        assert live.expect(Sent) == Sent(ch, 1)
+        assert read_all(sock) == b"cd"
+        sock.close()
+
+
+def test_much_is_told_of_at_once(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(Send(ch, b"x" * (pump.MOST_LATE - 1), late=True))
+        assert len(read_exactly(sock, pump.MOST_LATE - 1)) == pump.MOST_LATE - 1
+        live.order(Send(ch, b"x", late=True))
+        assert live.expect(Sent) == Sent(ch, pump.MOST_LATE)
+        sock.close()
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_nothing_is_told_before_what_is_late(runtime: str, gone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pump, "LATE", 0.0 if not gone else 1000.0)
+    with running(runtime) as live:
+        sock, ch = live.accept()
+        live.order(Send(ch, b"a", late=True))
+        assert read_exactly(sock, 1) == b"a"
+        if gone:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            sock.sendall(b"b")
+            assert [live.fact(), live.fact()] == [Sent(ch, 1), Received(ch, b"b")]
+        sock.close()
+        if gone:
+            assert live.fact() == Sent(ch, 1)
+            assert live.closed(ch).ch == ch
 
 
 @pytest.mark.parametrize("last", [Abort, None])
