@@ -145,7 +145,7 @@ class Runs:
             trigger = RunTrigger.CANCEL
         for run_id in self._registry.leave(run.record, trigger, engine.now):
             del self._runs[run_id]
-        engine.holders.leave(run.holder, run)
+        engine.holders.leave(run)
         self._api.ownership.release(run.record.session_id)
         self.outcomes[run.record.state.value] += 1
         self.took.add(engine.now.mono - run.begun_at)

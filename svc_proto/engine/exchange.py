@@ -23,50 +23,35 @@ if TYPE_CHECKING:
 
 __all__ = ["Exchange"]
 
+RESPONSES = (Response, Streamed)
+# As in `machines.session`.
+_BODY_END, _ANSWER, _DONE = ExchangeTrigger.BODY_END, ExchangeTrigger.ANSWER, ExchangeState.DONE
+
 
 class Exchange:
     """One request on a server channel. Its states are those of `machines.exchange`."""
 
-    __slots__ = (
-        "_answered_at",
-        "_body",
-        "_full_since",
-        "_holder",
-        "_incoming",
-        "_length",
-        "_request",
-        "_route",
-        "_task",
-        "begun",
-        "channel",
-        "head",
-        "heard",
-        "label",
-        "outgoing",
-        "received",
-        "state",
-        "stream",
-    )
-
     _route: Route  # these two from the admission on
     _request: Request
 
+    # Most requests need no more of these than is said here.
+    state = ExchangeState.READING
+    label = NOWHERE  # of the route, for the log and the counts
+    received = 0  # bytes of body so far
+    outgoing: ResponseWriter | None = None
+    _length = 0  # bytes of body that were announced
+    _holder = ""  # while it is among what `Engine.holders` knows
+    _body: list[bytes] | None = None
+    _answered_at = 0  # bytes of body that came before the answer
+    _incoming: BodyStream | None = None
+    _full_since = 0.0  # when the incoming stream last became full
+    _task: Task | Later | None = None
+
     def __init__(self, channel: ServerChannel, head: RequestHead) -> None:
         self.stream = head.stream
-        self.state = ExchangeState.READING
-        self.received = 0  # bytes of body so far
         self.begun = self.heard = channel.engine.now.mono  # when its head came, and the last piece of its body
         self.channel = channel
         self.head = head
-        self._length = 0  # bytes of body that were announced
-        self.label = NOWHERE  # of the route, for the log and the counts
-        self._holder = ""  # while it is among what `Engine.holders` knows
-        self._body: list[bytes] = []
-        self._answered_at = 0  # bytes of body that came before the answer
-        self._incoming: BodyStream | None = None
-        self._full_since = 0.0  # when the incoming stream last became full
-        self.outgoing: ResponseWriter | None = None
-        self._task: Task | Later | None = None
 
     # --- properties ---
 
@@ -112,7 +97,7 @@ class Exchange:
         """The request came whole, and its handler has returned this, or raised it: no answer that is said at once."""
         self._route, self.label, self._request = route, route.label, request
         self._enter()
-        self._step(ExchangeTrigger.BODY_END)
+        self._step(_BODY_END)
         self._act(result)
 
     def data(self, data: bytes) -> None:
@@ -127,6 +112,7 @@ class Exchange:
             self._cut(self._too_large())
         elif self._incoming is None:
             if self._route.body_limit:
+                self._body = self._body or []
                 self._body.append(data)
         else:
             was_full = self.full
@@ -136,8 +122,8 @@ class Exchange:
 
     def end(self) -> None:
         """The request is complete: run its handler, or be done with a refused one."""
-        self._step(ExchangeTrigger.BODY_END)
-        if self.state is ExchangeState.DONE:
+        self._step(_BODY_END)
+        if self.state is _DONE:
             self.channel.finished(self)
             return
         try:
@@ -248,7 +234,7 @@ class Exchange:
         request = self._request
         if self._body:
             request.body = b"".join(self._body)  # a single piece is not copied
-            self._body = []
+            self._body = None
         result: object
         try:
             result = self._route.handler(request)
@@ -261,7 +247,7 @@ class Exchange:
             if isinstance(result, Later):
                 self._task = result
                 result.wait(self._act)
-            elif isinstance(result, Response | Streamed):
+            elif isinstance(result, RESPONSES):
                 self._respond(result)
             elif isinstance(result, Exception):
                 self._failed(result)
@@ -333,7 +319,7 @@ class Exchange:
     # --- the answer ---
 
     def _respond(self, answer: Response | Streamed) -> None:
-        if isinstance(answer, Response) and answer.file is None:
+        if not isinstance(answer, Streamed) and answer.file is None:
             say_whole(self, answer, closing=self._closing())
             self._complete()
             return
@@ -348,11 +334,11 @@ class Exchange:
         self._complete()
 
     def _complete(self) -> None:
-        was_full, self._answered_at = self.full, self.received
-        self._step(ExchangeTrigger.ANSWER)
+        was_full, self._answered_at = self._incoming is not None and self.full, self.received
+        self._step(_ANSWER)
         if was_full:
             self._taken()
-        if self.state is ExchangeState.DONE:
+        if self.state is _DONE:
             self.channel.finished(self)
         elif self._too_much_to_come():
             self.channel.shut()  # as was said in the head: what still comes is thrown away during the linger
@@ -389,12 +375,12 @@ class Exchange:
             self._failed(error)
 
     def _cancel(self) -> None:
-        self._body = []
+        self._body = None
         if self._task is not None:
             self._task.cancel()
 
     def _step(self, trigger: ExchangeTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)
-        if self._holder and self.state is ExchangeState.DONE:
-            self.channel.engine.holders.leave(self._holder, self)
+        if self._holder and self.state is _DONE:
+            self.channel.engine.holders.leave(self)
             self._holder = ""

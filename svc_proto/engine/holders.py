@@ -22,31 +22,27 @@ class Held(Protocol):
 
 
 class Holders:
-    """Who holds what at the moment: both changes take constant time."""
+    """Who holds what at the moment. Whoever ends looks through all of it: that is rare, requests are not."""
 
     def __init__(self) -> None:
-        self._held: dict[str, dict[Held, None]] = {}
+        self._held: dict[Held, str] = {}
 
     def __len__(self) -> int:
         return len(self._held)
 
     def __iter__(self) -> Iterator[str]:
         """Who holds something now; it may end meanwhile."""
-        return iter(list(self._held))
+        return iter(dict.fromkeys(self._held.values()))
 
     def enter(self, holder: str, held: Held) -> None:
         """A request of this holder begins."""
-        self._held.setdefault(holder, {})[held] = None
+        self._held[held] = holder
 
-    def leave(self, holder: str, held: Held) -> None:
-        """A request of this holder is over; harmless when it was already."""
-        mine = self._held.get(holder)
-        if mine is not None:
-            mine.pop(held, None)
-            if not mine:
-                del self._held[holder]
+    def leave(self, held: Held) -> None:
+        """A request is over; harmless when it was already."""
+        self._held.pop(held, None)
 
     def end(self, holder: str, refused: Refused) -> None:
         """The holder is gone, and with it all that it holds."""
-        for held in list(self._held.get(holder, ())):
+        for held in [held for held, mine in self._held.items() if mine == holder]:
             held.withdraw(refused)

@@ -72,10 +72,10 @@ class Request:
     peer: Address
     secure: bool
     params: dict[str, str]
+    http_version: str = "1.1"
     principal: object = None
     holder: str = ""
     body: bytes = b""  # of a route that is not `streamed`
-    http_version: str = "1.1"
     _query: dict[str, str] | None = None
     _fields: Mapping[bytes, bytes] | None = None
     _stream: BodyStream | None = None

@@ -24,6 +24,7 @@ Found: TypeAlias = tuple[Route | None, Request | None, object]
 """How far the admission of a request came; last who asks, a flow that finds out, or the exception that ended it."""
 
 
+_SOCKET = Kind.WEBSOCKET  # as in `machines.session`
 STILL_OPEN = (Exception, GeneratorType)  # what `identify` may find in place of a principal
 
 
@@ -34,15 +35,9 @@ def identify(channel: ServerChannel, head: RequestHead) -> Found:
         router = channel.app.router
         path, query = router.split(head.target)
         route, params = router.match(head.method, path)
+        # In their order: by name they would go through a dictionary, which each request would pay for.
         request = Request(
-            method=head.method,
-            path=path,
-            raw_query=query,
-            headers=head.headers,
-            peer=channel.peer,
-            secure=channel.secure,
-            params=params,
-            http_version=head.http_version,
+            head.method, path, query, head.headers, channel.peer, channel.secure, params, head.http_version
         )
         channel.named(request)
         return route, request, channel.app.authorize(route.access, request)
@@ -58,7 +53,7 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
         or request is None
         or isinstance(principal, STILL_OPEN)
         or route.streamed
-        or route.kind is Kind.WEBSOCKET
+        or route.kind is _SOCKET
         or len(body) > (route.body_limit or channel.limits.max_skipped)
     ):
         channel.conn.retell()

@@ -161,7 +161,7 @@ class _Near:
 
     def on_closed(self, code: int, reason: str) -> None:
         self.gateway.sockets -= 1
-        self.engine.holders.leave(self.holder, self)
+        self.engine.holders.leave(self)
         self.far.near = None
         self.far.socket.close(UNSAYABLE.get(code, code), reason)
 

@@ -34,14 +34,14 @@ def test_who_holds_what() -> None:
     for holder, held in (("me", mine), ("me", more), ("you", yours)):
         holders.enter(holder, held)
     assert list(holders) == ["me", "you"]
-    holders.leave("me", more)
-    holders.leave("me", more)
+    holders.leave(more)
+    holders.leave(more)
     holders.end("me", GONE)
     holders.end("nobody", GONE)
     assert (mine.told, more.told, yours.told) == ([GONE], [], [])
-    holders.leave("me", mine)
-    holders.leave("me", mine)
-    holders.leave("you", yours)
+    holders.leave(mine)
+    holders.leave(mine)
+    holders.leave(yours)
     assert len(holders) == 0
     assert list(holders) == []
 
@@ -52,7 +52,7 @@ def test_holders_may_end_while_they_are_gone_through() -> None:
     for name, note in notes.items():
         holders.enter(name, note)
     for name in holders:
-        holders.leave(name, notes[name])
+        holders.leave(notes[name])
     assert len(holders) == 0
 
 
