@@ -20,6 +20,7 @@ __all__ = ["deliver_file", "produce", "say_at_once", "say_head", "say_whole"]
 
 BODILESS = (204, 304)
 CLOSE = (b"connection", b"close")
+_DEBUG = Level.DEBUG  # as in `machines.session`
 SPILL = 16 * 1024  # bytes of a body that are written at once, so that requests behind it may have to wait
 PEERS_FAULT = (FailureKind.CANCELLED, FailureKind.UNREACHABLE, FailureKind.TIMED_OUT)
 
@@ -38,7 +39,7 @@ def say_at_once(
         return False
     channel.soil()
     engine.counts.answers[label][response.status] += 1
-    if engine.log_level <= Level.DEBUG:
+    if engine.log_level <= _DEBUG:
         channel.note(head, label, response.status, engine.now.mono if begun is None else begun)
     if len(body) >= SPILL and response.status not in BODILESS:
         channel.spill()

@@ -16,7 +16,7 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import ChannelId
 from svc_proto.wire.connection import Connection
-from svc_proto.wire.events import Event, SocketClosed, StreamId
+from svc_proto.wire.events import BinaryMessage, Event, SocketClosed, StreamId, TextMessage
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
@@ -93,25 +93,21 @@ class HttpChannel(Channel):
         if self.closing:
             self._throw_away(len(data))
             return
-        for socket in self.sockets.values():
-            socket.heard()
         frames = self._frames
         if frames is None or self.visit is not None or self._pumping or self._holding:
+            for socket in self.sockets.values():
+                socket.heard()
             self.conn.receive_data(data)
-        elif self._listen(frames, frames.texts(data)):
+            self.pump()
             return
-        self.pump()
-
-    def _listen(self, frames: WebSocket, texts: list[str]) -> bool:
-        """Pass plain texts on, and nothing else is to be done; False if something waits behind them."""
+        (socket,) = self.sockets.values()
         self._pumping = True
         try:
-            for socket in tuple(self.sockets.values()):  # there is one
-                for text in texts:
-                    socket.said(text)
+            socket.heard(frames.texts(data))
         finally:
             self._pumping = False
-        return not (self.closing or frames.waits)
+        if frames.waits:
+            self.pump()
 
     def read_closed(self) -> None:
         """The peer's FIN: it is taken behind what came before."""
@@ -214,6 +210,14 @@ class HttpChannel(Channel):
     def put(self, event: Event) -> None:
         """Say something; it is flushed at the end of this `handle`."""
         self.conn.send(event)
+        self.soil()
+
+    def say(self, stream: StreamId, message: str | bytes) -> None:
+        """Say a message of a WebSocket."""
+        if self._frames is not None:
+            self._frames.say(message)
+        else:
+            self.conn.send(TextMessage(stream, message) if isinstance(message, str) else BinaryMessage(stream, message))
         self.soil()
 
     def become(self, frames: WebSocket) -> None:

@@ -15,7 +15,7 @@ A handler that raises has a bug: it is logged with a reference and the socket cl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Protocol
 
@@ -86,6 +86,7 @@ LIFE: Table[SocketState, SocketTrigger] = {
     (SocketState.CLOSED, SocketTrigger.CLOSE): SocketState.CLOSED,
     (SocketState.CLOSED, SocketTrigger.END): SocketState.CLOSED,
 }
+_OPEN = SocketState.OPEN  # as in `machines.session`
 
 
 class Socket:
@@ -108,7 +109,7 @@ class Socket:
         self._timer = engine.timers.timer(self._due)
         self._timer.set(self._keepalive.due)
         self.stream = stream
-        self.state = SocketState.OPEN
+        self.state = _OPEN
 
     # --- for the service ---
 
@@ -132,19 +133,19 @@ class Socket:
 
         A peer that leaves `max_unsent` bytes unread is dropped.
         """
-        return self._send(TextMessage(self.stream, text))
+        return self._send(text)
 
     def send_binary(self, data: bytes) -> bool:
         """The same of a binary message."""
-        return self._send(BinaryMessage(self.stream, data))
+        return self._send(data)
 
-    def _send(self, message: TextMessage | BinaryMessage) -> bool:
+    def _send(self, message: str | bytes) -> bool:
         carrier = self._carrier
-        if self.state is not SocketState.OPEN or carrier.gone:
+        if self.state is not _OPEN or carrier.gone:
             return False
         if carrier.credit.unsent and carrier.overrun():
             return False
-        carrier.put(message)
+        carrier.say(self.stream, message)
         return True
 
     def hold(self, holding: bool) -> None:
@@ -152,7 +153,7 @@ class Socket:
 
         For sockets that we have opened: a server reads whatever its peers say.
         """
-        if self.state is SocketState.OPEN:
+        if self.state is _OPEN:
             self._carrier.hold(holding)
             self._keepalive.hold(holding, self._carrier.engine.now.mono)
             self._timer.set(self._keepalive.due)
@@ -161,7 +162,7 @@ class Socket:
         """Ping after so much silence, in place of `ping_interval`."""
         engine = self._carrier.engine
         self._keepalive = Keepalive(seconds, self._carrier.limits.ping_patience, engine.now.mono)
-        if self.state is SocketState.OPEN:
+        if self.state is _OPEN:
             self._timer.set(self._keepalive.due)
 
     def trust(self) -> None:
@@ -170,7 +171,7 @@ class Socket:
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Begin the closing handshake; `on_closed` follows. Harmless when already closing."""
-        if self.state is SocketState.OPEN:
+        if self.state is _OPEN:
             if self._keepalive.held:
                 self._carrier.hold(False)  # the peer's close frame is to be read
             self._carrier.put(CloseSocket(self.stream, code, reason))
@@ -183,21 +184,20 @@ class Socket:
         """Tell the handler."""
         self._tell(self._handler.on_open, self)
 
-    def heard(self) -> None:
-        """Bytes came from the peer: it lives."""
-        if self._keepalive.heard(self._carrier.engine.now.mono) and self.state is SocketState.OPEN:
+    def heard(self, texts: Sequence[str] = ()) -> None:
+        """Bytes came from the peer, and it said these messages: it lives."""
+        if self._keepalive.heard(self._carrier.engine.now.mono) and self.state is _OPEN:
             self._timer.set(self._keepalive.due)  # else it is due later than it was, and finds out
-
-    def said(self, text: str) -> None:
-        """As `event` of a `TextMessage`."""
-        if self.state is SocketState.OPEN:
+        for text in texts:
+            if self.state is not _OPEN:
+                return
             if self._carrier.credit.unsent:
                 self._carrier.bear()
             self._tell(self._handler.on_text, text)
 
     def event(self, event: Event) -> None:
         """Take an event of this stream. The wire drops messages that come after our close frame."""
-        if self.state is SocketState.OPEN:
+        if self.state is _OPEN:
             self._carrier.bear()  # it says something, so it lives, however long it does not read
         match event:
             case TextMessage(text=text):
@@ -211,7 +211,7 @@ class Socket:
 
     def drained(self) -> None:
         """The channel is writable again."""
-        if self.state is SocketState.OPEN:
+        if self.state is _OPEN:
             self._tell(self._handler.on_writable)
 
     def end(self, code: int, reason: str) -> None:
@@ -226,7 +226,7 @@ class Socket:
                 self._on_end(code)
 
     def _due(self) -> None:
-        if self.state is not SocketState.OPEN:
+        if self.state is not _OPEN:
             self._carrier.drop()  # the peer does not close its side
             return
         action = self._keepalive.advance(self._carrier.engine.now.mono)

@@ -74,6 +74,7 @@ SESSION_TABLE: Table[SessionState, SessionTrigger] = {
     (SessionState.ACTIVE, SessionTrigger.PATCH): SessionState.ACTIVE,
     (SessionState.ACTIVE, SessionTrigger.LIFETIME_ELAPSED): SessionState.EXPIRED,
 }
+_ACTIVE = SessionState.ACTIVE  # a member of an Enum takes Python 3.11 long to find, and each message asks
 
 
 @frozen(kw_only=True)
@@ -180,13 +181,14 @@ class Session:
     def is_active(self, wall: float) -> bool:
         """Whether the token is accepted at that time."""
         until = self.expires_at  # `is_live` without a call, here and below: every message asks
-        return (until is None or wall < until) and self.state is SessionState.ACTIVE
+        return (until is None or wall < until) and self.state is _ACTIVE
 
     def holds(self, channel: str, wall: float) -> bool:
         """Whether the session is active and holds a live grant for the channel."""
         until, end = self.grants.get(channel, 0.0), self.expires_at
-        granted = (until is None or wall < until) and (end is None or wall < end)
-        return granted and self.state is SessionState.ACTIVE
+        if (until is None or wall < until) and (end is None or wall < end):
+            return self.state is _ACTIVE
+        return False
 
     def grants_until(self, channel: str) -> float | None:
         """When the grant for a channel ends; None for never, and long ago for a channel that has none."""

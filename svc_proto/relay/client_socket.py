@@ -82,6 +82,7 @@ LIFE: Table[ClientState, ClientTrigger] = {
     (ClientState.OPEN, ClientTrigger.GONE): ClientState.ENDED,
     (ClientState.ENDED, ClientTrigger.GONE): ClientState.ENDED,
 }
+_OPEN = ClientState.OPEN  # as in `machines.session`
 
 
 class ClientSocket:
@@ -128,7 +129,7 @@ class ClientSocket:
         """Authenticate with the first message, pass on the others."""
         envelope = parse_envelope(text)
         self._hear()
-        if self.state is ClientState.OPEN:
+        if self.state is _OPEN:
             if envelope is not None:
                 dispatch(self, envelope)
         elif self.state is ClientState.WAITING:

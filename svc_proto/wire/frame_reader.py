@@ -43,6 +43,9 @@ class Who(IntEnum):
     LAW = auto()
 
 
+_LANE = Who.LANE  # as in `wire.websocket`
+
+
 class FrameReader:
     """The frames of one socket, as wsproto gives them. `guard` judges and inflates what the law reads."""
 
@@ -52,7 +55,7 @@ class FrameReader:
         self._client = client
         self._guard = guard
         self._law: FrameProtocol | None = None  # from the first frame on that is not plain
-        self._who = Who.LANE
+        self._who = _LANE
         self._buffer = b""  # that nobody has read yet, from `_at` on
         self._at = 0
         self._left = 0  # bytes to come of the frame that the law reads
@@ -61,7 +64,7 @@ class FrameReader:
     def receive_bytes(self, data: bytes) -> None:
         """Take bytes from the peer."""
         self.waits = True
-        if self._law is not None and self._who is not Who.LANE:
+        if self._law is not None and self._who is not _LANE:
             mine = data if self._who is Who.LAW else data[: self._left]
             self._law.receive_bytes(mine)
             if self._who is Who.LAW:
@@ -74,19 +77,21 @@ class FrameReader:
     def texts(self, data: bytes) -> list[str]:
         """Take bytes, as `receive_bytes` does, and tell the plain texts that they begin with."""
         texts: list[str] = []
-        if self._buffer or self._who is not Who.LANE:
+        if self._buffer or self._who is not _LANE:
             self.receive_bytes(data)
             return texts
         at, here, most = 0, len(data), self._guard.max_message
         marked, least = (0, 2) if self._client else (MASK, 6)  # the second byte's bit, bytes of the shortest frame
-        while here - at >= least and data[at] == TEXT and data[at + 1] & MASK == marked:
+        while here - at >= least and data[at] == TEXT:
             size, begin = data[at + 1] ^ marked, at + least
             if size == TWO_BYTES:
                 size, begin = int.from_bytes(data[at + 2 : at + 4], "big"), begin + 2
                 if size < TWO_BYTES:
                     break
+            elif size > TWO_BYTES:  # eight bytes of length, or the mask is not as it has to be
+                break
             end = begin + size
-            if size > most or end > here or data[at + 1] ^ marked > TWO_BYTES:
+            if size > most or end > here:
                 break
             payload = data[begin:end] if self._client else _unmasked(data[begin - 4 : begin], data[begin:end])
             try:
@@ -99,14 +104,14 @@ class FrameReader:
 
     def next_frame(self) -> Frame | None:
         """The next frame, or what there is of it; None when more bytes are needed. Raises `ParseFailed`."""
-        if self._who is Who.LANE:
+        if self._who is _LANE:
             frame = self._cut()
-            if frame is not None or self._who is Who.LANE:
+            if frame is not None or self._who is _LANE:
                 return frame
         assert self._law is not None
         frame = next(self._law.received_frames(), None)
         if self._who is Who.LAW_ONCE and frame is not None and frame.message_finished:
-            self._who = Who.LANE
+            self._who = _LANE
         return frame
 
     def close(self) -> None:

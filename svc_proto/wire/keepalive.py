@@ -51,6 +51,7 @@ LIFE: dict[tuple[KeepaliveState, KeepaliveTrigger], tuple[KeepaliveState, Keepal
     (KeepaliveState.LOST, KeepaliveTrigger.HEARD): (KeepaliveState.LOST, KeepaliveAction.NOTHING),
     (KeepaliveState.LOST, KeepaliveTrigger.DUE): (KeepaliveState.LOST, KeepaliveAction.DROP),
 }
+_LIVE = KeepaliveState.LIVE  # as in `wire.websocket`
 
 
 class Keepalive:
@@ -75,12 +76,12 @@ class Keepalive:
         """When `advance` will next have something to do."""
         if self.held:
             return self._since + self._patience / 2
-        return self._since + (self._interval if self._state is KeepaliveState.LIVE else self._patience)
+        return self._since + (self._interval if self._state is _LIVE else self._patience)
 
     def heard(self, now: float) -> bool:
         """Bytes came from the peer. True: `due` may be sooner than it was, since no answer is waited for any more."""
         self._since = now
-        if self._state is KeepaliveState.LIVE:
+        if self._state is _LIVE:
             return False
         self._step(KeepaliveTrigger.HEARD)
         return True

@@ -89,6 +89,7 @@ LIFE: dict[tuple[WebSocketState, WebSocketTrigger], WebSocketState] = {
     (WebSocketState.CLOSING, WebSocketTrigger.FAILURE): WebSocketState.CLOSED,
     (WebSocketState.CLOSING, WebSocketTrigger.EOF): WebSocketState.CLOSED,
 }
+_OPEN, _TEXT = WebSocketState.OPEN, Opcode.TEXT  # a member of an Enum takes Python 3.11 long to find
 
 
 class WebSocket(ServerConnection):
@@ -126,7 +127,7 @@ class WebSocket(ServerConnection):
         self._client = role is Role.CLIENT
         self._stream = stream
         self._entropy = entropy
-        self._state = WebSocketState.OPEN
+        self._state = _OPEN
         self._limits = limits
         self._guard = InboundGuard(min(limits.max_message, max_message or limits.max_message), deflate)
         self._reader: FrameReader | None = FrameReader(self._client, self._guard)  # None: it is over
@@ -167,7 +168,7 @@ class WebSocket(ServerConnection):
 
         They are what `next_event` would have told before anything else. What is behind them it will, if it `waits`.
         """
-        if self._state is WebSocketState.OPEN and self._pieces is None and not self._eof and self._reader is not None:
+        if self._state is _OPEN and self._pieces is None and not self._eof and self._reader is not None:
             return self._reader.texts(data)
         self.receive_data(data)
         return []
@@ -200,19 +201,16 @@ class WebSocket(ServerConnection):
 
         Raises `LocalProtocolError` for a message after a close, and for what no frame can hold.
         """
-        if type(event) is TextMessage and self._state is WebSocketState.OPEN:
-            self._write_message(event.text)
-            return
         if isinstance(event, CloseSocket):
-            if self._state is WebSocketState.OPEN:
+            if self._state is _OPEN:
                 self._write_close(event.code, event.reason)
                 self._step(WebSocketTrigger.CLOSE)
             return
-        if self._state is not WebSocketState.OPEN:
+        if self._state is not _OPEN:
             raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
         match event:
-            case BinaryMessage(data=data):
-                self._write_message(data)
+            case TextMessage(text=content) | BinaryMessage(data=content):
+                self.say(content)
             case Ping(payload=payload) | Pong(payload=payload) if len(payload) <= MAX_CONTROL:
                 self._out.append(self._control(Opcode.PING if isinstance(event, Ping) else Opcode.PONG, payload))
             case Ping() | Pong():
@@ -267,7 +265,7 @@ class WebSocket(ServerConnection):
         return Ping(self._stream, payload)
 
     def _closed_by_peer(self, code: int, reason: str) -> Event:
-        if self._state is WebSocketState.OPEN:
+        if self._state is _OPEN:
             self._write_close(code, "")
         self._step(WebSocketTrigger.PEER)
         return SocketClosed(self._stream, code, reason)
@@ -277,7 +275,7 @@ class WebSocket(ServerConnection):
         reason = str(problem)
         if problem.code is not CloseReason.PROTOCOL_ERROR or reason == FROM_GUARD:
             reason = REASONS[problem.code]  # wsproto's text for bad UTF-8 depends on how the bytes were cut
-        if self._state is WebSocketState.OPEN:
+        if self._state is _OPEN:
             ours = int(problem.code)
             self._write_close(ours, reason)
         self._step(WebSocketTrigger.FAILURE)
@@ -289,9 +287,12 @@ class WebSocket(ServerConnection):
 
     # --- writing ---
 
-    def _write_message(self, content: str | bytes) -> None:
+    def say(self, content: str | bytes) -> None:
+        """Queue a message. Raises as `send` does."""
+        if self._state is not _OPEN:
+            raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
         if isinstance(content, str):
-            opcode = Opcode.TEXT
+            opcode = _TEXT
             try:
                 payload = content.encode("utf-8")
             except UnicodeEncodeError:

@@ -62,6 +62,19 @@ def test_messages_both_ways() -> None:
     book >> frame(10, b"p") << []
 
 
+def test_of_what_came_with_it_nothing_is_told_behind_a_close() -> None:
+    class Closing(Recorder):
+        def on_text(self, text: str) -> None:
+            super().on_text(text)
+            self.open_socket.close()
+
+    book = open_book()
+    handler = book.toy.handler = Closing()
+    book >> Received(CH, HANDSHAKE % b"/ws") << [ACCEPTED]
+    book >> Received(CH, text(b"one").data + text(b"two").data) << [Send(CH, b"\x88\x02\x03\xe8")]
+    assert handler.told[1:] == [("text", "one")]
+
+
 def test_the_peer_closes() -> None:
     book = socket_book()
     book >> close(1000, b"bye") << [Send(CH, b"\x88\x02\x03\xe8"), CloseWrite(CH)]

@@ -161,6 +161,8 @@ def test_the_peer_closes(received: bytes, echo: bytes, event: SocketClosed) -> N
     ws.send(CloseSocket(ONE))  # does nothing
     with pytest.raises(LocalProtocolError, match="closed"):
         ws.send(TextMessage(ONE, "x"))
+    with pytest.raises(LocalProtocolError, match="closed"):
+        ws.say("x")
     assert ws.data_to_send() == b""
 
 
