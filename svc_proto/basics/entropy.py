@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 __all__ = [
@@ -18,12 +18,14 @@ __all__ = [
     "new_uuid",
     "same_secret",
     "sha256_hex",
+    "uuids",
 ]
 
 Entropy: TypeAlias = Callable[[int], bytes]
 """Returns that many random bytes; `os.urandom` in a runtime, a seeded generator in a simulation."""
 
 CODE_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+AT_ONCE = 64  # UUIDs
 CODE_LENGTH = 6  # characters, spec "Pairing code"
 _VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}  # RFC 9562 section 4.1
 _UNBIASED = 256 - 256 % len(CODE_ALPHABET)  # bytes at or above would favour the first letters
@@ -31,8 +33,15 @@ _UNBIASED = 256 - 256 % len(CODE_ALPHABET)  # bytes at or above would favour the
 
 def new_uuid(entropy: Entropy) -> str:
     """A random UUID (RFC 9562 version 4) as text of 36 characters."""
-    digits = entropy(16).hex()
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
+    return _as_uuid(entropy(16).hex())
+
+
+def uuids(entropy: Entropy) -> Iterator[str]:
+    """The same without end, for what is no secret: entropy is asked once for many."""
+    while True:
+        digits = entropy(16 * AT_ONCE).hex()
+        for at in range(0, len(digits), 32):
+            yield _as_uuid(digits[at : at + 32])
 
 
 def new_code(entropy: Entropy) -> str:
@@ -66,3 +75,7 @@ def sha256_hex(secret: str) -> str:
 def same_secret(left: str, right: str) -> bool:
     """Compare two secrets in constant time."""
     return hmac.compare_digest(left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass"))
+
+
+def _as_uuid(digits: str) -> str:
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"

@@ -7,17 +7,30 @@ are stored verbatim. The whole key is compared without regard to case, so `acces
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
 from svc_proto.basics.strict_json import encoder
 
-__all__ = ["REDACTED", "SECRET_KEYS", "TEXT_KEYS", "TOO_DEEP", "abridge", "free_text", "redact", "summary", "written"]
+__all__ = [
+    "REDACTED",
+    "SECRET_KEYS",
+    "TEXT_KEYS",
+    "TOO_DEEP",
+    "abridge",
+    "free_text",
+    "is_harmless",
+    "redact",
+    "summary",
+    "written",
+]
 
 SECRET_KEYS = ("password", "token", "secret", "otp", "bearer")
 TEXT_KEYS = ("text", "body")  # what a person typed, or a message to somebody
 REDACTED = "[redacted]"
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _MARKED = frozenset((*SECRET_KEYS, *TEXT_KEYS))
+_marked = re.compile(f'"(?:{"|".join(sorted(_MARKED))})"').search
 _compact = encoder(json.JSONEncoder(separators=(",", ":")))
 TOO_DEEP = "[too deep]"
 HUGE = 10**15
@@ -48,13 +61,20 @@ def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
     return _cut(value, limit, hide_text)
 
 
-def written(value: object, limit: int) -> str:
-    """The compact JSON of a small object that is its own summary, in either use of `hide_text`; else empty."""
-    flat = _flat(value, limit, True)
-    if flat is None or flat != value:
+def written(value: object, limit: int, size: int) -> str:
+    """The compact JSON of an object that is its own summary, in either use of `hide_text`; else empty.
+
+    `size` is that of the JSON that it was read from, in characters: a large one is not even tried.
+    """
+    if size > 2 * limit or type(value) is not dict:
         return ""
-    text = _compact(flat)
-    return text if len(text) <= limit and "\\u" not in text else ""
+    text = _compact(value)
+    return text if len(text) <= limit and "\\u" not in text and is_harmless(text) else ""
+
+
+def is_harmless(text: str) -> bool:
+    """Whether nothing is redacted of what this JSON of ours says, in either use of `hide_text`; in doubt False."""
+    return _marked(text.lower()) is None and text.count("{") + text.count("[") <= MAX_DEPTH
 
 
 def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[object, str]:

@@ -66,9 +66,9 @@ def _whole(*names: str, required: bool = True, least: int | None = None) -> Dema
     def check(arguments: Arguments) -> None:
         for name in names:
             value = arguments.get(name)
-            if value is None and not required:
+            if (value is None and not required) or (type(value) is int and (least is None or value >= least)):
                 continue
-            number = value if type(value) is int else unquoted(value)
+            number = unquoted(value)
             if not isinstance(number, int) or isinstance(number, bool):  # 3.0 is none to a phone
                 raise invalid(name, "a whole number")
             if least is not None and number < least:

@@ -16,7 +16,7 @@ from attrs import define, field
 from svc_proto.basics.counts import Histogram
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.redact import abridge, redact, summary, written
+from svc_proto.basics.redact import abridge, is_harmless, redact, summary, written
 from svc_proto.basics.value import fixed
 from svc_proto.machines.table import Table, step
 
@@ -39,6 +39,7 @@ MAX_PENDING = 1_000  # commands in flight; a further one is refused with 503
 MAX_RECORDS = 100  # spec "Limits": bridge activity ring buffer; the oldest is dropped
 MAX_SUMMARY = 500  # characters, wire bridge 4.2
 HIDDEN = "[hidden]"
+LARGE = 1 << 30  # characters of an answer of which nobody knows how many it has
 MAX_PARAMS = 8_192  # characters of a record's params as JSON; more is replaced by its beginning
 
 _BLOCKED_STATUSES = (403, 423)  # wire bridge 4.3 [R]
@@ -92,6 +93,8 @@ BRIDGE_TABLE: Table[Decision, BridgeTrigger] = {
     (Decision.PENDING, BridgeTrigger.PHONE_LOST): Decision.ERROR,
 }
 
+_SIGNS = frozenset({"error_code", "blocked", "status", "confirmation_required", "confirmed"})  # of all but success
+
 _RELAY_MADE: dict[str, tuple[int, str]] = {  # code -> status and text, wire bridge 2.2
     "phone_timeout": (504, "the phone did not answer within 30 seconds"),
     "phone_disconnected": (502, "the phone disconnected before it answered"),
@@ -115,7 +118,7 @@ def _unheard(outcome: Outcome) -> None:
     """Nobody waits for it."""
 
 
-@define(kw_only=True)
+@define
 class BridgeCommandRecord:
     """One element of `GET /bridge/activity` (spec "Bridge command record"), and the command that it is of."""
 
@@ -195,9 +198,11 @@ class BridgeCommands:
         asked_by: str | None = None,
         session: str = "",
         tell: Callable[[Outcome], object] = _unheard,
+        text: str = "",
     ) -> BridgeCommandRecord:
         """A command is about to be sent to a socket; `tell` hears what came of it, once.
 
+        `text` is the JSON of all that `params` and `body` say, where somebody has written that already.
         `Refused` 503 `too_many_commands` at the cap.
         """
         if request_id in self._pending:
@@ -205,34 +210,41 @@ class BridgeCommands:
         if len(self._pending) >= self._cap:
             raise Refused(503, "too_many_commands", "too many commands wait for their phones")
         sent = {**params, **body}
+        harmless = 0 < len(text) < MAX_PARAMS and is_harmless(text)
+        shown = sent if harmless else self._shown(sent)
+        typed = self._hide_text and not harmless and redact(sent, hide_text=True) != redact(sent)
+        # In their order, as in `engine.turn`.
         command = self._pending[request_id] = BridgeCommandRecord(
-            request_id=request_id,
-            socket=socket,
-            deadline=now.mono + RESPONSE_TIMEOUT,
-            tell=tell,
-            method=method,
-            path=path,
-            params=self._shown(sent),
-            typed=self._hide_text and redact(sent, hide_text=True) != redact(sent),
-            sent_at=now.wall * 1000.0,
-            device_id=device_id,
-            device_name=device_name,
-            alias_used=alias_used,
-            asked_by=asked_by,
-            session=session,
+            request_id,
+            socket,
+            now.mono + RESPONSE_TIMEOUT,
+            tell,
+            method,
+            path,
+            shown,
+            typed,
+            now.wall * 1000.0,
+            device_id,
+            device_name,
+            alias_used,
+            asked_by,
+            session,
         )
         self._ring.append(command)
         return command
 
-    def answer(self, request_id: object, socket: int, payload: Mapping[str, object], now: Moment) -> Outcome | None:
-        """A `bridge.response` came in; None, and nothing has changed, when it answers no command of this socket."""
+    def answer(
+        self, request_id: object, socket: int, payload: Mapping[str, object], now: Moment, size: int = LARGE
+    ) -> Outcome | None:
+        """A `bridge.response` came in, of so many characters; None, and nothing has changed, when it answers no
+        command of this socket."""
         if not isinstance(request_id, str):
             return None
         command = self._pending.get(request_id)
         if command is None or command.socket != socket or command.deadline <= now.mono:
             return None
         self.took.add(now.mono - command.deadline + RESPONSE_TIMEOUT)
-        said = _Said(payload)
+        said = _Said(payload, size)
         outcome = said.outcome()
         if said.status is not None and not said.impossible:
             command.response_status = said.status
@@ -307,7 +319,7 @@ def phone_outcome(payload: Mapping[str, object]) -> Outcome:
 
     What cannot be the status of a final response (below 200, above 599) becomes a 502.
     """
-    return _Said(payload).outcome()
+    return _Said(payload, LARGE).outcome()
 
 
 def relay_outcome(code: str) -> Outcome:
@@ -330,7 +342,7 @@ class _Said:
 
     __slots__ = ("blocked", "error", "impossible", "result", "status", "text")
 
-    def __init__(self, payload: Mapping[str, object]) -> None:
+    def __init__(self, payload: Mapping[str, object], size: int) -> None:
         status, error = payload.get("status"), payload.get("error")
         self.status = status if isinstance(status, int) and not isinstance(status, bool) else None
         # An interim status cannot end an HTTP exchange, so 1xx is as impossible as 600.
@@ -338,7 +350,7 @@ class _Said:
         self.blocked = payload.get("blocked") is True
         self.error = error if isinstance(error, str) else None
         self.result = payload.get("result")
-        self.text = written(self.result, MAX_SUMMARY)  # once, for the record and for the caller
+        self.text = written(self.result, MAX_SUMMARY, size)  # once, for the record and for the caller
 
     def outcome(self) -> Outcome:
         if self.impossible:
@@ -350,6 +362,8 @@ class _Said:
 
     def trigger(self) -> BridgeTrigger:
         result: dict[str, object] = self.result if isinstance(self.result, dict) else {}
+        if self.status == 200 and not self.blocked and self.error is None and _SIGNS.isdisjoint(result):
+            return BridgeTrigger.SUCCESS  # as mostly
         code = result.get("error_code")
         if (
             self.blocked

@@ -119,7 +119,11 @@ class Sessions:
 
     def lookup(self, token: str, now: Moment) -> Session | None:
         """The session of a token, if it is accepted now; moves `last_seen`."""
-        session = self._sessions.peek(sha256_hex(token))
+        return self.shown(sha256_hex(token), now)
+
+    def shown(self, token_hash: str, now: Moment) -> Session | None:
+        """The same for the token of this hash."""
+        session = self._sessions.peek(token_hash)
         if session is None or session.tokens is not None or not self._is_alive(session, now):
             return None
         session.last_seen = now.wall

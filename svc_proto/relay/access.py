@@ -42,6 +42,7 @@ class Access(Enum):
     __hash__ = object.__hash__  # Enum's is a function of Python, and every request asks for it
 
 
+_BRIDGE, _PUBLIC = Access.BRIDGE, Access.PUBLIC  # as in `machines.session`
 GRANTS = {  # of the policies that are `relay.voice_access`'s
     Access.VOICE_CONFIG: "voice:config",
     Access.VOICE_STT: "voice:stt",
@@ -55,10 +56,15 @@ GRANTS = {  # of the policies that are `relay.voice_access`'s
 def authorize(
     access: Access, request: Request, sessions: Sessions, door: LocalDoor, now: Moment
 ) -> Session | Stranger | None:
-    """Apply a policy: the caller's session where the policy asks for one. Raises `Refused` 401 or 403."""
+    """Apply a policy: the caller's session, which holds the request, where the policy asks for one.
+
+    Raises `Refused` 401 or 403.
+    """
+    if access is _BRIDGE:
+        return need_bridge(_bearer(request, sessions, now), now)
+    if access is _PUBLIC:
+        return STRANGER
     match access:
-        case Access.PUBLIC:
-            return STRANGER
         case Access.SOCKET:
             if is_foreign_page(request):
                 # Before the limiter counts: a page that somebody looks at must not lock out their own clients.
@@ -75,8 +81,6 @@ def authorize(
             return _bearer(request, sessions, now)
         case Access.LOCAL_OR_BEARER:
             return None if door.admits(request) else _bearer(request, sessions, now)
-        case Access.BRIDGE:
-            return need_bridge(_bearer(request, sessions, now), now)
         case Access.AGENT:
             if shows_page(request) and (is_foreign_page(request) or _is_rebound(request)):
                 raise Refused(403, "origin_not_allowed", "web pages may not call this")
@@ -87,8 +91,7 @@ def authorize(
 
 def session_of(request: Request, sessions: Sessions, now: Moment) -> Session | None:
     """The live session whose token `Authorization` shows."""
-    token = token_of(request)
-    return sessions.lookup(token, now) if token else None
+    return sessions.shown(request.headers.bearer_hash, now) if request.headers.bearer else None
 
 
 def need_bridge(session: Session, now: Moment, *, looks: bool = False) -> Session:
@@ -108,8 +111,7 @@ def may_look(session: Session, now: Moment) -> bool:
 
 def token_of(request: Request) -> str:
     """The bearer that `Authorization` shows; empty without one."""
-    scheme, _, token = (request.headers.get(b"authorization") or b"").partition(b" ")
-    return token.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
+    return request.headers.bearer
 
 
 def _is_rebound(request: Request) -> bool:
@@ -122,8 +124,9 @@ def _bearer(request: Request, sessions: Sessions, now: Moment, *, agents: bool =
     """Whose token it is; of `agents`, access tokens of OAuth are good, too."""
     session = session_of(request, sessions, now)
     if session is None and agents:
-        session = sessions.accessed(token_of(request), now)
+        session = sessions.accessed(request.headers.bearer, now)
     if session is None:
         text = "this route needs Authorization: Bearer <session token>, with a token that is known and not expired"
         raise Refused(401, "unauthorized", text)
+    request.holder = session.token_hash
     return session

@@ -47,7 +47,8 @@ def _bridge(client: ClientSocket, envelope: Envelope) -> None:
         return
     payload = envelope.payload
     if envelope.type == "bridge.response" and payload:
-        if relay.bridge.answer(payload.get("request_id"), client.number, payload, relay.engine.now) is None:
+        asked, now = payload.get("request_id"), relay.engine.now
+        if relay.bridge.answer(asked, client.number, payload, now, envelope.size) is None:
             relay.commons.pass_on(client, payload)
     elif envelope.type == "bridge.status" and payload:
         relay.phone_reported(client, session, payload)

@@ -7,6 +7,7 @@ from enum import Enum
 from math import ceil
 from typing import TYPE_CHECKING
 
+from svc_proto.basics.entropy import uuids
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Ready
@@ -115,6 +116,7 @@ class Relay:
     def bind(self, engine: Engine) -> None:
         """Keep the engine; make the timers."""
         self.engine = engine
+        self.command_ids = uuids(engine.entropy)
         self._door = Door(
             engine, self, self.limits, behind=self.proxies.address if self.config.trusted_proxies else None
         )
@@ -161,7 +163,7 @@ class Relay:
         if access in GRANTS:
             return self.voice_side.gate.admit(access, request)
         try:
-            return self._admitted(access, request)
+            return authorize(access, request, self.sessions, self.local_door, self.engine.now)
         except Refused as refused:
             seeking = self.commons.seek(token_of(request)) if refused.status == 401 else None
             if seeking is not None:
@@ -453,17 +455,11 @@ class Relay:
 
     # --- helpers ---
 
-    def _admitted(self, access: Access, request: Request) -> object:
-        caller = authorize(access, request, self.sessions, self.local_door, self.engine.now)
-        if isinstance(caller, Session):
-            request.holder = caller.token_hash
-        return caller
-
     def _sought(self, seeking: Flow[Session | None], access: Access, request: Request) -> Flow[object]:
         """The same once a session was looked for that may have come about elsewhere."""
         yield from seeking
         try:
-            return self._admitted(access, request)
+            return authorize(access, request, self.sessions, self.local_door, self.engine.now)
         except Refused as refused:
             raise self._told(refused, access, request) from None
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import field
+
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.value import fixed
@@ -20,6 +22,7 @@ class Envelope:
     type: str
     id: str
     payload: Members
+    size: int = field(default=0, eq=False)  # characters of the message, if it was read
 
 
 def parse_message(text: str) -> object:
@@ -44,6 +47,7 @@ def parse_envelope(text: str) -> Envelope | None:
         kind if isinstance(kind, str) else "",
         identity if isinstance(identity, str) else "",
         Members.of(value.get("payload")),
+        len(text),
     )
 
 

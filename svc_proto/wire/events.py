@@ -18,10 +18,12 @@ A `RequestHead` with `websocket=True` asks for a WebSocket (HTTP/1.1 Upgrade, or
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NewType, TypeAlias
 
 from attrs import field
 
+from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.value import fixed
 
 __all__ = [
@@ -54,7 +56,16 @@ StreamId = NewType("StreamId", int)
 class Headers(tuple[tuple[bytes, bytes], ...]):
     """Header fields in the order of the wire: pairs of (lower-case name, value)."""
 
-    __slots__ = ()
+    @cached_property
+    def bearer(self) -> str:
+        """The token that `authorization` shows (RFC 6750 section 2.1); empty without one."""
+        scheme, _, token = (self.get(b"authorization") or b"").partition(b" ")
+        return token.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
+
+    @cached_property
+    def bearer_hash(self) -> str:
+        """Its SHA-256. Whoever says the same again, says the same fields (`http1_plain`), and it is known."""
+        return sha256_hex(self.bearer)
 
     def get(self, name: bytes, default: bytes | None = None) -> bytes | None:
         """The first value of a field; `name` in lower case."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice, repeat, starmap
 from random import Random
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from svc_proto.basics.entropy import (
     new_uuid,
     same_secret,
     sha256_hex,
+    uuids,
 )
 
 
@@ -21,6 +23,18 @@ def test_a_uuid_is_random_and_of_version_4() -> None:
     assert (UUID(text).version, str(UUID(text))) == (4, text)
     assert new_uuid(Random(1).randbytes) == text
     assert new_uuid(Random(2).randbytes) != text
+
+
+def test_uuids_are_random_and_asked_for_by_the_dozen() -> None:
+    asked: list[int] = []
+    random = Random(1).randbytes
+
+    def entropy(n: int) -> bytes:
+        asked.append(n)
+        return random(n)
+
+    assert list(islice(uuids(entropy), 130)) == list(starmap(new_uuid, repeat((Random(1).randbytes,), 130)))
+    assert asked == [1024, 1024, 1024]
 
 
 def test_a_code_has_six_of_36_symbols() -> None:

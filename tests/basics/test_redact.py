@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.redact import abridge, free_text, redact, summary, written
+from svc_proto.basics.redact import abridge, free_text, is_harmless, redact, summary, written
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -80,8 +80,9 @@ def test_what_is_not_json_is_named_so() -> None:
     assert summary({"a": b"raw"}, 100) == '{"a":"[not JSON]"}'
 
 
+NAMES = st.sampled_from(("a", "token", "Secret", "text", "é"))
 FLAT = st.dictionaries(
-    st.sampled_from(("a", "token", "Secret", "text", "é")) | st.integers(0, 2),
+    NAMES | st.integers(0, 2),
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(b"raw") | st.just("x" * 40),
 )
 
@@ -113,16 +114,34 @@ def test_the_longest_json_of_a_small_object_is_short_enough() -> None:
             assert said or shown is None or len(summary(value, 1000)) < limit
 
 
-@given(FLAT, st.integers(3, 90))
-def test_what_is_its_own_summary_is_written_once(value: dict[Any, object], limit: int) -> None:
-    text = written(value, limit)
+@given(st.dictionaries(NAMES, values), st.integers(3, 90))
+def test_what_is_its_own_summary_is_written_once(value: dict[str, object], limit: int) -> None:
+    text = written(value, limit, limit)
     if text:
         assert text == summary(value, limit) == summary(value, limit, hide_text=True) == strict_json.dumps(value)
 
 
+@given(values)
+def test_what_is_harmless_has_nothing_to_hide(value: object) -> None:
+    if is_harmless(strict_json.dumps(value)):
+        assert redact(value) == redact(value, hide_text=True) == value
+
+
+def test_what_is_deep_or_may_be_secret_is_not_harmless() -> None:
+    assert is_harmless("[" * 32 + "]" * 32)
+    assert not is_harmless("[" * 33 + "]" * 33)
+    assert not is_harmless('{"a":' * 33 + "0" + "}" * 33)
+    assert not any(is_harmless(f'{{"{name}":1}}') for name in ("Otp", "BEARER", "text", "to\u212aen"))
+    assert is_harmless('{"texts":1}')
+
+
+def test_of_a_large_message_nothing_is_written_twice() -> None:
+    assert [written({"a": 1}, 60, size) for size in (120, 121)] == ['{"a":1}', ""]
+
+
 def test_what_has_to_be_hidden_or_escaped_is_not_written() -> None:
     assert (
-        written({"ok": True, "app": "mail", "n": 1.5, "none": None}, 60)
+        written({"ok": True, "app": "mail", "n": 1.5, "none": None}, 60, 44)
         == '{"ok":true,"app":"mail","n":1.5,"none":null}'
     )
     hidden: list[object] = [
@@ -132,8 +151,8 @@ def test_what_has_to_be_hidden_or_escaped_is_not_written() -> None:
         {"a": "\x7f"},
         {"a": "x" * 60},
         {"a": "x" * 55},
-        {"a": []},
+        {"a": [{"otp": 1}]},
         [],
         None,
     ]
-    assert [written(value, 60) for value in hidden] == [""] * len(hidden)
+    assert [written(value, 60, 60) for value in hidden] == [""] * len(hidden)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
-from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Later
@@ -136,7 +135,7 @@ def ask_phone(
     if left_to_it and not phone.asks:
         raise Refused(409, "phone_asks_nobody", "the phone that would get this does not ask its user by itself")
     sent = SENT_AS.get(path, path)
-    request_id = new_uuid(engine.entropy)
+    request_id = next(relay.command_ids)
 
     def note(outcome: Outcome) -> None:
         if engine.log_level > Level.INFO:
@@ -149,6 +148,8 @@ def ask_phone(
         if tell(outcome):
             note(outcome)
 
+    shown = strict_json.dumps(params) if params else "{}"
+    said = shown if method == "GET" else strict_json.dumps(body)
     relay.bridge.begin(
         request_id,
         socket=phone.socket,
@@ -163,10 +164,9 @@ def ask_phone(
         asked_by=by.device_name,
         session=by.token_prefix,
         tell=settled,
+        text=shown + said,
     )
     relay.watch_commands()
-    shown = strict_json.dumps(params) if params else "{}"
-    said = shown if method == "GET" else strict_json.dumps(body)
     if line.send_text(COMMAND % (request_id, request_id, method, sent, shown, said)):
         return None
     failed = relay.bridge.send_failed(request_id)
