@@ -62,6 +62,7 @@ class Upstream:
         self.asked = 0
         self.visits: dict[_Visit, None] = {}  # that wait for words
         self.doomed: list[float] = []  # so many s after the next question, answering ends
+        self.forsaken: dict[str, None] = {}  # what was asked when the model was about to leave
         self.broken: list[tuple[float, str]] = []  # when an answer ended before its end, and what was asked
         self.on_question: list[Callable[[str, list[dict[str, Any]]], None]] = []  # who hears what it is asked
         self.newest: dict[str, float] = {}  # when something was last asked
@@ -100,6 +101,7 @@ class _Visit(Visit):
         upstream.visits[self] = None
         upstream.newest[question] = upstream.host.world.now
         if upstream.doomed:
+            upstream.forsaken[question] = None
             upstream.host.world.after(upstream.doomed.pop(0), self.end.abort)
         for listener in upstream.on_question:
             listener(question, rows)

@@ -141,10 +141,9 @@ class Askers:
             self._check(question, content, answer["choices"][0]["finish_reason"])
             if question.answers.setdefault(answer["id"], content) != content:
                 violated(Invariant.OWN_BYTES, f"{question.text!r} has two answers: {content!r:.60} and another")
-            once = question.is_plain and question.key and self.world.quiet_since(question.sent)
-            if len(question.answers) > 1 and once:
+            if len(question.answers) > 1 and question.key and self._is_well(question):
                 violated(Invariant.ONE_ANSWER, f"{question.text!r} was asked with one key, and run twice")
-        elif caller.status not in (408, 429, 503) and question.is_plain and self.world.quiet_since(question.sent):
+        elif caller.status not in (408, 429, 503) and self._is_well(question):
             violated(Invariant.STREAM, f"{question.text!r} got {caller.status} {caller.answer.body!r:.200}")
 
     def _streamed(self, question: _Question, said: list[dict[str, Any]], caller: Caller) -> None:
@@ -160,5 +159,10 @@ class Askers:
         whole = content.strip() == f"You said {question.text}"
         if reason == "stop" and question.text.startswith("plain:") and not whole:
             violated(Invariant.OWN_BYTES, f"{question.text!r} was answered {content!r:.100}")
-        if reason != "stop" and question.is_plain and self.world.quiet_since(question.sent):
+        if reason != "stop" and self._is_well(question):
             violated(Invariant.STREAM, f"{question.text!r} ended with {reason}")
+
+    def _is_well(self, question: _Question) -> bool:
+        """Whether nothing has kept the model from saying it."""
+        forsaken = question.text in self.world.upstream.forsaken
+        return question.is_plain and not forsaken and self.world.quiet_since(question.sent)

@@ -96,14 +96,15 @@ class Dawdlers:
         world.keep(reader)
 
         def read(since: float) -> None:
+            before = reader.heard  # somebody whose network was slow has read on when it was well again
             reader.read_slowly(False)
-            world.sim.after(GIVES_UP, lambda: over(since))
+            world.sim.after(GIVES_UP, lambda: over(since, before))
 
-        def over(since: float) -> None:
+        def over(since: float, before: int) -> None:
             world.lines.pop(reader, None)
             dead = session.is_dead(world.wall, since, self.crowd.now)
             world.count("downloads behind their session" if dead else "slow downloads")
-            if dead and reader.heard >= SIZE:
+            if dead and reader.heard >= SIZE > before:
                 violated(Invariant.AFTER_END, f"{session.prefix} was given a whole file, most of it after its end")
             if not reader.over:
                 reader.hang_up()
