@@ -5,9 +5,12 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from random import Random
 
 from attrs import field, frozen
 
+from fuzz.audit import Audit, Kind
+from fuzz.audits.house import ROOMS
 from fuzz.draw import draw
 from fuzz.errands import Errands
 from fuzz.invariants import Invariant, Violation
@@ -44,7 +47,7 @@ from runtimes.sim.check import ContractError
 from runtimes.sim.process import Process
 from runtimes.sim.world import LimitPassed
 
-__all__ = ["Failure", "Report", "play", "play_seed"]
+__all__ = ["Failure", "Report", "play", "play_seed", "rooms_of"]
 
 LAST_STEPS, LAST_EVENTS = 15, 30  # that a failure tells of, and of each program
 INVOLVED = 60.0  # s in which a program has had something to do
@@ -56,6 +59,7 @@ LATE_END = 5_000.0  # s that it lasts, longer than the relay looks ahead
 GONE = 45.0  # s after which nothing of the phone is left: its socket and what was asked of it
 EMPTY = 100.0  # s after which no connection that nobody uses is left: `idle_timeout` and then some
 VOICES_END = 500.0  # s: one that was lost has 30 s, one that nobody came to 120 s, one with a run 360 s
+AUDITED = 8  # rooms that are gone through in the end
 RUNS_END = 7200.0  # s: a silent model is given up after 300 s, and turns of one session wait for each other
 
 
@@ -113,6 +117,11 @@ def play(script: Script, *, trace: bool = False) -> Report | Failure:
 def play_seed(seed: int) -> Report | Failure:
     """Play the world of a seed."""
     return play(draw(seed))
+
+
+def rooms_of(seed: int) -> list[Kind]:
+    """Those that are gone through in the end of a world."""
+    return [*dict.fromkeys(Random(f"audits {seed}").sample(ROOMS, len(ROOMS)))][:AUDITED]
 
 
 class _Game:
@@ -358,6 +367,7 @@ class _Game:
         self.voices.check_logs()
         if self.agents.talks or self.mcp.talked:
             self.pass_until(world.sim.now + IDLE)
+        self.go_through()
         for process, most in ((world.relay, 2), (world.api, 0)):  # the reference phone, and the agent's connection
             if process.channel_count > most or process.operations.open_handles:
                 left = f"{process.channel_count} channels, {process.operations.open_handles} files"
@@ -372,6 +382,17 @@ class _Game:
         self._stop(world.api, world.relay)
         self.stopped()
         world.look_back()
+
+    def go_through(self) -> None:
+        """The house is empty: somebody goes through some of its rooms."""
+        world = self.world
+        world.left = False
+        for kind in rooms_of(self.script.seed):
+            kind(Audit(self.crowd, kind.__name__, self.pass_until, world.supervise))
+            world.count(f"audits: {kind.__name__}")
+        world.hang_up()
+        self.pass_until(world.sim.now + EMPTY)
+        self.voices_end()
 
     def _stop(self, *processes: Process) -> None:
         for process in processes:

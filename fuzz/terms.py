@@ -11,7 +11,20 @@ from typing import TypeAlias
 
 from attrs import define, field, frozen
 
-__all__ = ["DEFAULT_TTL", "OPEN", "Policy", "Spans", "Terms", "Wall", "Wish", "fits", "in_json", "paired", "patched"]
+__all__ = [
+    "DEFAULT_TTL",
+    "NOTHING",
+    "OPEN",
+    "Policy",
+    "Spans",
+    "Terms",
+    "Wall",
+    "Wish",
+    "fits",
+    "in_json",
+    "paired",
+    "patched",
+]
 
 DAY = 86_400.0
 DEFAULT_TTL = 30 * DAY  # s, spec "Limits": session token default lifetime
@@ -93,6 +106,9 @@ class Wish:
     def or_else(self, other: Wish) -> Wish:
         """Item by item this, else the other."""
         return Wish(other.ttl if self.ttl is None else self.ttl, other.grants if self.grants is None else self.grants)
+
+
+NOTHING = Wish()
 
 
 @frozen

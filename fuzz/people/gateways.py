@@ -98,6 +98,8 @@ class Gateways:
     def told(self, mark: int) -> None:
         """A gateway was asked something."""
         self.world.count("requests to gateways")
+        if mark not in self._marks:
+            return  # somebody asks who looks after that
         device, sent = self._marks[mark]
         if device.session.lacks("tui", self.world.wall, sent, self.world.sim.now):
             violated(Invariant.LIVE_GRANT, f"a gateway was asked by {device.session.prefix}, which holds no tui grant")

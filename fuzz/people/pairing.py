@@ -11,7 +11,7 @@ from fuzz.model import SLACK, Attempt, Code, Session, violated
 from fuzz.peers import Caller, Talker
 from fuzz.people.crowd import GRANTS, PHONE, Crowd, Deeds, Device, SignIn
 from fuzz.script import Deed, Step
-from fuzz.terms import Spans, Terms, Wish, fits, in_json, paired
+from fuzz.terms import NOTHING, Spans, Terms, Wish, fits, in_json, paired
 from fuzz.world import REMOTE
 from runtimes.sim.host import Host
 
@@ -19,7 +19,6 @@ __all__ = ["Pairing"]
 
 UNCOUNTED = ("rate limited", "first message", "timeout", "too many")  # refusals that are no failed guesses
 
-NOTHING = Wish()
 TTL_WISHES = (*[None] * 5, 60, 7_200, 0)  # s that a phone asks for itself
 GRANT_WISHES: tuple[dict[str, float] | None, ...] = (*[None] * 5, {"terminal": 50, "bridge": 0}, {"tui": 3_600})
 

@@ -1,0 +1,1 @@
+"""The rooms that are gone through when everybody has left: see `fuzz.audit`."""

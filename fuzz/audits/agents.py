@@ -1,0 +1,344 @@
+"""Agents that the owner lets in, and what MCP tells: tokens and who shows them, resources and their changes."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from attrs import define
+
+from fuzz.audit import Audit
+from fuzz.audits.paired import Paired, pair
+from fuzz.peers import Caller
+from fuzz.world import LOCAL, REMOTE
+from svc_proto.wire.sse import EventStreamDecoder
+
+__all__ = ["AGENTS"]
+
+VERSION = "2025-11-25"
+ACT, READ = "bridge", "bridge:read"
+HOUR = 3_600.0  # s that an access token lasts
+CODE_LASTS = 60.0  # s
+FORGOTTEN = 620.0  # s after which nothing is known of a question
+EDGE = 2.0
+TOLD_WITHIN = 8.0  # s from a change to the update of it
+WORD = re.compile(r'class="word">(\w+)<')
+BACK = "http://127.0.0.1:7171/back"
+FORM = "application/x-www-form-urlencoded"
+
+
+class _Mcp:
+    """A session of MCP of somebody."""
+
+    def __init__(self, audit: Audit, token: str) -> None:
+        self.audit = audit
+        self.token = token
+        self.number = 0
+        self.updates: list[tuple[float, str]] = []
+        about = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+        caller = self.send({"method": "initialize", "params": about})
+        told = audit.right(caller, 200)
+        audit.same(told["result"]["protocolVersion"], VERSION, "the version that is agreed")
+        self.session = (caller.answer.headers.get(b"mcp-session-id") or b"").decode()
+        audit.same(self.send({"method": "notifications/initialized"}, note=True).status, 202, "a note")
+
+    def headers(self) -> dict[str, str]:
+        more = {"mcp-session-id": self.session, "mcp-protocol-version": VERSION} if hasattr(self, "session") else {}
+        accept = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+        return {"authorization": f"Bearer {self.token}", **accept, **more}
+
+    def send(self, message: Mapping[str, Any], *, note: bool = False) -> Caller:
+        """A message, and what is answered."""
+        self.number += 1
+        body = {"jsonrpc": "2.0", **({} if note else {"id": self.number}), **message}
+        return self.audit.answer(
+            self.audit.begin((self.audit.world.agent, REMOTE), "POST", "/mcp", body, self.headers())
+        )
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """A request, and its result."""
+        caller = self.send({"method": method, "params": params})
+        self.audit.right(caller, 200, about=method)
+        told = caller.answer.json
+        if not told:  # it came as events
+            events = EventStreamDecoder().receive_data(caller.answer.body)
+            told = [json.loads(event.data) for event in events if event.data][-1]
+        self.audit.same(told.get("id"), self.number, f"the number of an answer to {method}")
+        return dict(told)
+
+    def read(self, uri: str) -> Any:
+        """A resource that is JSON."""
+        (content,) = self.ask("resources/read", uri=uri)["result"]["contents"]
+        self.audit.same(content["uri"], uri, "which resource is read")
+        return json.loads(content["text"])
+
+    def listen(self) -> Caller:
+        """Hear of changes."""
+        decoder = EventStreamDecoder()
+
+        def piece(data: bytes) -> None:
+            for event in decoder.receive_data(data):
+                if event.data:
+                    self.updates.append((self.audit.now, json.loads(event.data)["params"]["uri"]))
+
+        caller = self.audit.begin((self.audit.world.agent, REMOTE), "GET", "/mcp", None, self.headers(), piece)
+        self.audit.wait(lambda: caller.head is not None, why="nobody can listen")
+        return caller
+
+    def end(self) -> None:
+        caller = self.audit.answer(
+            self.audit.begin((self.audit.world.agent, REMOTE), "DELETE", "/mcp", None, self.headers())
+        )
+        self.audit.same(caller.status, 204, "the end of a session of MCP")
+        self.audit.right(self.send({"method": "ping"}), 404, about="a session of MCP that has ended")
+
+
+def resources(audit: Audit) -> None:
+    """What is read is what is there, of one's own where it is one's own; and who wants to know hears of each change."""
+    phone = pair(audit, name=f"phone {audit.word()}", device_id=audit.word(), surface="android", form="phone")
+    callers = [pair(audit) for _ in range(2)]
+    talks = [_Mcp(audit, one.token) for one in callers]
+    device = str(phone.shown["device_id"])
+    done: list[list[str]] = [[], []]
+    for _ in range(audit.pick((3, 8, 25))):  # each drives it, in turns of any length
+        who = audit.pick((0, 0, 1))
+        call = audit.begin_as(callers[who].token, "POST", f"/type?device={device}", {"text": audit.word()})
+        told = phone.seat.take()
+        reply = {"request_id": told["payload"]["request_id"], "status": 200, "result": {}}
+        phone.seat.say("bridge", "bridge.response", reply)
+        audit.right(audit.answer(call), 200)
+        done[who].insert(0, told["payload"]["body"]["text"])
+    for mine, talk in zip(done, talks, strict=True):
+        shown = json.dumps(talk.read("phone://activity"))
+        found = [word for word in re.findall(r"audit\d+x", shown) if word in done[0] + done[1]]
+        found = [*dict.fromkeys(found)]
+        audit.same(found, mine[: len(found)], "one's own commands")
+        if len(found) < min(len(mine), 20):
+            audit.wrong(f"{len(found)} commands of {len(mine)} are shown")
+    talk = talks[0]
+    listener = talk.listen()
+    for uri in ("phone://notifications", "phone://devices"):
+        audit.same("result" in talk.ask("resources/subscribe", uri=uri), True, f"whether one may subscribe to {uri}")
+    for _ in range(audit.rng.randint(2, 4)):
+        uri, changes = audit.pick((("phone://notifications", 2), ("phone://notifications", 3), ("phone://devices", 2)))
+        gone: list[Paired] = []
+        for number in range(changes):
+            if uri.endswith("devices"):
+                gone.append(pair(audit, surface="android", form="phone"))
+            else:
+                note = {"package_name": "com.example", "title": audit.word(), "text": None, "key": f"{number}"}
+                phone.seat.say("notifications", "notification.posted", note)
+            audit.rest(audit.pick((0.0, 0.2, 0.7)))
+        changed = audit.now
+        audit.rest(TOLD_WITHIN)
+        late = [when for when, each in talk.updates if each == uri and when >= changed - 0.75]
+        if not late:
+            audit.wrong(f"{uri} has changed at {changed:.1f}, and updates were told at {talk.updates[-3:]}")
+        for one in gone:
+            one.seat.hang_up()
+        audit.rest(TOLD_WITHIN)
+    known = len(talk.updates)
+    audit.rest(5.0)
+    audit.same(len(talk.updates), known, "updates when nothing changes")
+    audit.same("result" in talk.ask("resources/unsubscribe", uri="phone://notifications"), True, "to want no more")
+    note = {"package_name": "com.example", "title": audit.word(), "text": None, "key": "k"}
+    phone.seat.say("notifications", "notification.posted", note)
+    audit.rest(TOLD_WITHIN)
+    audit.same([uri for _, uri in talk.updates[known:]], [], "updates that nobody wants")
+    unknown = talk.ask("resources/read", uri="phone://nothing")
+    audit.same("error" in unknown, True, "what is not there")
+    listener.hang_up()
+    for each in talks:
+        each.end()
+    for one in (phone, *callers):
+        one.seat.hang_up()
+
+
+@define(eq=False)
+class _Client:
+    """An agent of its own registration."""
+
+    id: str
+    verifier: str
+
+
+class _Guests:
+    """The owner's doors."""
+
+    def __init__(self, audit: Audit) -> None:
+        self.audit = audit
+
+    def here(self, method: str, path: str, body: object = None, kind: str = "application/json") -> Caller:
+        """On the relay's host, where no secret is shown: whoever comes by OAuth has none."""
+        fields = {} if body is None else {"content-type": kind}
+        return self.audit.answer(self.audit.begin((self.audit.world.home, LOCAL), method, path, body, fields))
+
+    def register(self) -> _Client:
+        word = self.audit.word()
+        body = {"client_name": f"agent {word}", "redirect_uris": [BACK]}
+        told = self.audit.right(self.here("POST", "/oauth/register", body), 201)
+        return _Client(told["client_id"], f"verifier-{word}".ljust(50, "v"))
+
+    def allow(self, client: _Client, scope: str, ttl: int | None) -> str:
+        """A client asks, the owner allows it: the code."""
+        audit = self.audit
+        challenge = urlsafe_b64encode(sha256(client.verifier.encode()).digest()).rstrip(b"=").decode()
+        query = {"response_type": "code", "client_id": client.id, "redirect_uri": BACK, "scope": scope, "state": "s"}
+        query |= {
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+            "resource": f"http://{LOCAL.authority}/mcp",
+        }
+        asked = self.here("GET", f"/oauth/authorize?{urlencode(query)}")
+        audit.same(asked.status, 303, "to ask for a place")
+        page = f"/oauth/{(asked.answer.headers.get(b'location') or b'').decode()}"
+        shown = WORD.search(self.here("GET", page).answer.body.decode())
+        if shown is None:
+            audit.wrong("the page shows no word")
+        word = "" if shown is None else shown[1]
+        question = audit.right(audit.ask_here("GET", f"/mcp/questions/{word}"), 200)
+        body = {
+            "ballot": question["ballot"],
+            "allow": True,
+            "scope": scope,
+            **({} if ttl is None else {"ttl_seconds": ttl}),
+        }
+        audit.right(audit.ask_here("POST", f"/mcp/questions/{word}", body), 200)
+        led = self.here("GET", page)
+        audit.same(led.status, 303, "where the page leads")
+        fields = parse_qs(urlsplit((led.answer.headers.get(b"location") or b"").decode()).query)
+        audit.same(fields.get("state"), ["s"], "the state of a request")
+        return fields["code"][0]
+
+    def post(self, form: Mapping[str, str], path: str = "/oauth/token") -> Caller:
+        return self.here("POST", path, urlencode(form).encode(), FORM)
+
+    def trade(self, client: _Client, code: str, **other: str) -> Caller:
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "client_id": client.id}
+        return self.post({**form, "code_verifier": client.verifier, **other})
+
+    def refresh(self, client_id: str, token: str, **more: str) -> Caller:
+        form = {"grant_type": "refresh_token", "refresh_token": token, "client_id": client_id}
+        return self.post({**form, **more})
+
+    def opens(self, token: str) -> int:
+        """What `/mcp` answers to a token."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        headers = {"authorization": f"Bearer {token}", "accept": "application/json, text/event-stream"}
+        headers["content-type"] = "application/json"
+        return self.audit.answer(
+            self.audit.begin((self.audit.world.agent, REMOTE), "POST", "/mcp", body, headers)
+        ).status
+
+
+class _Held:
+    """What a client was given, and what there was before that."""
+
+    def __init__(self, audit: Audit, doors: _Guests) -> None:
+        self.audit = audit
+        self.doors = doors
+        self.client, self.thief = doors.register(), doors.register()
+        self.scope, self.ttl = audit.pick((ACT, READ)), audit.pick((None, None, 2_000))
+        self.code = doors.allow(self.client, self.scope, self.ttl)
+        self.old: list[dict[str, Any]] = []
+        self.told: dict[str, Any] = {}
+        self.since = 0.0
+
+    def steps(self) -> None:
+        """Its life, to its end."""
+        audit, doors = self.audit, self.doors
+        way = audit.rng.randrange(6)
+        if way == 0:  # another shows the code first, which burns it
+            bad = ({"code_verifier": "x" * 50}, {"client_id": self.thief.id}, {"redirect_uri": f"{BACK}/x"})
+            wrong = audit.pick(bad)
+            audit.right(doors.trade(self.client, self.code, **wrong), 400, about=f"a code with {wrong}")
+            audit.right(doors.trade(self.client, self.code), 400, about="a code that another has shown")
+            return
+        late = audit.pick((0.0, 0.0, CODE_LASTS - EDGE, CODE_LASTS + EDGE))
+        audit.rest(late)
+        traded = doors.trade(self.client, self.code)
+        if late > CODE_LASTS:
+            audit.right(traded, 400, about=f"a code of {late:.0f} s")
+            return
+        self.take(traded)
+        audit.near(self.told["expires_in"], min(HOUR, self.ttl or HOUR), "how long it lasts", 2.0)
+        for _ in range(audit.rng.randint(1, 4)):
+            audit.same(doors.opens(self.told["access_token"]) == 401, False, "whether a token is refused")
+            audit.pick((self.renew, self.renew, self.misuse, self.grow_old, self.ask_for_more, self.show_others))()
+        self.end(way)
+        self.check_over()
+
+    def take(self, caller: Caller) -> None:
+        """Tokens, as they have to be."""
+        audit = self.audit
+        self.told, self.since = audit.right(caller, 200), audit.now
+        audit.same((self.told["token_type"], self.told["scope"]), ("Bearer", self.scope), "what is given")
+        for name in ("access_token", "refresh_token"):
+            audit.world.secrets[self.told[name]] = f"an agent's {name}"
+
+    def renew(self) -> None:
+        self.old.append(self.told)
+        self.take(self.doors.refresh(self.client.id, self.told["refresh_token"]))
+        self.audit.same(self.doors.opens(self.old[-1]["access_token"]), 401, "a token that there is a newer one for")
+
+    def misuse(self) -> None:
+        """The newest, by somebody whose it is not: nothing comes of it."""
+        caller = self.doors.refresh(self.thief.id, self.told["refresh_token"])
+        self.audit.right(caller, 400, about="another's refresh token")
+
+    def grow_old(self) -> None:
+        """An hour passes, or nearly."""
+        audit, late = self.audit, self.audit.chance(0.5)
+        if self.ttl is None:
+            audit.rest_until(self.since + HOUR + (EDGE if late else -EDGE))
+            told = self.doors.opens(self.told["access_token"]) == 401
+            audit.same(told, late, f"whether a token of {audit.now - self.since:.0f} s is over")
+            self.renew()
+
+    def ask_for_more(self) -> None:
+        if self.scope == READ:
+            caller = self.doors.refresh(self.client.id, self.told["refresh_token"], scope=ACT)
+            self.audit.right(caller, 400, about="more than was allowed")
+
+    def show_others(self) -> None:
+        for wrong in (self.told["refresh_token"], self.told["refresh_token"].partition(".")[0], "x"):
+            self.audit.same(self.doors.opens(wrong), 401, "what is no access token")
+
+    def end(self, way: int) -> None:
+        """Somebody shows what was used before; or it is given back, or taken."""
+        audit, doors = self.audit, self.doors
+        if way in (1, 2):
+            if not self.old:
+                self.renew()
+            who = (self.client, self.thief)[way - 1]
+            audit.right(doors.refresh(who.id, self.old[0]["refresh_token"]), 400, about="a refresh token that was used")
+        elif way == 3 and audit.now < self.since + 500.0 and not self.old:
+            audit.right(doors.trade(self.client, self.code), 400, about="a code that was used")
+        elif way == 4:
+            form = {"token": self.told["refresh_token"], "client_id": self.client.id}
+            audit.right(doors.post(form, "/oauth/revoke"), 200)
+        else:
+            audit.right(audit.ask_here("DELETE", f"/sessions/{self.told['refresh_token'][:8]}"), 200)
+
+    def check_over(self) -> None:
+        audit, told = self.audit, self.told
+        audit.same(self.doors.opens(told["access_token"]), 401, "a token of what has ended")
+        caller = self.doors.refresh(self.client.id, told["refresh_token"])
+        audit.right(caller, 400, about="the refresh token of what has ended")
+        records = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
+        shown = [record for record in records if record["token_prefix"] == told["refresh_token"][:8]]
+        audit.same(shown, [], "sessions that have ended")
+
+
+def tokens(audit: Audit) -> None:
+    """Tokens are good once, for who has them, and for their time; who shows an old one ends what it is of."""
+    _Held(audit, _Guests(audit)).steps()
+    audit.rest(FORGOTTEN)
+
+
+AGENTS = (resources, resources, tokens, tokens)

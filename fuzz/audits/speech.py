@@ -1,0 +1,306 @@
+"""Speech that is made: a session's life, each event and its number, who may come back, and what is told again then."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attrs import define, evolve, field
+
+from fuzz.audit import Audit, Seat
+from fuzz.audits.paired import Paired, pair
+from fuzz.terms import Wish
+
+__all__ = ["SPEECH"]
+
+UNATTENDED, RESUME = 120.0, 30.0  # s
+EDGE = 1.0
+ONE_TEXT = 5_000  # characters
+
+
+@define(eq=False)
+class _Voice:
+    """A session of voice, and what was told of it."""
+
+    owner: Paired
+    id: str
+    path: str
+    token: str
+    made: float
+    rate: int
+    seat: Seat | None = None
+    told: list[dict[str, Any]] = field(factory=list)  # what is kept for who comes back
+    events: list[tuple[int, str]] = field(factory=list)  # all that were told when they happened
+    log: str = ""
+    numbers: int = 0
+    answered: bool = False
+
+
+class _Speech:
+    def __init__(self, audit: Audit) -> None:
+        self.audit = audit
+        self.owner = pair(audit)
+        self.owner.seat.hang_up()
+        self.other = pair(audit)
+        self.other.seat.hang_up()
+
+    def make(self) -> _Voice:
+        audit = self.audit
+        rate = audit.pick((16_000, 24_000, 48_000))
+        body = {"provider": "stub", "sample_rate": rate, "voice": "sine"}
+        told = audit.right(audit.ask(self.owner.token, "POST", "/voice/output/session", body), 200)
+        is_ = {"success": True, "resume_supported": True, "resume_ttl_ms": 30_000, "provider": "stub", "voice": "sine"}
+        is_ |= {"sample_rate": rate, "protocol": "svc.voice.output.v0", "profile": None, "config_scope": "relay"}
+        is_ |= {"config_path": None, "fallback_to_global": False}
+        audit.same({name: told.get(name) for name in is_}, is_, "a voice session")
+        session, path, token = told["session_id"], told["websocket_path"], told["resume_token"]
+        audit.same((path, len(session), len(token)), (f"/voice/output/{session}", 24, 43), "what names a voice session")
+        audit.world.secrets[token] = "a resume token"
+        return _Voice(self.owner, session, path, token, audit.now, rate, log=told["event_log_path"])
+
+    def attach(self, voice: _Voice) -> None:
+        audit = self.audit
+        voice.seat = seat = audit.sit(voice.owner.host, voice.path, authorization=f"Bearer {voice.owner.token}")
+        ready = self.take(voice)
+        is_ = {"type": "voice.session.ready", "session_id": voice.id, "provider": "stub", "sample_rate": voice.rate}
+        is_ |= {"last_event_id": 0, "last_audio_event_id": 0, "resume_supported": True}
+        audit.same({name: ready.get(name) for name in is_}, is_, "a session that is ready")
+        if seat.over:
+            audit.wrong("a voice session has no socket")
+
+    def take(self, voice: _Voice) -> dict[str, Any]:
+        """The next event, which has the next number."""
+        assert voice.seat is not None
+        told = voice.seat.take()
+        voice.numbers += 1
+        self.audit.same(told["event_id"], voice.numbers, f"the number of {told['type']}")
+        self.audit.near(told["at_ms"] / 1000.0, self.audit.now - voice.made, "when it is said to be", 1.0)
+        voice.events.append((told["event_id"], told["type"]))
+        return told
+
+    def speak(self, voice: _Voice) -> None:
+        """A text is read: begun, each piece of sound, and its end."""
+        audit, seat = self.audit, voice.seat
+        assert seat is not None
+        text = " ".join([audit.word()] * audit.rng.randint(1, 4))
+        text = "x" * (ONE_TEXT + 1) if audit.chance(0.05) else text
+        seat.tell({"type": "response.create", audit.pick(("text", "prompt")): text})
+        started = self.take(voice)
+        is_ = ("voice.response.started", "verbatim", min(len(text), ONE_TEXT))
+        audit.same((started["type"], started["render_mode"], started["text_chars"]), is_, "the beginning of a text")
+        voice.told.append(started)
+        pieces = 0
+        while (event := self.take(voice))["type"] == "voice.audio.delta":
+            pieces += 1
+            audit.same(
+                (event["audio_event_id"], event["sample_rate"], event["channels"]), (pieces, voice.rate, 1), "sound"
+            )
+            voice.told.append(event)
+        done = self.take(voice)
+        audit.same((event["type"], done["type"]), ("voice.audio.done", "voice.response.done"), "the end of a text")
+        voice.told += [event, done]
+        voice.answered = True
+
+    def nonsense(self, voice: _Voice) -> None:
+        """What is refused leaves the socket open."""
+        audit, seat = self.audit, voice.seat
+        assert seat is not None
+        bad: tuple[dict[str, Any], ...] = (
+            {"type": "response.create", "text": "  "},
+            {"type": "other"},
+            {"type": "client.ack", "event_id": "x"},
+            {"type": "response.create", "text": 5},
+        )
+        bad += ({"type": "response.create", "text": "again"},) if voice.answered else ()
+        seat.tell(audit.pick(bad))
+        told = self.take(voice)
+        audit.same(told["type"], "voice.error", "what is answered to nonsense")
+        voice.told.append(told)
+        seat.tell({"type": "client.ack", "event_id": 1})
+        audit.rest(0.3)
+        if seat.heard or seat.over:
+            audit.wrong(f"an acknowledgement is answered {seat.heard}, over: {seat.over}")
+
+    def come_back(self, voice: _Voice) -> None:
+        """The socket is lost; what is told again is what had not come."""
+        audit, before = self.audit, voice.seat
+        assert before is not None
+        before.talker.hang_up(reset=True)
+        lost = audit.now
+        late = audit.pick((0.5, RESUME - EDGE, RESUME + EDGE))
+        audit.rest(late)
+        headers = {"authorization": f"Bearer {voice.owner.token}"}
+        seat = audit.sit(voice.owner.host, voice.path, **headers)
+        if late > RESUME:
+            audit.same((seat.over, seat.talker.status), (True, 410), "who comes back too late")
+            return
+        if seat.over:
+            audit.wrong(f"who comes back after {audit.now - lost:.1f} s got {seat.talker.status}")
+        if audit.chance(0.3):
+            seat.tell({"type": "session.resume", "resume_token": "x" * 43, "last_event_id": 0})
+            told = seat.take()
+            audit.same(
+                (told["type"], told["reason"]), ("voice.session.resume_failed", "invalid_resume_token"), "a wrong token"
+            )
+            audit.wait(lambda: seat.over, 10.0, "a socket with a wrong token stays")
+            audit.same(seat.talker.close_code, 4003, "the end of a socket with a wrong token")
+            return
+        last = audit.rng.choice([0, *(event["event_id"] for event in voice.told)])
+        sounds = [
+            event["audio_event_id"] for event in voice.told if "audio_event_id" in event and event["event_id"] <= last
+        ]
+        heard = max(sounds, default=0)
+        seat.tell(
+            {"type": "session.resume", "resume_token": voice.token, "last_event_id": last, "last_audio_event_id": heard}
+        )
+        resumed, started = seat.take(), seat.take()
+        audit.same((resumed["type"], started["type"]), ("voice.session.resumed", "voice.replay.started"), "a return")
+        due = [
+            event
+            for event in voice.told
+            if (event["audio_event_id"] > heard if "audio_event_id" in event else event["event_id"] > last)
+        ]
+        again = []
+        while (event := seat.take())["type"] != "voice.replay.done":
+            audit.same(event.pop("replayed"), True, "what is told again")
+            again.append(event)
+        told_again = [each for each in again if each["type"] not in ("voice.session.detached", "voice.session.ready")]
+        audit.same(told_again, due, f"what is told again behind {last} and {heard}")
+        audit.same(
+            (started["replay_event_count"], event["replay_event_count"]), (len(again), len(again)), "how much it is"
+        )
+        audit.same(event["event_id"], voice.numbers + 4, "the number of the last of a return")  # it was lost, and three
+        voice.numbers, voice.seat = event["event_id"], seat
+
+    def over(self, voice: _Voice) -> None:
+        """It is closed, and opens no more."""
+        audit, seat = self.audit, voice.seat
+        assert seat is not None
+        if not seat.over:
+            seat.tell({"type": "session.close"})
+            audit.wait(lambda: seat.over, 10.0, "a session that is closed keeps its socket")
+            audit.same(seat.talker.close_code, 1000, "the end of a session")
+        audit.rest(0.5)
+        late = audit.sit(voice.owner.host, voice.path, authorization=f"Bearer {voice.owner.token}")
+        audit.same((late.over, late.talker.status), (True, 410), "a session that is over")
+
+    def look_at_log(self, voice: _Voice) -> None:
+        """All that was told is in its log, in order, and its end is the last of it."""
+        audit = self.audit
+        audit.rest(30.0)
+        lines = [json.loads(line) for line in audit.world.home.disk.get(voice.log).decode().splitlines()]
+        logged = [
+            (line["event_id"], line["type"]) for line in lines if (line.get("event_id"), line["type"]) in voice.events
+        ]
+        audit.same(logged, voice.events, "what the log of a voice session has of what was told")
+        audit.same(
+            (lines[0]["type"], lines[-1]["type"]),
+            ("voice.output.session.created", "voice.output.session.closed"),
+            "a log",
+        )
+        if any("audio_base64" in line and not line["audio_base64"].startswith("<") for line in lines):
+            audit.wrong("there is sound in a log")
+
+    def wrong_doors(self, voice: _Voice) -> None:
+        audit = self.audit
+        rows = (
+            (voice.path, self.other.token, 403),
+            ("/voice/output/none", self.owner.token, 404),
+            (voice.path, "nonsense", 403),
+        )
+        path, token, status = audit.pick(rows)
+        seat = audit.sit(audit.host(), path, authorization=f"Bearer {token}")
+        audit.same((seat.over, seat.talker.status), (True, status), f"{path} with another token")
+        poor = pair(audit, wish=Wish(None, {"voice:tts": None}))
+        poor.seat.hang_up()
+        audit.right(audit.ask(poor.token, "POST", "/voice/output/session", {}), 403, about="no grant for speech")
+
+
+def speech(audit: Audit) -> None:
+    """Texts are read, and who was away hears the rest."""
+    people = _Speech(audit)
+    for _ in range(audit.rng.randint(1, 3)):
+        voice = people.make()
+        if audit.chance(0.4):
+            people.wrong_doors(voice)
+        late = audit.pick((0.0, 0.0, UNATTENDED - EDGE, UNATTENDED + EDGE))
+        audit.rest_until(voice.made + late)
+        if late > UNATTENDED:
+            seat = audit.sit(people.owner.host, voice.path, authorization=f"Bearer {people.owner.token}")
+            audit.same((seat.over, seat.talker.status), (True, 410), "a session that nobody came to")
+            continue
+        people.attach(voice)
+        for _ in range(audit.rng.randint(0, 2)):
+            people.nonsense(voice)
+        if audit.chance(0.8):
+            people.speak(voice)
+            if audit.chance(0.4):
+                people.nonsense(voice)
+            if audit.chance(0.6):
+                people.come_back(voice)
+                if voice.seat is None or voice.seat.over:
+                    audit.rest(RESUME + 5.0)
+                    people.look_at_log(voice)
+                    continue
+        slow = 0.9 * audit.chance(0.5)
+        audit.world.sim.faults = evolve(audit.world.sim.faults, slow=slow)
+        if slow and voice.seat is not None and not voice.seat.over:
+            people.nonsense(voice)  # which is being written when the end comes
+            audit.rest(0.2)
+        people.over(voice)
+        people.look_at_log(voice)
+        audit.world.sim.faults = evolve(audit.world.sim.faults, slow=0.0)
+
+
+def settings(audit: Audit) -> None:
+    """What is set counts from then on, for all who ask; what is refused changes nothing."""
+    one = pair(audit)
+    one.seat.hang_up()
+    base, audio = audit.pick((("/voice/output", True), ("/voice/realtime", False)))
+    shown = audit.right(audit.ask(one.token, "GET", f"{base}/config"), 200)
+    for _ in range(audit.rng.randint(3, 6)):
+        provider = audit.pick(("stub", "openai_tts") if audio else ("openai_realtime", "xai_realtime"))
+        good: dict[str, tuple[Any, str, Any]] = {
+            "provider": (provider, "default_provider", provider),
+            "voice": (f"v{audit.word()}", "default_voice", None),
+            "model": (f"m{audit.word()}", "default_model", None),
+            "sample_rate": (audit.pick((16_000, 48_000)), "sample_rate", None),
+            "enabled": (audit.pick((True, False, "on", "no")), "enabled", None),
+        }
+        if audit.chance(0.6):
+            names = audit.rng.sample([*good], audit.rng.randint(1, 3))
+            body = {name: good[name][0] for name in names}
+            told = audit.right(audit.ask(one.token, "PATCH", f"{base}/config", body), 200)
+            audit.same(told["updated"], sorted(names), "what was set")
+            for name in names:
+                value = {"on": True, "no": False}.get(str(good[name][0]), good[name][0])
+                shown[good[name][1]] = value
+            if "provider" in names:  # what it does not know becomes what it has
+                unset = {good[name][1] for name in ("model", "voice", "sample_rate") if name not in names}
+                shown |= {name: told[name] for name in unset}
+        else:
+            bad: tuple[dict[str, Any], ...] = (
+                {"sample_rate": 7_999},
+                {"sample_rate": 96_001},
+                {"voice": ""},
+                {"voice": "x" * 161},
+                {"other": 1},
+                {},
+            )
+            bad += ({"enabled": "perhaps"}, {"provider": "nobody"}, {"voice": "new", "model": ""})
+            body = audit.pick(bad)
+            audit.right(audit.ask(one.token, "PATCH", f"{base}/config", body), 400, about=f"{body}")
+        again = audit.right(audit.ask(one.token, "GET", f"{base}/config"), 200)
+        names = ["default_provider", "default_model", "default_voice", "sample_rate", "enabled", "config_scope"]
+        audit.same({name: again[name] for name in names}, {name: shown[name] for name in names}, "what is set")
+        if audit.chance(0.15):
+            audit.restart("relay", kill=audit.chance(0.5))
+    if not shown["enabled"]:
+        audit.right(
+            audit.ask(one.token, "POST", f"{base}/session", {"provider": "stub"}), 404, about="what is turned off"
+        )
+    back = {"enabled": True, "provider": "stub" if audio else "openai_realtime"}
+    audit.right(audit.ask(one.token, "PATCH", f"{base}/config", {**back, "voice": "sine", "model": "m"}), 200)
+
+
+SPEECH = (speech, speech, settings)
