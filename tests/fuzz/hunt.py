@@ -51,7 +51,7 @@ def _refresh(part: str) -> None:
             continue
         failure = find(plant.name, anew=True)
         click.echo(f"{plant.name}: {failure and (failure.script.seed, failure.invariant.name)}")
-        if failure is not None and failure.invariant in plant.found_by:
+        if failure is not None and failure.invariant in plant.noticed_by:
             place = re.compile(rf"(Plant\(\s*_{plant.name},\s*)\d+")
             for path in Path(__file__).parent.glob("plants*.py"):
                 path.write_text(place.sub(rf"\g<1>{failure.script.seed}", path.read_text()))

@@ -27,5 +27,10 @@ class Plant:
     quick: bool = False
 
     @property
+    def noticed_by(self) -> tuple[Invariant, ...]:
+        """Those, and what may come first: the books, and who looks through the house in the end."""
+        return (*self.found_by, Invariant.BOOKS, Invariant.AS_TOLD)
+
+    @property
     def name(self) -> str:
         return self.plant.__name__.strip("_")

@@ -49,6 +49,7 @@ from svc_proto.voice.socket import VoiceSocket
 from svc_proto.wire.events import Event, ResponseData, StreamReset
 from svc_proto.wire.http2 import Http2Connection
 from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plants_audits import AUDITS
 from tests.fuzz.plants_books import BOOKS
 from tests.fuzz.plants_doors import DOORS
 from tests.fuzz.plants_episodes import EPISODES
@@ -467,7 +468,7 @@ PLANTS = (
     ),
     Plant(_a_lost_stream_is_not_told, 1, (Invariant.NO_BUG, Invariant.RECOVERY), quick=True),
     Plant(_the_voice_grant_is_not_asked_for, 1, (Invariant.VOICE_GRANT,), quick=True),
-    Plant(_a_voice_socket_outlives_its_grant, 126, (Invariant.VOICE_GRANT,)),
+    Plant(_a_voice_socket_outlives_its_grant, 1, (Invariant.VOICE_GRANT,)),
     Plant(_a_voice_socket_outlives_its_session, 126, (Invariant.SOCKETS_ENDED, Invariant.VOICE_GRANT), quick=True),
     Plant(_the_api_key_opens_voice_from_anywhere, 3, (Invariant.VOICE_BEARER,), quick=True),
     Plant(_some_sound_is_lost, 3, (Invariant.VOICE_STREAM,), quick=True),
@@ -485,4 +486,5 @@ PLANTS = (
     *EPISODES,
     *ERRANDS,
     *BOOKS,
+    *AUDITS,
 )
