@@ -94,6 +94,8 @@ class _Bridge:
         self.callers = [pair(audit) for _ in range(2)]
         for one in self.callers:
             one.seat.hang_up()
+        if audit.world.phone_service.state.name != "ONLINE":
+            audit.rest(45.0)  # the reference phone comes back by then
         body = audit.right(audit.ask_here("GET", "/bridge/devices"), 200)
         self.others = [record["device_id"] for record in body["devices"]]
         self.active, self.recent = body["active_device_id"], body["most_recent_device_id"]

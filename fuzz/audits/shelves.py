@@ -206,9 +206,10 @@ class _Shelf:
             caller = audit.ask_here(method, f"/media/inspect/{thing.token}")
         else:
             caller = audit.ask(audit.pick(self.people).token, method, f"/media/{thing.token}")
-        if before < thing.since + self.ttl <= audit.now + EDGE:
-            return
-        self.check(caller, thing)
+        if not before < thing.since + self.ttl <= audit.now + EDGE:
+            self.check(caller, thing)
+        elif caller.status != 200:
+            return  # it was over by then
         self.there.remove(thing)
         self.there.append(thing)
         thing.accessed = audit.wall

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import evolve
@@ -27,8 +27,8 @@ from svc_proto.machines.strangers import Guest, Strangers
 from svc_proto.machines.voice_session import Cursor, EventRing, Kept
 from svc_proto.relay import terminals
 from svc_proto.relay.client_socket import ClientSocket
-from svc_proto.relay.media import Media
 from svc_proto.relay.routes import sessions as session_routes
+from svc_proto.relay.uploads import Uploads
 from svc_proto.voice.session_table import SessionTable
 from tests.fuzz.plant import Patch, Plant
 
@@ -116,16 +116,16 @@ def _what_is_read_is_as_old_as_it_was(patch: Patch) -> None:
 
 
 def _the_newest_upload_makes_room(patch: Patch) -> None:
-    reserve = Media.reserve
+    reserve = Uploads.reserve
 
-    def wrong(self: Media, owner: str, size: int) -> None:
+    def wrong(self: Uploads, owner: str, size: int, evict: Callable[[str], None]) -> None:
         self._owned = dict(reversed(self._owned.items()))
         try:
-            reserve(self, owner, size)
+            reserve(self, owner, size, evict)
         finally:
             self._owned = dict(reversed(self._owned.items()))
 
-    patch.setattr(Media, "reserve", wrong)
+    patch.setattr(Uploads, "reserve", wrong)
 
 
 def _who_was_seen_last_was_seen_first(patch: Patch) -> None:

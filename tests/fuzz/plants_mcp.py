@@ -311,7 +311,7 @@ MCP = (
     Plant(_a_session_that_ended_goes_on_working, 212, (Invariant.AFTER_END, Invariant.CANCELLED, Invariant.LIVE_GRANT)),
     Plant(_updates_go_on_for_who_wants_none, 72, (Invariant.OWN_BYTES,)),
     Plant(_a_note_is_lost_to_who_is_away, 167, (Invariant.IN_TIME,)),
-    Plant(_a_no_of_its_user_is_a_yes, 147, (Invariant.CONFIRMED,)),
+    Plant(_a_no_of_its_user_is_a_yes, 191, (Invariant.CONFIRMED,)),
     Plant(_a_session_of_mcp_is_anybodys, 191, (Invariant.DOORS,)),
     Plant(_a_rotated_refresh_token_still_works, 74, (Invariant.TOKENS_ONCE,), quick=True),
     Plant(_an_access_token_outlives_its_successor, 247, (Invariant.TOKENS_ONCE,)),
