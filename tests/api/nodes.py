@@ -15,18 +15,21 @@ from runtimes.sim.redis import RedisService
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.api.shared_ownership import SharedOwnership
+from svc_proto.cluster.passing import NODE
 from svc_proto.commands import Connect, Level
 from svc_proto.facts import OperationId, Started, Stopping
 from svc_proto.settings import RedisAddress
 from tests.api.puppet import Puppet, TurnBook
-from tests.api.world import KEY
+from tests.api.world import KEY, ApiCall
 from tests.book import REFUSED, Node, Plug
 from tests.playbook import counting_entropy
 
-__all__ = ["PORT", "REDIS", "NodesBook"]
+__all__ = ["PORT", "REDIS", "UNAVAILABLE", "VIA", "NodesBook", "code", "lease"]
 
 PORT = 8642  # of the first; the others have those behind it
 REDIS = 6379
+UNAVAILABLE = (503, "cluster_unavailable")
+VIA = ((b"via", NODE),)
 
 
 def _entropy(number: int) -> Callable[[int], bytes]:
@@ -137,3 +140,15 @@ class NodesBook(TurnBook):
     def end(self, n: int) -> None:
         """It is told to stop."""
         self.tell(self.members[n][0], Stopping(5.0))
+
+
+def code(call: ApiCall) -> tuple[int, str]:
+    """The status and code of a refusal."""
+    answer = call.result
+    return answer.status, answer.json["error"]["code"]
+
+
+def lease(book: NodesBook, session: str) -> str:
+    """Who has the turns of a session, as Redis says: empty is nobody."""
+    value, _ = book.town.keys.get((0, f"svc:0:api:lease:{session}".encode()), (b"", 0.0))
+    return value.decode()
