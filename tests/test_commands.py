@@ -92,6 +92,7 @@ def test_what_an_order_means_where_nothing_is_said() -> None:
     }
     assert {name: defaults for name, defaults in found.items() if defaults} == {
         "Exit": {"reason": ""},
+        "Send": {"late": False},
         "Connected": {"alpn": None},
         "Connect": {"tls": False, "alpn": ("http/1.1",)},
         "Spawn": {"env": (), "cwd": None, "terminal": None, "errors": None, "inherit": ()},

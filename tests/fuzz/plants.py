@@ -14,7 +14,6 @@ from svc_proto.api.rows import Message
 from svc_proto.api.store import AddMessages
 from svc_proto.api.subscriber import Subscriber
 from svc_proto.basics import strict_json
-from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, ReleaseFile
@@ -84,7 +83,7 @@ def _a_dead_token_is_accepted(patch: Patch) -> None:
         file(self, session)
 
     patch.setattr(Sessions, "_file", remember)
-    patch.setattr(Sessions, "lookup", lambda self, token, now: kept.get(sha256_hex(token)))
+    patch.setattr(Sessions, "shown", lambda self, token_hash, now: kept.get(token_hash))
 
 
 def _the_socket_of_a_revoked_session_stays(patch: Patch) -> None:
@@ -92,7 +91,7 @@ def _the_socket_of_a_revoked_session_stays(patch: Patch) -> None:
 
 
 def _a_session_is_not_stored(patch: Patch) -> None:
-    def save(self: Relay, session: Session) -> Flow[None]:
+    def save(self: Relay, session: Session, *, again: bool = False) -> Flow[None]:
         self.watch_sessions()
         yield from sleep(self.engine, 0.001)
 
@@ -158,9 +157,9 @@ def _replies_are_mixed_up(patch: Patch) -> None:
     answer = BridgeCommands.answer
 
     def swapped(
-        self: BridgeCommands, request_id: object, socket: int, payload: Mapping[str, object], now: Moment
+        self: BridgeCommands, request_id: object, socket: int, payload: Mapping[str, object], now: Moment, size: int
     ) -> Outcome | None:
-        return answer(self, next(iter(self._pending), request_id), socket, payload, now)
+        return answer(self, next(iter(self._pending), request_id), socket, payload, now, size)
 
     patch.setattr(BridgeCommands, "answer", swapped)
 
@@ -169,10 +168,10 @@ def _anybody_may_answer(patch: Patch) -> None:
     answer = BridgeCommands.answer
 
     def lax(
-        self: BridgeCommands, request_id: object, socket: int, payload: Mapping[str, object], now: Moment
+        self: BridgeCommands, request_id: object, socket: int, payload: Mapping[str, object], now: Moment, size: int
     ) -> Outcome | None:
         command = self._pending.get(str(request_id))
-        return answer(self, request_id, socket if command is None else command.socket, payload, now)
+        return answer(self, request_id, socket if command is None else command.socket, payload, now, size)
 
     patch.setattr(BridgeCommands, "answer", lax)
 

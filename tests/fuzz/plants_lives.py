@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from fuzz.invariants import Invariant
-from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.entropy import Entropy, new_uuid
 from svc_proto.basics.moment import Moment
 from svc_proto.device.safety.gate import SafetyGate
 from svc_proto.engine.flow import Flow
@@ -44,8 +45,8 @@ def _a_revoked_caller_waits_on(patch: Patch) -> None:
 def _a_store_that_takes_no_change_is_not_told(patch: Patch) -> None:
     save = Relay.save
 
-    def silent(self: Relay, session: Session) -> Flow[None]:
-        yield from save(self, session)
+    def silent(self: Relay, session: Session, *, again: bool = False) -> Flow[None]:
+        yield from save(self, session, again=again)
 
     patch.setattr(Relay, "save", silent)
 
@@ -103,7 +104,12 @@ def _a_request_id_is_given_again(patch: Patch) -> None:
         used.append(command.request_id)
 
     patch.setattr(BridgeCommands, "_settle", remember)
-    patch.setattr("svc_proto.relay.routes.control.new_uuid", lambda entropy: used.pop() if used else new_uuid(entropy))
+
+    def ids(entropy: Entropy) -> Iterator[str]:
+        while True:
+            yield used.pop() if used else new_uuid(entropy)
+
+    patch.setattr("svc_proto.relay.service.uuids", ids)
 
 
 def _an_old_socket_takes_the_phone_along(patch: Patch) -> None:

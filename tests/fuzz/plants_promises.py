@@ -85,8 +85,8 @@ def _a_code_is_used_up_beside_a_token(patch: Patch) -> None:
 def _a_grant_that_was_shortened_ends_when_stored(patch: Patch) -> None:
     save, changed = Relay.save, Relay.grants_changed
 
-    def then(self: Relay, session: Session) -> Flow[Failure | None]:
-        stored = yield from save(self, session)
+    def then(self: Relay, session: Session, *, again: bool = False) -> Flow[Failure | None]:
+        stored = yield from save(self, session, again=again)
         if not isinstance(stored, Failure):
             changed(self, session)
         return stored

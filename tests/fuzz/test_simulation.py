@@ -48,7 +48,7 @@ def test_the_worlds_of_many_seeds_hold(request: pytest.FixtureRequest) -> None:
     frequent = ("reached a phone", "turns told", "spoken", "requests to gateways")
     assert all(total.counts[name] > 1.5 * len(seeds) for name in frequent), [total.counts[name] for name in frequent]
     seldom = ("runs promoted", "phones that left a socket behind", "calls cut short")
-    assert all(total.counts[name] >= 0.1 * len(seeds) for name in seldom), [total.counts.get(name) for name in seldom]
+    assert all(total.counts[name] >= 0.05 * len(seeds) for name in seldom), [total.counts.get(name) for name in seldom]
     rare = (
         *("questions heard", "allowed by voice", "runs cancelled by voice"),
         *("allowed by hand", "questions that lost the relay"),
