@@ -169,12 +169,11 @@ def _an_end_before_it_began(audit: Audit) -> None:
     """The store takes its time over a new session, which is ended meanwhile: nobody is welcomed by it."""
     world, code = audit.world, register(audit)
     seat = audit.sit(audit.host())
-    before = {record["token_prefix"] for record in audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]}
+    before = _prefixes(audit)
     world.sim.faults = evolve(world.sim.faults, slow=1.0)
     seat.say("system", "auth", {"pairing_code": code})
     audit.rest(0.4)
-    records = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
-    fresh = [record["token_prefix"] for record in records if record["token_prefix"] not in before]
+    fresh = sorted(_prefixes(audit) - before)
     welcomed = bool(seat.heard)
     ended = [
         audit.begin((world.home, LOCAL), "DELETE", f"/sessions/{each}", None, world.shown_here()) for each in fresh
@@ -189,5 +188,40 @@ def _an_end_before_it_began(audit: Audit) -> None:
     audit.rest(10.0)
 
 
-KINDS = (_an_end_before_it_began, _a_code, _an_end, _a_change, _copies, _a_key, _a_deletion, _uploads, _a_phone_again)
+def _who_leaves_before_it_is_welcomed(audit: Audit) -> None:
+    """A session whose socket left while it was stored is nobody's: it is not there, nor after a restart."""
+    world, code = audit.world, register(audit)
+    seat = audit.sit(audit.host())
+    before = _prefixes(audit)
+    world.sim.faults = evolve(world.sim.faults, slow=1.0)
+    seat.say("system", "auth", {"pairing_code": code})
+    audit.rest(0.4)
+    welcomed = bool(seat.heard)
+    seat.hang_up()
+    audit.rest(20.0)
+    world.sim.faults = evolve(world.sim.faults, slow=0.0)
+    audit.rest(10.0)
+    for _ in range(2):
+        if not welcomed:
+            audit.same(_prefixes(audit) - before, set(), "who is listed that left before being welcomed")
+        audit.restart("relay", kill=audit.chance(0.5))
+
+
+def _prefixes(audit: Audit) -> set[str]:
+    records = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
+    return {record["token_prefix"] for record in records}
+
+
+KINDS = (
+    _who_leaves_before_it_is_welcomed,
+    _an_end_before_it_began,
+    _a_code,
+    _an_end,
+    _a_change,
+    _copies,
+    _a_key,
+    _a_deletion,
+    _uploads,
+    _a_phone_again,
+)
 RACES = (races, races)

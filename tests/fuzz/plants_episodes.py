@@ -5,9 +5,8 @@ from __future__ import annotations
 from fuzz.invariants import Invariant
 from svc_proto.agent.approvals import Approvals as Memory
 from svc_proto.agent.contract import ApprovalAsked, TurnHost
-from svc_proto.api.idempotency import IdempotencyKeys
+from svc_proto.api.idempotency import Keyed
 from svc_proto.api.run import Run
-from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.approvals import Answer, Approval, Approvals
 from svc_proto.mcp.http_sessions import HttpSession
@@ -39,10 +38,10 @@ def _a_denial_is_for_the_newest_question(patch: Patch) -> None:
 
 
 def _a_run_that_failed_answers_its_key(patch: Patch) -> None:
-    def find(self: IdempotencyKeys, key: str, mark: str, now: Moment) -> Run | None:
-        return next((entry.run for entry in self._entries.values() if entry.fingerprint == mark), None)
+    def find(self: Keyed) -> Run | None:
+        return next((entry.run for entry in self._entries.values() if entry.fingerprint == self._mark), None)
 
-    patch.setattr(IdempotencyKeys, "find", find)
+    patch.setattr(Keyed, "find", find)
 
 
 def _who_only_listens_is_sent_away(patch: Patch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fuzz.invariants import Invariant
 from svc_proto.agent import memory
-from svc_proto.api.idempotency import IdempotencyKeys
+from svc_proto.api.idempotency import Keyed
 from svc_proto.api.routes import sessions
 from svc_proto.api.run import Run
 from svc_proto.basics.moment import Moment
@@ -32,10 +32,10 @@ def _what_was_put_away_stays_so(patch: Patch) -> None:
 
 
 def _a_key_answers_whatever_is_asked(patch: Patch) -> None:
-    def find(self: IdempotencyKeys, key: str, mark: str, now: Moment) -> Run | None:
-        return next((entry.run for entry in reversed(self._entries.values())), None)
+    def find(self: Keyed) -> Run | None:
+        return next((entry.run for entry in reversed(self._entries.values())), None) if self.name else None
 
-    patch.setattr(IdempotencyKeys, "find", find)
+    patch.setattr(Keyed, "find", find)
 
 
 def _a_denial_of_all_is_for_one(patch: Patch) -> None:
