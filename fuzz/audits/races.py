@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 
 from attrs import evolve
 
@@ -207,12 +208,27 @@ def _who_leaves_before_it_is_welcomed(audit: Audit) -> None:
         audit.restart("relay", kill=audit.chance(0.5))
 
 
+def _notes_and_settings(audit: Audit) -> None:
+    """Of changes at once to one file each is kept, and what others have put there stays."""
+    words = [audit.word() for _ in range(3)]
+    wishes = [{"target": "memory", "content": word} for word in words]
+    told = _all(audit, [audit.begin_api("POST", "/api/memory", wish) for wish in wishes])
+    kept = audit.right(audit.ask_api("GET", "/api/memory?target=memory"), 200)["entries"]
+    audit.same([word in kept for word in words], [status == 200 for status in told], f"notes at once, {told}")
+    changes = {"model": audit.word(), "provider": audit.word()}
+    told = _all(audit, [audit.begin_api("PATCH", "/api/config", {name: changes[name]}) for name in changes])
+    if told == [200, 200]:  # the file has both, whatever the environment says
+        file = json.dumps(audit.right(audit.ask_api("GET", "/api/config"), 200)["config"])
+        audit.same([word in file for word in changes.values()], [True, True], "settings that were changed at once")
+
+
 def _prefixes(audit: Audit) -> set[str]:
     records = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
     return {record["token_prefix"] for record in records}
 
 
 KINDS = (
+    _notes_and_settings,
     _who_leaves_before_it_is_welcomed,
     _an_end_before_it_began,
     _a_code,
