@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from weakref import WeakSet
 
 from fuzz.invariants import Invariant
@@ -83,11 +84,13 @@ def _a_window_goes_with_its_stream(patch: Patch) -> None:
 
 
 def _who_talks_is_not_closed(patch: Patch) -> None:
-    def heard(self: Socket) -> None:
-        self._keepalive.heard(self._carrier.engine.now.mono)
+    heard = Socket.heard
+
+    def always(self: Socket, texts: Sequence[str] = ()) -> None:
+        heard(self, texts)
         self._timer.set(self._keepalive.due)
 
-    patch.setattr(Socket, "heard", heard)
+    patch.setattr(Socket, "heard", always)
 
 
 BOOKS = (

@@ -52,5 +52,5 @@ EPISODES = (
     Plant(_what_is_allowed_once_is_remembered, 18, (Invariant.CONFIRMED,)),
     Plant(_a_denial_is_for_the_newest_question, 27, (Invariant.CONFIRMED,)),
     Plant(_a_run_that_failed_answers_its_key, 44, (Invariant.ONE_ANSWER,)),
-    Plant(_who_only_listens_is_sent_away, 0, (Invariant.RECOVERY,)),
+    Plant(_who_only_listens_is_sent_away, 12, (Invariant.RECOVERY,)),
 )

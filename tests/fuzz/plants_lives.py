@@ -139,7 +139,7 @@ LIVES = (
     Plant(_a_renewal_counts_from_the_clock_of_the_start, 8, (Invariant.LIFETIME,)),
     Plant(_nobody_looks_at_a_clock_that_was_set, 11, (Invariant.SOCKETS_ENDED, Invariant.BOOKS)),
     Plant(_a_lifetime_has_no_maximum, 0, (Invariant.LIFETIME,), quick=True),
-    Plant(_a_renewal_lets_short_grants_grow, 0, (Invariant.LIFETIME,)),
+    Plant(_a_renewal_lets_short_grants_grow, 1, (Invariant.LIFETIME,)),
     Plant(_a_request_id_is_given_again, 1, (Invariant.ONE_ANSWER, Invariant.RECOVERY), quick=True),
     Plant(_an_old_socket_takes_the_phone_along, 29, (Invariant.REACHED,), quick=True),
     Plant(_a_question_outlives_its_connection, 61, (Invariant.CONFIRMED, Invariant.NO_BUG)),
