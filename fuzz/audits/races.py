@@ -168,12 +168,8 @@ def _a_phone_again(audit: Audit) -> None:
 
 def _an_end_before_it_began(audit: Audit) -> None:
     """The store takes its time over a new session, which is ended meanwhile: nobody is welcomed by it."""
-    world, code = audit.world, register(audit)
-    seat = audit.sit(audit.host())
-    before = _prefixes(audit)
-    world.sim.faults = evolve(world.sim.faults, slow=1.0)
-    seat.say("system", "auth", {"pairing_code": code})
-    audit.rest(0.4)
+    world = audit.world
+    seat, before = _half_paired(audit)
     fresh = sorted(_prefixes(audit) - before)
     welcomed = bool(seat.heard)
     ended = [
@@ -191,12 +187,8 @@ def _an_end_before_it_began(audit: Audit) -> None:
 
 def _who_leaves_before_it_is_welcomed(audit: Audit) -> None:
     """A session whose socket left while it was stored is nobody's: it is not there, nor after a restart."""
-    world, code = audit.world, register(audit)
-    seat = audit.sit(audit.host())
-    before = _prefixes(audit)
-    world.sim.faults = evolve(world.sim.faults, slow=1.0)
-    seat.say("system", "auth", {"pairing_code": code})
-    audit.rest(0.4)
+    world = audit.world
+    seat, before = _half_paired(audit)
     welcomed = bool(seat.heard)
     seat.hang_up()
     audit.rest(20.0)
@@ -220,6 +212,16 @@ def _notes_and_settings(audit: Audit) -> None:
     if told == [200, 200]:  # the file has both, whatever the environment says
         file = json.dumps(audit.right(audit.ask_api("GET", "/api/config"), 200)["config"])
         audit.same([word in file for word in changes.values()], [True, True], "settings that were changed at once")
+
+
+def _half_paired(audit: Audit) -> tuple[Seat, set[str]]:
+    """Somebody whose session is perhaps being stored (the store is slow from now on), and who was listed before."""
+    code, seat = register(audit), audit.sit(audit.host())
+    before = _prefixes(audit)
+    audit.world.sim.faults = evolve(audit.world.sim.faults, slow=1.0)
+    seat.say("system", "auth", {"pairing_code": code})
+    audit.rest(0.4)
+    return seat, before
 
 
 def _prefixes(audit: Audit) -> set[str]:
