@@ -18,6 +18,7 @@ from attrs import evolve, frozen
 from bench.contestants import RELAYS, START_WITHIN, Contestant, Server, child, placement, running, wait_healthy
 from bench.load import Phone, drive, new_code
 from bench.measure import BenchError, Progress, Scale, rotated
+from bench.nodes_crowd import CROWDS, crowd_table
 from bench.nodes_hearing import PHONES, hearing_table
 from bench.report import Table
 from bench.rounds import REQUESTS, TimedRounds, notes_on, take_timed_round, timed_rows
@@ -49,9 +50,14 @@ def find_redis() -> str | None:
 
 
 def nodes_section(
-    scale: Scale, progress: Progress, *, groups: tuple[int, ...] = GROUPS, phones: tuple[int, ...] = PHONES
+    scale: Scale,
+    progress: Progress,
+    *,
+    groups: tuple[int, ...] = GROUPS,
+    phones: tuple[int, ...] = PHONES,
+    crowds: tuple[tuple[int, int], ...] = CROWDS,
 ) -> list[Table]:
-    """A table for each number of commands in flight, and one of what a node hears.
+    """A table for each number of commands in flight, one of what a node hears, and one of a simulated crowd.
 
     What the ratios refer to is a relay that is no node.
     """
@@ -74,7 +80,7 @@ def nodes_section(
             )
             _wait_reached(first, phone)
         tables = [_table(scale, progress, asked, in_flight) for in_flight in IN_FLIGHT]
-    return [*tables, hearing_table(progress, phones=phones)]
+    return [*tables, hearing_table(progress, phones=phones), crowd_table(progress, sizes=crowds)]
 
 
 def _table(scale: Scale, progress: Progress, asked: dict[str, tuple[Server, Phone]], in_flight: int) -> Table:

@@ -8,6 +8,7 @@ Whatever is called in whatever order, no grant outlives its session.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import assert_never
 
 from attrs import evolve
@@ -36,6 +37,7 @@ from svc_proto.machines.session import (
 __all__ = [
     "ACCESS_LIFETIME",
     "DEFAULT_TTL",
+    "MAX_OF_A_SERVICE",
     "MAX_SESSIONS",
     "MIN_PREFIX",
     "SESSION_TABLE",
@@ -52,6 +54,7 @@ __all__ = [
 
 DEFAULT_TTL = 2_592_000.0  # s, spec "Limits": 30 days
 MAX_SESSIONS = 10_000  # a further one is refused with 503
+MAX_OF_A_SERVICE = 300_000  # the same of several nodes, each of which knows all
 MIN_PREFIX = 4  # characters, spec "Limits"
 ACCESS_LIFETIME = 3_600.0  # s, of an access token
 TOKEN_LENGTH = 36  # characters of a UUID, wire core 0.1
@@ -62,8 +65,9 @@ class Sessions:
     """All sessions whose tokens are accepted, by the SHA-256 of the token."""
 
     def __init__(self, cap: int = MAX_SESSIONS) -> None:
-        self._cap = cap
-        self._sessions: ExpiringMap[str, Session] = ExpiringMap(cap)  # on the wall clock
+        self.cap = cap
+        self._sessions: ExpiringMap[str, Session] = ExpiringMap(max(cap, MAX_OF_A_SERVICE))  # on the wall clock
+        self._prefixes: Counter[str] = Counter()
         self._keyed: dict[str, Session] = {}  # those with a key of their own, by its SHA-256
         self._accessed: dict[str, Session] = {}  # those of OAuth clients, by the SHA-256 of the access token
         self._tombstones: dict[str, Session] = {}  # they count towards the cap
@@ -195,6 +199,7 @@ class Sessions:
         self._is_alive(session, now)
         session.step(SessionTrigger.REVOKE)
         self._sessions.discard(session.token_hash)
+        self._unfile(session)
         self._keyed.pop(session.key_hash, None)
         self._forget_tokens(session)
 
@@ -264,6 +269,7 @@ class Sessions:
         """Take out the sessions whose lifetime has elapsed, in order of expiry."""
         gone = [session for _, session in self._sessions.purge(now.wall)]
         for session in gone:
+            self._unfile(session)
             self._keyed.pop(session.key_hash, None)
             self._forget_tokens(session)
             if session.state is SessionState.ACTIVE:
@@ -316,24 +322,30 @@ class Sessions:
         return alive
 
     def _check_room(self) -> None:
-        if len(self._sessions) + len(self._tombstones) >= self._cap:
+        if len(self._sessions) + len(self._tombstones) >= self.cap:
             raise Refused(503, "too_many_sessions", "there are too many paired sessions; revoke some")
 
     def _new_token(self, entropy: Entropy) -> str:
-        prefixes = [session.token_prefix for session in self._sessions.values()]
         for _ in range(_TOKEN_TRIES):
             token = new_uuid(entropy)
             # People and clients name a session by these eight characters.
-            if token[:PREFIX_LENGTH] not in prefixes:
+            if token[:PREFIX_LENGTH] not in self._prefixes:
                 return token
         raise LocalProtocolError("the entropy source repeats itself")
 
     def _file(self, session: Session) -> None:
+        if session.token_hash not in self._sessions:
+            self._prefixes[session.token_prefix] += 1
         self._sessions.put(session.token_hash, session, session.expires_at)
         if session.key_hash:
             self._keyed[session.key_hash] = session
         if session.tokens is not None:
             self._accessed[session.tokens.access] = session
+
+    def _unfile(self, session: Session) -> None:
+        self._prefixes[session.token_prefix] -= 1
+        if not self._prefixes[session.token_prefix]:
+            del self._prefixes[session.token_prefix]
 
     def _forget_tokens(self, session: Session) -> None:
         if session.tokens is not None:

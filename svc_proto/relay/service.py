@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.entropy import uuids
 from svc_proto.basics.errors import Refused
@@ -29,7 +29,7 @@ from svc_proto.machines.mentions import Mentions
 from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone, Phones
 from svc_proto.machines.session import Session
-from svc_proto.machines.sessions import Sessions
+from svc_proto.machines.sessions import MAX_OF_A_SERVICE, Sessions
 from svc_proto.relay.access import GRANTS, Access, authorize, may_look, session_of, token_of
 from svc_proto.relay.changes import DEVICES, Changes
 from svc_proto.relay.client_socket import ClientSocket
@@ -71,6 +71,8 @@ class Relay:
         self.keys = keys
         self.codes = PairingCodes() if keys is None else keys.codes
         self.sessions = Sessions() if keys is None else keys.sessions
+        if config.cluster is not None:
+            self.sessions.cap = MAX_OF_A_SERVICE
         self.commons = _commons(self)
         self.limiter = self.commons.limiter
         self._mentions = Mentions()
@@ -86,6 +88,7 @@ class Relay:
         self.profiles: list[dict[str, object]] = []
         self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
         self.clients: dict[int, ClientSocket] = {}
+        self._sockets: dict[str, dict[int, ClientSocket]] = {}  # the same, by the hashes of their tokens
         self.started = Moment(0.0, 0.0)
         self.router = Router(
             [
@@ -224,7 +227,7 @@ class Relay:
         if self._voice is not None:
             for holder in session.holders:
                 self._voice.recheck(holder)
-        self.drop_lapsed_phones()  # last: what is cut off has not just lost its phone
+        self.drop_lapsed_phones(self.clients_of(session))  # last: what is cut off has not just lost its phone
 
     def revoke(self, session: Session, reason: str) -> Flow[str | None]:
         """End a session and all that it let in; why it may come back, if the store does not let go of it."""
@@ -248,10 +251,9 @@ class Relay:
             self.engine.holders.end(holder, Refused(401, "unauthorized", reason))
         if self._mcp is not None:
             self._mcp.end_of(session.token_hash)
-        for client in list(self.clients.values()):
-            if client.session is session:
-                self.forget(client)
-                client.evict(reason)
+        for client in self.clients_of(session):
+            self.forget(client)
+            client.evict(reason)
         if self._voice is not None:
             self._voice.end_bearers(session.holders, reason)
 
@@ -288,8 +290,11 @@ class Relay:
 
     def online(self) -> frozenset[str]:
         """The sessions that have a socket open, by the hashes of their tokens."""
-        sessions = (client.session for client in self.clients.values())
-        return frozenset(session.token_hash for session in sessions if session is not None)
+        return frozenset(self._sockets)
+
+    def clients_of(self, session: Session) -> list[ClientSocket]:
+        """The sockets of a session."""
+        return list(self._sockets.get(session.token_hash, {}).values())
 
     def open_client(self, request: Request) -> ClientSocket:
         """A WebSocket is asked for: refuse a blocked address with 429, unless it shows a good token, else serve it."""
@@ -309,12 +314,17 @@ class Relay:
     def welcome(self, client: ClientSocket, session: Session) -> None:
         """A client has authenticated."""
         self.clients[client.number] = client
+        self._sockets.setdefault(session.token_hash, {})[client.number] = client
         if session.client_surface in TARGET_SURFACES and client.holds("bridge"):
             self._register_phone(client, session)
 
     def forget(self, client: ClientSocket) -> None:
         """A client's socket is gone, or about to be closed since its session is over."""
         if self.clients.pop(client.number, None) is not None:
+            session = cast("Session", client.session)
+            del self._sockets[session.token_hash][client.number]
+            if not self._sockets[session.token_hash]:
+                del self._sockets[session.token_hash]
             self.remove_phone(client.number)
 
     def put_phone(
@@ -392,11 +402,11 @@ class Relay:
                 return phone, line
             self.remove_phone(phone.socket)
 
-    def drop_lapsed_phones(self) -> None:
-        """A phone whose own bridge grant has run out is not connected (wire bridge 1.4): for the reports."""
-        for number, client in list(self.clients.items()):
-            if self.phones.of_socket(number) is not None and not client.holds("bridge"):
-                self.remove_phone(number)
+    def drop_lapsed_phones(self, among: Iterable[ClientSocket] | None = None) -> None:
+        """A phone whose own bridge grant has run out is not connected (wire bridge 1.4): of all, for the reports."""
+        for client in list(self.clients.values()) if among is None else among:
+            if self.phones.of_socket(client.number) is not None and not client.holds("bridge"):
+                self.remove_phone(client.number)
 
     def watch_commands(self) -> None:
         """A command waits: look when its time is over."""

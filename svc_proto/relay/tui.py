@@ -24,6 +24,7 @@ from svc_proto.version import VERSION
 from svc_proto.wire.envelope import Envelope
 
 if TYPE_CHECKING:
+    from svc_proto.machines.session import Session
     from svc_proto.relay.client_socket import ClientSocket
 
 __all__ = ["Tui"]
@@ -123,7 +124,7 @@ class Tui:
     def _gateways_of_others(self) -> int:
         """Of the other sockets of this session."""
         mine = self.client
-        others = (each for each in mine.relay.clients.values() if each.session is mine.session and each is not mine)
+        others = (each for each in mine.relay.clients_of(cast("Session", mine.session)) if each is not mine)
         return sum(each.tui is not None and each.tui.busy for each in others)
 
     def _environment(self, payload: Mapping[str, object]) -> tuple[tuple[str, str], ...]:

@@ -109,11 +109,13 @@ def test_pairings() -> None:
 
 @pytest.mark.skipif(find_redis() is None, reason="neither Redis nor Valkey is installed")
 def test_nodes() -> None:
-    *trips, hearing = nodes_section(TINY, SILENT, groups=(2,), phones=(10,))
+    *trips, hearing, crowd = nodes_section(TINY, SILENT, groups=(2,), phones=(10,), crowds=((9, 2),))
     assert [table.section for table in trips] == ["nodes_1", "nodes_32"]
     for table in trips:
         check(table, 3)
     check(hearing, 1)
+    check(crowd, 1)
+    assert 0 < crowd.rows[0].values["p50_ms"] <= crowd.rows[0].values["p99_ms"]
     assert hearing.rows[0].values["came_us"] > 0
 
 

@@ -58,6 +58,7 @@ LIMITS = {
     "limiter.MAX_ADDRESSES": 10_000,
     "pairing.MAX_CODES": 1_000,
     "qr.MIN_SECRET": 16,
+    "sessions.MAX_OF_A_SERVICE": 300_000,
     "sessions.MAX_SESSIONS": 10_000,
     "sessions._TOKEN_TRIES": 8,
     "strangers.ONE_READ": 64 * 1024,

@@ -364,7 +364,7 @@ def test_a_relay_that_stops_meanwhile_keeps_no_session(mute: bool) -> None:
 
 def test_too_many_sessions() -> None:
     book = RelayBook()
-    book.relay.sessions._cap = 0
+    book.relay.sessions.cap = 0
     book.register()
     phone = book.websocket()
     answer = phone.auth(pairing_code="Q7M2ZK")

@@ -12,9 +12,11 @@ from svc_proto.config import RelayConfig
 from svc_proto.machines.bridge import Outcome
 from svc_proto.machines.limiter import LimiterState
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.machines.sessions import MAX_OF_A_SERVICE, MAX_SESSIONS
 from svc_proto.relay import fellows
 from svc_proto.relay.fellow_sessions import CATCH_UP_WITHIN
 from svc_proto.relay.service import Relay
+from svc_proto.settings import RedisAddress
 from tests.book import HOME
 from tests.cluster.book import WHERE, RedisBook
 from tests.relay.fellow import Alone, Line
@@ -525,3 +527,5 @@ def test_at_the_stop_the_others_are_told() -> None:
 
 def test_limits() -> None:
     assert (fellows.MAX_PASSING, fellows.MAX_NAME, fellows.MEDIA_TOKEN_LENGTH) == (10_000, 64, 22)
+    caps = [Relay(RelayConfig(cluster=where)).sessions.cap for where in (RedisAddress("redis.example"), None)]
+    assert caps == [MAX_OF_A_SERVICE, MAX_SESSIONS]  # each node knows all of the service's
