@@ -34,6 +34,7 @@ def test_a_response() -> None:
     assert book.request("GET", path).json == found
     deleted = book.request("DELETE", path)
     assert (deleted.status, deleted.json) == (200, {"id": found["id"], "object": "response", "deleted": True})
+    assert book.request("POST", "/v1/responses", {"input": "on", "previous_response_id": found["id"]}).status == 404
     for method in ("GET", "DELETE"):
         answer = book.request(method, path)
         assert (answer.status, answer.json["error"]["code"]) == (404, None)
