@@ -26,6 +26,7 @@ _LOADED = "the routes of what is loaded when it is first used"
 
 KEPT: Mapping[str, str] = {
     "Sessions._accessed": _LIVE,
+    "Sessions._prefixes": _LIVE,
     "Sessions._sessions": _LIVE,
     "Sessions._tombstones": "records that the store does not let go of",
     "Session.grants": _LIVE,
