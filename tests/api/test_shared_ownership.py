@@ -53,6 +53,26 @@ def test_a_turn_of_a_session_that_is_elsewhere_waits_in_line_there() -> None:
     assert lease(book, session) == f"{book.ownership.node.id} http://127.0.0.1:8643"
 
 
+def test_a_turn_that_is_ordered_by_other_protocols_waits_in_line_there_too() -> None:
+    book = NodesBook()
+    session = book.session()
+    book.chat(session, {"message": "one"})
+    hand = book.hand
+    book.at(1)
+    named = [(b"x-svc-session-id", session.encode())]
+    streamed = book.call("POST", "/v1/chat/completions", {**COMPLETION, "stream": True}, headers=named)
+    run = book.call("POST", "/v1/runs", {"input": "three", "session_id": session})
+    assert (book.turns, streamed.head.status, run.result.status) == (1, 200, 202)
+    book.at(0)
+    for text in ("1", "2", "3"):
+        hand.tell(TextDelta(text))
+        hand.finish()
+        hand = book.hand
+    assert "2" in "".join(event.data for event in streamed.stream())
+    rows = [row["content"] for row in book.at(1).messages(session)]
+    assert rows == ["one", "1", "Hi", "2", "three", "3"]
+
+
 def test_what_is_stored_carries_a_fence_that_only_grows() -> None:
     book = NodesBook()
     session = book.session()

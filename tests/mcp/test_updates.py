@@ -215,6 +215,8 @@ def test_listening_by_http(web: Web) -> None:
 def test_the_end_of_what_listens(web: Web) -> None:
     mine = web.stateless("subscriptions/listen", notifications={})
     (caller,) = web.server._answers
+    web.book.within(lambda: web.server.end_of("somebody else"))
+    assert mine.answer is None
     web.book.within(lambda: web.server.end_of(caller))
     assert (web.told(mine)[1:], mine.answer is not None) == ([end_of(1)], True)
     other = web.stateless("subscriptions/listen", notifications={"resourceSubscriptions": [SIGN]})
