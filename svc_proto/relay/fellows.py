@@ -66,7 +66,7 @@ from svc_proto.machines.sessions import TOKEN_LENGTH
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.commons import Commons, PhoneLine
 from svc_proto.relay.fellow_sessions import FellowSessions
-from svc_proto.relay.passing import Gateway
+from svc_proto.relay.passing import Intermediary
 from svc_proto.schema.members import Members
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.envelope import parse_envelope
@@ -151,7 +151,7 @@ class Fellows(Commons):
         engine = self.relay.engine
         self.node = Node(engine, self._where, self)
         self.sessions = FellowSessions(self.relay)
-        self._gateway = Gateway(self.relay, self.node)
+        self._intermediary = Intermediary(self.relay, self.node)
         self.node.start()
         yield from self.sessions.caught_up()
 
@@ -286,7 +286,7 @@ class Fellows(Commons):
             return None
         if media and not self.node.is_up:
             raise _unavailable("which node has the file")
-        return self._gateway.answer(what, name, request)
+        return self._intermediary.answer(what, name, request)
 
     def begun_elsewhere(self, terminal: str) -> Flow[str]:
         """By the word of who answers in time."""

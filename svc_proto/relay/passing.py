@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
     from svc_proto.relay.service import Relay
 
-__all__ = ["Gateway"]
+__all__ = ["Intermediary"]
 
 MAX_LOOKING = 256  # requests at a time for what nobody here knows, until their answer begins; another: 503
 MAX_SOCKETS = 1_024  # WebSockets at a time that are passed on; another: 503
@@ -50,8 +50,8 @@ HOPS = {
 SOCKETS = ("voice",)
 
 
-class Gateway:
-    """Asks the others, and passes on."""
+class Intermediary:
+    """Asks the others, and passes on: see RFC 9110 section 3.7."""
 
     def __init__(self, relay: Relay, node: Node) -> None:
         self._relay = relay
@@ -135,7 +135,7 @@ class _Far:
 class _Near:
     """The caller's socket; a `SocketHandler`, and held by what let its caller in."""
 
-    gateway: Gateway
+    intermediary: Intermediary
     engine: Engine
     holder: str
     far: _Far
@@ -143,7 +143,7 @@ class _Near:
     def on_open(self, socket: Socket) -> None:
         """See `SocketHandler`; so are the others."""
         self.far.near = socket
-        self.gateway.sockets += 1
+        self.intermediary.sockets += 1
         self.engine.holders.enter(self.holder, self)
         for said in self.far.early:
             self.far.pass_on(said)
@@ -160,7 +160,7 @@ class _Near:
         self.far.socket.hold(False)
 
     def on_closed(self, code: int, reason: str) -> None:
-        self.gateway.sockets -= 1
+        self.intermediary.sockets -= 1
         self.engine.holders.leave(self)
         self.far.near = None
         self.far.socket.close(UNSAYABLE.get(code, code), reason)

@@ -190,7 +190,7 @@ def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
     phone, ruler = scene.paired("P", 0), scene.paired("R", 0)
     speaker = Speaker(scene, 1, speaking(scene, phone.token), phone.token)
     scene.run(lambda: bool(speaker.heard))
-    assert scene.relays[1].commons._gateway.sockets == 1  # type: ignore[attr-defined]
+    assert scene.relays[1].commons._intermediary.sockets == 1  # type: ignore[attr-defined]
     if end == "leave":
         speaker.talker.hang_up(reset=True)
     elif end == "revoked":
@@ -204,7 +204,7 @@ def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
         getattr(scene, end)(0)
         scene.run(lambda: speaker.over)
     scene.sim.run_for(2.0)
-    assert not scene.relays[1].commons._gateway.sockets  # type: ignore[attr-defined]
+    assert not scene.relays[1].commons._intermediary.sockets  # type: ignore[attr-defined]
     scene.look()
 
 
@@ -217,24 +217,24 @@ def told(one: Alone) -> Any:
 def test_what_nobody_has_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Alone()
     found: list[Any] = []
-    gateway = one.fellows._gateway
+    intermediary = one.fellows._intermediary
     for answer in ({}, {"url": ""}):  # it has none, or nobody knows where it is
-        one.run(gateway.answer("media", "T", asking()), found)
+        one.run(intermediary.answer("media", "T", asking()), found)
         ((_, body),) = one.said()
         assert (body["word"], body["body"]) == ("has", {"what": "media", "name": "T"})
         one.hear("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
     assert found == [None, None]
     assert not one.book.ordered(Connect)
-    one.run(gateway.answer("media", "T", asking()), found)
+    one.run(intermediary.answer("media", "T", asking()), found)
     one.hear("says", {"ticket": told(one), "body": {"url": "https://b.lan/relay"}}, to_me=True)
     order = one.book.dialled()
     assert (order.host, order.port, order.tls) == ("b.lan", 443, True)
     monkeypatch.setattr(passing, "MAX_LOOKING", 1)
-    one.run(gateway.answer("mcp", "T", asking()), found)
+    one.run(intermediary.answer("mcp", "T", asking()), found)
     assert (found[2].status, found[2].code) == (503, "busy")
     monkeypatch.undo()
-    gateway.sockets = passing.MAX_SOCKETS
-    one.run(gateway.answer("voice", "T", asking()), found)
+    intermediary.sockets = passing.MAX_SOCKETS
+    one.run(intermediary.answer("voice", "T", asking()), found)
     assert (found[3].status, found[3].code) == (503, "busy")
 
 
@@ -263,7 +263,7 @@ class Line:
 def ends(one: Alone) -> tuple[passing._Far, passing._Near, Any, Any]:
     far, near, there = passing._Far(), Line(), Line()
     far.on_open(cast("Socket", there))
-    return far, passing._Near(one.fellows._gateway, one.book.engine, "h", far), near, there
+    return far, passing._Near(one.fellows._intermediary, one.book.engine, "h", far), near, there
 
 
 def test_what_one_end_hears_the_other_says() -> None:
@@ -287,7 +287,7 @@ def test_what_one_end_hears_the_other_says() -> None:
     assert there.said[4:] == [(4009, "why")]
     far.on_closed(1000, "")
     assert len(near.said) == 5
-    assert not one.fellows._gateway.sockets
+    assert not one.fellows._intermediary.sockets
 
 
 def test_codes_that_nobody_says() -> None:
