@@ -8,11 +8,12 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
+from itertools import count
 from pathlib import Path
 from shutil import which
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import pytest
 
@@ -22,8 +23,9 @@ from tests.runtimes.postgresql import needs_postgresql, server
 from tests.servers.proxies import free_port, in_front
 from tests.servers.support import STREAM, SYSTEM_PATH, TIMEOUT, Client, Running, call, running_relay
 
-__all__ = ["Cluster", "NodePhone", "RedisServer", "needs_nodes", "until"]
+__all__ = ["Cluster", "Load", "NodePhone", "RedisServer", "needs_nodes", "until"]
 
+T = TypeVar("T")
 REDIS = which("redis-server", path=SYSTEM_PATH) or which("valkey-server", path=SYSTEM_PATH)
 needs_nodes = [
     needs_postgresql,
@@ -50,6 +52,33 @@ def until(is_so: Callable[[], bool], what: str, within: float = TIMEOUT) -> floa
     while not is_so():
         assert time.monotonic() < began + within, f"{what}: not within {within} s"
     return time.monotonic() - began
+
+
+class Load(Generic[T]):
+    """Threads that ask again and again, each time with a number of its own, until `end`; what came of it is `told`."""
+
+    def __init__(self, asks: Iterable[Callable[[int], T]], counts: Callable[[T], bool] = lambda told: True) -> None:
+        self.told: list[T] = []
+        self._counts, self._numbers = counts, count(1_000)
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._work, args=(ask,), daemon=True) for ask in asks]
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        """Each hears what it has asked last."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def more(self, n: int) -> None:
+        """Wait until so many further ones that count were told."""
+        wanted = sum(map(self._counts, self.told)) + n
+        until(lambda: sum(map(self._counts, self.told)) >= wanted, "what was asked")
+
+    def _work(self, ask: Callable[[int], T]) -> None:
+        while not self._over.is_set():
+            self.told.append(ask(next(self._numbers)))
 
 
 class RedisServer:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections import Counter
 from collections.abc import Iterator
-from itertools import count, pairwise
+from functools import partial
+from itertools import pairwise
 
 import pytest
 
 from svc_proto.api.shared_ownership import TAKE_WITHIN
 from tests.servers.api_nodes import ApiCluster, Stream
-from tests.servers.nodes import needs_nodes, until
+from tests.servers.nodes import Load, needs_nodes, until
 
 pytestmark = needs_nodes
+Told = tuple[str, str, tuple[int, str]]  # session, what was said, and what came back
 
 ANSWERS = {
     200,  # done
@@ -31,44 +32,28 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiCluster]:
         yield cluster
 
 
-class Load:
-    """Threads that chat through the proxy, each message with a number of its own."""
+def chatting(cluster: ApiCluster, sessions: list[str]) -> Load[Told]:
+    """Two people in each chat, through the proxy."""
 
-    def __init__(self, cluster: ApiCluster, sessions: list[str]) -> None:
-        self.told: list[tuple[str, str, tuple[int, str]]] = []  # session, what was said, and what came back
-        self._cluster, self._numbers = cluster, count(1_000)
-        self._over = threading.Event()
-        self._threads = [threading.Thread(target=self._chat, args=(session,), daemon=True) for session in sessions * 2]
-        for thread in self._threads:
-            thread.start()
+    def chat(session: str, number: int) -> Told:
+        said = f"number {number}"
+        return session, said, cluster.chat(cluster.port, session, said)
 
-    def end(self) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
+    return Load([partial(chat, session) for session in sessions * 2], lambda told: told[2][0] == 200)
 
-    def more(self, n: int) -> None:
-        """Wait until so many further turns had an answer."""
-        wanted = sum(answer[0] == 200 for _, _, answer in self.told) + n
-        until(lambda: sum(answer[0] == 200 for _, _, answer in self.told) >= wanted, "turns")
 
-    def _chat(self, session: str) -> None:
-        while not self._over.is_set():
-            said = f"number {next(self._numbers)}"
-            self.told.append((session, said, self._cluster.chat(self._cluster.port, session, said)))
-
-    def check(self) -> None:
-        """What was told is stored, once, right behind what it answers; what was refused is there once at most."""
-        assert {answer[0] for _, _, answer in self.told} <= ANSWERS
-        for session in dict.fromkeys(session for session, _, _ in self.told):
-            rows = self._cluster.rows(0, session)
-            assert all(self._cluster.rows(n, session) == rows for n in (1, 2))
-            assert max(Counter(text for role, text in rows if role == "user").values()) == 1
-            pairs = set(pairwise(rows))
-            for where, said, (status, answer) in self.told:
-                if where == session and status == 200:
-                    assert answer == said
-                    assert (("user", said), ("assistant", said)) in pairs, said
+def check(cluster: ApiCluster, load: Load[Told]) -> None:
+    """What was told is stored, once, right behind what it answers; what was refused is there once at most."""
+    assert {answer[0] for _, _, answer in load.told} <= ANSWERS
+    for session in dict.fromkeys(session for session, _, _ in load.told):
+        rows = cluster.rows(0, session)
+        assert all(cluster.rows(n, session) == rows for n in (1, 2))
+        assert max(Counter(text for role, text in rows if role == "user").values()) == 1
+        pairs = set(pairwise(rows))
+        for where, said, (status, answer) in load.told:
+            if where == session and status == 200:
+                assert answer == said
+                assert (("user", said), ("assistant", said)) in pairs, said
 
 
 def test_a_run_is_followed_answered_and_stopped_from_any_node(cluster: ApiCluster) -> None:
@@ -135,7 +120,7 @@ def test_a_node_that_hangs_stores_nothing_when_it_goes_on(cluster: ApiCluster) -
 
 
 def test_each_node_is_killed_in_turn_under_load(cluster: ApiCluster) -> None:
-    load = Load(cluster, [cluster.session() for _ in range(3)])
+    load = chatting(cluster, [cluster.session() for _ in range(3)])
     load.more(20)
     for n in range(3):
         cluster.kill(n)
@@ -143,11 +128,11 @@ def test_each_node_is_killed_in_turn_under_load(cluster: ApiCluster) -> None:
         cluster.rise(n)
         load.more(5)
     load.end()
-    load.check()
+    check(cluster, load)
 
 
 def test_redis_and_the_store_are_taken_away_under_load(cluster: ApiCluster) -> None:
-    load = Load(cluster, [cluster.session() for _ in range(3)])
+    load = chatting(cluster, [cluster.session() for _ in range(3)])
     load.more(10)
     cluster.redis.stop()
     refused = (503, "cluster_unavailable")
@@ -162,7 +147,7 @@ def test_redis_and_the_store_are_taken_away_under_load(cluster: ApiCluster) -> N
         cluster.store.start()
     load.more(10)
     load.end()
-    load.check()
+    check(cluster, load)
 
 
 def test_without_redis_a_turn_goes_on_where_it_is(cluster: ApiCluster) -> None:

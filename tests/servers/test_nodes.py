@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from http.client import HTTPConnection
-from itertools import count
 
 import pytest
 
 from svc_proto.wire.events import TextMessage
-from tests.servers.nodes import Cluster, NodePhone, needs_nodes, until
+from tests.servers.nodes import Cluster, Load, NodePhone, needs_nodes, until
 from tests.servers.support import TIMEOUT, Client, call, sign_in
 
 pytestmark = needs_nodes
@@ -40,32 +39,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield cluster
 
 
-class Load:
-    """Threads that drive phones through the proxy, each command with a number of its own."""
+def driving(
+    cluster: Cluster, phones: list[NodePhone], callers: int = 4
+) -> Load[tuple[int, NodePhone, tuple[int, str]]]:
+    """Callers that drive phones through the proxy."""
 
-    def __init__(self, cluster: Cluster, phones: list[NodePhone], callers: int = 4) -> None:
-        self.told: list[tuple[int, NodePhone, tuple[int, str]]] = []
-        self._cluster, self._phones, self._numbers = cluster, phones, count(1_000)
-        self._over = threading.Event()
-        self._threads = [threading.Thread(target=self._drive, daemon=True) for _ in range(callers)]
-        for thread in self._threads:
-            thread.start()
+    def drive(number: int) -> tuple[int, NodePhone, tuple[int, str]]:
+        phone = phones[number % len(phones)]
+        return number, phone, cluster.tap(cluster.port, phone, number, phone.token)
 
-    def end(self) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
-
-    def more(self, n: int) -> None:
-        """Wait until so many further commands had their outcome."""
-        wanted = len(self.told) + n
-        until(lambda: len(self.told) >= wanted, "commands")
-
-    def _drive(self) -> None:
-        while not self._over.is_set():
-            number = next(self._numbers)
-            phone = self._phones[number % len(self._phones)]
-            self.told.append((number, phone, self._cluster.tap(self._cluster.port, phone, number, phone.token)))
+    return Load([drive] * callers)
 
 
 def is_refused(port: int) -> bool:
@@ -78,7 +61,7 @@ def test_each_node_is_killed_in_turn_under_load(cluster: Cluster) -> None:
     for n in range(3):
         for phone in phones:
             cluster.wait_reached(n, phone, token)
-    load = Load(cluster, phones)
+    load = driving(cluster, phones)
     load.more(30)
     for n in range(3):
         cluster.kill(n)
