@@ -24,22 +24,27 @@ def test_asyncio_gets_its_turn() -> None:
             handle.stop(0.0)
 
     async def work() -> None:
-        await asyncio.sleep(0.001)
+        await rung.wait()
         note("a task")
 
     def read() -> None:
         ours.recv(1)
         note("readable")
 
+    def ring() -> None:
+        note("later")
+        rung.set()
+
     def ready() -> None:
         loop = asyncio.get_running_loop()
         loop.call_soon(note, "soon")
-        loop.call_later(0.001, note, "later")
+        loop.call_later(0.001, ring)
         loop.add_reader(ours, read)
         theirs.send(b"!")
         tasks.append(loop.create_task(work()))
         threading.Thread(target=loop.call_soon_threadsafe, args=(note, "from a thread")).start()
 
+    rung = asyncio.Event()
     tasks: list[asyncio.Task[None]] = []
     with ours, theirs:
         assert run(Program(core=ScriptCore(), on_ready=ready), "asyncio", handle=handle, signals=False) == 0
