@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import resource
 import time
+from functools import partial
 from itertools import cycle, islice
 from random import Random
 from typing import Any
@@ -74,7 +75,7 @@ class _Crowd:
         """All of them, some at a time; processor seconds of a phone."""
         begun, numbers, places = time.process_time(), iter(range(count)), cycle(range(len(self.world.nodes)))
         while batch := [self._begin(number, next(places)) for number in islice(numbers, AT_ONCE)]:
-            self.world.run(lambda batch=batch: all(each.token or each.refused for each in batch))  # type: ignore[misc]
+            self.world.run(partial(_judged, batch))
             refused = next((each.refused for each in batch if each.refused), "")
             if refused:
                 raise BenchError(f"phone {len(self.phones):,} is not let in: {refused}")
@@ -124,7 +125,7 @@ class _Crowd:
             if self.world.asked(node, "DELETE", f"/sessions/{phone.token}").status != 200:
                 raise BenchError(f"phone {phone.number:,} could not be revoked")
             begun = self.now
-            self.world.run(lambda phone=phone: phone.over)  # type: ignore[misc]
+            self.world.run(partial(getattr, phone, "over"))
             worst = max(worst, self.now - begun)
             self.phones.remove(phone)
         if worst > SOON:
@@ -134,6 +135,11 @@ class _Crowd:
     @property
     def now(self) -> float:
         return self.world.sim.now
+
+
+def _judged(batch: list[_Phone]) -> bool:
+    """Whether each is let in, or is not."""
+    return all(each.token or each.refused for each in batch)
 
 
 def crowd_table(progress: Progress, *, sizes: tuple[tuple[int, int], ...] = CROWDS) -> Table:

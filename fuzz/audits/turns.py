@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from attrs import define, field
@@ -328,7 +327,10 @@ def queues(audit: Audit) -> None:
     waits: list[tuple[str, Caller, Events, str]] = []
     order: list[str] = []
     listen = audit.world.upstream.on_question
-    note: Callable[..., None] = lambda question, rows: order.append(question)  # noqa: E731 - to be taken out again
+
+    def note(question: str, rows: object) -> None:
+        order.append(question)
+
     listen.append(note)
 
     def turn(chat: str, manner: str) -> None:
