@@ -16,6 +16,7 @@ from tests.loops.virtual import VirtualWorld
 from tests.loops.world import World
 from tests.plan import AsNodes, nodes_row_of
 from tests.runtimes.conftest import certificate as certificate
+from tests.runtimes.redis_server import RedisServer
 
 # How long they are is told by the simulator; on a loop they would only be waited for.
 PAUSES = ("svc_proto.device.phone.FIRST_PAUSE", "svc_proto.api.routes.runs.RACE")
@@ -57,6 +58,13 @@ def open_world(name: str, folder: Path, request: pytest.FixtureRequest) -> Itera
 def world(any_loop: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     with open_world(any_loop, tmp_path, request) as opened:
         yield opened
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis of the system, for the nodes of one test."""
+    with RedisServer(tmp_path) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")

@@ -21,12 +21,6 @@ Nodes = tuple[World, ApiHandle, ApiHandle]
 
 
 @pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path) as server:
-        yield server
-
-
-@pytest.fixture
 def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Nodes]:
     with open_world(runtime, tmp_path, request) as world:
         first, second = (

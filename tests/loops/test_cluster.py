@@ -25,12 +25,6 @@ pytestmark = needs_redis
 
 
 @pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path) as server:
-        yield server
-
-
-@pytest.fixture
 def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """A world whose `relay` is the second of two."""
     with open_world(runtime, tmp_path, request) as opened:
