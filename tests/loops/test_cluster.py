@@ -169,6 +169,7 @@ def test_when_sentinels_make_another_the_master_nothing_that_was_told_is_lost(
         assert nodes.http("DELETE", f"/sessions/{ended.token[:8]}").status == 200
         calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
         taken = phone.command()  # and not answered before the master is gone
+        nodes.eventually(lambda: watched.replica.ask("DBSIZE") == watched.master.ask("DBSIZE"))  # it has the codes
         watched.master.kill()
         phone.respond(taken["request_id"], {})
         assert calling.finish().status in (200, 502)
@@ -180,6 +181,7 @@ def test_when_sentinels_make_another_the_master_nothing_that_was_told_is_lost(
         phone.respond(phone.command()["request_id"], {})
         assert calling.finish().status == 200
         at(nodes, 1)
+        nodes.eventually(lambda: nodes.http("POST", "/pairing").status == 200, 20.0)
         for code in codes:
             assert nodes.sign_in(nodes.websocket(), pairing_code=code)["type"] == "auth.ok"
         for n in range(2):

@@ -99,7 +99,7 @@ class Watched:
     def __enter__(self) -> Self:
         self.master.start()
         self.replica.start()
-        while "connected_slaves:1" not in self.master.ask("INFO", "replication"):
+        while "state=online" not in self.master.ask("INFO", "replication"):
             pass
         for place, port in self._sentinels:
             lines = [
