@@ -192,6 +192,18 @@ def test_what_is_had_again_after_its_time_may_have_been_anothers() -> None:
     assert (one.lapsed, one.lost) == (["s"], [])
 
 
+@pytest.mark.parametrize(("late", "lapsed"), [(0.0, ["s"]), (-0.125, [])])
+def test_its_time_is_up_at_its_end(late: float, lapsed: list[str]) -> None:
+    one = Owner()
+    one.have()
+    one.book.act(one.leases.stop)
+    one.book.after(LEASE - 0.5)
+    one.book.act(one.leases.renew)
+    one.book.after(0.5 + late)
+    one.book.answers([1])
+    assert one.lapsed == lapsed
+
+
 def test_a_renewal_that_was_not_answered_changes_nothing() -> None:
     one = Owner()
     one.have()

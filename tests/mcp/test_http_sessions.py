@@ -50,6 +50,21 @@ def test_what_was_told_is_kept_as_long_as_there_is_room(web: Web, monkeypatch: p
     assert web.server.sessions.kept == 0
 
 
+def test_what_just_has_room_is_kept(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(number: int) -> None:
+        (asked,) = web.told(web.tool(session, "pay", number, word="x" * 1024))
+        web.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}, web.of(session))
+
+    session = web.open(ELICITS)
+    told(1)
+    one = web.server.sessions.kept
+    monkeypatch.setattr("svc_proto.mcp.http_sessions.MAX_KEPT", 2 * one)
+    told(2)
+    assert web.server.sessions.kept == 2 * one
+    told(3)
+    assert web.server.sessions.kept == 2 * one
+
+
 def test_an_idle_session_ends(web: Web) -> None:
     used, heard, idle = web.open(), web.open(), web.open()
     listening = web.call("GET", headers=web.of(heard))

@@ -23,6 +23,7 @@ def test_what_is_protected(guest: Guest, path: str) -> None:
     found = guest.call("GET", f"/.well-known/oauth-protected-resource{path}").json
     assert (found["resource"], found["authorization_servers"]) == (f"{PLACE}/mcp", [PLACE])
     assert found["scopes_supported"] == ["bridge", "bridge:read"]
+    assert (found["bearer_methods_supported"], found["resource_name"]) == (["header"], "Phone")
 
 
 @pytest.mark.parametrize("name", ["oauth-authorization-server", "openid-configuration"])
