@@ -24,7 +24,7 @@ class Principal:
     device_id: str | None = None  # of a paired device that said one
     bearer_hash: str  # SHA-256 of the token, lower-case hex
     bearer: str = field(default="", repr=False)
-    until: Callable[[], float | None] | None = field(default=None, eq=False, repr=False)
+    until: Callable[[], float | None] | None = field(default=None, eq=False)
 
     def matches(self, other: Principal) -> bool:
         """Whether the two are the same: the same device, whatever its token, or the very same API bearer."""

@@ -394,6 +394,15 @@ def test_the_last_words_are_waited_for() -> None:
     assert there.now.mono == began + 50
 
 
+def test_the_last_words_are_not_waited_for_by_who_gives_up() -> None:
+    def last(world: World[ShellEnd]) -> None:
+        world.stick()
+        world.push(terminal("output", data="bye"))
+        world.push(terminal("detached", reason="eof"))
+
+    assert shell(ORDER, script=[(1, last), (2, lambda w: w.keys(b"\x03"))]).fails() == Exit(INTERRUPTED)
+
+
 GONE = Exit(1, "nobody can see the terminal any more: standard output is closed")
 
 

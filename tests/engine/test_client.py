@@ -70,6 +70,12 @@ def calling(flow: Callable[[Engine], Flow[Any]]) -> tuple[Playbook, Caller]:
     return Playbook(Engine(caller, entropy=counting_entropy())), caller
 
 
+def test_unless_it_is_said_how_long_it_may_take_half_a_minute() -> None:
+    book, _ = calling(lambda engine: fetch(engine, "GET", URL))
+    book >> Started() << [CONNECT]
+    assert book.core.next_deadline() == book.now.mono + 30
+
+
 def fetching() -> tuple[Playbook, Caller]:
     """A fetch whose request is out."""
     book, caller = calling(lambda engine: fetch(engine, "GET", URL, within=5.0))

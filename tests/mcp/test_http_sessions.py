@@ -24,6 +24,12 @@ def test_what_opens_no_session(web: Web) -> None:
     assert web.call("PUT", b"x").result.status == 405
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_a_version_that_is_not_known_has_no_session(web: Web, method: str) -> None:
+    answer = web.call(method, headers=web.of(web.open(), **{"mcp-protocol-version": "2031-01-01"})).result
+    assert (answer.status, answer.json["code"]) == (400, "unsupported_version")
+
+
 def test_another_bearers_session_is_not_there(web: Web) -> None:
     session = web.open()
     other = web.book.pair().token

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from svc_proto.relay.routes.control import DEVICE_CONTROL
 from tests.documented import Documented, queries
 from tests.http_book import Answer
 from tests.relay.routes.voice_world import voice_book
@@ -43,6 +44,11 @@ def test_why_a_session_is_not_ended_or_changed() -> None:
         told = DOCUMENTED.operations[label]["responses"]
         assert "begins so" in told["404"]["description"]
         assert "several sessions match" in told["409"]["description"]
+
+
+def test_what_a_phone_answers_may_have_any_status_of_success() -> None:
+    for method, path in DEVICE_CONTROL:
+        assert "2XX" in DOCUMENTED.operations[f"{method} {path}"]["responses"], path
 
 
 @pytest.mark.parametrize("path", DOCUMENTED.gets())

@@ -72,7 +72,7 @@ def _failure(answer: PhoneAnswer) -> str:
     if meaning is not None:
         pieces.append(meaning)
     pieces += [text[:MAX_ERROR] for key in ("required_action", "instruction") if (text := body.text(key))]
-    if body.get("final") is True and STOP not in " ".join(pieces):
+    if body.get("final") is True and not any(STOP in piece for piece in pieces):
         pieces.append(STOP)
     return " ".join(pieces)
 

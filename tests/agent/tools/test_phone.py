@@ -10,7 +10,7 @@ import pytest
 from clients.phone.handset import SimulatedHandset
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.tools.phone import ROWS
-from svc_proto.agent.tools.relay import RelayLink
+from svc_proto.agent.tools.relay import PhoneAnswer, RelayLink
 from svc_proto.agent.tools.tool import Arguments
 from svc_proto.basics.brand import HERMES
 from svc_proto.engine.core import Engine
@@ -190,9 +190,21 @@ def test_a_swipe_from_point_to_point(world: AgentWorld) -> None:
     assert call(world, "phone_swipe", start_x=1).startswith("error: give direction, or all of start_x")
 
 
+def test_the_screen_of_a_swipe_is_the_phone_s_that_swipes(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, object]] = []
+    through = RelayLink.call
+
+    def call_of(self: RelayLink, method: str, path: str, arguments: Arguments) -> Flow[PhoneAnswer]:
+        asked.append((path, arguments.get("device")))
+        return (yield from through(self, method, path, arguments))
+
+    monkeypatch.setattr(RelayLink, "call", call_of)
+    call(world, "phone_swipe", direction="up", device="the other")
+    assert asked[0] == ("/screen", "the other")
+
+
 def test_a_swipe_where_there_is_no_screen(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(world, "phone_swipe", direction="up", device="nobody").startswith("error: 404 unknown_device")
-    from svc_proto.agent.tools.relay import PhoneAnswer
 
     def blank(self: RelayLink, method: str, path: str, arguments: object) -> Flow[PhoneAnswer]:
         yield from ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.device.handset import HandsetCommand
+from svc_proto.device.handset import HandsetCommand, Reply
 from svc_proto.device.refusal import Refusal
 from svc_proto.device.safety import rules
 from svc_proto.device.safety.confirmation import Question
@@ -71,6 +71,20 @@ def test_the_packages_that_count(path: str, body: dict[str, object], expected: t
 def test_the_prompt_shows_what_would_leave_the_phone(path: str, body: dict[str, object], text: str) -> None:
     question = rules.prompt(command(path, **body))
     assert (question.action, question.verb, question.text) == (path[1:], None, text)
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "action"),
+    [
+        (rules.ACCESSIBILITY_MISSING, "the accessibility service is off", "Turn on the accessibility service"),
+        (rules.MASTER_OFF, "Device Control is turned off", "Turn on Device Control"),
+        (rules.KEYGUARD_BLOCKED, "the phone is locked", "Unlock the phone"),
+        (rules.SCREEN_CHANGED, "the screen changed", "Read the screen again"),
+    ],
+)
+def test_a_refusal_says_what_is_so_and_what_to_do(reply: Reply, error: str, action: str) -> None:
+    assert str(reply.result["error"]).startswith(error)
+    assert str(reply.result["required_action"]).startswith(action)
 
 
 @pytest.mark.parametrize("path", rules.ALWAYS_ASK)
