@@ -13,6 +13,7 @@ from tests.api.world import KEY, ApiBook
 from tests.documented import Documented, queries
 from tests.http_book import Answer
 from tests.playbook import REMOTE
+from tests.routes_page import API, assert_shown
 
 
 def ask(book: ApiBook, path: str) -> Answer:
@@ -45,6 +46,10 @@ def places() -> dict[str, str]:
 
 def test_it_has_every_route_and_nothing_else() -> None:
     DOCUMENTED.hold(BOOK.api.router.routes)
+
+
+def test_the_page_of_routes_shows_it() -> None:
+    assert_shown(API, DOCUMENTED.document)
 
 
 @pytest.mark.parametrize("path", DOCUMENTED.gets())

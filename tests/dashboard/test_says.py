@@ -14,6 +14,7 @@ from svc_proto.engine.openapi import describe
 from tests.documented import Documented
 from tests.loops.boards import FILES, Board
 from tests.loops.virtual import VirtualWorld
+from tests.routes_page import DASHBOARD, assert_shown
 
 NAMES = {"id": "none", "token": "none", "prefix": "none"}
 
@@ -23,6 +24,8 @@ def test_it_has_every_route_and_nothing_else(prefix: str) -> None:
     routes = Dashboard(DashboardConfig(root_path=prefix), FILES).router.routes
     document: Any = describe(routes, manual(FILES, prefix), prefix)
     Documented(document).hold(routes)
+    if not prefix:
+        assert_shown(DASHBOARD, document)
     schemes = document["components"]["securitySchemes"]
     assert {name: scheme["description"].partition("`")[2].partition("`")[0] for name, scheme in schemes.items()} == {
         "password": "SVC_DASHBOARD_PASSWORD",

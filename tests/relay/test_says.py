@@ -13,6 +13,7 @@ from tests.documented import Documented, queries
 from tests.http_book import Answer
 from tests.relay.routes.voice_world import voice_book
 from tests.relay.world import RelayBook
+from tests.routes_page import RELAY, assert_shown
 
 BOOK, _ = voice_book()
 DOCUMENTED = Documented.of(BOOK.request("GET", "/openapi.json").body)
@@ -37,6 +38,10 @@ def get(path: str) -> Answer:
 
 def test_it_has_every_route_and_nothing_else() -> None:
     DOCUMENTED.hold(BOOK.relay.router.routes)
+
+
+def test_the_page_of_routes_shows_it() -> None:
+    assert_shown(RELAY, DOCUMENTED.document)
 
 
 def test_why_a_session_is_not_ended_or_changed() -> None:

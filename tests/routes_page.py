@@ -1,0 +1,64 @@
+"""docs/routes.md: every route of the three servers and what it does, as their own documents have it.
+
+After a change: `python -m tests.routes_page` writes the page anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parent.parent / "docs" / "routes.md"
+ABOUT = """# Routes
+
+What each server answers to, as its own `/openapi.json` says: [openapi.md](openapi.md) has who may read that, and shapes
+are there. Whatever a table says, any route may also refuse a request that is malformed (400), shows no right to it
+(401, 403) or comes too fast (429). This page is written by `python -m tests.routes_page`, and held to the documents by
+a test of each server.
+
+"""
+API, RELAY, DASHBOARD = "API, port 8642", "Relay, port 8767", "Dashboard, port 9119"
+
+
+def assert_shown(name: str, document: Mapping[str, Any]) -> None:
+    """The page has what the server of this name says."""
+    assert _section(name, document) in PAGE.read_text(), "python -m tests.routes_page"
+
+
+def _section(name: str, document: Mapping[str, Any]) -> str:
+    rows: dict[str, list[str]] = {}
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            row = f"| `{method.upper()} {path}` | {operation['summary']} | {'; '.join(_refusals(operation))} |"
+            rows.setdefault(operation["tags"][0], []).append(row)
+    head = ("| Route | What it does | Its own refusals |", "|---|---|---|")
+    return "\n".join([f"## {name}\n", *("\n".join([f"### {tag}\n", *head, *told, ""]) for tag, told in rows.items())])
+
+
+def _refusals(operation: Mapping[str, Any]) -> Iterator[str]:
+    for status, answer in operation["responses"].items():
+        if status.isdigit() and int(status) >= 400:
+            yield f"{status}: {answer['description']}"
+
+
+def _write() -> None:
+    from svc_proto.dashboard.config import DashboardConfig
+    from svc_proto.dashboard.says import manual
+    from svc_proto.dashboard.service import Dashboard
+    from svc_proto.engine.openapi import describe
+    from tests.api.world import ApiBook
+    from tests.loops.boards import FILES
+    from tests.relay.routes.voice_world import voice_book
+
+    def told(book: Any) -> Any:
+        return json.loads(book.request("GET", "/openapi.json").body)
+
+    board: Any = describe(Dashboard(DashboardConfig(), FILES).router.routes, manual(FILES, ""), "")
+    documents = {API: told(ApiBook()), RELAY: told(voice_book()[0]), DASHBOARD: board}
+    PAGE.write_text(ABOUT + "\n".join(_section(name, document) for name, document in documents.items()))
+
+
+if __name__ == "__main__":
+    _write()
