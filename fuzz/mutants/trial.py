@@ -1,6 +1,6 @@
 """A mutant before its judges: the module's own tests, those of its room, and, if asked, those of the rooms that use it.
 
-Each try is a process of its own, in which an import hook puts the changed text in front of the module. Nothing is
+What they miss is shown to mypy, which every change has to pass as well. Each try is a process of its own, in which an import hook puts the changed text in front of the module. Nothing is
 written into the tree: what Python and pytest compile is kept elsewhere.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
+import subprocess
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -17,6 +18,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from multiprocessing.connection import Connection
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from types import ModuleType
 
 import pytest
@@ -39,6 +41,7 @@ class Fate(StrEnum):
     OWN = "killed by its own file"
     ROOM = "killed by its room"
     NEIGHBOUR = "killed by a neighbour"
+    TYPES = "refused by its types"
     SURVIVED = "survived"
     EQUAL = "equal"
 
@@ -53,7 +56,7 @@ class Verdict:
 
     mutant: Mutant
     fate: Fate
-    by: str = ""  # the test that noticed
+    by: str = ""  # the test that noticed, or what mypy says
 
 
 @define
@@ -80,7 +83,17 @@ class Judge:
             if by is not None:
                 self._confirm(module, by.partition("::")[0] if by.startswith("tests") else tests[0])
                 return Verdict(mutant, fate, by)
-        return Verdict(mutant, Fate.SURVIVED)
+        refused = self._refused_by_types(module, text)
+        return Verdict(mutant, Fate.TYPES, refused) if refused else Verdict(mutant, Fate.SURVIVED)
+
+    def _refused_by_types(self, module: str, text: bytes) -> str:
+        path, cache = str(self.tree.path(module)), os.path.join(self.compiled, "mypy")
+        with NamedTemporaryFile(suffix=".py") as shadow:
+            shadow.write(text)
+            shadow.flush()
+            words = [sys.executable, "-m", "mypy", "--cache-dir", cache, "--shadow-file", path, shadow.name, path]
+            said = subprocess.run(words, cwd=self.tree.root, capture_output=True, text=True, check=False)
+        return said.stdout.partition("\n")[0] if said.returncode == 1 else ""
 
     def _confirm(self, module: str, test: str) -> None:
         if test not in self._sound:

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from fuzz.mutants.__main__ import main, read_equal
 from fuzz.mutants.changes import Kind, mutants_of
 from fuzz.mutants.tree import Tree
-from fuzz.mutants.trial import Judge, UnsoundError
+from fuzz.mutants.trial import Fate, Judge, UnsoundError
 from tests.fuzz.conftest import MEASURING
 
 ROOT = Path(__file__).parents[2]
@@ -146,6 +146,16 @@ def test_what_becomes_of_them(tiny: Tree) -> None:
     again = run(tiny, "--only", survivor.id)
     assert (again.exit_code, "1 mutants" in again.stdout) == (1, True)
     assert everything(tiny.root) == before
+
+
+def test_what_no_test_notices_may_be_refused_by_its_types(tiny: Tree, tmp_path_factory: pytest.TempPathFactory) -> None:
+    lamp = "def lit(watts: int, name: str) -> str:\n    return name * watts\n\n\nlit(2, 'x')\n"
+    (tiny.root / "tiny/street/lamp.py").write_text(lamp)
+    judge = Judge(tiny, str(tmp_path_factory.mktemp("compiled")))
+    told = {each.kind: judge.judge(each) for each in tiny.mutants("street.lamp")}
+    assert told[Kind.CONSTANT].fate is Fate.SURVIVED
+    assert told[Kind.SWAP].fate is Fate.TYPES
+    assert 'Argument 1 to "lit" has incompatible type "str"' in told[Kind.SWAP].by
 
 
 def test_a_mutant_that_is_not_there(tiny: Tree) -> None:
