@@ -26,7 +26,7 @@ OPPOSITES = {
 }  # fmt: skip
 EDGES = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
 DELETED = (ast.AugAssign, ast.Break, ast.Continue, ast.Delete, ast.Raise, ast.Return)
-SYMMETRIC = {"max", "min"}
+SYMMETRIC = {"max", "min", "only"}
 ABOUT_TYPES = {"NewType", "TypeVar", "assert_never", "cast", "isinstance", "issubclass"}
 
 
@@ -180,7 +180,11 @@ class _Finder(ast.NodeVisitor):
         self._add(Kind.CONSTANT, self._start(node), self._end(node), repr(new).encode())
 
     def visit_Call(self, node: ast.Call) -> None:
-        called = node.func.id if isinstance(node.func, ast.Name) else ""
+        match node.func:
+            case ast.Name(id=called) | ast.Attribute(attr=called):
+                pass
+            case _:
+                called = ""
         if called in ABOUT_TYPES:
             return
         if called not in SYMMETRIC:

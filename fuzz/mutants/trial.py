@@ -1,7 +1,8 @@
 """A mutant before its judges: the module's own tests, those of its room, and, if asked, those of the rooms that use it.
 
-What they miss is shown to mypy, which every change has to pass as well. Each try is a process of its own, in which an import hook puts the changed text in front of the module. Nothing is
-written into the tree: what Python and pytest compile is kept elsewhere.
+What they miss is shown to mypy, which every change has to pass as well. Each try is a process of its own, in which an
+import hook puts the changed text in front of the module. Nothing is written into the tree: what Python and pytest
+compile is kept elsewhere.
 """
 
 from __future__ import annotations

@@ -54,11 +54,14 @@ def test_too_many_bytes_fail_at_once() -> None:
     assert asking(book, "GET", "c") == [module.FULL]
 
 
-@pytest.mark.parametrize("data", [b"hello\r\n", b":1\r\n"], ids=["no RESP", "nobody has asked"])
-def test_a_server_that_speaks_otherwise_is_left(data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("data", "problem"), [(b"hello\r\n", "no known type"), (b":1\r\n", "an answer that nobody has asked for")]
+)
+def test_a_server_that_speaks_otherwise_is_left(data: bytes, problem: str) -> None:
     book = wired()
     book.open()
     book.bytes(data)
+    assert problem in str(book.book.logs[-1].fields["problem"])
     assert book.ordered(Abort) == [Abort(book.ch)]
     book.bytes(b"more")  # what came before the reset
     assert book.events[-1] == "cluster speaks no RESP"

@@ -108,8 +108,9 @@ def test_what_the_relay_refuses(virtual: VirtualWorld, method: str) -> None:
     assert b'name="code"' in answer.body
 
 
-def test_a_relay_that_says_nothing(virtual: VirtualWorld) -> None:
-    board = Board(virtual, relay_url=virtual.peer(Canned(http(404, b""))))
+@pytest.mark.parametrize("status", [400, 404, 499])
+def test_a_relay_that_says_nothing(virtual: VirtualWorld, status: int) -> None:
+    board = Board(virtual, relay_url=virtual.peer(Canned(http(status, b""))))
     assert b"the relay refuses" in board.ask("GET", "/allow?code=ABC123").body
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, OpenedFile, OpenFile, ReadFile, Send
+from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received
 from svc_proto.wire.limits import Limits
 from tests.engine.service import HANDSHAKE, get, open_book, post
@@ -45,6 +46,11 @@ def test_a_request_is_logged_only_on_demand() -> None:
     assert book.logs[-1].fields == {"method": "GET", "route": "/item/{name}", "status": 200, **who}
     book.get(b"/nowhere").take()
     assert book.logs[-1].fields == {"method": "GET", "route": "none", "status": 404, **who}
+
+
+def test_nothing_is_made_for_a_log_that_nobody_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ServerChannel, "note", None)
+    open_book().get(b"/item/1") << [sends(CH, startswith=b"HTTP/1.1 200")]
 
 
 # --- refusals ---

@@ -151,6 +151,7 @@ def test_what_becomes_of_them(tiny: Tree) -> None:
 def test_what_no_test_notices_may_be_refused_by_its_types(tiny: Tree, tmp_path_factory: pytest.TempPathFactory) -> None:
     lamp = "def lit(watts: int, name: str) -> str:\n    return name * watts\n\n\nlit(2, 'x')\n"
     (tiny.root / "tiny/street/lamp.py").write_text(lamp)
+    (tiny.root / "tests/street/test_lamp.py").write_text("def test_nothing():\n    pass\n")
     judge = Judge(tiny, str(tmp_path_factory.mktemp("compiled")))
     told = {each.kind: judge.judge(each) for each in tiny.mutants("street.lamp")}
     assert told[Kind.CONSTANT].fate is Fate.SURVIVED

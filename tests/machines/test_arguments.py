@@ -26,6 +26,7 @@ GOOD: list[tuple[str, str, dict[str, object]]] = [
     ("POST", "/tap_text", {"text": 12}),
     ("POST", "/long_press", {"node_id": "w0:1", "duration": 500}),
     ("POST", "/drag", {**LINE, "duration_ms": 500}),
+    ("POST", "/drag", {**LINE, "start_x": "0"}),
     ("POST", "/type", {"text": " "}),
     ("POST", "/swipe", {**LINE, "start_x": -1}),
     ("POST", "/swipe", {"direction": "UP"}),

@@ -172,6 +172,7 @@ def test_closing_is_silent() -> None:
     link.close()
     link.on_closed(1000, "bye")
     link.on_drained()
+    link.on_text('{"channel": "terminal", "type": "late", "payload": {}}')
     assert heard == []
     assert wire.closed
     link.on_closed(1000, "bye")

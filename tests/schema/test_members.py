@@ -15,7 +15,7 @@ def test_what_is_no_object(text: bytes | str) -> None:
 
 
 def test_what_is_other_json_is_told_apart() -> None:
-    with pytest.raises(NotAnObject):
+    with pytest.raises(NotAnObject, match="another type"):
         Members.load("[]")
     with pytest.raises(strict_json.JsonError, match="longer"):
         Members.load('{"a": 1}', max_bytes=4)

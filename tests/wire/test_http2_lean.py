@@ -175,6 +175,8 @@ def test_few_and_small_blocks_are_remembered() -> None:
     whole = [bytes([0x82] * (number + 1)) for number in range(MAX_BLOCKS + 1)]
     first = [decoder.decode(data) for data in whole]
     assert [decoder.decode(data) is fields for data, fields in zip(whole, first, strict=True)] == [True] * 8 + [False]
+    full = BlockDecoder()
+    assert full.decode(b"\x82" * MAX_BLOCK_FIELDS) is full.decode(b"\x82" * MAX_BLOCK_FIELDS)
     for data in (b"\x82" * (MAX_BLOCK_FIELDS + 1), b"\x00\x01a\x7f\x83\x01" + bytes(258)):
         fresh = BlockDecoder()
         assert fresh.decode(data) is not fresh.decode(data)

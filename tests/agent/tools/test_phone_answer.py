@@ -59,6 +59,7 @@ def test_what_phones_and_relays_say_has_a_meaning() -> None:
         bridge_policy_unavailable bridge_policy_unbound bridge_policy_invalid"""
     relays = """phone_not_connected send_failed phone_disconnected phone_timeout unknown_device ambiguous_device
         grant_required phone_asks_nobody"""
+    assert all(meaning.endswith(".") for meaning in MEANINGS.values())
     assert sorted(MEANINGS) == sorted([*phones.split(), *relays.split()])
 
 

@@ -88,6 +88,9 @@ def test_a_run_that_is_watched_later() -> None:
     assert status(book, run_id)["last_event"] == "message.delta"
     call = book.call("GET", f"/v1/runs/{run_id}/events")
     assert names(call) == ["run.started", "message.delta"]
+    shown = [(call.head.headers.get(b"x-svc-session-id") or b"").decode(), status(book, run_id)["session_id"]]
+    assert shown == [book.hand.turn.session_id] * 2
+    assert call.head.headers.get(b"x-svc-run-id") == run_id.encode()
     again = book.request("GET", f"/v1/runs/{run_id}/events")
     assert error_of(again) == (404, "run_not_found")
     assert "one consumer" in again.json["error"]["message"]
