@@ -104,7 +104,10 @@ def test_without_chat_the_qr_holds_no_key() -> None:
 
 def test_every_route() -> None:
     order = evolve(ORDER, public_url="https://home.example", prefer="public", dashboard_url="http://d")
-    found = payload(meshed(order).run())
+    there = meshed(order)
+    found = payload(there.run())
+    doing = [tell.fields["text"] for tell in there.told if tell.event == "doing"]
+    assert doing == ["asking the relay at http://127.0.0.1:8767", "looking for ways to this host"]
     assert [(each["role"], each["priority"]) for each in found["endpoints"]] == [("public", 0), ("lan", 1), ("mesh", 2)]
     assert found["dashboard_url"] == "http://d"
 
