@@ -38,6 +38,7 @@ class Seat:
 
     def __init__(self, audit: Audit, host: Host, path: str, headers: Mapping[str, str]) -> None:
         self.heard: list[dict[str, Any]] = []
+        self.profiles: list[dict[str, Any]] = []  # which may be told at any time
         self.times: list[float] = []
         self.opened = False
         self.host = host
@@ -59,6 +60,9 @@ class Seat:
         self._audit.world.lines.pop(talker, None)
 
     def _hear(self, message: dict[str, Any]) -> None:
+        if message.get("type") == "profiles.updated":
+            self.profiles.append(message)
+            return
         self.heard.append(message)
         self.times.append(self._audit.now)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from random import Random
 
 from attrs import field, frozen
 
-from fuzz.audit import Audit, Kind
-from fuzz.audits.house import ROOMS
+from fuzz.audit import Audit
+from fuzz.audits.house import rooms_of
 from fuzz.draw import draw
 from fuzz.errands import Errands
 from fuzz.invariants import Invariant, Violation
@@ -47,7 +46,7 @@ from runtimes.sim.check import ContractError
 from runtimes.sim.process import Process
 from runtimes.sim.world import LimitPassed
 
-__all__ = ["Failure", "Report", "play", "play_seed", "rooms_of"]
+__all__ = ["Failure", "Report", "play", "play_seed"]
 
 LAST_STEPS, LAST_EVENTS = 15, 30  # that a failure tells of, and of each program
 INVOLVED = 60.0  # s in which a program has had something to do
@@ -59,7 +58,6 @@ LATE_END = 5_000.0  # s that it lasts, longer than the relay looks ahead
 GONE = 45.0  # s after which nothing of the phone is left: its socket and what was asked of it
 EMPTY = 100.0  # s after which no connection that nobody uses is left: `idle_timeout` and then some
 VOICES_END = 500.0  # s: one that was lost has 30 s, one that nobody came to 120 s, one with a run 360 s
-AUDITED = 8  # rooms that are gone through in the end
 RUNS_END = 7200.0  # s: a silent model is given up after 300 s, and turns of one session wait for each other
 
 
@@ -117,11 +115,6 @@ def play(script: Script, *, trace: bool = False) -> Report | Failure:
 def play_seed(seed: int) -> Report | Failure:
     """Play the world of a seed."""
     return play(draw(seed))
-
-
-def rooms_of(seed: int) -> list[Kind]:
-    """Those that are gone through in the end of a world."""
-    return [*dict.fromkeys(Random(f"audits {seed}").sample(ROOMS, len(ROOMS)))][:AUDITED]
 
 
 class _Game:
@@ -387,7 +380,7 @@ class _Game:
         """The house is empty: somebody goes through some of its rooms."""
         world = self.world
         world.left = False
-        for kind in rooms_of(self.script.seed):
+        for kind in rooms_of(self.script):
             kind(Audit(self.crowd, kind.__name__, self.pass_until, world.supervise))
             world.count(f"audits: {kind.__name__}")
         world.hang_up()

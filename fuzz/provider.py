@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fuzz.upstream import Manner, Upstream
@@ -69,6 +69,7 @@ class Provider:
         self.doomed: list[float] = []  # so many s after something is said next, the socket ends
         self.lost: list[tuple[float, tuple[int, ...]]] = []  # when a conversation ended, and the numbers in it
         self.failed_at = -1.0  # when it last let somebody down over HTTP
+        self.on_request: list[Callable[[RequestHead, bytes], None]] = []  # who hears what comes over HTTP
         host.world.network.listen(host, PROVIDER_PORT, self)
         host.world.network.listen(host, VENDOR_PORT, _Vendor(self))
 
@@ -106,6 +107,8 @@ class _Request(Visit):
 
     def asked(self, body: bytes) -> None:
         """A text is to be read, or a recording to be understood."""
+        for hear in self._provider.on_request:
+            hear(self.head, body)
         trouble = self._provider.trouble
         if trouble is Manner.REFUSE:
             self._provider.failed_at = self._world.now

@@ -5,16 +5,18 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import click
-from attrs import define, field
+from attrs import define, evolve, field
 
+from fuzz.audits.house import ROOMS
 from fuzz.draw import draw
-from fuzz.game import Failure, Report, play, play_seed
+from fuzz.game import Failure, Report, play
 from fuzz.law import obey
 from fuzz.places import CRASHES
 from fuzz.rows import told, watch
@@ -34,6 +36,7 @@ Examples:
   python -m fuzz.run --seeds 1000
   python -m fuzz.run --seeds 1000 --rows
   python -m fuzz.run --seeds 1000 --law
+  python -m fuzz.run --seeds 100 --room codes --room crowds
   python -m fuzz.run --seed 7 --trace
   python -m fuzz.run --script fuzz/crashes/simulation-7.txt
 """
@@ -78,25 +81,31 @@ class Total:
         return "\n".join(f"{name:<13} {value}" for name, value in rows)
 
 
-def replay_command(seed: int) -> str:
+def replay_command(script: Script) -> str:
     """What to type to see it again."""
-    return f"python -m fuzz.run --seed {seed}"
+    return " ".join([f"python -m fuzz.run --seed {script.seed}", *(f"--room {room}" for room in script.rooms)])
 
 
 @contextmanager
 def outcomes(
-    seeds: Iterable[int], jobs: int, *, rows: bool = False, law: bool = False
+    seeds: Iterable[int], jobs: int, *, rows: bool = False, law: bool = False, rooms: Sequence[str] = ()
 ) -> Iterator[Iterator[Report | Failure]]:
     """Play the worlds of some seeds by several processes; in their order, and the same however many there are.
 
-    With `rows` each process counts which rows of tables are walked, with `law` none has a plain lane (`fuzz.law`).
+    With `rows` each process counts which rows of tables are walked, with `law` none has a plain lane (`fuzz.law`), with
+    `rooms` those are gone through in the end of each.
     """
+    playing = partial(_play_seed, tuple(rooms))
     if jobs == 1:
         _prepare(rows, law)
-        yield map(play_seed, seeds)
+        yield map(playing, seeds)
         return
     with multiprocessing.get_context("spawn").Pool(jobs, _prepare, (rows, law)) as pool:
-        yield pool.imap(play_seed, seeds, chunksize=AT_ONCE)
+        yield pool.imap(playing, seeds, chunksize=AT_ONCE)
+
+
+def _play_seed(rooms: tuple[str, ...], seed: int) -> Report | Failure:
+    return play(evolve(draw(seed), rooms=rooms))
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -109,6 +118,14 @@ def outcomes(
 @click.option("--tries", type=click.IntRange(min=0), default=200, show_default=True, help="To make a failure smaller.")
 @click.option("--rows", is_flag=True, help="Say which rows of the state tables were never walked.")
 @click.option("--law", is_flag=True, help="Without the plain lanes: the digest has to be the same.")
+@click.option(
+    "--room",
+    "rooms",
+    multiple=True,
+    type=click.Choice([*dict.fromkeys(kind.__name__ for kind in ROOMS)]),
+    metavar="NAME",
+    help="What is gone through in the end, instead of what the seed draws; may be said again.",
+)
 @click.option("--trace", is_flag=True, help="Tell the whole story of one world.")
 def main(
     seeds: int,
@@ -120,21 +137,21 @@ def main(
     tries: int,
     rows: bool,
     law: bool,
+    rooms: tuple[str, ...],
     trace: bool,
 ) -> None:
     """Play worlds and check the invariants. Exit code 1 when one does not hold."""
     began = time.monotonic()
     if path is not None or seed is not None:
         _prepare(rows, law)
-        script = draw(seed or 0) if path is None else Script.from_json(path.read_text())
+        script = evolve(draw(seed or 0), rooms=rooms) if path is None else Script.from_json(path.read_text())
         outcome = play(script, trace=trace)
         if trace:
             print(outcome.story)
         total, failures = _watch(iter([outcome]), 1)
     else:
-        with outcomes(
-            range(first, first + seeds), min(jobs or multiprocessing.cpu_count(), seeds), rows=rows, law=law
-        ) as coming:
+        processes = min(jobs or multiprocessing.cpu_count(), seeds)
+        with outcomes(range(first, first + seeds), processes, rows=rows, law=law, rooms=rooms) as coming:
             total, failures = _watch(coming, seeds)
     print(total.text(time.monotonic() - began, len(failures)))
     if rows:
@@ -190,7 +207,7 @@ def _explain(failures: list[Failure], tries: int, folder: Path) -> None:
         print(f"{step.at:10.3f} s  {number}. {sentence(step)}")
     print(small)
     for failure in failures[:GIVEN]:
-        print(f"replay: {replay_command(failure.script.seed)}")
+        print(f"replay: {replay_command(failure.script)}")
     print(f"the smaller one: python -m fuzz.run --script {saved}")
 
 

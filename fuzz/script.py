@@ -123,10 +123,11 @@ class Step:
 
 @frozen
 class Script:
-    """The steps in order of time, and the seed of all other chance in the world."""
+    """The steps in order of time, the seed of all other chance in the world, and what is gone through in the end."""
 
     seed: int
     steps: tuple[Step, ...]
+    rooms: tuple[str, ...] = ()  # by their names; none: those that the seed draws
 
     @property
     def faults(self) -> int:
@@ -134,9 +135,10 @@ class Script:
         return sum(step.deed in FAULTS for step in self.steps)
 
     def to_json(self) -> str:
-        """One line for the seed and one for each step."""
+        """One line for the seed, and the rooms if there are some, and one for each step."""
         rows = [[step.at, step.deed.value, step.who, step.other, step.amount] for step in self.steps]
-        return "\n".join([json.dumps({"seed": self.seed}), *map(json.dumps, rows)]) + "\n"
+        first = {"seed": self.seed, **({"rooms": self.rooms} if self.rooms else {})}
+        return "\n".join([json.dumps(first), *map(json.dumps, rows)]) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Script:
@@ -146,4 +148,5 @@ class Script:
         for row in rows:
             at, deed, who, other, amount = json.loads(row)
             steps.append(Step(at, Deed(deed), who, other, amount))
-        return cls(json.loads(first)["seed"], tuple(steps))
+        head = json.loads(first)
+        return cls(head["seed"], tuple(steps), tuple(head.get("rooms", ())))

@@ -367,7 +367,7 @@ class World:
         if caller.status == 408 and self.shaken < caller.began and self.is_sound(caller):
             violated(Invariant.STATUS, f"{where}: 408, and all of it was sent {caller.ended - caller.began:.1f} s ago")
         told = self.store_refused and caller.answer.json.get("code") == "store_failed"
-        told = told or caller.path.startswith("/voice/transcribe")  # of its vendor, see `people.voices`
+        told = told or caller.path.startswith(("/voice/transcribe", "/voice/synthesize"))  # of its vendor
         if caller.status == 500 and not self.store_trouble and not self.disk_trouble and not told:
             violated(Invariant.NO_BUG, f"{where}: 500 {caller.answer.body!r:.200}")
         self.refuse_secrets(caller.answer.body.decode("latin-1"), f"the answer to {where}")

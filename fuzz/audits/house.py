@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from fuzz.audit import Kind
 from fuzz.audits.agents import AGENTS
 from fuzz.audits.board import BOARDS
 from fuzz.audits.bridge import BRIDGES
 from fuzz.audits.desk import DESKS
+from fuzz.audits.gate import GATES
 from fuzz.audits.grants import GRANTED
 from fuzz.audits.limits import LIMITERS
 from fuzz.audits.races import RACES
@@ -14,10 +17,14 @@ from fuzz.audits.sessions import SESSIONS
 from fuzz.audits.shelves import SHELVES
 from fuzz.audits.speech import SPEECH
 from fuzz.audits.talks import TALKS
+from fuzz.audits.tones import TONES
 from fuzz.audits.turns import TURNS
 from fuzz.audits.wires import WIRES
+from fuzz.script import Script
 
-__all__ = ["ROOMS"]
+__all__ = ["ROOMS", "ROUND", "rooms_of"]
+
+ROUND = 10  # worlds, beginning with each tenth seed, of which each room is gone through in one
 
 ROOMS: tuple[Kind, ...] = (
     *SESSIONS,
@@ -33,5 +40,24 @@ ROOMS: tuple[Kind, ...] = (
     *WIRES,
     *AGENTS,
     *GRANTED,
+    *TONES,
+    *GATES,
 )
-"""Each as often as it stands here."""
+"""Each in as many worlds of a round as it stands here."""
+
+
+def rooms_of(script: Script) -> list[Kind]:
+    """Those that are gone through in the end of a world.
+
+    A room's worlds, and its place among the others, are drawn from its own name: another room changes neither.
+    """
+    if script.rooms:
+        return [kind for kind in dict.fromkeys(ROOMS) if kind.__name__ in script.rooms]
+    seed, there = script.seed, dict[str, Kind]()
+    for turn, kind in enumerate(ROOMS):
+        name = kind.__name__
+        again = sum(before is kind for before in ROOMS[:turn])
+        first = Random(f"{name} {seed // ROUND}").randrange(ROUND)
+        if (first + again * ROUND // 3) % ROUND == seed % ROUND:
+            there[name] = kind
+    return [there[name] for name in sorted(there, key=lambda name: Random(f"{name} at {seed}").random())]

@@ -290,7 +290,7 @@ class _Register:
         wall = audit.wall
         for prefix, record in self.others.items():
             lasts = record["expires_at"] is None or record["expires_at"] > wall + 1.0
-            if lasts and prefix not in told:
+            if lasts and prefix not in told and audit.world.is_stored(prefix):  # else a restart has lost it
                 audit.wrong(f"{prefix} lasts until {record['expires_at']}, and is not listed at {wall}")
             if prefix in told and not restarted:
                 shown = {**told[prefix], "online": False, "last_seen": 0, "is_current": False}

@@ -97,7 +97,7 @@ BOOKS = (
     Plant(_a_choice_outlives_its_phone, 0, (Invariant.BOOKS,), quick=True),
     Plant(_a_phone_reports_once, 0, (Invariant.REPORTED,)),
     Plant(_a_run_stopped_in_line_keeps_its_slot, 16, (Invariant.BOOKS,), quick=True),
-    Plant(_a_cut_upload_keeps_its_share, 1, (Invariant.BOOKS,)),
+    Plant(_a_cut_upload_keeps_its_share, 3, (Invariant.BOOKS,)),
     Plant(_a_window_goes_with_its_stream, 2, (Invariant.BOOKS,)),
     Plant(_who_talks_is_not_closed, 16, (Invariant.BOOKS, Invariant.SOCKETS_ENDED)),
 )

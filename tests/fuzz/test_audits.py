@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from collections import Counter
 
-from fuzz import game
+import pytest
+from click.testing import CliRunner
+
 from fuzz.audit import Audit
-from fuzz.audits.house import ROOMS
+from fuzz.audits.house import ROOMS, ROUND, rooms_of
 from fuzz.draw import draw
 from fuzz.game import Failure, Report, play
 from fuzz.invariants import Invariant
+from fuzz.run import main
 from fuzz.script import Script
 from svc_proto.machines.inbox import Notifications
 
@@ -17,16 +20,14 @@ SHORT = 6  # steps: two devices are paired
 KINDS = [*dict.fromkeys(ROOMS)]
 
 
-def gone_through(monkeypatch: pytest.MonkeyPatch, name: str, seed: int) -> Report | Failure:
-    rooms = tuple(kind for kind in KINDS if kind.__name__ == name)
-    monkeypatch.setattr(game, "ROOMS", rooms)
-    return play(Script(seed, draw(seed).steps[:SHORT]))
+def gone_through(name: str, seed: int) -> Report | Failure:
+    return play(Script(seed, draw(seed).steps[:SHORT], (name,)))
 
 
 @pytest.mark.repetition  # the worlds of each suite go through all of them
 @pytest.mark.parametrize("name", [kind.__name__ for kind in KINDS])
-def test_a_room_is_as_it_should_be(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    outcome = gone_through(monkeypatch, name, 1)
+def test_a_room_is_as_it_should_be(name: str) -> None:
+    outcome = gone_through(name, 1)
     assert isinstance(outcome, Report), str(outcome)
     assert outcome.counts[f"audits: {name}"] == 1
 
@@ -38,7 +39,7 @@ def test_each_room_has_a_name_of_its_own() -> None:
 
 def test_what_is_wrong_is_told_with_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Notifications, "recent", lambda self, limit: list(self._ring)[:limit])
-    outcome = gone_through(monkeypatch, "notifications", 3)
+    outcome = gone_through("notifications", 3)
     assert isinstance(outcome, Failure)
     assert outcome.invariant is Invariant.AS_TOLD
     assert "told is" in outcome.detail
@@ -46,9 +47,21 @@ def test_what_is_wrong_is_told_with_what_it_is(monkeypatch: pytest.MonkeyPatch) 
     assert "audits/bridge.py" in outcome.place or "audit.py" in outcome.place
 
 
-def test_the_worlds_of_a_suite_go_through_each_room() -> None:
-    seen = {kind.__name__ for seed in range(40) for kind in game.rooms_of(seed)}
-    assert seen == {kind.__name__ for kind in KINDS}
+def test_each_round_of_worlds_goes_through_each_room() -> None:
+    for first in (0, 7 * ROUND):
+        worlds = [rooms_of(Script(seed, ())) for seed in range(first, first + ROUND)]
+        assert Counter(kind for rooms in worlds for kind in rooms) == Counter(ROOMS)
+
+
+def test_worlds_can_be_asked_for_by_their_rooms() -> None:
+    asked = Script(3, (), ("crowds", "codes"))
+    assert [kind.__name__ for kind in rooms_of(asked)] == ["codes", "crowds"]
+    assert Script.from_json(asked.to_json()) == asked
+    result = CliRunner().invoke(main, ["--seeds", "1", "--jobs", "1", "--room", "codes"])
+    assert result.exit_code == 0, result.output
+    assert "1 x audits: codes" in result.stdout
+    assert result.stdout.count("audits: ") == 1
+    assert CliRunner().invoke(main, ["--room", "nowhere"]).exit_code == 2
 
 
 def test_only_what_differs_is_told() -> None:

@@ -39,9 +39,7 @@ def test_the_worlds_of_many_seeds_hold(request: pytest.FixtureRequest) -> None:
                 assert outcome.seconds >= LEAST
                 total.add(outcome)
                 digests[outcome.seed] = outcome.digest
-    assert not failures, "\n".join(
-        f"{failure}\n  replay: {replay_command(failure.script.seed)}" for failure in failures
-    )
+    assert not failures, "\n".join(f"{failure}\n  replay: {replay_command(failure.script)}" for failure in failures)
     assert total.worlds == len(seeds)
     assert sum(total.faults.values()) > 3 * len(seeds)
     assert set(total.faults) == {deed.value for deed in FAULTS}

@@ -131,5 +131,5 @@ def test_the_whole_story_of_a_world_is_told_if_it_is_asked_for() -> None:
     assert brief.story == ""
     lines = whole.story.splitlines()
     assert lines[0].endswith("relay#1   started")
-    assert lines[-1].endswith("#1   exited 0")
+    assert lines[-1].endswith("   exited 0")
     assert sum("  step  " in line for line in lines) == 2

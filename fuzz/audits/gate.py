@@ -1,0 +1,292 @@
+"""The dashboard's own doors: its password, who has guessed it wrong, its names, and what it passes on."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import deque
+from typing import Any
+
+from attrs import define, field
+
+from fuzz.audit import Audit
+from fuzz.lines import Target
+from fuzz.peers import Caller
+from fuzz.visit import Visit
+from fuzz.world import API_KEY, HOME
+from runtimes.sim.connection import End
+from runtimes.sim.host import Host
+from runtimes.sim.process import Process
+from svc_proto.config import RelayConfig
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.service import Dashboard
+from svc_proto.engine.core import Engine
+from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
+
+__all__ = ["GATES"]
+
+PORT, RELAY_PORT, API_PORT = 9120, 9500, 9501
+PASSWORD = "correct horse"
+GUESSES, WINDOW, BLOCK, EDGE = 5, 60.0, 300.0, 1.0
+PATIENCE = 5.0  # s, of a call of the dashboard
+PREFIX = "/api/plugins/svc-relay"
+SHOWN = ("/api/plugins/hermes-relay/push", f"{PREFIX}/push", "/openapi.json")
+ESCAPED = "a%2Fb%3Fc"
+RELAYED: tuple[tuple[str, str, object, str, str, object], ...] = (  # what is asked, and what the relay is asked for
+    ("GET", "/overview", None, "GET", "/relay/info", None),
+    ("GET", "/sessions", None, "GET", "/sessions", None),
+    ("GET", "/phones?x=1", None, "GET", "/bridge/devices", None),
+    ("GET", "/bridge-activity", None, "GET", "/bridge/activity", None),
+    ("GET", "/bridge-activity?limit=7", None, "GET", "/bridge/activity?limit=7", None),
+    ("GET", "/media", None, "GET", "/media/inspect", None),
+    ("GET", "/media?include_expired=1", None, "GET", "/media/inspect?include_expired=true", None),
+    ("GET", "/media?include_expired=no", None, "GET", "/media/inspect?include_expired=false", None),
+    ("DELETE", f"/sessions/{ESCAPED}", None, "DELETE", f"/sessions/{ESCAPED}", None),
+    ("DELETE", f"/sessions/{'x' * 64}", None, "DELETE", f"/sessions/{'x' * 64}", None),
+    ("POST", "/pairing", {"ttl_seconds": 60, "host": "h"}, "POST", "/pairing/mint", {"ttl_seconds": 60, "host": "h"}),
+    ("POST", "/pairing", {"prefer": "lan", "public_url": "x"}, "POST", "/pairing/mint", {}),
+)
+ASKED: tuple[tuple[str, str, object, str, str], ...] = (  # and what the API is asked for
+    ("GET", "/sessions?limit=2", None, "GET", "/api/sessions"),
+    ("POST", "/sessions", {"title": "t"}, "POST", "/api/sessions"),
+    ("PATCH", f"/sessions/{ESCAPED}", {"title": "t"}, "PATCH", f"/api/sessions/{ESCAPED}"),
+    ("DELETE", "/sessions/abc", None, "DELETE", "/api/sessions/abc"),
+    ("GET", "/sessions/abc/messages", None, "GET", "/api/sessions/abc/messages"),
+    ("GET", "/sessions/search?q=a%20b%26c", None, "GET", "/api/sessions/search?q=a%20b%26c"),
+    ("GET", "/runs/r1", None, "GET", "/v1/runs/r1"),
+    ("POST", "/runs/r1/stop", {}, "POST", "/v1/runs/r1/stop"),
+    ("POST", "/runs/r1/approval", {"choice": "once"}, "POST", "/v1/runs/r1/approval"),
+    ("POST", "/memory", {"content": "c"}, "POST", "/api/memory"),
+    ("DELETE", "/memory", {"old_text": "c"}, "DELETE", "/api/memory"),
+)
+BROWSERS = {  # what a browser shows to the dashboard, and nobody else is shown
+    "cookie": "theme=dark; id=5",
+    "x-forwarded-for": "10.9.9.9",
+    "x-svc-local-secret": "guessed",
+    "accept-language": "de",
+}
+
+
+class Board:
+    """A dashboard of one's own, as a process of the home."""
+
+    def __init__(self, audit: Audit, **config: Any) -> None:
+        self.audit = audit
+        home = audit.world.home
+        relay = RelayConfig(home=home.state, config_path=f"{home.state}/config.yaml")
+        self.config = DashboardConfig(port=PORT, relay=relay, **config)
+        make = Dashboard(self.config, {"index.html": b"<p>"})
+        self.process: Process = home.start(lambda entropy: Engine(make, entropy=entropy), [PORT], name="board")
+        audit.wait(lambda: self.process.ready, why="the dashboard does not start")
+
+    def ask(
+        self, method: str, path: str, body: object = None, host: Host | None = None, name: str = "", **headers: str
+    ) -> Caller:
+        """Somebody asks it."""
+        audit = self.audit
+        where = "127.0.0.1" if host is None else HOME
+        target = Target(where, PORT, name or f"{where}:{PORT}")
+        fields = {key.replace("_", "-"): value for key, value in headers.items()}
+        return audit.answer(audit.begin((host or audit.world.home, target), method, path, body, fields))
+
+    def stop(self) -> None:
+        """Enough of it."""
+        audit = self.audit
+        audit.world.expected[self.process] = None
+        self.process.stop(5.0)
+        audit.wait(lambda: not self.process.alive, 30.0, "the dashboard does not stop")
+        audit.same(self.process.exit_code, 0, "how the dashboard ends")
+
+
+@define(eq=False)
+class _Counted:
+    """What is thought of an address."""
+
+    host: Host | None
+    failures: deque[float] = field(factory=deque)
+    until: float = 0.0
+
+
+def _basic(password: str, user: str = "me") -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def passwords(audit: Audit) -> None:
+    """Who knows the password is let in, unless its address has guessed too often; nothing is not a guess."""
+    board = Board(audit, host="0.0.0.0", password=PASSWORD, names=("board.example",))
+    people = [_Counted(None), _Counted(audit.host()), _Counted(audit.host())]
+    for _ in range(audit.rng.randint(14, 26)):
+        one = audit.pick((people[1], people[1], *people))
+        path = audit.pick(SHOWN)
+        while one.failures and audit.now - one.failures[0] >= WINDOW:
+            one.failures.popleft()
+        kind, blocked = audit.rng.randrange(9), audit.now < one.until
+        near = [mark for mark in (one.until, *(each + WINDOW for each in one.failures)) if audit.now < mark]
+        if kind == 0 and near:
+            audit.rest_until(audit.pick(near) + audit.pick((-EDGE, EDGE)))
+        elif kind in (1, 2):
+            user = audit.pick(("", "me", "someone"))
+            caller = board.ask("GET", path, host=one.host, authorization=_basic(PASSWORD, user))
+            audit.right(caller, 429 if blocked else 200, about=f"the password, {one}")
+            if not blocked:
+                one.failures.clear()
+        elif kind == 3:
+            more = audit.pick(({}, {"authorization": f"Bearer {PASSWORD}"}, {"authorization": PASSWORD}))
+            caller = board.ask("GET", path, host=one.host, **more)
+            audit.right(caller, 429 if blocked else 401, about=f"no password, {one}")
+            if not blocked:
+                told = (caller.answer.headers.get(b"www-authenticate") or b"").decode()
+                audit.same(told.partition(" ")[0], "Basic", "how to come in")
+        elif kind == 4 and not blocked:
+            name = audit.pick(("elsewhere.example", f"board.example.org:{PORT}"))
+            caller = board.ask("GET", path, host=one.host, name=name, authorization=_basic("wrong"))
+            audit.right(caller, 403, about=f"a dashboard that is called {name}")
+            caller = board.ask("GET", path, host=one.host, origin="https://x.example", authorization=_basic("wrong"))
+            audit.right(caller, 403, about="a page of elsewhere")
+            good = board.ask("GET", path, host=one.host, name=f"BOARD.example:{PORT}", authorization=_basic(PASSWORD))
+            audit.right(good, 200, about="a dashboard by its name")
+            one.failures.clear()
+        else:
+            wrong = audit.pick((PASSWORD[:-1], f"{PASSWORD}x", PASSWORD.upper(), "", f"x:{PASSWORD}"))
+            caller = board.ask("GET", path, host=one.host, authorization=_basic(wrong))
+            audit.right(caller, 429 if blocked else 401, about=f"a wrong password, {one}")
+            if blocked:
+                wait = int(caller.answer.headers.get(b"retry-after") or 0)
+                audit.near(wait, one.until - audit.now, "when to come again", 1.5)
+                continue
+            one.failures.append(audit.now)
+            if len(one.failures) >= GUESSES:
+                one.failures.clear()
+                one.until = audit.now + BLOCK
+    audit.right(board.ask("GET", "/healthz"), 200, about="whether it lives")
+    board.stop()
+
+
+class _Fake:
+    """A server beside the dashboard that notes what it is asked for, and answers as it is told to."""
+
+    tls = False
+    alpn: str | None = None
+
+    def __init__(self, audit: Audit, port: int) -> None:
+        self.heard: list[tuple[RequestHead, bytes]] = []
+        self.answer: tuple[int, bytes, str] = (200, b"{}", "application/json")
+        self.more: list[tuple[bytes, bytes]] = []
+        self.late = 0.0
+        self.audit = audit
+        audit.world.sim.network.listen(audit.world.home, port, self)
+
+    def accepted(self, end: End) -> None:
+        """Somebody came."""
+        _Asked(self, end)
+
+
+class _Asked(Visit):
+    def __init__(self, fake: _Fake, end: End) -> None:
+        super().__init__(end)
+        self._fake = fake
+
+    def asked(self, body: bytes) -> None:
+        """Say what is to be said."""
+        fake = self._fake
+        if self.head.target != "/metrics":  # which the dashboard asks for by itself
+            fake.heard.append((self.head, body))
+        status, data, kind = fake.answer
+        fields = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(data)), *fake.more]
+        head = ResponseHead(self.stream, status, Headers(fields))
+        said = (head, ResponseData(self.stream, data), ResponseEnd(self.stream))
+        fake.audit.world.sim.after(fake.late, lambda: self.put(*said))
+
+
+class _Proxy:
+    def __init__(self, audit: Audit) -> None:
+        self.audit = audit
+        self.relay, self.api = _Fake(audit, RELAY_PORT), _Fake(audit, API_PORT)
+        self.password = audit.chance(0.5)
+        more = {"password": PASSWORD} if self.password else {}
+        self.board = Board(
+            audit,
+            relay_url=f"http://127.0.0.1:{RELAY_PORT}",
+            api_url=f"http://127.0.0.1:{API_PORT}",
+            api_key=API_KEY,
+            **more,
+        )
+
+    def call(self, method: str, path: str, body: object) -> Caller:
+        """A browser asks, with all that browsers show."""
+        if self.password:
+            return self.board.ask(method, path, body, None, "", authorization=_basic(PASSWORD), **BROWSERS)
+        own = {key: value for key, value in BROWSERS.items() if key != "x-forwarded-for"}
+        return self.board.ask(method, path, body, None, "", **own)
+
+    def one(self) -> None:
+        """One call, how it is passed on, and how its answer is."""
+        audit = self.audit
+        if audit.chance(0.5):
+            method, path, body, theirs, target, sent = audit.pick(RELAYED)
+            fake, path, key = self.relay, f"{audit.pick((PREFIX, '/api/plugins/hermes-relay'))}{path}", None
+        else:
+            method, path, body, theirs, target = audit.pick(ASKED)
+            fake, path, sent, key = self.api, f"/api/agent{path}", body, f"Bearer {API_KEY}"
+        text = json.dumps({"mark": audit.word(), "ok": True}).encode()
+        status, data, kind = audit.pick(
+            (
+                *((200, text, "application/json"), (201, text, "application/json"), (200, text, "text/plain")),
+                *((200, b"", "application/json"), (404, text, "application/json"), (409, b"two of them", "text/plain")),
+                *((400, b"", "text/plain"), (429, text, "application/json"), (500, text, "application/json")),
+                *((503, b"x" * 300, "text/plain"), (200, b"<p>", "text/html"), (302, text, "application/json")),
+                *((403, b"y" * 300, "text/plain"), (401, text, "application/json")),
+            )
+        )
+        fake.answer, fake.late = (status, data, kind), audit.pick((0.0, 0.0, 0.0, PATIENCE - EDGE, PATIENCE + EDGE))
+        fake.more = [(b"set-cookie", b"id=1"), (b"x-inside", b"1"), (b"cache-control", b"public, max-age=9")]
+        fake.heard.clear()
+        caller = self.call(method, path, body)
+        ((head, got),) = fake.heard
+        told = (head.method, head.target, json.loads(got) if got else None)
+        audit.same(told, (theirs, target, sent), f"what {method} {path} is passed on as")
+        shown = {name.decode(): value.decode() for name, value in head.headers}
+        audit.same(shown.get("authorization"), key, f"who asks for {target}")
+        passed = [name for name, value in BROWSERS.items() if shown.get(name) == value]
+        audit.same(passed, [], f"what of a browser's is passed on with {target}")
+        self.judge(caller, status, data, fake)
+
+    def judge(self, caller: Caller, status: int, data: bytes, fake: _Fake) -> None:
+        audit = self.audit
+        about = f"{status} {data[:20]!r} after {fake.late:.1f} s, to {caller.method} {caller.path}"
+        headers = caller.answer.headers
+        audit.same([headers.get(name) for name in (b"set-cookie", b"x-inside")], [None, None], f"fields of {about}")
+        audit.same(headers.get(b"cache-control"), b"no-store", f"whether {about} may be kept")
+        is_json = data[:1] == b"{"
+        broken = status >= 500 or 300 <= status < 400 or (status < 300 and bool(data) and not is_json)
+        broken = broken or fake.late > PATIENCE or (status == 401 and fake is self.api)
+        if broken:
+            told = audit.right(caller, 502, about=about)["detail"]
+            port = RELAY_PORT if fake is self.relay else API_PORT
+            why = "5 seconds" if fake.late > PATIENCE else str(status) if status >= 300 and status != 401 else ""
+            if f"127.0.0.1:{port}" not in told or why not in told or len(told) > 300:
+                audit.wrong(f"{about} is told as {told!r}")
+        elif status >= 400:
+            told = audit.right(caller, status, about=about)["detail"]
+            if data:
+                audit.same(told, json.loads(data) if is_json else data.decode()[:200], f"what is told of {about}")
+        else:
+            audit.right(caller, status if data else 204, about=about)
+            audit.same(caller.answer.body, data, f"the body of {about}")
+
+
+def proxied(audit: Audit) -> None:
+    """Each call of the page goes where it has to, with what it needs and nothing of the browser's."""
+    proxy = _Proxy(audit)
+    for _ in range(audit.rng.randint(8, 14)):
+        proxy.one()
+    missing = proxy.call("GET", f"{PREFIX}/nothing", None)
+    audit.right(missing, 404, about="a call that there is none of")
+    for fake, port in ((proxy.relay, RELAY_PORT), (proxy.api, API_PORT)):
+        fake.heard.clear()
+        audit.world.sim.network.unlisten(audit.world.home, port, fake)
+    audit.right(proxy.call("GET", f"{PREFIX}/sessions", None), 502, about="a relay that is not there")
+    proxy.board.stop()
+
+
+GATES = (passwords, proxied)
