@@ -116,6 +116,10 @@ def test_where_the_cluster_meets() -> None:
     assert settings(R="unix:///run/redis.sock").redis("R") == RedisAddress("/run/redis.sock")
     found = settings(R="unix://svc:pw@/run/a%20b.sock?db=3").redis("R")
     assert found == RedisAddress("/run/a b.sock", user="svc", password="pw", db=3)
+    for url in ("redis://h/1234", "unix:///r?db=1234", "redis+sentinel://a/svc/1234"):
+        found = settings(R=url).redis("R")
+        assert found is not None
+        assert found.db == 1234
 
 
 def test_sentinels_that_say_where_the_master_is() -> None:

@@ -268,6 +268,14 @@ def test_listing() -> None:
     assert world(Host(A), lambda engine: devices(engine, A)).run() == []
 
 
+def test_listing_pins_what_is_seen_first() -> None:
+    there = session(url=PUBLIC.url)
+    host = Host(there)
+    host.pins["home.example", 443] = PIN
+    world(host, lambda engine: devices(engine, there), http=lambda asked: as_json({"sessions": []})).run()
+    assert [kept.cert_pin for kept in host.sessions.values()] == [PIN]
+
+
 @pytest.mark.parametrize(
     ("status", "says"),
     [

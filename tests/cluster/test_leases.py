@@ -69,7 +69,9 @@ class Owner:
         names = {TAKE: "take", RENEW: "renew", DROP: "drop"}
         said: list[Any] = self.book.said()
         return [
-            (names[words[1].decode()], *[word.decode() for word in words[3:]]) for words in said if words[0] == b"EVAL"
+            (names[words[1].decode()], *[word.decode() for word in words[3:]])
+            for words in said
+            if words[0] == b"EVAL" and int(words[2]) == sum(word.startswith(b"svc:") for word in words[3:])
         ]
 
 

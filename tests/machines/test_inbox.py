@@ -42,7 +42,7 @@ def test_limits(text: str | None, limit: int) -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1", "", "ten", "1.5", "²"])
 def test_bad_limits(text: str) -> None:
-    with pytest.raises(Refused, match="limit"):
+    with pytest.raises(Refused, match=r"limit must be a whole number, at least 1"):
         Notifications.parse_limit(text)
 
 

@@ -130,7 +130,7 @@ def test_what_is_lost_does_not_read_as_never() -> None:
         Session.from_record(record)
     others: tuple[object, ...] = ([], {"token": 5}, {"token": "1c2d3e4"}, {})
     for bad in others:
-        with pytest.raises(Refused):
+        with pytest.raises(Refused, match=r"^(session|token) must be "):
             Session.from_record(bad)
 
 

@@ -204,8 +204,9 @@ def test_a_verifier() -> None:
 def test_fields_are_put_behind_what_is_there() -> None:
     assert with_fields("https://a.example/?b=c", code="x&y", state=None) == "https://a.example/?b=c&code=x%26y"
     assert with_fields("https://a.example", state="") == "https://a.example?"
-    with pytest.raises(Refused):
+    with pytest.raises(Refused) as refused:
         form_of([("a", "1"), ("a", "1")])
+    assert (refused.value.status, refused.value.code) == (400, "invalid_request")
 
 
 @given(st.text(max_size=200), st.text(st.characters(codec="utf-8"), max_size=100))
