@@ -138,10 +138,22 @@ class PacedReader(ABC, Generic[PieceT]):
 class BodyReader(PacedReader[bytes]):
     """An answer that is read as bytes."""
 
-    __slots__ = ()
+    __slots__ = ("_tap",)
 
     def __init__(self, channel: ClientChannel, head: ResponseHead) -> None:
         super().__init__(channel, head, most=MAX_UNREAD - 1)
+
+    def tap(self, listener: Callable[[bytes], bool]) -> None:
+        """Show each piece that comes alone to `listener` before it is kept. Where that says True it has taken the
+        piece, and nobody is told.
+        """
+        self._tap, self._channel.lane = listener, self._show
+
+    def _show(self, data: bytes) -> bool:
+        taken = not self._pieces and self._tap(data)
+        if taken:
+            self._heard = self._channel.engine.now.mono
+        return taken
 
     @staticmethod
     def wants(head: ResponseHead) -> bool:

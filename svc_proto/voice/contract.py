@@ -115,6 +115,15 @@ class Rendered:
 class AudioSink(Protocol):
     """Who takes the audio."""
 
+    @property
+    def has_room(self) -> bool:
+        """Whether nobody has to wait before the next chunk."""
+        ...
+
+    def put(self, chunk: AudioChunk) -> None:
+        """Take a chunk of at most 32 KiB at once; whoever has more to give waits while there is no room."""
+        ...
+
     def chunk(self, chunk: AudioChunk) -> Flow[None]:
         """Take a chunk; returns when there is room for the next."""
         ...

@@ -19,12 +19,11 @@ from svc_proto.facts import Failure
 from svc_proto.voice.pcm import resample, wav_head
 
 if TYPE_CHECKING:
-    from svc_proto.basics.moment import Moment
     from svc_proto.engine.core import Engine
 
-__all__ = ["KEEP_DAYS", "AudioCopy", "EventLog", "GrowingFile", "run_name", "sweep_runs"]
+__all__ = ["KEEP_DAYS", "AudioCopy", "EventLog", "GrowingFile", "in_order", "run_name", "sweep_runs"]
 
-WRITE_AFTER = 0.25  # s that what was said first may wait for more
+WRITE_AFTER = 1.0  # s that what was said first may wait for more: each write is an order to the disk's threads
 WRITE_AT = 64 * 1024  # bytes that are written at once
 MAX_WAITING = 1024 * 1024  # bytes that wait for a slow disk: the file is given up
 MAX_LOG = 32 * 1024 * 1024  # bytes of one event log: what comes later is not logged
@@ -32,8 +31,8 @@ MAX_COPY = 64 * 1024 * 1024  # bytes of one WAV copy, 23 minutes at 24 kHz: what
 ANSWER_WITHIN = 60.0  # s for one write
 DAY = 86_400.0  # s
 KEEP_DAYS = 14  # run_retention_days of the agent, wire 6.1; other runs are kept as long
-# wire 4.9
-_line = encoder(json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")))
+# JSON as in a log: compact, with its names in order (wire 4.9).
+in_order = encoder(json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")))
 _FOREIGN = re.compile(r"[^A-Za-z0-9]")
 
 
@@ -119,13 +118,23 @@ class EventLog:
         self._left = MAX_LOG
 
     def record(self, event: Mapping[str, object]) -> None:
-        """Write a line. `audio_base64` becomes `<N bytes>`, of sound; `unix_ms` is added."""
-        line = log_line(event, self._engine.now)
+        """Write a line."""
+        self._write(in_order({**event, **self._time()}))
+
+    def add(self, text: str) -> None:
+        """Write a line that is a text of `in_order`, whose names are all before `unix_ms`."""
+        self._write(f"{text[:-1]},{in_order(self._time())[1:]}")
+
+    def _time(self) -> dict[str, object]:
+        return {"unix_ms": int(self._engine.now.wall * 1000)}
+
+    def _write(self, text: str) -> None:
         if self._left <= 0:
             return
+        line = _line(text)
         self._left -= len(line)
         if self._left <= 0:
-            line = log_line({"type": "log.full", "limit_bytes": MAX_LOG}, self._engine.now)
+            line = _line(in_order({"type": "log.full", "limit_bytes": MAX_LOG, **self._time()}))
         self._file.write(line)
 
     def close(self) -> None:
@@ -158,12 +167,8 @@ class AudioCopy:
         self._file.close()
 
 
-def log_line(event: Mapping[str, object], now: Moment) -> bytes:
-    """One line of an event log, as bytes."""
-    members = {**event, "unix_ms": int(now.wall * 1000)}
-    if "audio_base64" in members:
-        members["audio_base64"] = f"<{members.get('byte_count', 0)} bytes>"
-    return f"{_line(members)}\n".encode("utf-8", "backslashreplace")  # half a surrogate stays JSON
+def _line(text: str) -> bytes:
+    return f"{text}\n".encode("utf-8", "backslashreplace")  # half a surrogate stays JSON
 
 
 def _sweep(engine: Engine, folder: str, prefix: str, before: float) -> Flow[None]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.pcm import whole_samples
-from svc_proto.voice.session import MAX_DELTA
+from svc_proto.voice.session import MAX_DELTA, VoiceSession
 from svc_proto.voice.speaking import Metrics, masked
-
-if TYPE_CHECKING:
-    from svc_proto.voice.service import Voice
 
 __all__ = ["Rendering", "RenderingListener"]
 
@@ -19,8 +16,12 @@ __all__ = ["Rendering", "RenderingListener"]
 class RenderingListener(Protocol):
     """Who is told."""
 
-    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
-        """Some sound; returns when there is room for more."""
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
+        """Some sound."""
+        ...
+
+    def room(self) -> Flow[None]:
+        """Wait until the client has room for more."""
         ...
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
@@ -36,41 +37,48 @@ class Rendering:
     """One text on its way; an `AudioSink`."""
 
     def __init__(
-        self, voice: Voice, provider: str, request: SpeechRequest, response_id: str, listener: RenderingListener
+        self, session: VoiceSession, request: SpeechRequest, response_id: str, listener: RenderingListener
     ) -> None:
-        self._voice = voice
-        self._provider = provider
+        self._session = session
         self._request = request
         self._response_id = response_id
         self._listener = listener
-        self._metrics = Metrics(voice.engine.now.mono)
+        self._metrics = Metrics(session.engine.now.mono)
         self._task: Task | None = None
 
     def start(self) -> None:
         """Have the text spoken."""
-        self._task = self._voice.engine.spawn(self._render(), on_done=self._done, on_error=self._failed)
+        self._task = self._session.engine.spawn(self._render(), on_done=self._done, on_error=self._failed)
 
     def stop(self) -> None:
         """Nobody wants it any more. Harmless when it is over."""
         if self._task is not None:
             self._task.cancel()
 
+    @property
+    def has_room(self) -> bool:
+        """Whether the client has room."""
+        return self._session.has_room
+
+    def put(self, chunk: AudioChunk) -> None:
+        """A piece of sound that is not too large, whole samples."""
+        self._metrics.piece(len(chunk.data), chunk.sample_rate, self._session.engine.now.mono)
+        self._listener.rendered_audio(self._response_id, chunk)
+
     def chunk(self, chunk: AudioChunk) -> Flow[None]:
         """Some sound of the renderer."""
         data = whole_samples(chunk.data)
         for start in range(0, len(data), MAX_DELTA):
-            piece = data[start : start + MAX_DELTA]
-            self._metrics.piece(len(piece), chunk.sample_rate, self._voice.engine.now.mono)
-            yield from self._listener.rendered_audio(
-                self._response_id, AudioChunk(piece, chunk.sample_rate, chunk.label)
-            )
+            self.put(AudioChunk(data[start : start + MAX_DELTA], chunk.sample_rate, chunk.label))
+            yield from self._listener.room()
 
     def _render(self) -> Flow[Rendered]:
-        return (yield from self._voice.providers.renderer(self._provider).render(self._request, self))
+        session = self._session
+        return (yield from session.voice.providers.renderer(session.chosen.provider).render(self._request, self))
 
     def _done(self, done: Rendered) -> None:
         who = {"provider": done.provider, "model": done.model, "voice": done.voice}
-        metrics = self._metrics.report(**who, now=self._voice.engine.now.mono)
+        metrics = self._metrics.report(**who, now=self._session.engine.now.mono)
         self._listener.rendered(self._response_id, done, {"metrics": metrics, "metadata": masked(done.metadata)})
 
     def _failed(self, error: Exception) -> None:

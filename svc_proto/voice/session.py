@@ -35,7 +35,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import Bell
 from svc_proto.machines.voice_session import Claim, Cursor, Denied, Ids, VoiceLife, VoiceState
 from svc_proto.voice.contract import ProviderError
-from svc_proto.voice.event_log import KEEP_DAYS, EventLog, run_name
+from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, run_name
 from svc_proto.voice.pcm import SAMPLE_WIDTH, levels
 from svc_proto.wire.envelope import parse_message
 
@@ -197,21 +197,32 @@ class VoiceSession:
 
     def emit(self, kind: str, /, **fields: object) -> Ids:
         """Tell the client, now or when it comes back."""
-        return self._emit(kind, fields)
+        if self.closed:
+            return self.life.last
+        ids = self.life.number()
+        event = self._event(kind, ids) | fields
+        self._send(ids, strict_json.dumps(event))
+        self.log.record(event)
+        return ids
 
     def emit_audio(self, kind: str, pcm: bytes, rate: int, /, **fields: object) -> Ids:
         """Tell the client some sound, whole samples; `rate` in Hz (wire 4.7)."""
-        loudness = levels(pcm)
-        sound: dict[str, object] = {
-            "audio_base64": "",
-            "byte_count": len(pcm),
-            "sample_rate": rate,
-            "channels": 1,
-            "sample_width": SAMPLE_WIDTH,
-            "peak_level": loudness.peak,
-            "rms_level": loudness.rms,
-        }
-        return self._emit(kind, sound | fields, pcm)
+        if self.closed:
+            return self.life.last
+        ids, (peak, rms) = self.life.number(audio=True), levels(pcm)
+        fields |= self._event(kind, ids)
+        fields["audio_base64"] = ""
+        fields["byte_count"] = len(pcm)
+        fields["sample_rate"] = rate
+        fields["channels"] = 1
+        fields["sample_width"] = SAMPLE_WIDTH
+        fields["peak_level"] = peak
+        fields["rms_level"] = rms
+        text = in_order(fields)  # once, for the log too: the sound has to be escaped nowhere, and takes its place after
+        sound = base64.b64encode(pcm).decode("ascii")
+        self._send(ids, text.replace(NO_SOUND, f'"audio_base64":"{sound}"', 1))
+        self.log.add(text.replace(NO_SOUND, f'"audio_base64":"<{len(pcm)} bytes>"', 1))
+        return ids
 
     def error(self, message: str, /, **fields: object) -> None:
         """`voice.error`; the socket stays open."""
@@ -221,9 +232,14 @@ class VoiceSession:
         """A line for the log alone."""
         self.log.record({"type": kind, "at_ms": self.at_ms, **fields})
 
+    @property
+    def has_room(self) -> bool:
+        """Whether the client has read enough of what was said, or much of it was not said to anybody yet."""
+        return self.life.has_room if self.socket is None else self.socket.writable
+
     def room(self) -> Flow[None]:
         """Wait until the client has read enough of what was said, or has come back to hear it."""
-        while not self._has_room():
+        while not self.has_room:
             yield from self._speakers.wait(self.engine.now.mono + ROOM_WITHIN)
 
     def begin(self) -> None:
@@ -482,21 +498,11 @@ class VoiceSession:
 
     # --- events ---
 
-    def _emit(self, kind: str, fields: dict[str, object], pcm: bytes | None = None) -> Ids:
-        """`pcm` takes its place in the text when that is there: nothing in it has to be escaped."""
-        if self.closed:
-            return self.life.last
-        ids = self.life.number(audio=pcm is not None)
-        event = self._event(kind, ids) | fields
-        text = strict_json.dumps(event)
-        if pcm is not None:
-            text = text.replace(NO_SOUND, f'"audio_base64":"{base64.b64encode(pcm).decode("ascii")}"', 1)
+    def _send(self, ids: Ids, text: str) -> None:
         if self.socket is not None:
             self.socket.send(text)
         if self.kind.numbered:
             self.life.record(ids, text)
-        self.log.record(event)
-        return ids
 
     def _tell(self, socket: VoiceSocket, kind: str, /, **fields: object) -> None:
         """Tell one socket what concerns it alone: with an id, and not kept."""
@@ -512,11 +518,6 @@ class VoiceSession:
                 event["audio_event_id"] = ids.audio
         event["at_ms"] = self.at_ms
         return event
-
-    def _has_room(self) -> bool:
-        if self.socket is not None:
-            return self.socket.writable
-        return self.life.has_room
 
 
 def problem_of(engine: Engine, error: Exception) -> str:

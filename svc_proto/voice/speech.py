@@ -151,7 +151,7 @@ class Speech:
         session = self.session
         if self._responses > 1:
             self._copy = AudioCopy(session.engine, f"{session.run_path}-{self._responses}.wav")
-        self._rendering = Rendering(session.voice, session.chosen.provider, request, "", self)
+        self._rendering = Rendering(session, request, "", self)
         self._rendering.start()
 
     def tell_done(self, done: Rendered, told: Mapping[str, object], /, **fields: object) -> None:
@@ -174,10 +174,13 @@ class Speech:
 
     # --- a `RenderingListener` ---
 
-    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         """Some sound."""
         self.session.emit_audio("voice.audio.delta", chunk.data, chunk.sample_rate, label=chunk.label)
         self._copy.write(chunk.data, chunk.sample_rate)
+
+    def room(self) -> Flow[None]:
+        """Wait until the client has read, or come back."""
         yield from self.session.room()
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:

@@ -10,8 +10,17 @@ import pytest
 from svc_proto.commands import Abort, Cancel, PauseReading, ResumeReading, Send
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.readers import LONGEST_TAPPED, MAX_UNREAD, OVERHEAD, SILENCE, EventReader, events
+from svc_proto.engine.flow import Flow, sleep, wait
+from svc_proto.engine.readers import (
+    LONGEST_TAPPED,
+    MAX_UNREAD,
+    OVERHEAD,
+    SILENCE,
+    BodyReader,
+    EventReader,
+    events,
+    pieces,
+)
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from tests.engine.test_client import CONNECT, ONE, OP, PEER, Caller, calling
 from tests.playbook import Playbook
@@ -288,3 +297,42 @@ def test_chunks_in_halves_and_behind_a_pause_are_read_as_ever() -> None:
         book >> Received(ONE, part) << []
     book.act(slow.read) << []
     assert (taken, slow.batches[1:]) == ([], [["1"]])
+
+
+def test_a_piece_of_a_body_that_comes_alone_is_shown_first() -> None:
+    shown: list[bytes] = []
+    read: list[object] = []
+
+    def tap(data: bytes) -> bool:
+        shown.append(data)
+        return data == b"mine"
+
+    def flow(engine: Engine) -> Flow[object]:
+        reader = yield from fetch(engine, "GET", URL, into=pieces(), connect_within=5.0, within=20.0)
+        assert isinstance(reader, BodyReader)
+        reader.tap(tap)
+        while isinstance(data := (yield from reader.read(within=60.0)), bytes):
+            read.append(data)
+            yield from sleep(engine, 10.0)
+        reader.drop()
+        return data
+
+    book, caller = calling(flow)
+    book >> Started() << [CONNECT]
+    book >> Done(OP, PEER)
+    book >> Sent(ONE, sum(len(order.data) for order in book.take() if isinstance(order, Send))) << []
+    book >> Received(ONE, HEAD) << []
+    book >> chunk(b"mine") << []
+    book >> chunk(b"yours") << []
+    book >> chunk(b"mine") << []  # shown while the reader is elsewhere, too: whoever takes it knows of that
+    book >> chunk(b"unread") << []
+    book >> chunk(b"mine") << []  # behind something that waits, it waits
+    assert (shown, read) == ([b"mine", b"yours", b"mine", b"unread"], [b"yours"])
+    book.after(10.0) << []
+    assert read == [b"yours", b"unreadmine"]
+    book.after(50.0) << []
+    book >> chunk(b"mine") << []
+    book.after(59.0) << []
+    assert caller.results == []  # what was taken was heard
+    book.after(1.0) << [Abort(ONE)]
+    assert caller.results == [Failure(FailureKind.TIMED_OUT, "the stream fell silent")]

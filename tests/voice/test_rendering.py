@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 from svc_proto.engine.flow import Flow
@@ -16,8 +17,10 @@ class Listener:
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
 
-    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         self.told.append((response_id, chunk))
+
+    def room(self) -> Flow[None]:
         yield from ()
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
@@ -29,7 +32,8 @@ class Listener:
 
 def begin(rig: Rig) -> tuple[Rendering, Listener]:
     listener = Listener()
-    rendering = Rendering(cast("Any", rig.voice), "puppet", SpeechRequest(text="Hi."), "r1", listener)
+    session = SimpleNamespace(engine=rig.engine, voice=rig.voice, chosen=SimpleNamespace(provider="puppet"))
+    rendering = Rendering(cast("Any", session), SpeechRequest(text="Hi."), "r1", listener)
     rig.do(rendering.stop)  # nothing to stop yet
     rig.do(rendering.start)
     return rendering, listener

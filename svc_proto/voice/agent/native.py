@@ -217,9 +217,9 @@ class NativeMode(VoiceMode):
         while True:
             event = yield from link.take(within=LISTEN_WITHIN)
             self._provider_says(event)
-            yield from self._catch_up()
+            yield from self.room()
 
-    def _catch_up(self) -> Flow[None]:
+    def room(self) -> Flow[None]:
         """Wait until the client has room. Meanwhile nobody is late."""
         self._waiting_since = since = self._now
         yield from self.session.room()
@@ -306,11 +306,10 @@ class NativeMode(VoiceMode):
 
     # --- a rendering: a `RenderingListener` ---
 
-    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         """Some of the answer as the relay has it spoken."""
         audio = EmitAudio(response_id=response_id, data=chunk.data, sample_rate=chunk.sample_rate, label=chunk.label)
         self._carry_out(self.talk.rendered_audio(response_id, audio, self._now))
-        yield from self._catch_up()
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """The renderer has spoken all of the text."""
@@ -395,7 +394,7 @@ class NativeMode(VoiceMode):
     def _render(self, response_id: str, text: str) -> None:
         chosen = self.agent.chosen
         request = SpeechRequest(text=text, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate)
-        self._rendering = Rendering(self.session.voice, chosen.provider, request, response_id, self)
+        self._rendering = Rendering(self.session, request, response_id, self)
         self._rendering.start()
 
     def _stop_rendering(self) -> None:

@@ -317,12 +317,15 @@ class RenderedMode(VoiceMode):
         request = SpeechRequest(
             text=answer.spoken, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate
         )
-        self._rendering = Rendering(self.session.voice, chosen.provider, request, "", self)
+        self._rendering = Rendering(self.session, request, "", self)
         self._rendering.start()
 
-    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> Flow[None]:
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         """The renderer has made a piece of sound."""
         self.agent.sound(chunk.data, chunk.sample_rate, label=chunk.label, response_id=None)
+
+    def room(self) -> Flow[None]:
+        """Wait until the client has read enough."""
         yield from self.session.room()
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:

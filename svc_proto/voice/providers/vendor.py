@@ -175,9 +175,25 @@ class VendorEngine:
         access = self._vendor.access
         kind = (reader.head.headers.get(b"content-type") or b"").strip().lower()
         until = self._engine.now.mono + WHOLE
-        size, passed_on = 0, 0
+        rate, size, passed_on, reading = request.sample_rate, 0, 0, False
+
+        def at_once(data: bytes) -> bool:
+            """A piece that comes while this waits for one, and the sink does not have to be waited for."""
+            nonlocal size, passed_on
+            later = not (reading and passed_on and sink.has_room and len(data) <= PIECE)
+            if later or size + len(data) > MAX_SOUND or self._engine.now.mono > until:
+                return False
+            size += len(data)
+            if pcm := sound.feed(data):
+                passed_on += len(pcm)
+                sink.put(AudioChunk(pcm, rate))
+            return True
+
+        reader.tap(at_once)
         while True:
+            reading = True
             data = yield from reader.read(within=WITHIN)
+            reading = False
             if isinstance(data, Failure):
                 raise broke_off(access, data)
             if data is None:
@@ -191,7 +207,7 @@ class VendorEngine:
                 pcm = sound.feed(data[begin : begin + PIECE])
                 if pcm:
                     passed_on += len(pcm)
-                    yield from sink.chunk(AudioChunk(pcm, request.sample_rate))
+                    yield from sink.chunk(AudioChunk(pcm, rate))
         if not passed_on:
             raise ProviderError(f"{access.vendor} sent no audio")
 

@@ -49,9 +49,16 @@ class Sink:
         self.at: list[float] = []
         self.pause = 0.0
 
-    def chunk(self, chunk: AudioChunk) -> Flow[None]:
+    @property
+    def has_room(self) -> bool:
+        return not self.pause
+
+    def put(self, chunk: AudioChunk) -> None:
         self.chunks.append(chunk)
         self.at.append(self.engine.now.mono)
+
+    def chunk(self, chunk: AudioChunk) -> Flow[None]:
+        self.put(chunk)
         if self.pause:
             yield from sleep(self.engine, self.pause)
 

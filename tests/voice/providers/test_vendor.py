@@ -115,6 +115,13 @@ def test_sound_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(problem(lambda: studio.render("openai_tts"))) == "OpenAI does not come to an end"
 
 
+def test_half_samples_wait_for_their_other_half() -> None:
+    studio = Studio(OpenAiPeer([Sound(RAMP[:100], piece=1, pause=0.1)]))
+    studio.render("openai_tts")
+    assert [len(chunk.data) for chunk in studio.sink.chunks] == [2] * 50
+    assert studio.sink.pcm == RAMP[:100]
+
+
 def test_whoever_stops_listening_hangs_up() -> None:
     peer = OpenAiPeer([Sound(bytes(1_000_000))])
     studio = Studio(peer)
