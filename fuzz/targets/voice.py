@@ -26,14 +26,15 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Accepted, Done, Fact, Failed, Failure, FailureKind, Started
+from svc_proto.relay.voice_side import FAMILIES
 from svc_proto.voice.principal import Principal
+from svc_proto.voice.service import Voice
 from svc_proto.voice.session_table import SessionTable
-from svc_proto.voice.setup import build_voice
 from svc_proto.voice_config import VoiceConfig
 
 __all__ = ["voice"]
 
-FAMILIES = ("output", "lab", "agent")
+ORDER = ("output", "lab", "agent")
 NUMBERED = ("output", "agent")
 LOST_WITH = (1006, 1000, 1001, 1005, 4999)
 TIMES = (0.0, 0.3, 5.0, 29.9, 31.0, 61.0, 121.0, 400.0)  # s
@@ -46,7 +47,7 @@ PRINCIPAL = Principal(kind="session", device_id="phone", bearer_hash="a" * 64)
 
 def voice(data: bytes) -> None:
     """No bug, ids that rise, replays that are as they were, known close codes, and in the end nothing is left."""
-    game = _Game(FAMILIES[(data or b"0")[0] % len(FAMILIES)])
+    game = _Game(ORDER[(data or b"0")[0] % len(ORDER)])
     for line in data[1:].split(b"\n")[:MOST_DEEDS]:
         game.deed(line.decode("utf-8", "replace"))
     game.end()
@@ -89,8 +90,7 @@ class _Game:
         self.speaker: _Client | None = None
         self.log = b""
         self.handle(Started())
-        parts = self.do(lambda: build_voice(self.engine, VoiceConfig(home="/home")))
-        self.family = parts.sessions[family]
+        self.family = self.do(lambda: FAMILIES[family](Voice(self.engine, VoiceConfig(home="/home"))))
         self.answer: dict[str, Any] = {}
         self.run(self.family.create({"provider": "stub"}, PRINCIPAL))
         assert bool(self.answer), "no session"

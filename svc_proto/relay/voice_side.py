@@ -5,7 +5,7 @@ A relay nobody speaks to has none of it: a third of what a start has to load.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -13,20 +13,27 @@ from attrs import evolve
 from svc_proto.engine.router import Route
 from svc_proto.relay.routes import voice_basic, voice_sessions, voice_settings
 from svc_proto.relay.voice_access import VoiceGate
-from svc_proto.voice.setup import build_voice
+from svc_proto.voice.agent.service import RealtimeAgent
+from svc_proto.voice.family import Family
+from svc_proto.voice.options import Options
+from svc_proto.voice.service import Voice
+from svc_proto.voice.speech import RealtimeLab, VoiceOutput
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["VoiceSide", "voice_routes"]
+__all__ = ["FAMILIES", "VoiceSide", "voice_routes"]
+
+FAMILIES: Mapping[str, type[Family]] = {"output": VoiceOutput, "lab": RealtimeLab, "agent": RealtimeAgent}
 
 
 class VoiceSide:
     """What the routes work with."""
 
     def __init__(self, relay: Relay) -> None:
-        parts = build_voice(relay.engine, evolve(relay.config.voice, webapi_url=relay.config.api_url))
-        self.voice, self.options, self.sessions = parts.voice, parts.options, parts.sessions
+        self.voice = voice = Voice(relay.engine, evolve(relay.config.voice, webapi_url=relay.config.api_url))
+        self.options = Options(voice)
+        self.sessions = {name: family(voice) for name, family in FAMILIES.items()}
         self.gate = VoiceGate(relay)
 
     def __contains__(self, session_id: str) -> bool:

@@ -51,7 +51,7 @@ class Family(ABC):
         """What the body picks of the settings. `Refused` 404 when the family is disabled, 400 for a bad choice."""
         if not settings.enabled:
             raise Refused(404, "disabled", f"{self.what} is disabled")
-        return choose(settings, body, self.voice.registry)
+        return choose(settings, body)
 
     def admit(
         self,

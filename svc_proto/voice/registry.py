@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from svc_proto.voice.contract import ProviderInfo
 
-__all__ = ["LOCAL", "PROVIDERS", "Registry", "canonical_id", "is_renderer"]
+__all__ = ["LOCAL", "PROVIDERS", "canonical_id", "is_renderer"]
 
 LOCAL = "local"  # this host's own engines
 OPENAI_VOICES = ("alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse", "marin", "cedar")
@@ -12,7 +14,7 @@ XAI_VOICES = ("eve", "ara", "rex", "sal", "leo")
 OLD_OPENAI_VOICES = ("alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer")
 WIDE_RATES = (16_000, 22_050, 24_000, 44_100, 48_000)
 
-PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
+_ROWS = (  # in the order of their ids
     ProviderInfo(
         id="elevenlabs_tts",
         name="ElevenLabs TTS",
@@ -96,6 +98,8 @@ PROVIDERS: tuple[ProviderInfo, ...] = (  # in the order of their ids
     ),
 )
 
+PROVIDERS: Mapping[str, ProviderInfo] = {info.id: info for info in _ROWS}
+
 
 def canonical_id(name: str, kind: str) -> str:
     """The id that somebody means: `grok` for `xai_tts`, `xai-realtime` for `xai_realtime` (wire 3.2).
@@ -112,22 +116,3 @@ def canonical_id(name: str, kind: str) -> str:
 def is_renderer(info: ProviderInfo) -> bool:
     """Whether it turns text into speech and does nothing else (wire 4.2)."""
     return "tts" in info.supports and "realtime" not in info.supports
-
-
-class Registry:
-    """Look-up by id."""
-
-    def __init__(self, providers: tuple[ProviderInfo, ...] = PROVIDERS) -> None:
-        self._providers = {info.id: info for info in providers}
-
-    def find(self, provider_id: str) -> ProviderInfo | None:
-        """A provider by its id, or None."""
-        return self._providers.get(provider_id)
-
-    def all(self) -> list[ProviderInfo]:
-        """All of them, by id."""
-        return list(self._providers.values())
-
-    def renderers(self) -> list[ProviderInfo]:
-        """Those that turn text into speech and do nothing else."""
-        return [info for info in self.all() if is_renderer(info)]

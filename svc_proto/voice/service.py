@@ -1,6 +1,6 @@
 """What the voice side of the relay is made of, and what its parts ask of it.
 
-`svc_proto.voice.setup.build_voice` puts it together. Its parts are attributes, so that a test may put in its own.
+Its parts are attributes, so that a test may put in its own.
 """
 
 from __future__ import annotations
@@ -11,29 +11,26 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.host_api import host_api_key
 from svc_proto.voice.keys import Keys
 from svc_proto.voice.principal import Principal
-from svc_proto.voice.registry import Registry
+from svc_proto.voice.providers.table import Providers
 from svc_proto.voice.settings import SettingsT
 from svc_proto.voice.stored import SectionFamily, StoredSettings
 from svc_proto.voice_config import VoiceConfig
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.voice.providers.table import Providers
 
 __all__ = ["Voice"]
 
 
 class Voice:
-    """`providers` is set by whoever builds it."""
-
-    providers: Providers
+    """Nothing is read or connected to when it is made."""
 
     def __init__(self, engine: Engine, config: VoiceConfig) -> None:
         self.engine = engine
         self.config = config
         self.keys = Keys(config.variables)
-        self.registry = Registry()
-        self.stored = StoredSettings(engine, config, self.registry, self._speaks)
+        self.providers = Providers(engine, self.keys)
+        self.stored = StoredSettings(engine, config, self._speaks)
 
     def settings(self, family: SectionFamily[SettingsT], profile: str | None = None) -> Flow[SettingsT]:
         """What a family is set to, for a profile or for the relay; the keys are read anew, too."""

@@ -14,7 +14,7 @@ from attrs import evolve, field, fields, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import choice, flag, integer, line, unquoted
-from svc_proto.voice.registry import LOCAL, Registry, canonical_id
+from svc_proto.voice.registry import LOCAL, PROVIDERS, canonical_id
 
 __all__ = ["MAX_RATE", "MIN_RATE", "OutputSettings", "Promotion", "RealtimeSettings", "Rule", "Rules", "Scope"]
 __all__ += ["OUTPUT", "PROMOTION", "REALTIME", "SettingsT", "choose", "chosen_text", "lenient", "rules_of", "whole"]
@@ -152,7 +152,7 @@ def chosen_text(body: Mapping[str, object], name: str, otherwise: str = "") -> s
     return otherwise if value is None else line(value, name, LENGTHS[name])
 
 
-def choose(settings: SettingsT, body: Mapping[str, object], registry: Registry) -> SettingsT:
+def choose(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
     """The settings with what the body names. One that is null or blank counts as absent. `Refused` 400.
 
     Whoever names another provider and no model or voice gets that provider's own, not the settings'.
@@ -163,7 +163,7 @@ def choose(settings: SettingsT, body: Mapping[str, object], registry: Registry) 
     picked: dict[str, Any] = dict(named)
     if "provider" in picked:
         provider = picked["provider"] = canonical_id(picked["provider"], "tts" if output else "realtime")
-        info = registry.find(provider)
+        info = PROVIDERS.get(provider)
         if info is None:
             raise Refused(400, "voice_refused", f"unknown voice provider: {provider}")
         if provider != settings.provider:

@@ -29,7 +29,7 @@ from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.event_log import AudioCopy
 from svc_proto.voice.family import Family
 from svc_proto.voice.profiles import profile_of
-from svc_proto.voice.registry import is_renderer
+from svc_proto.voice.registry import PROVIDERS, is_renderer
 from svc_proto.voice.rendering import Rendering
 from svc_proto.voice.session import VoiceKind, VoiceMode, VoiceSession, problem_of
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
@@ -82,7 +82,7 @@ class VoiceOutput(Family):
         too many."""
         settings = yield from self.voice.settings(OUTPUT_FAMILY, profile_of({}, body))
         chosen = self.choose(settings, body)
-        info = self.voice.registry.find(chosen.provider)
+        info = PROVIDERS.get(chosen.provider)
         if info is None or not is_renderer(info):
             raise Refused(400, "voice_refused", f"voice provider {chosen.provider} does not turn text into speech")
         self.sessions.make_room(principal)
@@ -100,7 +100,7 @@ class RealtimeLab(Family):
         """`POST /voice/realtime/session`. `Refused` 404 when disabled, 400 for a bad choice, 503 for too many."""
         settings = yield from self.voice.settings(REALTIME_FAMILY, profile_of({}, body))
         chosen = self.choose(settings, body)
-        if self.voice.registry.find(chosen.provider) is None:
+        if chosen.provider not in PROVIDERS:
             raise Refused(400, "voice_refused", f"unknown voice provider: {chosen.provider}")
         self.sessions.make_room(principal)
         kind = VoiceKind(

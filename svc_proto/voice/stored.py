@@ -21,7 +21,7 @@ from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
 from svc_proto.voice.profiles import Profile, find_profile
-from svc_proto.voice.registry import LOCAL, Registry, canonical_id, is_renderer
+from svc_proto.voice.registry import LOCAL, PROVIDERS, canonical_id, is_renderer
 from svc_proto.voice.settings import (
     OUTPUT,
     PROMOTION,
@@ -105,13 +105,13 @@ REALTIME_FAMILY = SectionFamily(
 )
 
 
-def profile_values(family: SectionFamily[Any], profile: Profile, registry: Registry) -> dict[str, object]:
+def profile_values(family: SectionFamily[Any], profile: Profile) -> dict[str, object]:
     """What a profile says of a family; empty: nothing that can be used."""
     values = family.from_file(profile.data)
     if values or family is not OUTPUT_FAMILY:
         return values
     values = family.flat_tts(profile.data)
-    info = registry.find(str(values.get("provider")))
+    info = PROVIDERS.get(str(values.get("provider")))
     return values if info is not None and is_renderer(info) else {}
 
 
@@ -124,13 +124,13 @@ def laid_over(file: Mapping[str, object], variables: Mapping[str, object]) -> di
 
 
 def with_its_own(
-    family: SectionFamily[Any], holder: Mapping[str, object], change: Mapping[str, object], registry: Registry
+    family: SectionFamily[Any], holder: Mapping[str, object], change: Mapping[str, object]
 ) -> dict[str, object]:
     """A change of a file's section. One of the provider alone takes along what stands beside the last one's name, and
     what the new one does not know: a voice, a model.
     """
     said = Members.of(holder).inner(family.section)
-    info = registry.find(str(change.get("provider")))
+    info = PROVIDERS.get(str(change.get("provider")))
     before = said.get("provider")
     if info is None or not isinstance(before, str) or canonical_id(before, family.kind) == info.id:
         return dict(change)
@@ -149,7 +149,6 @@ def merged(
     base: Mapping[str, object],
     over: Mapping[str, object],
     scope: Scope,
-    registry: Registry,
     *,
     local: bool,
 ) -> SettingsT:
@@ -160,7 +159,7 @@ def merged(
             if name not in over:
                 values.pop(name, None)
     provider = values.setdefault("provider", LOCAL if local else family.settings().provider)
-    info = registry.find(provider)
+    info = PROVIDERS.get(provider)
     if provider == LOCAL and "language" in values:
         values.setdefault("voice", values["language"])  # a voice of espeak-ng is a language
     if info is not None:
@@ -196,19 +195,16 @@ def checked_change(
 class StoredSettings:
     """`speaks` finds out whether this host can speak by itself; asked only where no provider is named."""
 
-    def __init__(
-        self, engine: Engine, config: VoiceConfig, registry: Registry, speaks: Callable[[], Flow[bool]]
-    ) -> None:
+    def __init__(self, engine: Engine, config: VoiceConfig, speaks: Callable[[], Flow[bool]]) -> None:
         self._engine = engine
         self._config = config
-        self._registry = registry
         self._speaks = speaks
         self._changing = OneAtATime(engine)
 
     def read(self, family: SectionFamily[SettingsT], name: str | None) -> Flow[SettingsT]:
         """What is set, for a profile or the relay."""
         base, over, scope, local = yield from self._layers(family, name)
-        return merged(family, base, over, scope, self._registry, local=local)
+        return merged(family, base, over, scope, local=local)
 
     def path_of(self, family: SectionFamily[Any]) -> str:
         """The relay's own file."""
@@ -237,7 +233,7 @@ class StoredSettings:
         scope = Scope()
         if name is not None:
             profile = yield from find_profile(self._engine, config.config_path, name)
-            over = profile_values(family, profile, self._registry)
+            over = profile_values(family, profile)
             if over:
                 path = profile.path if profile.scope == "profile" else None
                 scope = Scope(
@@ -259,10 +255,10 @@ class StoredSettings:
                 raise Refused(404, "not_found", "there is no such profile")
             path = profile.path
             if "provider" not in change and not family.from_file(profile.data):
-                shown = profile_values(family, profile, self._registry)  # of `tts:`, which will not count any more
+                shown = profile_values(family, profile)  # of `tts:`, which will not count any more
         text = yield from self._read(path)
         stored = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
-        whole = with_its_own(family, stored if isinstance(stored, dict) else {}, {**shown, **change}, self._registry)
+        whole = with_its_own(family, stored if isinstance(stored, dict) else {}, {**shown, **change})
         edited = yield from ask(engine, Compute(engine.new_op(), "yaml.edit", (text, {family.section: whole})))
         if not isinstance(edited, str):
             raise _unchangeable("is not YAML that can be edited: mend it by hand")

@@ -13,7 +13,7 @@ from attrs import asdict, frozen
 from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.options import Choice, Offer, check_choice, provider_object
-from svc_proto.voice.registry import LOCAL, Registry
+from svc_proto.voice.registry import LOCAL, PROVIDERS, is_renderer
 from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
 from svc_proto.voice.settings import REALTIME, OutputSettings, RealtimeSettings
 from svc_proto.voice_config import ELEVENLABS, OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, Vendor
@@ -48,17 +48,17 @@ class View:
     protocol: str  # behind the brand's name
     languages: bool  # whether there is a language to choose
 
-    def allowed(self, registry: Registry) -> list[ProviderInfo]:
+    def allowed(self) -> list[ProviderInfo]:
         """The providers that it can be set to."""
         if self is OUTPUT:
-            return registry.renderers()
+            return [info for info in PROVIDERS.values() if is_renderer(info)]
         if self is AGENT:
-            return [info for info in registry.all() if info.native or info.rendered]
-        return registry.all()
+            return [info for info in PROVIDERS.values() if info.native or info.rendered]
+        return list(PROVIDERS.values())
 
-    def described(self, registry: Registry) -> list[ProviderInfo]:
+    def described(self) -> list[ProviderInfo]:
         """The providers that have options of their own here: in the lab (wire 5) the realtime ones, and this host."""
-        allowed = self.allowed(registry)
+        allowed = self.allowed()
         return [info for info in allowed if self is not LAB or "realtime" in info.supports or info.id == LOCAL]
 
     def object(self, info: ProviderInfo, offer: Offer | None = None) -> dict[str, object]:
@@ -72,14 +72,14 @@ AGENT = View("realtime_agent", "voice.realtime_agent", languages=False)
 
 
 def config_answer(
-    view: View, settings: OutputSettings | RealtimeSettings, path: str, keys: Keys, registry: Registry, brand: Brand
+    view: View, settings: OutputSettings | RealtimeSettings, path: str, keys: Keys, brand: Brand
 ) -> dict[str, object]:
     """`GET …/config`."""
     own: dict[str, object] = {}
     if isinstance(settings, OutputSettings):
         own = {name: getattr(settings, name) for name in OUTPUT_RULES if name not in REALTIME}
         own["fallback_provider"] = f"legacy_{brand.name}_tts"
-    described = registry.all() if view is AGENT else view.allowed(registry)
+    described = PROVIDERS.values() if view is AGENT else view.allowed()
     answer: dict[str, object] = {
         "success": True,
         "enabled": settings.enabled,

@@ -11,7 +11,7 @@ from svc_proto.relay.voice_side import voice_routes
 from tests.relay.world import RelayBook
 
 ROOT = Path(__file__).resolve().parents[2]
-LATER = ("svc_proto.voice.setup", "svc_proto.mcp.http", "svc_proto.relay.voice_side", "svc_proto.wire.http2", "h2")
+LATER = ("svc_proto.voice.service", "svc_proto.mcp.http", "svc_proto.relay.voice_side", "svc_proto.wire.http2", "h2")
 
 
 def test_a_start_loads_none_of_it() -> None:

@@ -12,7 +12,6 @@ from runtimes.failures import HostError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.service import Voice
-from svc_proto.voice.setup import build_voice
 from svc_proto.voice_config import VoiceConfig
 from tests.client.world import Asked, World
 
@@ -49,7 +48,7 @@ def run(
     http: Callable[[Asked], Any] | None = None,
 ) -> T:
     """What a flow of a voice side with the real providers returns."""
-    return world_of(lambda engine: plan(build_voice(engine, config).voice), files, http=http).run()
+    return world_of(lambda engine: plan(Voice(engine, config)), files, http=http).run()
 
 
 def _failing(function: Callable[..., object]) -> Callable[..., object]:

@@ -36,7 +36,6 @@ from svc_proto.voice.contract import (
 )
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.providers.stub import StubRenderer
-from svc_proto.voice.registry import Registry
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 from svc_proto.voice.socket import VoiceSocket
 from svc_proto.voice.speech import RealtimeLab, VoiceOutput
@@ -114,7 +113,6 @@ class FakeVoice:
     def __init__(self, engine: Engine, brand: Brand) -> None:
         self.engine = engine
         self.config = VoiceConfig(home="/home", brand=brand)
-        self.registry = Registry()
         self.providers = FakeProviders(engine)
         self.output = OutputSettings(provider="stub", model="stub-tone", voice="sine")
         self.realtime = RealtimeSettings(provider="stub", model="stub-tone", voice="sine")

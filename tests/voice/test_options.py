@@ -17,20 +17,18 @@ from svc_proto.voice.options import (
 )
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
 from svc_proto.voice.providers.table import Providers
-from svc_proto.voice.registry import Registry
+from svc_proto.voice.registry import PROVIDERS
 from svc_proto.voice.service import Voice
 from tests.voice.plans import run
 
-REGISTRY = Registry()
-
 
 def known(provider: str) -> ProviderInfo:
-    info = REGISTRY.find(provider)
+    info = PROVIDERS.get(provider)
     assert info is not None
     return info
 
 
-@pytest.mark.parametrize("info", REGISTRY.all(), ids=lambda info: info.id)
+@pytest.mark.parametrize("info", PROVIDERS.values(), ids=lambda info: info.id)
 def test_the_first_15_keys_are_always_there(info: ProviderInfo) -> None:
     bare = provider_object(info)
     assert len(bare) == 15
@@ -123,7 +121,7 @@ def found(info: ProviderInfo, **changes: object) -> dict[str, str]:
 
 
 def test_the_first_of_everything_is_fine() -> None:
-    for info in REGISTRY.all():
+    for info in PROVIDERS.values():
         assert set(found(info).values()) == {"ok"}, info.id
 
 

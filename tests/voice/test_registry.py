@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.voice.contract import SUPPORTS
-from svc_proto.voice.registry import PROVIDERS, Registry, canonical_id, is_renderer
+from svc_proto.voice.registry import PROVIDERS, canonical_id, is_renderer
 
 FLAGS = {
     "elevenlabs_tts": {"tts", "expression"},
@@ -27,9 +27,9 @@ RATES = {
 
 
 def test_the_table() -> None:
-    ids = [info.id for info in PROVIDERS]
+    ids = list(PROVIDERS)
     assert ids == sorted(FLAGS)
-    for info in PROVIDERS:
+    for info in PROVIDERS.values():
         assert info.supports == FLAGS[info.id], info.id
         assert info.supports <= set(SUPPORTS)
         assert RATES.get(info.id, info.sample_rates) == info.sample_rates
@@ -40,7 +40,7 @@ def test_the_table() -> None:
 
 
 def test_what_is_said_of_voices_is_said_of_its_own() -> None:
-    for info in PROVIDERS:
+    for info in PROVIDERS.values():
         assert set(info.recommended) <= set(info.voices), info.id
         assert bool(info.source) is (info.id.startswith(("openai", "xai"))), info.id
         for model, voices in info.voices_of.items():
@@ -50,22 +50,12 @@ def test_what_is_said_of_voices_is_said_of_its_own() -> None:
 
 
 def test_who_talks_with_the_agent() -> None:
-    assert [info.id for info in PROVIDERS if info.native] == ["openai_realtime", "xai_realtime"]
-    assert [info.id for info in PROVIDERS if info.rendered] == ["local", "stub"]
+    assert [info.id for info in PROVIDERS.values() if info.native] == ["openai_realtime", "xai_realtime"]
+    assert [info.id for info in PROVIDERS.values() if info.rendered] == ["local", "stub"]
 
 
 def test_renderers_turn_text_into_speech_and_nothing_else() -> None:
-    assert [info.id for info in Registry().renderers()] == ["elevenlabs_tts", "local", "openai_tts", "stub", "xai_tts"]
-    assert [info.id for info in PROVIDERS if not is_renderer(info)] == ["openai_realtime", "xai_realtime"]
-
-
-def test_look_up() -> None:
-    registry = Registry()
-    found = registry.find("stub")
-    assert found is not None
-    assert found.id == "stub"
-    assert registry.find("nobody") is None
-    assert registry.all() == list(PROVIDERS)
+    assert [info.id for info in PROVIDERS.values() if not is_renderer(info)] == ["openai_realtime", "xai_realtime"]
 
 
 @pytest.mark.parametrize(

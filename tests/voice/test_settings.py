@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import Refused
-from svc_proto.voice.registry import Registry
 from svc_proto.voice.settings import (
     OUTPUT,
     PROMOTION,
@@ -18,7 +17,6 @@ from svc_proto.voice.settings import (
     whole,
 )
 
-REGISTRY = Registry()
 FILE_ONLY = rules_of(RealtimeSettings, file_only=True)
 
 
@@ -124,7 +122,7 @@ def test_what_of_a_file_can_be_used() -> None:
     ],
 )
 def test_speech_output(body: dict[str, object], expected: tuple[object, ...]) -> None:
-    found = choose(OutputSettings(), body, REGISTRY)
+    found = choose(OutputSettings(), body)
     assert (found.provider, found.model, found.voice, found.sample_rate, found.language) == expected
 
 
@@ -142,19 +140,19 @@ def test_speech_output(body: dict[str, object], expected: tuple[object, ...]) ->
 )
 def test_a_voice_of_this_host_is_a_language(body: dict[str, object], voice: str) -> None:
     settings = OutputSettings(provider="local", model="espeak-ng", voice="en-gb")
-    assert choose(settings, body, REGISTRY).voice == voice
+    assert choose(settings, body).voice == voice
 
 
 def test_realtime() -> None:
-    found = choose(RealtimeSettings(), {"provider": "openai", "language": "de"}, REGISTRY)
+    found = choose(RealtimeSettings(), {"provider": "openai", "language": "de"})
     assert (found.provider, found.model, found.voice) == ("openai_realtime", "gpt-realtime-2.1", "alloy")
 
 
 def test_a_rate_that_the_other_provider_does_not_have() -> None:
     settings = OutputSettings(sample_rate=22_050)
-    assert choose(settings, {"provider": "stub"}, REGISTRY).sample_rate == 16_000
-    assert choose(settings, {"provider": "stub", "sample_rate": 48_000}, REGISTRY).sample_rate == 48_000
-    assert choose(settings, {"provider": "elevenlabs"}, REGISTRY).sample_rate == 22_050
+    assert choose(settings, {"provider": "stub"}).sample_rate == 16_000
+    assert choose(settings, {"provider": "stub", "sample_rate": 48_000}).sample_rate == 48_000
+    assert choose(settings, {"provider": "elevenlabs"}).sample_rate == 22_050
 
 
 @pytest.mark.parametrize(
@@ -173,7 +171,7 @@ def test_a_rate_that_the_other_provider_does_not_have() -> None:
 )
 def test_what_nobody_can_choose(body: dict[str, object], word: str) -> None:
     with pytest.raises(Refused, match=word) as caught:
-        choose(OutputSettings(), body, REGISTRY)
+        choose(OutputSettings(), body)
     assert caught.value.status == 400
 
 
@@ -188,7 +186,7 @@ def test_what_nobody_can_choose(body: dict[str, object], word: str) -> None:
     ],
 )
 def test_the_most_that_can_be_chosen(name: str, value: object) -> None:
-    assert getattr(choose(OutputSettings(), {"provider": "stub", name: value}, REGISTRY), name) == value
+    assert getattr(choose(OutputSettings(), {"provider": "stub", name: value}), name) == value
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
 from svc_proto.voice.profiles import Profile
-from svc_proto.voice.registry import Registry
+from svc_proto.voice.registry import PROVIDERS
 from svc_proto.voice.settings import OUTPUT, OutputSettings, Promotion, RealtimeSettings, Scope
 from svc_proto.voice.stored import (
     OUTPUT_FAMILY,
@@ -31,7 +31,7 @@ from svc_proto.voice.stored import (
 )
 from tests.voice.plans import CONFIG, world_of
 
-REGISTRY, PROVIDERS = Registry(), ("stub", "xai_tts")
+KNOWN = ("stub", "xai_tts")
 SCOPE = Scope(profile="work")
 
 
@@ -101,17 +101,17 @@ def test_the_environment() -> None:
     ],
 )
 def test_what_a_profile_says_of_speech_output(data: dict[str, object], expected: dict[str, object]) -> None:
-    assert profile_values(OUTPUT_FAMILY, profile(**data), REGISTRY) == expected
+    assert profile_values(OUTPUT_FAMILY, profile(**data)) == expected
 
 
 def test_what_a_profile_says_of_realtime() -> None:
-    assert profile_values(REALTIME_FAMILY, profile(tts={"provider": "xai"}), REGISTRY) == {}
+    assert profile_values(REALTIME_FAMILY, profile(tts={"provider": "xai"})) == {}
     said = profile(realtime_voice={"voice": "rex"})
-    assert profile_values(REALTIME_FAMILY, said, REGISTRY) == {"voice": "rex"}
+    assert profile_values(REALTIME_FAMILY, said) == {"voice": "rex"}
 
 
 def output(base: dict[str, Any] | None = None, over: dict[str, Any] | None = None, *, local: bool = False) -> Any:
-    found = merged(OUTPUT_FAMILY, base or {}, over or {}, SCOPE, REGISTRY, local=local)
+    found = merged(OUTPUT_FAMILY, base or {}, over or {}, SCOPE, local=local)
     assert found.scope is SCOPE
     return found.provider, found.model, found.voice, found.sample_rate
 
@@ -165,15 +165,16 @@ def test_this_host_speaks_the_language_that_is_set() -> None:
     assert output({"provider": "stub", "language": "de"})[2] == "sine"
 
 
-def test_a_provider_without_the_usual_rate() -> None:
-    odd = evolve(REGISTRY.all()[0], id="odd", sample_rates=(16_000, 48_000))
-    found = merged(OUTPUT_FAMILY, {"provider": "odd"}, {}, SCOPE, Registry((odd,)), local=False)
+def test_a_provider_without_the_usual_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = evolve(PROVIDERS["stub"], id="odd", sample_rates=(16_000, 48_000))
+    monkeypatch.setitem(PROVIDERS, "odd", odd)  # type: ignore[arg-type]  # a row more
+    found = merged(OUTPUT_FAMILY, {"provider": "odd"}, {}, SCOPE, local=False)
     assert found.sample_rate == 16_000
 
 
 def test_realtime() -> None:
     base = {"promotion_enabled": False, "promote_after_ms": 5, "run_retention_days": 3}
-    found = merged(REALTIME_FAMILY, base, {"spoken_handoff": False}, SCOPE, REGISTRY, local=False)
+    found = merged(REALTIME_FAMILY, base, {"spoken_handoff": False}, SCOPE, local=False)
     assert found == RealtimeSettings(
         scope=SCOPE,
         promotion=Promotion(enabled=False, promote_after_ms=5, spoken_handoff=False),
@@ -182,8 +183,8 @@ def test_realtime() -> None:
 
 
 def test_defaults_of_the_document() -> None:
-    assert merged(OUTPUT_FAMILY, {}, {}, Scope(), REGISTRY, local=False) == OutputSettings()
-    assert merged(REALTIME_FAMILY, {}, {}, Scope(), REGISTRY, local=False) == RealtimeSettings()
+    assert merged(OUTPUT_FAMILY, {}, {}, Scope(), local=False) == OutputSettings()
+    assert merged(REALTIME_FAMILY, {}, {}, Scope(), local=False) == RealtimeSettings()
 
 
 # --- changes ---
@@ -214,12 +215,12 @@ def test_defaults_of_the_document() -> None:
 def test_what_a_change_of_the_provider_takes_along(
     said: dict[str, object], change: dict[str, object], whole: dict[str, object]
 ) -> None:
-    assert with_its_own(OUTPUT_FAMILY, {"voice_output": said}, change, REGISTRY) == whole
+    assert with_its_own(OUTPUT_FAMILY, {"voice_output": said}, change) == whole
 
 
 def test_a_change_is_checked() -> None:
     body = {"profile": "work", "provider": "grok", "sample_rate": "16000"}
-    assert checked_change(OUTPUT_FAMILY, OUTPUT, body, PROVIDERS) == {"provider": "xai_tts", "sample_rate": 16_000}
+    assert checked_change(OUTPUT_FAMILY, OUTPUT, body, KNOWN) == {"provider": "xai_tts", "sample_rate": 16_000}
 
 
 @pytest.mark.parametrize(
@@ -233,13 +234,13 @@ def test_a_change_is_checked() -> None:
 )
 def test_what_is_no_change(body: dict[str, object], word: str) -> None:
     with pytest.raises(Refused, match=word) as caught:
-        checked_change(OUTPUT_FAMILY, OUTPUT, body, PROVIDERS)
+        checked_change(OUTPUT_FAMILY, OUTPUT, body, KNOWN)
     assert caught.value.status == 400
 
 
 def refused(files: dict[str, object], found: Failure | bytes | None = None, profile: str | None = None) -> Refused:
     def plan(engine: Engine) -> Flow[Refused]:
-        stored = StoredSettings(engine, CONFIG, Registry(), _silent)
+        stored = StoredSettings(engine, CONFIG, _silent)
         with pytest.raises(Refused) as caught:
             yield from stored.change(OUTPUT_FAMILY, profile, {"voice": "rex"})
         return caught.value
@@ -284,7 +285,7 @@ def test_a_profile_that_is_not_there() -> None:
 
 def test_where_the_relays_own_settings_are() -> None:
     def plan(engine: Engine) -> Flow[tuple[str, str]]:
-        stored = StoredSettings(engine, CONFIG, Registry(), _silent)
+        stored = StoredSettings(engine, CONFIG, _silent)
         yield from ()
         return stored.path_of(OUTPUT_FAMILY), stored.path_of(REALTIME_FAMILY)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.voice.registry import Registry
+from svc_proto.voice.registry import PROVIDERS
 from svc_proto.voice.views import AGENT, LAB, OUTPUT, View
 
 REALTIME = ["openai_realtime", "xai_realtime"]
@@ -24,13 +24,11 @@ RENDERERS = ["elevenlabs_tts", "local", "openai_tts", "stub", "xai_tts"]
     ],
 )
 def test_providers(view: View, allowed: list[str], described: list[str]) -> None:
-    registry = Registry()
-    assert [info.id for info in view.allowed(registry)] == allowed
-    assert [info.id for info in view.described(registry)] == described
+    assert [info.id for info in view.allowed()] == allowed
+    assert [info.id for info in view.described()] == described
 
 
 def test_only_the_agent_says_who_is_native() -> None:
-    info = Registry().find("stub")
-    assert info is not None
+    info = PROVIDERS["stub"]
     assert AGENT.object(info)["supports_realtime_agent_native"] is False
     assert "supports_realtime_agent_native" not in LAB.object(info)

@@ -88,7 +88,7 @@ class _SettingsRoutes:
         if profile is not None and principal.kind == "api":
             # SPEC.md, API bearer on voice routes, 3: not for profile writes, which need a session token.
             raise Refused(403, "session_required", "changing a profile needs the token of a paired session")
-        providers = [info.id for info in theme.view.allowed(relay.voice_side.voice.registry)]
+        providers = [info.id for info in theme.view.allowed()]
         change = checked_change(theme.family, theme.rules, body, providers)
         path = yield from relay.voice_side.voice.stored.change(theme.family, profile, change)
         settings = yield from self._settings(profile)
@@ -119,12 +119,12 @@ class _SettingsRoutes:
         relay, theme = self._relay, self._theme
         voice = relay.voice_side.voice
         path = settings.scope.config_path or voice.stored.path_of(theme.family)
-        return config_answer(theme.view, settings, path, voice.keys, voice.registry, relay.config.brand)
+        return config_answer(theme.view, settings, path, voice.keys, relay.config.brand)
 
     def _provider(self, request: Request) -> ProviderInfo:
         theme = self._theme
         wanted = canonical_id(request.params["provider_id"], theme.family.kind)
-        for info in theme.view.described(self._relay.voice_side.voice.registry):
+        for info in theme.view.described():
             if info.id == wanted:
                 return info
         shown = "".join(letter for letter in wanted[:80] if letter.isprintable())

@@ -18,6 +18,7 @@ from svc_proto.voice.agent.session import AgentSetup
 from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.family import Family
 from svc_proto.voice.profiles import profile_of
+from svc_proto.voice.registry import PROVIDERS
 from svc_proto.voice.session import VoiceKind
 from svc_proto.voice.stored import REALTIME_FAMILY
 
@@ -41,7 +42,7 @@ class RealtimeAgent(Family):
         """
         settings = yield from self.voice.settings(REALTIME_FAMILY, profile_of({}, body))
         chosen = self.choose(settings, body)
-        info = self.voice.registry.find(chosen.provider)
+        info = PROVIDERS.get(chosen.provider)
         if info is None or not (info.native or info.rendered):
             raise Refused(400, "voice_refused", f"the realtime agent cannot use the voice provider {chosen.provider}")
         chat_session_id = optional(body, "chat_session_id", lambda value, name: line(value, name, MAX_ID)) or None

@@ -12,7 +12,7 @@ from svc_proto.voice.providers.realtime import OpenAiDialect, XaiDialect
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.providers.table import Providers
 from svc_proto.voice.providers.vendor import VendorEngine
-from svc_proto.voice.registry import Registry
+from svc_proto.voice.registry import PROVIDERS
 from tests.voice.providers.studio import Studio, problem
 
 OPTIONS = RealtimeOptions(model="m", voice="v", sample_rate=24_000)
@@ -27,7 +27,7 @@ def with_providers(look: object) -> object:
 
 
 def test_every_provider_of_the_registry_renders() -> None:
-    for info in Registry().all():
+    for info in PROVIDERS.values():
         assert hasattr(with_providers(lambda providers, info=info: providers.renderer(info.id)), "render")
 
 
