@@ -34,12 +34,7 @@ def find_engines() -> dict[str, object]:
         speak = [program, "--stdin", "--stdout"]
     else:
         speak = _ours(SPEAKER) if _has("espeakng_loader") else []
-    return {
-        "speak": speak,
-        "listen": _listener(),
-        "mp3": _has("lameenc"),
-        "decode": _has("av"),
-    }
+    return {"speak": speak, "listen": _listener(), "mp3": _has("lameenc"), "decode": _has("av")}
 
 
 def encode_mp3(pcm: bytes, rate: int) -> bytes:
@@ -57,10 +52,7 @@ def encode_mp3(pcm: bytes, rate: int) -> bytes:
     return bytes(encoder.encode(pcm)) + bytes(encoder.flush())
 
 
-VOICE_WORK: Mapping[str, Callable[..., object]] = {
-    "voice.engines": find_engines,
-    "voice.mp3": encode_mp3,
-}
+VOICE_WORK: Mapping[str, Callable[..., object]] = {"voice.engines": find_engines, "voice.mp3": encode_mp3}
 
 
 def _listener() -> list[str]:

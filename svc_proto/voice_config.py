@@ -107,13 +107,7 @@ class VoiceConfig:
 
 
 def voice_config(
-    source: Settings,
-    *,
-    service_home: str,
-    config_path: str,
-    webapi_url: str,
-    api_key: str,
-    brand: Brand,
+    source: Settings, *, service_home: str, config_path: str, webapi_url: str, api_key: str, brand: Brand
 ) -> VoiceConfig:
     """Read the voice side's settings. Raises `ConfigError`."""
     home = source.root("SVC_RELAY_HOME") or source.root("HERMES_RELAY_HOME") or f"{service_home.rstrip('/')}-relay"

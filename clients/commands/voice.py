@@ -25,10 +25,7 @@ __all__ = ["main", "player", "recorder"]
 
 MAX_PIPED = 1 << 20  # bytes of a text that comes by a pipe: 5000 characters and a lot of blanks
 
-RECORDERS = (
-    "arecord -q -t raw -f S16_LE -c 1 -r {rate}",
-    "sox -q -d -t raw -e signed -b 16 -c 1 -r {rate} -",
-)
+RECORDERS = ("arecord -q -t raw -f S16_LE -c 1 -r {rate}", "sox -q -d -t raw -e signed -b 16 -c 1 -r {rate} -")
 PLAYERS = (
     "aplay -q -t raw -f S16_LE -c 1 -r {rate}",
     "sox -q -t raw -e signed -b 16 -c 1 -r {rate} - -d",

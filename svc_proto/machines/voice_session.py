@@ -34,22 +34,8 @@ from svc_proto.basics.entropy import same_secret, sha256_hex
 from svc_proto.basics.validate import integer, invalid
 from svc_proto.machines.table import Table, step
 
-__all__ = [
-    "LIFE",
-    "NO_CURSOR",
-    "RESUME_WINDOW",
-    "UNATTENDED",
-    "Claim",
-    "Cursor",
-    "Denied",
-    "EventRing",
-    "Ids",
-    "Kept",
-    "Replay",
-    "VoiceLife",
-    "VoiceState",
-    "VoiceTrigger",
-]
+__all__ = ["LIFE", "NO_CURSOR", "RESUME_WINDOW", "UNATTENDED", "Claim", "Cursor", "Denied", "EventRing", "Ids", "Kept"]
+__all__ += ["Replay", "VoiceLife", "VoiceState", "VoiceTrigger"]
 
 UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
 RESUME_WINDOW = 30.0  # s, default of RELAY_VOICE_RESUME_TTL_MS, wire terminal-voice 4.8

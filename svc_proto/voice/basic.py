@@ -18,15 +18,7 @@ from attrs import evolve, frozen
 from svc_proto.basics.validate import FALSE_WORDS, invalid, line, text
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.members import Members
-from svc_proto.voice.contract import (
-    ProviderError,
-    Recording,
-    Speaker,
-    SpeechRequest,
-    Spoken,
-    Transcriber,
-    Transcript,
-)
+from svc_proto.voice.contract import ProviderError, Recording, Speaker, SpeechRequest, Spoken, Transcriber, Transcript
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.providers.command import Command, CommandLine
 from svc_proto.voice.registry import LOCAL

@@ -16,33 +16,10 @@ from attrs import field, frozen
 
 from svc_proto.engine.flow import Flow
 
-__all__ = [
-    "AudioChunk",
-    "AudioDelta",
-    "AudioDone",
-    "AudioSink",
-    "FunctionCall",
-    "ProviderError",
-    "ProviderEvent",
-    "ProviderInfo",
-    "ProviderProblem",
-    "ProviderReady",
-    "RealtimeOptions",
-    "Recording",
-    "Rendered",
-    "Renderer",
-    "ResponseDone",
-    "ResponseStarted",
-    "Speaker",
-    "SUPPORTS",
-    "SpeechRequest",
-    "Spoken",
-    "TextDelta",
-    "Transcriber",
-    "Transcript",
-    "TranscriptDelta",
-    "TranscriptFinal",
-]
+__all__ = ["AudioChunk", "AudioDelta", "AudioDone", "AudioSink", "FunctionCall", "ProviderError", "ProviderEvent"]
+__all__ += ["ProviderInfo", "ProviderProblem", "ProviderReady", "RealtimeOptions", "Recording", "Rendered", "Renderer"]
+__all__ += ["ResponseDone", "ResponseStarted", "Speaker", "SUPPORTS", "SpeechRequest", "Spoken", "TextDelta"]
+__all__ += ["Transcriber", "Transcript", "TranscriptDelta", "TranscriptFinal"]
 
 
 class ProviderError(Exception):

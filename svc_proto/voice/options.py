@@ -69,9 +69,7 @@ class Options:
             status = "auth_missing" if error.variable is not None else "error"
             attempted = error.variable is None
             return Offer(
-                info,
-                None,
-                {"attempted": attempted, "status": status, "source": "provider_info", "message": str(error)},
+                info, None, {"attempted": attempted, "status": status, "source": "provider_info", "message": str(error)}
             )
         if found is None:
             return Offer(info, None, STATIC)

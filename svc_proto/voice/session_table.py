@@ -34,12 +34,7 @@ class SessionTable:
     """All sessions of a family that are not over."""
 
     def __init__(
-        self,
-        engine: Engine,
-        *,
-        most: int = MAX_SESSIONS,
-        of_one: int = MAX_OF_ONE,
-        patience: float = UNATTENDED,
+        self, engine: Engine, *, most: int = MAX_SESSIONS, of_one: int = MAX_OF_ONE, patience: float = UNATTENDED
     ) -> None:
         self.engine = engine
         self.patience = patience  # s that a session waits for a socket

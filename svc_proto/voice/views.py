@@ -22,15 +22,7 @@ if TYPE_CHECKING:
     from svc_proto.basics.brand import Brand
     from svc_proto.voice.keys import Keys
 
-__all__ = [
-    "AGENT",
-    "LAB",
-    "OUTPUT",
-    "View",
-    "config_answer",
-    "options_answer",
-    "validate_answer",
-]
+__all__ = ["AGENT", "LAB", "OUTPUT", "View", "config_answer", "options_answer", "validate_answer"]
 
 AGENT_VENDORS = {"openai_realtime": OPENAI_REALTIME, "xai_realtime": XAI_REALTIME}  # without a key it cannot be used
 LIMITS = (

@@ -6,15 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.client.voice import (
-    MAX_RECORDING,
-    Heard,
-    Upload,
-    config_rows,
-    save_speech,
-    transcribe,
-    voice_config,
-)
+from svc_proto.client.voice import MAX_RECORDING, Heard, Upload, config_rows, save_speech, transcribe, voice_config
 from svc_proto.commands import Tell
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.relay import RelayClient

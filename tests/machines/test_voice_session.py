@@ -100,11 +100,7 @@ ROWS: list[tuple[VoiceState, Replay | Denied, Denied, float | None, tuple[VoiceS
 
 @pytest.mark.parametrize(("state", "shown", "denied", "deadline", "lets_go"), ROWS)
 def test_each_state(
-    state: VoiceState,
-    shown: Replay | Denied,
-    denied: Denied,
-    deadline: float | None,
-    lets_go: tuple[VoiceState, ...],
+    state: VoiceState, shown: Replay | Denied, denied: Denied, deadline: float | None, lets_go: tuple[VoiceState, ...]
 ) -> None:
     made = life(state)
     owner = made.owner

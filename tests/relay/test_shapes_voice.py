@@ -18,11 +18,7 @@ def members(kind: type) -> list[str]:
 
 @pytest.mark.parametrize(
     ("kind", "rules"),
-    [
-        (shapes.OutputChange, OUTPUT),
-        (shapes.SettingsChange, REALTIME),
-        (shapes.AgentChange, {**REALTIME, **PROMOTION}),
-    ],
+    [(shapes.OutputChange, OUTPUT), (shapes.SettingsChange, REALTIME), (shapes.AgentChange, {**REALTIME, **PROMOTION})],
 )
 def test_what_can_be_changed(kind: type, rules: dict[str, object]) -> None:
     assert members(kind) == sorted([*rules, "profile"])

@@ -277,10 +277,7 @@ def test_that_it_has_a_key_is_remembered_too() -> None:
 # --- everything else ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [(route.method, route.pattern) for route in OTHERS],
-)
+@pytest.mark.parametrize(("method", "path"), [(route.method, route.pattern) for route in OTHERS])
 def test_the_bearer_opens_no_other_route(book: RelayBook, method: str, path: str) -> None:
     assert ask(book).status == 200  # it is known
     path = path.replace("{token_prefix}", "abcd").replace("{token}", "x")

@@ -26,14 +26,7 @@ from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, Done, Fact, Failed, Failure, FailureKind, OperationId, Started
-from svc_proto.voice.contract import (
-    AudioChunk,
-    AudioSink,
-    ProviderError,
-    Rendered,
-    Renderer,
-    SpeechRequest,
-)
+from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Rendered, Renderer, SpeechRequest
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings

@@ -51,10 +51,7 @@ def container(suffix: str, wav: bytes) -> bytes:
     import av
 
     out = BytesIO()
-    with (
-        av.open(BytesIO(wav)) as source,
-        av.open(out, "w", format=CONTAINERS.get(suffix, suffix[1:])) as target,
-    ):
+    with av.open(BytesIO(wav)) as source, av.open(out, "w", format=CONTAINERS.get(suffix, suffix[1:])) as target:
         stream = target.add_stream(FORMATS[suffix], rate=48_000)
         stream.layout = "mono"
         resampler = av.AudioResampler(format=stream.format, layout="mono", rate=48_000)

@@ -6,15 +6,7 @@ import pytest
 
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.voice.contract import ProviderInfo
-from svc_proto.voice.options import (
-    STATIC,
-    Choice,
-    Offer,
-    Options,
-    check_choice,
-    compatible_voices,
-    provider_object,
-)
+from svc_proto.voice.options import STATIC, Choice, Offer, Options, check_choice, compatible_voices, provider_object
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
 from svc_proto.voice.providers.table import Providers
 from svc_proto.voice.registry import PROVIDERS

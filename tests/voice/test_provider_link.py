@@ -12,14 +12,7 @@ from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice import provider_link
-from svc_proto.voice.contract import (
-    AudioDelta,
-    ProviderError,
-    ProviderEvent,
-    RealtimeOptions,
-    ResponseDone,
-    TextDelta,
-)
+from svc_proto.voice.contract import AudioDelta, ProviderError, ProviderEvent, RealtimeOptions, ResponseDone, TextDelta
 from svc_proto.voice.provider_link import ProviderLink, open_link
 from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.realtime import OpenAiDialect

@@ -176,9 +176,7 @@ def test_realtime() -> None:
     base = {"promotion_enabled": False, "promote_after_ms": 5, "run_retention_days": 3}
     found = merged(REALTIME_FAMILY, base, {"spoken_handoff": False}, SCOPE, local=False)
     assert found == RealtimeSettings(
-        scope=SCOPE,
-        promotion=Promotion(enabled=False, promote_after_ms=5, spoken_handoff=False),
-        run_retention_days=3,
+        scope=SCOPE, promotion=Promotion(enabled=False, promote_after_ms=5, spoken_handoff=False), run_retention_days=3
     )
 
 
@@ -257,11 +255,7 @@ def _silent() -> Flow[bool]:
 
 
 @pytest.mark.parametrize(
-    ("files", "word"),
-    [
-        ({"/r/config.yaml": "[broken"}, "not YAML"),
-        ({"/r/config.yaml": "- a list"}, "not YAML"),
-    ],
+    ("files", "word"), [({"/r/config.yaml": "[broken"}, "not YAML"), ({"/r/config.yaml": "- a list"}, "not YAML")]
 )
 def test_a_file_that_cannot_be_changed(files: dict[str, object], word: str) -> None:
     problem = refused(files)

@@ -20,15 +20,8 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.voice.service import Voice
 
-__all__ = [
-    "ContextMessage",
-    "Knowledge",
-    "context_of",
-    "provider_instructions",
-    "read_knowledge",
-    "run_notes",
-    "summary_instructions",
-]
+__all__ = ["ContextMessage", "Knowledge", "context_of", "provider_instructions", "read_knowledge", "run_notes"]
+__all__ += ["summary_instructions"]
 
 MAX_READ = 20  # context messages that are looked at, wire terminal-voice 6.2
 MAX_KEPT = 14

@@ -311,10 +311,7 @@ def _engines(answer: dict[str, object]) -> Engines:
         return tuple(str(word) for word in value) if isinstance(value, list | tuple) else ()
 
     return Engines(
-        speak=argv("speak"),
-        listen=argv("listen"),
-        mp3=answer.get("mp3") is True,
-        decode=answer.get("decode") is True,
+        speak=argv("speak"), listen=argv("listen"), mp3=answer.get("mp3") is True, decode=answer.get("decode") is True
     )
 
 

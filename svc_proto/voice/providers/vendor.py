@@ -36,15 +36,7 @@ from svc_proto.wire.multipart import Part, encode_multipart
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = [
-    "JSON",
-    "VendorCall",
-    "Form",
-    "SpeechVendor",
-    "VendorEngine",
-    "number",
-    "options_text",
-]
+__all__ = ["JSON", "VendorCall", "Form", "SpeechVendor", "VendorEngine", "number", "options_text"]
 
 JSON = (b"content-type", b"application/json")
 WITHIN = 60.0  # s to the head of an answer, and between two pieces of it, wire 4.10

@@ -36,9 +36,7 @@ class Xai:
     def form(self, model: str, language: str) -> Form:
         """A transcription; it has one model and takes no name of any."""
         return Form(
-            url=f"{self._base}/v1/stt",
-            headers=self.access.bearer,
-            fields=(("language", language),) if language else (),
+            url=f"{self._base}/v1/stt", headers=self.access.bearer, fields=(("language", language),) if language else ()
         )
 
     def _speech(self, request: SpeechRequest, codec: str, rate: int) -> VendorCall:

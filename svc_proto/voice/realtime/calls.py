@@ -13,21 +13,8 @@ from attrs import frozen
 from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.run import VoiceRun
 
-__all__ = [
-    "Call",
-    "CancelCall",
-    "ConfirmCall",
-    "RunCall",
-    "StatusCall",
-    "UnknownCall",
-    "background_output",
-    "busy_output",
-    "cancelled_output",
-    "completed_output",
-    "failed_output",
-    "queued_output",
-    "status_output",
-]
+__all__ = ["Call", "CancelCall", "ConfirmCall", "RunCall", "StatusCall", "UnknownCall", "background_output"]
+__all__ += ["busy_output", "cancelled_output", "completed_output", "failed_output", "queued_output", "status_output"]
 
 MAX_SUMMARY = 1_200  # characters
 THEN = "You will be asked to speak this result in a moment. Say nothing before that."

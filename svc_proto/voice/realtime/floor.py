@@ -40,17 +40,8 @@ from svc_proto.machines.table import Table, step
 from svc_proto.voice.realtime.orders import CancelResponse, Emit, Note, Order, Respond
 from svc_proto.voice.realtime.responses import ProviderResponses
 
-__all__ = [
-    "ANSWERED_WITHIN",
-    "DRAIN_WITHIN",
-    "FLOOR_TABLE",
-    "FORCED",
-    "RESULT",
-    "Drain",
-    "Floor",
-    "FloorState",
-    "FloorTrigger",
-]
+__all__ = ["ANSWERED_WITHIN", "DRAIN_WITHIN", "FLOOR_TABLE", "FORCED", "RESULT", "Drain", "Floor", "FloorState"]
+__all__ += ["FloorTrigger"]
 
 ANSWERED_WITHIN = 45.0  # s without a word of a provider that was asked: half of a phone's patience (6.5)
 DRAIN_WITHIN = 2.5  # s, wire terminal-voice 9 "drain wait"

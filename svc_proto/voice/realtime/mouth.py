@@ -32,17 +32,8 @@ from attrs import evolve, field, frozen
 from svc_proto.machines.table import Table, step
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Order, ReadAloud, Render, Summarize
 
-__all__ = [
-    "ALARM",
-    "MAX_HELD",
-    "MAX_TEXT",
-    "MOUTH_TABLE",
-    "SpokenAnswer",
-    "Held",
-    "Mouth",
-    "MouthState",
-    "MouthTrigger",
-]
+__all__ = ["ALARM", "MAX_HELD", "MAX_TEXT", "MOUTH_TABLE", "SpokenAnswer", "Held", "Mouth", "MouthState"]
+__all__ += ["MouthTrigger"]
 __all__ += ["on_script", "passed_on"]
 
 ALARM = 30.0  # s until an answer that nobody heard is shown as text, wire terminal-voice 9 "delivery alarm"

@@ -7,28 +7,9 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-__all__ = [
-    "AnswerCall",
-    "Approve",
-    "AskAboutApproval",
-    "CancelResponse",
-    "ClearInput",
-    "CloseClient",
-    "CommitInput",
-    "Emit",
-    "EmitAudio",
-    "LeaveRun",
-    "Note",
-    "Order",
-    "ReadAloud",
-    "Render",
-    "Respond",
-    "SayText",
-    "StartRun",
-    "StopRendering",
-    "StopRun",
-    "Summarize",
-]
+__all__ = ["AnswerCall", "Approve", "AskAboutApproval", "CancelResponse", "ClearInput", "CloseClient", "CommitInput"]
+__all__ += ["Emit", "EmitAudio", "LeaveRun", "Note", "Order", "ReadAloud", "Render", "Respond", "SayText", "StartRun"]
+__all__ += ["StopRendering", "StopRun", "Summarize"]
 
 
 # --- for the client -----------------------------------------------------------------------------------------------

@@ -16,22 +16,8 @@ from attrs import frozen
 from svc_proto.machines.confirmations import Confirmations, Question
 from svc_proto.voice.realtime.orders import AskAboutApproval, Emit
 
-__all__ = [
-    "AnswerComplete",
-    "AnswerDelta",
-    "ApprovalAsked",
-    "MessageBegan",
-    "RunBegan",
-    "RunEvent",
-    "RunStory",
-    "SessionBound",
-    "ThoughtDelta",
-    "ToolBegan",
-    "ToolFailed",
-    "ToolSaid",
-    "ToolSucceeded",
-    "ToolWaits",
-]
+__all__ = ["AnswerComplete", "AnswerDelta", "ApprovalAsked", "MessageBegan", "RunBegan", "RunEvent", "RunStory"]
+__all__ += ["SessionBound", "ThoughtDelta", "ToolBegan", "ToolFailed", "ToolSaid", "ToolSucceeded", "ToolWaits"]
 
 MAX_ANSWER = 64 * 1024  # characters of an answer that are kept; the rest is in the chat
 MAX_PREVIEW = 2_000  # characters of a result, wire terminal-voice 6.5

@@ -250,10 +250,7 @@ def test_a_rate_that_the_provider_has_is_that_of_the_settings(provider: str) -> 
     assert said.json["sample_rate"] == made.json["sample_rate"] == 24000
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"{", [], {"sample_rate": "many"}, {"model": 5}, {"profile": {}}],
-)
+@pytest.mark.parametrize("body", [b"{", [], {"sample_rate": "many"}, {"model": 5}, {"profile": {}}])
 def test_bad_choices(body: object) -> None:
     text_of(validate(voice_book()[0], f"{OUTPUT}/providers/stub/validate", body), 400)
 

@@ -76,8 +76,7 @@ def test_the_profile(base: str, query: str, body: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize(
-    "body",
-    [b"{", [], {"provider": "nobody"}, {"provider": 5}, {"voice": ["x"]}, {"sample_rate": "x"}, {"profile": 5}],
+    "body", [b"{", [], {"provider": "nobody"}, {"provider": 5}, {"voice": ["x"]}, {"sample_rate": "x"}, {"profile": 5}]
 )
 def test_bad_input(base: str, body: object) -> None:
     book, _ = voice_book()

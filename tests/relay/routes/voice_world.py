@@ -16,25 +16,8 @@ from svc_proto.voice.providers.table import Providers
 from svc_proto.voice_config import VoiceConfig
 from tests.relay.world import Answer, RelayBook
 
-__all__ = [
-    "AGENT",
-    "AGENT_FILE",
-    "BASES",
-    "FIRST_15",
-    "LAB",
-    "OUTPUT",
-    "RELAY_FILE",
-    "SECTIONS",
-    "WORK",
-    "Puppets",
-    "get",
-    "patch",
-    "put_yaml",
-    "strict",
-    "text_of",
-    "validate",
-    "voice_book",
-]
+__all__ = ["AGENT", "AGENT_FILE", "BASES", "FIRST_15", "LAB", "OUTPUT", "RELAY_FILE", "SECTIONS", "WORK", "Puppets"]
+__all__ += ["get", "patch", "put_yaml", "strict", "text_of", "validate", "voice_book"]
 
 AGENT_FILE = "/home/svc/config.yaml"
 RELAY_FILE = "/home/svc-relay/config.yaml"
@@ -59,11 +42,7 @@ FIRST_15 = [
     "supports_interruption",
     "supports_expression",
 ]
-KEYS = {
-    "openai": "OPENAI_API_KEY",
-    "xai": "XAI_API_KEY",
-    "elevenlabs": "ELEVENLABS_API_KEY",
-}
+KEYS = {"openai": "OPENAI_API_KEY", "xai": "XAI_API_KEY", "elevenlabs": "ELEVENLABS_API_KEY"}
 
 
 class Puppets:

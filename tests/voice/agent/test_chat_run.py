@@ -14,14 +14,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Accepted
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
-from svc_proto.voice.agent.chat_run import (
-    ApiRun,
-    answer_question,
-    is_asking,
-    read_history,
-    said_of,
-    stop_run,
-)
+from svc_proto.voice.agent.chat_run import ApiRun, answer_question, is_asking, read_history, said_of, stop_run
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunEvent
 from tests.loops.virtual import VirtualWorld

@@ -67,11 +67,7 @@ TOOL = {"tool_name": "terminal", "call_id": "t1", "tool_call_id": "t1"}
             {"confirmation_id": "q", "message": "May I?"},
             (ApprovalAsked(Question("q", "May I?")),),
         ),
-        (
-            "svc.approval.request",
-            {"command": "rm"},
-            (ApprovalAsked(Question("approval.request", "rm")),),
-        ),
+        ("svc.approval.request", {"command": "rm"}, (ApprovalAsked(Question("approval.request", "rm")),)),
         (
             "approval.request",
             {"call_id": "q", "description": "Why.", "command": "what"},
@@ -79,11 +75,7 @@ TOOL = {"tool_name": "terminal", "call_id": "t1", "tool_call_id": "t1"}
         ),
         ("approval.requested", {"id": "q"}, (ApprovalAsked(Question("q", "May I go on?")),)),
         ("assistant.completed", {"content": "Hello"}, (AnswerComplete("Hello"),)),
-        (
-            "assistant.completed",
-            {"content": "He", "interrupted": True},
-            (AnswerComplete("He", interrupted=True),),
-        ),
+        ("assistant.completed", {"content": "He", "interrupted": True}, (AnswerComplete("He", interrupted=True),)),
         ("run.completed", {"completed": True}, (Over(),)),
         ("run.completed", {"interrupted": True}, (AnswerComplete("", interrupted=True), Over())),
         ("done", {"state": "final"}, (Over(),)),

@@ -18,12 +18,7 @@ def test_the_surface(word: str) -> None:
     schemas: list[Any] = list(function_schemas(word))
     assert [schema["name"] for schema in schemas] == names
     assert {schema["type"] for schema in schemas} == {"function"}
-    assert [schema["parameters"]["required"] for schema in schemas] == [
-        ["text"],
-        [],
-        [],
-        ["confirmation_id", "answer"],
-    ]
+    assert [schema["parameters"]["required"] for schema in schemas] == [["text"], [], [], ["confirmation_id", "answer"]]
     assert schemas[0]["parameters"]["properties"]["mode"]["enum"] == ["chat", "run", "background"]
     assert schemas[3]["parameters"]["properties"]["answer"]["enum"] == ["allow", "allow_once", "deny", "cancel"]
     json.dumps(schemas)

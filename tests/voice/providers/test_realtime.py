@@ -78,11 +78,7 @@ def test_openais_setup() -> None:
         "instructions": "Be short.",
         "output_modalities": ["audio"],
         "audio": {
-            "input": {
-                "format": sound,
-                "turn_detection": None,
-                "transcription": {"model": "gpt-4o-mini-transcribe"},
-            },
+            "input": {"format": sound, "turn_detection": None, "transcription": {"model": "gpt-4o-mini-transcribe"}},
             "output": {"format": sound, "voice": "marin"},
         },
         "tools": [TOOL],
@@ -180,10 +176,7 @@ HEARD: list[tuple[dict[str, Any], tuple[object, ...]]] = [
         {"type": "response.output_audio.delta", "response_id": "r", "delta": b64encode(PCM).decode()},
         (AudioDelta("r", PCM),),
     ),
-    (
-        {"type": "response.audio.delta", "response_id": "r", "delta": b64encode(PCM).decode()},
-        (AudioDelta("r", PCM),),
-    ),
+    ({"type": "response.audio.delta", "response_id": "r", "delta": b64encode(PCM).decode()}, (AudioDelta("r", PCM),)),
     ({"type": "response.output_audio.delta", "response_id": "r", "delta": "AAA"}, ()),
     ({"type": "response.output_audio.delta", "response_id": "r", "delta": "é"}, ()),
     ({"type": "response.output_audio.delta", "response_id": "r"}, ()),

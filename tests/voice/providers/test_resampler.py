@@ -52,12 +52,7 @@ def test_a_host_of_the_other_byte_order(monkeypatch: pytest.MonkeyPatch) -> None
     assert whole(sound.tobytes(), 24_000, 48_000) == wanted.tobytes()
 
 
-@given(
-    st.lists(st.integers(-32_768, 32_767), max_size=200),
-    st.lists(st.integers(0, 400), max_size=8),
-    RATES,
-    RATES,
-)
+@given(st.lists(st.integers(-32_768, 32_767), max_size=200), st.lists(st.integers(0, 400), max_size=8), RATES, RATES)
 def test_how_it_is_cut_does_not_matter(samples: list[int], cuts: list[int], source: int, target: int) -> None:
     sound = pcm(*samples)
     stream = Resampler(source, target)

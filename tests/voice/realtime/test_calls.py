@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.machines.confirmations import Question
-from svc_proto.voice.realtime.calls import (
-    MAX_SUMMARY,
-    cancelled_output,
-    completed_output,
-    failed_output,
-    status_output,
-)
+from svc_proto.voice.realtime.calls import MAX_SUMMARY, cancelled_output, completed_output, failed_output, status_output
 from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.run import VoiceRun
 from svc_proto.voice.realtime.story import ApprovalAsked
