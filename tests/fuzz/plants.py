@@ -39,7 +39,7 @@ from svc_proto.relay.terminals import Terminal
 from svc_proto.relay.tui import Tui
 from svc_proto.schema import chat_events
 from svc_proto.voice.agent.runs import ApiRuns
-from svc_proto.voice.agent.session import VoiceAgent
+from svc_proto.voice.agent.session import AgentMode
 from svc_proto.voice.realtime import run
 from svc_proto.voice.realtime.orders import Emit
 from svc_proto.voice.session import VoiceSession
@@ -372,14 +372,14 @@ def _sound_goes_to_another_session(patch: Patch) -> None:
 
 
 def _a_response_ends_twice(patch: Patch) -> None:
-    tell = VoiceAgent.tell
+    tell = AgentMode.tell
 
-    def twice(self: VoiceAgent, emit: Emit) -> None:
+    def twice(self: AgentMode, emit: Emit) -> None:
         tell(self, emit)
         if emit.type == "voice.response.done":
             tell(self, emit)
 
-    patch.setattr(VoiceAgent, "tell", twice)
+    patch.setattr(AgentMode, "tell", twice)
 
 
 def _a_cancelled_run_goes_on(patch: Patch) -> None:

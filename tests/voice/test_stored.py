@@ -167,7 +167,7 @@ def test_this_host_speaks_the_language_that_is_set() -> None:
 
 def test_a_provider_without_the_usual_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     odd = evolve(PROVIDERS["stub"], id="odd", sample_rates=(16_000, 48_000))
-    monkeypatch.setitem(PROVIDERS, "odd", odd)  # type: ignore[arg-type]  # a row more
+    monkeypatch.setitem(PROVIDERS, "odd", odd)
     found = merged(OUTPUT_FAMILY, {"provider": "odd"}, {}, SCOPE, local=False)
     assert found.sample_rate == 16_000
 

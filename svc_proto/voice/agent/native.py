@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, run_notes, summary_instructions
-from svc_proto.voice.agent.runs import ApiRuns
-from svc_proto.voice.agent.session import AgentSetup, VoiceAgent
+from svc_proto.voice.agent.session import AgentMode, AgentSetup
 from svc_proto.voice.agent.tools import function_schemas, parse_call
 from svc_proto.voice.contract import (
     AudioChunk,
@@ -39,62 +38,38 @@ from svc_proto.voice.contract import (
 from svc_proto.voice.pcm import SAMPLE_WIDTH, resample
 from svc_proto.voice.provider_link import ProviderLink, open_link
 from svc_proto.voice.providers.realtime import Dialect
+from svc_proto.voice.realtime import orders
 from svc_proto.voice.realtime.conversation import VoiceConversation
-from svc_proto.voice.realtime.orders import (
-    AnswerCall,
-    Approve,
-    AskAboutApproval,
-    CancelResponse,
-    ClearInput,
-    CloseClient,
-    CommitInput,
-    Emit,
-    EmitAudio,
-    LeaveRun,
-    Note,
-    Order,
-    ReadAloud,
-    Render,
-    Respond,
-    SayText,
-    StartRun,
-    StopRendering,
-    StopRun,
-    Summarize,
-)
+from svc_proto.voice.realtime.orders import Order
 from svc_proto.voice.realtime.story import AnswerDelta, RunEvent
 from svc_proto.voice.rendering import Rendering
-from svc_proto.voice.session import VoiceMode, VoiceSession, problem_of
+from svc_proto.voice.session import VoiceSession, problem_of
 from svc_proto.voice.text import clean_for_speech
 
-__all__ = ["NativeMode", "ProviderOrder", "provider_words"]
+__all__ = ["NativeMode", "provider_words"]
 
 LISTEN_WITHIN = 86_400.0  # s; a provider that is silent is pinged, and says itself when it has waited long enough
 LOOK_AGAIN = 1.0  # s between two looks whether a client takes something again
 SHORTEST = 0.1  # s of an utterance: a provider refuses a shorter one
 
-ProviderOrder: TypeAlias = (
-    CommitInput | ClearInput | SayText | Respond | ReadAloud | Summarize | CancelResponse | AnswerCall
-)
 
-
-class NativeMode(VoiceMode):
+class NativeMode(AgentMode):
     """See the module."""
 
+    names_chat = True
+
     def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
-        super().__init__(session)
+        super().__init__(session, setup)
         engine = self.engine
-        self.agent = agent = VoiceAgent(session, setup, self, names_chat=True)
         self._context = setup.context
-        self.chat_runs = ApiRuns(session.voice, session.principal, self)
         self.talk = VoiceConversation(
-            word=agent.word,
+            word=self.word,
             speakable=clean_for_speech,
             new_id=lambda: engine.entropy(8).hex(),
             result_delivery=setup.result_delivery,
             rules=setup.background_rules(session.voice.config),
-            session_id=agent.chat_session_id,
-            profile=agent.chosen.scope.profile,
+            session_id=self.chat_session_id,
+            profile=self.chosen.scope.profile,
         )
         self._link: ProviderLink | None = None
         self._listening: Task | None = None
@@ -106,18 +81,6 @@ class NativeMode(VoiceMode):
         self._turn_timer = engine.timers.timer(self._turn_due)
 
     # --- Mode ---
-
-    def ready_fields(self) -> dict[str, object]:
-        """Members of `voice.session.ready`."""
-        return self.agent.ready_fields()
-
-    def resumed_fields(self) -> dict[str, object]:
-        """Members of `voice.session.resumed`."""
-        return self.agent.resumed_fields()
-
-    def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
-        """What a client may say."""
-        return self.agent.on_message(kind, message)
 
     def on_attached(self) -> None:
         """The first client: connect to the provider; the session is ready then."""
@@ -141,10 +104,6 @@ class NativeMode(VoiceMode):
         self.talk.runs.come_back(self._now)
         self._carry_out([])
 
-    def on_revoked(self) -> None:
-        """Nobody may have anything done any more: its runs stop."""
-        self.chat_runs.stop_all()
-
     def on_closed(self) -> None:
         """The end. A run goes on, its answer is in the chat: there is nothing by which a phone could be told of it."""
         self._turn_timer.retire()
@@ -160,7 +119,7 @@ class NativeMode(VoiceMode):
 
     def hear(self, pcm: bytes, rate: int) -> None:
         """Pass audio on at the provider's rate."""
-        pcm = resample(pcm, rate, self.agent.chosen.sample_rate)
+        pcm = resample(pcm, rate, self.chosen.sample_rate)
         self._heard += len(pcm)
         self.talk.runs.hear(self._now)
         self._say(lambda dialect: dialect.append(pcm))
@@ -168,13 +127,13 @@ class NativeMode(VoiceMode):
     def commit(self, said: str | None) -> None:
         """An utterance is complete; what it says is for the provider to tell."""
         heard, self._heard = self._heard, 0
-        enough = heard >= SHORTEST * SAMPLE_WIDTH * self.agent.chosen.sample_rate
+        enough = heard >= SHORTEST * SAMPLE_WIDTH * self.chosen.sample_rate
         self._carry_out(self.talk.commit(self._now, heard=enough))
 
     def clear(self) -> None:
         """Forget what was not committed."""
         self._heard = 0
-        self._carry_out([ClearInput()])
+        self._carry_out([orders.ClearInput()])
 
     def say(self, said: str) -> None:
         """A text turn."""
@@ -201,15 +160,15 @@ class NativeMode(VoiceMode):
 
     def _live(self) -> Flow[None]:
         """Connect, say who we are, listen until the end."""
-        chosen, voice = self.agent.chosen, self.session.voice
+        chosen, voice = self.chosen, self.session.voice
         yield from voice.refresh_keys()
         knowledge = yield from read_knowledge(voice, chosen.scope.profile)
         options = RealtimeOptions(
             model=chosen.model,
             voice=chosen.voice,
             sample_rate=chosen.sample_rate,
-            instructions=provider_instructions(self.agent.word, self.agent.interface, knowledge, self._context),
-            tools=function_schemas(self.agent.word),
+            instructions=provider_instructions(self.word, self.interface, knowledge, self._context),
+            tools=function_schemas(self.word),
         )
         dialect = voice.providers.dialect(chosen.provider, options)
         self._link = link = yield from open_link(self.engine, dialect, provider=chosen.provider)
@@ -246,7 +205,7 @@ class NativeMode(VoiceMode):
             case AudioDone(response_id=response_id):
                 self._carry_out(talk.audio_done(response_id, now))
             case FunctionCall():
-                call = parse_call(event.call_id, event.name, event.arguments, self.agent.word)
+                call = parse_call(event.call_id, event.name, event.arguments, self.word)
                 self._carry_out(talk.call(event.response_id, call, now))
             case ResponseDone(response_id=response_id, status=status):
                 self._carry_out(talk.response_done(response_id, status, now))
@@ -264,7 +223,7 @@ class NativeMode(VoiceMode):
         if ready:
             self._carry_out(self.talk.provider_lost(message, self._now))
         else:
-            self.session.error(message, provider=self.agent.chosen.provider)
+            self.session.error(message, provider=self.chosen.provider)
             self.session.release(1011, "the voice provider cannot be had")
 
     def _drop_provider(self) -> None:
@@ -299,16 +258,13 @@ class NativeMode(VoiceMode):
         """An answer was taken, or not wanted any more."""
         self._carry_out(self.talk.approved(call_id, confirmation_id, answer, self._now))
 
-    def approval_failed(self, call_id: str, confirmation_id: str, message: str) -> None:
-        """An answer did not get there."""
-        self.session.note("voice.realtime_agent.approval_failed", message=message)
-        self._carry_out(self.talk.approved(call_id, confirmation_id, None, self._now))
-
     # --- a rendering: a `RenderingListener` ---
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         """Some of the answer as the relay has it spoken."""
-        audio = EmitAudio(response_id=response_id, data=chunk.data, sample_rate=chunk.sample_rate, label=chunk.label)
+        audio = orders.EmitAudio(
+            response_id=response_id, data=chunk.data, sample_rate=chunk.sample_rate, label=chunk.label
+        )
         self._carry_out(self.talk.rendered_audio(response_id, audio, self._now))
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
@@ -331,9 +287,9 @@ class NativeMode(VoiceMode):
             return
         self._carry_out(self.talk.advance(self._now))
 
-    def _carry_out(self, orders: list[Order]) -> None:
+    def _carry_out(self, given: list[Order]) -> None:
         """In their order, also when carrying one out brings more."""
-        self._orders += orders
+        self._orders += given
         if self._busy:
             return
         self._busy = True
@@ -355,44 +311,41 @@ class NativeMode(VoiceMode):
 
     def _obey(self, order: Order) -> None:
         match order:
-            case Emit():
-                self._to_client(order)
-            case EmitAudio():
+            case orders.Emit():
+                self.chat_session_id = self.talk.runs.session_id
+                self.tell(order)
+            case orders.EmitAudio():
                 label = {} if order.label is None else {"label": order.label}
-                rate = order.sample_rate or self.agent.chosen.sample_rate
-                self.agent.sound(order.data, rate, response_id=order.response_id, **label, **order.extra)
-            case Note():
+                rate = order.sample_rate or self.chosen.sample_rate
+                self.sound(order.data, rate, response_id=order.response_id, **label, **order.extra)
+            case orders.Note():
                 self.session.note(order.type, **order.fields)
-            case CloseClient(code=code, reason=reason):
+            case orders.CloseClient(code=code, reason=reason):
                 self.session.close(reason, code=code)
-            case StartRun():
-                self.chat_runs.start(order, run_notes(self.agent.interface))
-            case StopRun(call_id=call_id):
+            case orders.StartRun():
+                self.chat_runs.start(order, run_notes(self.interface))
+            case orders.StopRun(call_id=call_id):
                 self.chat_runs.stop(call_id)
-            case LeaveRun(call_id=call_id):
+            case orders.LeaveRun(call_id=call_id):
                 self.chat_runs.leave(call_id)
-            case AskAboutApproval():
+            case orders.AskAboutApproval():
                 self.chat_runs.ask_about(order)
-            case Approve():
+            case orders.Approve():
                 self.chat_runs.approve(order)
-            case Render(response_id=response_id, text=text):
+            case orders.Render(response_id=response_id, text=text):
                 self._render(response_id, text)
-            case StopRendering():
+            case orders.StopRendering():
                 self._stop_rendering()
             case _:
-                self._say(lambda dialect: provider_words(order, dialect, self.agent.interface))
+                self._say(lambda dialect: provider_words(order, dialect, self.interface))
 
     def _say(self, words: Callable[[Dialect], list[Message]]) -> None:
         """Tell the provider; nothing when it has gone, the conversation hears of that."""
         if self._link is not None:
             self._link.send(words(self._link.dialect))
 
-    def _to_client(self, emit: Emit) -> None:
-        self.agent.chat_session_id = self.talk.runs.session_id
-        self.agent.tell(emit)
-
     def _render(self, response_id: str, text: str) -> None:
-        chosen = self.agent.chosen
+        chosen = self.chosen
         request = SpeechRequest(text=text, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate)
         self._rendering = Rendering(self.session, request, response_id, self)
         self._rendering.start()
@@ -403,24 +356,24 @@ class NativeMode(VoiceMode):
             rendering.stop()
 
 
-def provider_words(order: ProviderOrder, dialect: Dialect, interface: Mapping[str, object]) -> list[Message]:
+def provider_words(order: orders.ProviderOrder, dialect: Dialect, interface: Mapping[str, object]) -> list[Message]:
     """The messages of an order. The output of a function says what the session is, too (wire terminal-voice 6.6)."""
     match order:
-        case CommitInput():
+        case orders.CommitInput():
             return dialect.commit()
-        case ClearInput():
+        case orders.ClearInput():
             return dialect.clear()
-        case SayText(text=text):
+        case orders.SayText(text=text):
             return dialect.say(text)
-        case Respond():
+        case orders.Respond():
             return dialect.respond()
-        case ReadAloud(text=text):
+        case orders.ReadAloud(text=text):
             return dialect.read_aloud(text)
-        case Summarize(text=text):
+        case orders.Summarize(text=text):
             return dialect.respond(summary_instructions(text))
-        case CancelResponse():
+        case orders.CancelResponse():
             return dialect.cancel()
-        case AnswerCall(call_id=call_id, output=output):
+        case orders.AnswerCall(call_id=call_id, output=output):
             return dialect.function_output(call_id, strict_json.dumps({**output, "interface": interface}))
         case _:
             assert_never(order)

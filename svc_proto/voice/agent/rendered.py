@@ -16,7 +16,6 @@ The stub hears nothing: its utterances need the text beside them. Any close ends
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 
 from svc_proto.basics.errors import Refused
@@ -24,8 +23,7 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.machines.table import Table, step
 from svc_proto.voice.agent.instructions import run_notes
 from svc_proto.voice.agent.recording import transcribe
-from svc_proto.voice.agent.runs import ApiRuns
-from svc_proto.voice.agent.session import AgentSetup, VoiceAgent
+from svc_proto.voice.agent.session import AgentMode, AgentSetup
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.pcm import resample
 from svc_proto.voice.realtime.mouth import SpokenAnswer
@@ -34,7 +32,7 @@ from svc_proto.voice.realtime.run import VoiceRun
 from svc_proto.voice.realtime.story import AnswerComplete, AnswerDelta, RunEvent
 from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.rendering import Rendering
-from svc_proto.voice.session import VoiceMode, VoiceSession, problem_of
+from svc_proto.voice.session import VoiceSession, problem_of
 from svc_proto.voice.text import MAX_TEXT, clean_for_speech
 
 __all__ = ["LIFE", "RenderedMode", "RenderedState", "RenderedTrigger"]
@@ -72,13 +70,13 @@ LIFE: Table[RenderedState, RenderedTrigger] = {
 }
 
 
-class RenderedMode(VoiceMode):
+class RenderedMode(AgentMode):
     """See the module."""
 
+    names_chat = False
+
     def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
-        super().__init__(session)
-        self.agent = VoiceAgent(session, setup, self, names_chat=False)
-        self.chat_runs = ApiRuns(session.voice, session.principal, self)
+        super().__init__(session, setup)
         self.state = RenderedState.IDLE
         self._turns = 0
         self._utterance: list[bytes] = []
@@ -92,22 +90,6 @@ class RenderedMode(VoiceMode):
 
     # --- Mode ---
 
-    def ready_fields(self) -> dict[str, object]:
-        """Members of `voice.session.ready`."""
-        return self.agent.ready_fields()
-
-    def resumed_fields(self) -> dict[str, object]:
-        """Members of `voice.session.resumed`."""
-        return self.agent.resumed_fields()
-
-    def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
-        """What a client may say."""
-        return self.agent.on_message(kind, message)
-
-    def on_revoked(self) -> None:
-        """Nobody may have anything done any more: its runs stop."""
-        self.chat_runs.stop_all()
-
     def on_closed(self) -> None:
         """The end. A run goes on, its answer is in the chat."""
         self._drop()
@@ -119,7 +101,7 @@ class RenderedMode(VoiceMode):
         """Keep it, if somebody can listen to it."""
         self._said_bytes += len(pcm)
         self._rate = rate
-        if self.agent.chosen.provider != LOCAL:
+        if self.chosen.provider != LOCAL:
             return
         if self._kept + len(pcm) > MAX_UTTERANCE:
             raise Refused(413, "too_large", f"an utterance may have at most {MAX_UTTERANCE} bytes")
@@ -131,14 +113,14 @@ class RenderedMode(VoiceMode):
         """An utterance is complete."""
         self._check_idle()
         utterance = b"".join(self._utterance)
-        if said is None and self.agent.chosen.provider != LOCAL:
+        if said is None and self.chosen.provider != LOCAL:
             raise Refused(400, "text_missing", "this provider does not listen: text is required")
         if said is not None:
             self.say(said)
         elif utterance:
             self._step(RenderedTrigger.LISTEN)
             self._listening = self.engine.spawn(
-                transcribe(self.session.voice, self.agent.chosen.provider, utterance, HEARING_RATE),
+                transcribe(self.session.voice, self.chosen.provider, utterance, HEARING_RATE),
                 on_done=self._heard,
                 on_error=self._failed,
             )
@@ -163,23 +145,20 @@ class RenderedMode(VoiceMode):
         if self.state is RenderedState.RUNNING:
             self.chat_runs.stop(f"turn-{self._turns}")
         self._drop()
-        self.session.emit(f"{self.agent.word}.run.cancelled", session_id=self.agent.chat_session_id)
+        self.session.emit(f"{self.word}.run.cancelled", session_id=self.chat_session_id)
         self._done(cancelled=True)
 
     def confirm(self, confirmation_id: str | None, answer: str) -> None:
         """An answer to a question of the run."""
         order = None if self._current is None else self._current.approve(confirmation_id, answer)
         if order is None:
-            self.session.emit(f"{self.agent.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=None)
+            self.session.emit(f"{self.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=None)
         else:
             self.chat_runs.approve(order)
 
-    def played(self, call_id: str | None) -> None:
-        """What was sent is played: nobody waits for that."""
-
     def respeak(self) -> None:
         """There is no background, and no answer from it."""
-        self.session.emit(f"{self.agent.word}.result.respeak_unavailable")
+        self.session.emit(f"{self.word}.result.respeak_unavailable")
 
     # --- the turn ---
 
@@ -203,13 +182,13 @@ class RenderedMode(VoiceMode):
     def _run(self, text: str) -> None:
         self._step(RenderedTrigger.RUN)
         self._turns += 1
-        self.agent.tell(Emit("voice.response.started", {"response_id": None}))
+        self.tell(Emit("voice.response.started", {"response_id": None}))
         self._current = run = VoiceRun(
-            self.agent.word,
+            self.word,
             f"turn-{self._turns}",
             text=text[:MAX_TEXT],
-            session_id=self.agent.chat_session_id,
-            profile=self.agent.chosen.scope.profile,
+            session_id=self.chat_session_id,
+            profile=self.chosen.scope.profile,
         )
         run.pause(self.engine.now.mono)  # nobody has to be told: the run begins at once
         self._run_due()
@@ -225,22 +204,20 @@ class RenderedMode(VoiceMode):
         for order in orders:
             match order:
                 case StartRun():
-                    self.chat_runs.start(order, run_notes(self.agent.interface))
+                    self.chat_runs.start(order, run_notes(self.interface))
                 case AskAboutApproval():
                     self.chat_runs.ask_about(order)
                 case _:
                     assert isinstance(order, Emit)  # there is nothing else in a run of this kind
-                    self.agent.tell(order)
+                    self.tell(order)
 
     def _failed(self, error: Exception) -> None:
-        self.session.error(
-            problem_of(self.engine, error), provider=self.agent.chosen.provider, session_id=self.session.id
-        )
+        self.session.error(problem_of(self.engine, error), provider=self.chosen.provider, session_id=self.session.id)
         self._drop()
         self._done()
 
     def _done(self, **fields: object) -> None:
-        self.agent.tell(Emit("voice.response.done", {"response_id": None, **fields}))
+        self.tell(Emit("voice.response.done", {"response_id": None, **fields}))
 
     def _drop(self) -> None:
         """Have nothing to do any more with the turn."""
@@ -259,10 +236,6 @@ class RenderedMode(VoiceMode):
 
     # --- the run ---
 
-    def drafts(self, call_id: str, delta: str) -> bool:
-        """A run goes on with its answer: all of that is passed on."""
-        return False
-
     def run_event(self, call_id: str, event: RunEvent) -> None:
         """The run tells something: everything is passed on (wire 6.10)."""
         run = self._current
@@ -271,7 +244,7 @@ class RenderedMode(VoiceMode):
         if isinstance(event, AnswerDelta):
             self._obey([*run.draft()])
         self._obey([*run.story.take(event)])
-        self.agent.chat_session_id = run.story.session_id
+        self.chat_session_id = run.story.session_id
         if isinstance(event, AnswerDelta):
             self.session.emit("voice.response.delta", delta=event.delta)
         if isinstance(event, AnswerComplete):
@@ -294,26 +267,21 @@ class RenderedMode(VoiceMode):
     def run_failed(self, call_id: str, message: str, error_code: str | None) -> None:
         """The run has failed, or was lost."""
         code = {} if error_code is None else {"error_code": error_code}
-        self.session.error(message, provider=self.agent.chosen.provider, session_id=self.session.id, **code)
+        self.session.error(message, provider=self.chosen.provider, session_id=self.session.id, **code)
         self._drop()
         self._done()
 
     def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
         """An answer was taken, or not wanted any more."""
-        self.session.emit(f"{self.agent.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=answer)
+        self.session.emit(f"{self.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=answer)
         if self._current is not None and self._current.call_id == call_id:
             self._obey([*self._current.story.settle(confirmation_id)])
-
-    def approval_failed(self, call_id: str, confirmation_id: str, message: str) -> None:
-        """An answer did not get there."""
-        self.session.note("voice.realtime_agent.approval_failed", message=message)
-        self.approved(call_id, confirmation_id, None)
 
     # --- the rendering: a `RenderingListener` ---
 
     def _speak(self, answer: SpokenAnswer) -> None:
         self._step(RenderedTrigger.SPEAK)
-        chosen = self.agent.chosen
+        chosen = self.chosen
         request = SpeechRequest(
             text=answer.spoken, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate
         )
@@ -322,7 +290,7 @@ class RenderedMode(VoiceMode):
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         """The renderer has made a piece of sound."""
-        self.agent.sound(chunk.data, chunk.sample_rate, label=chunk.label, response_id=None)
+        self.sound(chunk.data, chunk.sample_rate, label=chunk.label, response_id=None)
 
     def room(self) -> Flow[None]:
         """Wait until the client has read enough."""

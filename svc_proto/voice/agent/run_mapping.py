@@ -12,20 +12,7 @@ from attrs import frozen
 from svc_proto.machines.confirmations import Question
 from svc_proto.schema import chat_events as events
 from svc_proto.schema.members import Members
-from svc_proto.voice.realtime.story import (
-    AnswerComplete,
-    AnswerDelta,
-    ApprovalAsked,
-    MessageBegan,
-    RunBegan,
-    RunEvent,
-    ThoughtDelta,
-    ToolBegan,
-    ToolFailed,
-    ToolSaid,
-    ToolSucceeded,
-    ToolWaits,
-)
+from svc_proto.voice.realtime import story
 
 __all__ = ["DELTA", "Over", "Trouble", "map_event"]
 
@@ -52,41 +39,43 @@ class Trouble:
     message: str
 
 
-Mapped: TypeAlias = RunEvent | Over | Trouble
+Mapped: TypeAlias = story.RunEvent | Over | Trouble
 
 
 def map_event(kind: str, data: Members, word: str) -> tuple[Mapped, ...]:  # noqa: C901 - one row for each event
     """What an event means, perhaps nothing. `word` stands for the tool that a delta does not name."""
     if kind == DELTA and type(found := data.get("delta")) is str and found:  # as most are
-        return (AnswerDelta(found),)
+        return (story.AnswerDelta(found),)
     match events.read_event(kind, data):
         case events.AssistantDelta(delta=delta) if delta:
-            return (AnswerDelta(delta),)
+            return (story.AnswerDelta(delta),)
         case events.RunStarted():
-            return (RunBegan(data.text("run_id")[:MAX_ID]),)
+            return (story.RunBegan(data.text("run_id")[:MAX_ID]),)
         case events.MessageStarted(message=message):
-            return (MessageBegan((message.text("id") or data.text("message_id"))[:MAX_ID]),)
+            return (story.MessageBegan((message.text("id") or data.text("message_id"))[:MAX_ID]),)
         case events.ToolProgress(delta=delta, tool_name=name) if delta:
             if name == events.THINKING:
-                return (ThoughtDelta(delta),)
-            return (ToolSaid(**_call(data, name or word), delta=delta),)
+                return (story.ThoughtDelta(delta),)
+            return (story.ToolSaid(**_call(data, name or word), delta=delta),)
         case events.ToolPending() | events.ToolStarted() as call:
-            begun = ToolWaits if isinstance(call, events.ToolPending) else ToolBegan
+            begun = story.ToolWaits if isinstance(call, events.ToolPending) else story.ToolBegan
             return (begun(**_call(data, call.tool_name or word), arguments=call.args, preview=call.preview),)
         case events.ToolCompleted(tool_name=name, result_preview=preview, success=success):
-            return (ToolSucceeded(**_call(data, name or word), preview=preview, success=success),)
+            return (story.ToolSucceeded(**_call(data, name or word), preview=preview, success=success),)
         case events.ToolFailed(tool_name=name, error=error):
-            return (ToolFailed(**_call(data, name or word), error=error or "no reason given"),)
+            return (story.ToolFailed(**_call(data, name or word), error=error or "no reason given"),)
         case events.MemoryUpdated() if not data.text("call_id"):  # with one that call has an end of its own
             return _changed(data, "memory", "target")
         case events.ApprovalRequest(call_id=call_id, description=description, command=command):
             identity = data.text("confirmation_id", "approval_id") or call_id or APPROVAL
             words = data.text("message") or " ".join(filter(None, (description, command)))
-            return (ApprovalAsked(Question(identity[:MAX_ID], words[:MAX_QUESTION] or "May I go on?")),)
+            return (story.ApprovalAsked(Question(identity[:MAX_ID], words[:MAX_QUESTION] or "May I go on?")),)
         case events.AssistantCompleted(content=content, interrupted=interrupted):
-            return (AnswerComplete(content, interrupted),)
+            return (story.AnswerComplete(content, interrupted),)
         case events.RunCompleted() | events.Done():
-            return (AnswerComplete("", interrupted=True), Over()) if data.get("interrupted") is True else (Over(),)
+            return (
+                (story.AnswerComplete("", interrupted=True), Over()) if data.get("interrupted") is True else (Over(),)
+            )
         case events.Error(message=message):
             return (Trouble(message[:MAX_MESSAGE] or "the agent failed"),)
         case _:
@@ -95,7 +84,7 @@ def map_event(kind: str, data: Members, word: str) -> tuple[Mapped, ...]:  # noq
 
 
 def _changed(data: Members, name: str, member: str) -> tuple[Mapped, ...]:
-    return (ToolSucceeded(**_call(data, name), preview=data.text(member) or None),)
+    return (story.ToolSucceeded(**_call(data, name), preview=data.text(member) or None),)
 
 
 def _call(data: Members, name: str) -> dict[str, Any]:

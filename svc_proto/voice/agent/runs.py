@@ -17,8 +17,7 @@ from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, StartRun
 from svc_proto.voice.realtime.story import ApprovalAsked
 
 if TYPE_CHECKING:
-    from svc_proto.voice.agent.native import NativeMode
-    from svc_proto.voice.agent.rendered import RenderedMode
+    from svc_proto.voice.agent.session import AgentMode
     from svc_proto.voice.principal import Principal
     from svc_proto.voice.service import Voice
 
@@ -36,7 +35,7 @@ def api_target(voice: Voice, principal: Principal) -> Flow[ApiClient]:
 class ApiRuns:
     """See the module. The broker has two at a time at the most."""
 
-    def __init__(self, voice: Voice, principal: Principal, listener: NativeMode | RenderedMode) -> None:
+    def __init__(self, voice: Voice, principal: Principal, listener: AgentMode) -> None:
         self._voice = voice
         self._engine = voice.engine
         self._principal = principal

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import integer, optional, text
 from svc_proto.voice.agent.instructions import ContextMessage
+from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.pcm import whole_samples
 from svc_proto.voice.realtime.orders import Emit
 from svc_proto.voice.realtime.run import BackgroundRules
-from svc_proto.voice.session import MAX_DELTA, VoiceSession
+from svc_proto.voice.realtime.story import RunEvent
+from svc_proto.voice.session import MAX_DELTA, VoiceMode, VoiceSession
 from svc_proto.voice.settings import MAX_RATE, MIN_RATE, RealtimeSettings
 from svc_proto.voice.speaking import audio_of, text_of
 
 if TYPE_CHECKING:
     from svc_proto.basics.moment import Moment
-    from svc_proto.voice.agent.native import NativeMode
-    from svc_proto.voice.agent.rendered import RenderedMode
     from svc_proto.voice_config import VoiceConfig
 
-__all__ = ["AgentSetup", "VoiceAgent", "interface_of"]
+__all__ = ["AgentMode", "AgentSetup", "interface_of"]
 
 MAX_WORD = 256  # characters of an id or of an answer
 CONFIRM = ("svc.confirm", "hermes.confirm")  # both spellings, always (wire terminal-voice 0.1)
@@ -61,27 +62,86 @@ class AgentSetup:
         )
 
 
-class VoiceAgent:
-    """The client's side of a session: its messages call `turns`, the mode, and what is told of those are its events."""
+class AgentMode(VoiceMode, ABC):
+    """What both modes have: the client's messages become its calls, and what is told of those becomes events."""
 
-    def __init__(
-        self, session: VoiceSession, setup: AgentSetup, turns: NativeMode | RenderedMode, *, names_chat: bool
-    ) -> None:
-        self.session = session
+    names_chat: ClassVar[bool]  # in what is told of runs
+
+    def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
+        super().__init__(session)
         self.chosen = setup.chosen
         self.word = session.voice.config.brand.name
         self.chat_session_id = setup.chat_session_id
+        self.chat_runs = ApiRuns(session.voice, session.principal, self)
         self.input_bytes = 0  # of microphone audio, in all
         self.last_chunk = 0  # the greatest id of a piece of it; clients count from 1
-        self._turns = turns
-        self._names_chat = names_chat  # in what is told of runs
+
+    # --- what a client wants ---
+
+    @abstractmethod
+    def hear(self, pcm: bytes, rate: int) -> None:
+        """A piece of what the microphone hears; `rate` in Hz."""
+
+    @abstractmethod
+    def commit(self, said: str | None) -> None:
+        """An utterance is complete; what it says, where the client knows."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Forget what was not committed."""
+
+    @abstractmethod
+    def say(self, said: str) -> None:
+        """A text turn."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Stop whatever is going on, on the API server too."""
+
+    @abstractmethod
+    def confirm(self, confirmation_id: str | None, answer: str) -> None:
+        """An answer to a question of the run."""
+
+    def played(self, call_id: str | None) -> None:
+        """What was sent is played."""
+
+    @abstractmethod
+    def respeak(self) -> None:
+        """Say the last answer from the background again."""
+
+    # --- what a run tells ---
+
+    def drafts(self, call_id: str, delta: str) -> bool:
+        """A run goes on with its answer. True: nobody is told of that, and nothing is due."""
+        return False
+
+    @abstractmethod
+    def run_event(self, call_id: str, event: RunEvent) -> None:
+        """The run tells something."""
+
+    @abstractmethod
+    def run_ended(self, call_id: str) -> None:
+        """The run has ended well."""
+
+    @abstractmethod
+    def run_failed(self, call_id: str, message: str, error_code: str | None) -> None:
+        """The run has failed, or was lost."""
+
+    @abstractmethod
+    def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
+        """An answer was taken, or not wanted any more."""
+
+    def approval_failed(self, call_id: str, confirmation_id: str, message: str) -> None:
+        """An answer did not get there."""
+        self.session.note("voice.realtime_agent.approval_failed", message=message)
+        self.approved(call_id, confirmation_id, None)
+
+    # --- telling ---
 
     @property
     def interface(self) -> dict[str, object]:
         """What this session is."""
-        return interface_of(self.chosen, self.word, self.chat_session_id, self.session.engine.now)
-
-    # --- telling ---
+        return interface_of(self.chosen, self.word, self.chat_session_id, self.engine.now)
 
     def tell(self, emit: Emit) -> None:
         """An event of a turn, with what all of its kind carry (wire terminal-voice 6.5)."""
@@ -94,7 +154,7 @@ class VoiceAgent:
                 about = {**session.choice(), "event_log_path": log, "chat_session_id": self.chat_session_id}
             case "voice.error":
                 about = {"provider": self.chosen.provider, "session_id": session.id}
-            case _ if self._names_chat and kind.startswith(f"{self.word}."):
+            case _ if self.names_chat and kind.startswith(f"{self.word}."):
                 about = {"source": self.word, "chat_session_id": self.chat_session_id}
             case _:
                 about = {}
@@ -106,7 +166,7 @@ class VoiceAgent:
         for start in range(0, len(data), MAX_DELTA):
             self.session.emit_audio("voice.output_audio.delta", data[start : start + MAX_DELTA], rate, **fields)
 
-    # --- for the mode ---
+    # --- Mode ---
 
     def ready_fields(self) -> dict[str, object]:
         """Members of `voice.session.ready`."""
@@ -125,33 +185,36 @@ class VoiceAgent:
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
         """What a client may say (wire 6.4)."""
-        turns = self._turns
         match kind:
             case "session.start":
                 pass  # `ready` was said already
             case "input_audio.append":
                 self._append(message)
             case "input_audio.commit":
-                turns.commit(text_of(message))
+                self.commit(text_of(message))
             case "input_audio.clear":
-                turns.clear()
+                self.clear()
             case "response.create":
                 said = text_of(message)
                 if not said:
                     raise Refused(400, "text_missing", "text is required")
-                turns.say(said)
+                self.say(said)
             case "response.cancel":
-                turns.cancel()
+                self.cancel()
             case "playback.drained":
                 self.session.acknowledge(message)
-                turns.played(_word(message, "call_id"))
+                self.played(_word(message, "call_id"))
             case _ if kind in CONFIRM:
-                turns.confirm(_word(message, "confirmation_id"), (_word(message, "answer") or "").strip().lower())
+                self.confirm(_word(message, "confirmation_id"), (_word(message, "answer") or "").strip().lower())
             case _ if kind in RESPEAK:
-                turns.respeak()
+                self.respeak()
             case _:
                 return False
         return True
+
+    def on_revoked(self) -> None:
+        """Nobody may have anything done any more: its runs stop."""
+        self.chat_runs.stop_all()
 
     # --- the microphone ---
 
@@ -163,7 +226,7 @@ class VoiceAgent:
         if not again:
             self.last_chunk = self.last_chunk if chunk is None else chunk
             self.input_bytes += len(pcm)
-            self._turns.hear(pcm, rate)
+            self.hear(pcm, rate)
         told: dict[str, object] = {"input_chunk_id": chunk, "byte_count": len(pcm)}
         told |= {"total_bytes": self.input_bytes, "sample_rate": rate}
         self.session.emit("voice.input_audio.received", **told, **({"duplicate": True} if again else {}))

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 __all__ = ["AnswerCall", "Approve", "AskAboutApproval", "CancelResponse", "ClearInput", "CloseClient", "CommitInput"]
 __all__ += ["Emit", "EmitAudio", "LeaveRun", "Note", "Order", "ReadAloud", "Render", "Respond", "SayText", "StartRun"]
-__all__ += ["StopRendering", "StopRun", "Summarize"]
+__all__ += ["ProviderOrder", "StopRendering", "StopRun", "Summarize"]
 
 
 # --- for the client -----------------------------------------------------------------------------------------------
@@ -167,24 +167,9 @@ class StopRendering:
     """Stop what the renderer speaks."""
 
 
-Order: TypeAlias = (
-    Emit
-    | EmitAudio
-    | Note
-    | CloseClient
-    | CommitInput
-    | ClearInput
-    | SayText
-    | Respond
-    | ReadAloud
-    | Summarize
-    | CancelResponse
-    | AnswerCall
-    | StartRun
-    | StopRun
-    | LeaveRun
-    | AskAboutApproval
-    | Approve
-    | Render
-    | StopRendering
+ClientOrder: TypeAlias = Emit | EmitAudio | Note | CloseClient
+ProviderOrder: TypeAlias = (
+    CommitInput | ClearInput | SayText | Respond | ReadAloud | Summarize | CancelResponse | AnswerCall
 )
+ApiOrder: TypeAlias = StartRun | StopRun | LeaveRun | AskAboutApproval | Approve
+Order: TypeAlias = ClientOrder | ProviderOrder | ApiOrder | Render | StopRendering
