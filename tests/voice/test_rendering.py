@@ -32,9 +32,12 @@ class Listener:
 
 def begin(rig: Rig) -> tuple[Rendering, Listener]:
     listener = Listener()
-    session = SimpleNamespace(engine=rig.engine, voice=rig.voice, chosen=SimpleNamespace(provider="puppet"))
+    session = SimpleNamespace(
+        engine=rig.engine, voice=rig.voice, chosen=SimpleNamespace(provider="puppet"), has_room=True
+    )
     rendering = Rendering(cast("Any", session), SpeechRequest(text="Hi."), "r1", listener)
     rig.do(rendering.stop)  # nothing to stop yet
+    assert rendering.has_room
     rig.do(rendering.start)
     return rendering, listener
 

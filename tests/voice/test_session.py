@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.message import Request
-from svc_proto.machines.voice_session import Cursor, VoiceState
+from svc_proto.machines.voice_session import Cursor
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.session import MAX_EARLY, VoiceKind, VoiceMode, VoiceSession, problem_of
 from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.socket import VoiceSocket
+from tests.voice.dialogue import Play, dialogues, play
 from tests.voice.rig import PHONE, Client, Rig
 
 
@@ -23,7 +23,7 @@ class SlowMode(VoiceMode):
 
     def __init__(self, session: VoiceSession) -> None:
         super().__init__(session)
-        self.happened: list[object] = []
+        self.happened: list[str] = []
 
     def on_attached(self) -> None:
         self.happened.append("attached")
@@ -52,171 +52,166 @@ class SlowMode(VoiceMode):
         return code != 1000
 
 
-class Family:
-    """Finds the one session there is."""
+class Slow(Play):
+    """One session, of this mode or another."""
 
-    def __init__(self, table: SessionTable) -> None:
-        self.table = table
+    def __init__(self, mode: Callable[[VoiceSession], VoiceMode] = SlowMode) -> None:
+        super().__init__()
+        self.sessions, self.family = SessionTable(self.rig.engine), self
+        kind = VoiceKind(name="voice.slow", family="slow", runs="/runs", window=30.0)
+        voice, chosen = cast("Any", self.rig.voice), self.rig.voice.output
+        self.session = self.rig.do(lambda: VoiceSession(voice, self.sessions, PHONE, chosen, kind, mode))
+        self.sessions.add(self.session)
+        self.answer = {"session_id": self.session.id, "resume_token": self.session.resume_token}
 
-    def open(self, request: Request, principal: object, session_id: str) -> VoiceSocket:
-        """A socket of it."""
-        return VoiceSocket(self.table.find(session_id, PHONE))
+    def open(self, request: object, principal: object, session_id: str) -> VoiceSocket:
+        """As a family does."""
+        return VoiceSocket(self.sessions.find(session_id, PHONE))
 
+    def begin(self) -> None:
+        self.rig.do(self.session.begin)
 
-def made(
-    rig: Rig, mode: Callable[[VoiceSession], VoiceMode], **kind: Any
-) -> tuple[VoiceSession, Any, dict[str, object]]:
-    """A session, its family, and what names it."""
-    table = SessionTable(rig.engine)
-    what = VoiceKind(name="voice.slow", family="slow", runs="/runs", window=30.0, **kind)
-    voice = cast("Any", rig.voice)
-    session = rig.do(lambda: VoiceSession(voice, table, PHONE, rig.voice.output, what, mode))
-    table.add(session)
-    return session, cast("Any", Family(table)), {"session_id": session.id}
+    def fails(self) -> None:
+        """It cannot be had."""
 
+        def fail() -> None:
+            self.session.error("nobody there", provider="x")
+            self.session.release(1011, "nobody there")
 
-def slow(rig: Rig) -> tuple[VoiceSession, list[object], Any, dict[str, object]]:
-    """A session that takes its time, what has happened to it, its family, and what names it."""
-    session, family, named = made(rig, SlowMode)
-    assert isinstance(session.mode, SlowMode)
-    return session, session.mode.happened, family, named
+        self.rig.do(fail)
 
+    def extend(self, seconds: str) -> None:
+        self.rig.do(lambda: self.session.extend(float(seconds)))
 
-def test_messages_from_before_the_session_was_ready_are_not_lost(rig: Rig) -> None:
-    session, happened, family, named = slow(rig)
-    client = rig.attach(family, named)
-    client.say("one")
-    client.say("bad")
-    client.say("two")
-    assert happened == ["attached"]
-    assert client.events() == []
-    rig.do(session.begin)
-    assert happened == ["attached", "one", "bad", "two"]
-    ready, error = client.events()
-    assert (ready["type"], error["message"]) == ("voice.session.ready", "this is bad")
-    client.say("client.ack", event_id=2)
-    assert session.life.acked == Cursor(event=2)
+    def ends(self, why: str, code: str = "1008") -> None:
+        self.rig.do(lambda: self.session.close(why, code=int(code)))
 
+    def emits(self, kind: str) -> None:
+        self.rig.do(lambda: self.session.emit(kind))
+        self.rig.do(lambda: self.session.emit_audio(kind, b"", 24_000))
 
-def test_a_session_that_ends_while_it_takes_what_was_said(rig: Rig) -> None:
-    session, happened, family, named = slow(rig)
-    client = rig.attach(family, named)
-    for kind in ("end", "two"):
-        client.say(kind)
-    rig.do(session.begin)
-    assert happened == ["attached", "end", "closed"]
+    def early(self, count: str) -> None:
+        """So many messages of A."""
+        for _ in range(int(count)):
+            self.clients["A"].say("one")
+
+    def happened(self, *words: str) -> None:
+        """All that the mode was told."""
+        assert cast("SlowMode", self.session.mode).happened == list(words)
+
+    def state(self, word: str) -> None:
+        assert self.session.life.state.value == word
 
 
-def test_too_many_messages_before_the_session_is_ready(rig: Rig) -> None:
-    session, happened, family, named = slow(rig)
-    client = rig.attach(family, named)
-    for _ in range(MAX_EARLY):
-        client.say("one")
-    assert [client.closed] == [None]
-    client.say("one")
-    assert client.closed == 1008
-    assert happened == ["attached", "lost"]
-    assert session.life.state is VoiceState.FRESH
-    client.leave(1008)
-    rig.attach(family, named)
-    rig.do(session.begin)
-    assert happened == ["attached", "lost", "attached"]
+DIALOGUES = f"""
+messages from before the session was ready are not lost
+    A comes
+    A says one -> nothing
+    A says bad
+    A says two
+    happened attached
+    begin -> session.ready error(message=this is bad)
+    happened attached one bad two
+    A says client.ack event_id=2
+    acked 2
+a session that ends while it takes what was said
+    A comes
+    A says end
+    A says two
+    begin
+    happened attached end closed
+too many messages before the session is ready
+    A comes
+    early {MAX_EARLY} -> nothing
+    early 1 -> closed(code=1008)
+    happened attached lost
+    state fresh
+    A leaves 1008
+    B comes
+    begin
+    happened attached lost attached
+a session that cannot begin may be tried again
+    A comes
+    after 500
+    fails -> error closed(code=1011)
+    after 100
+    B comes
+    begin -> B:session.ready(event_id=2)
+    after 500
+    state attached
+it waits again for somebody after it was let go
+    A comes
+    A leaves
+    happened attached lost
+    after 119
+    state fresh
+    after 2
+    state closed
+while it begins nobody else may have it
+    A comes
+    B comes
+    B says session.resume resume_token=$token -> session.resume_failed(reason=session_initializing) closed(code=1013)
+    C comes
+    C says anything -> session.resume_failed(reason=session_initializing) closed(code=1013)
+a longer window
+    A comes
+    begin
+    extend 100
+    awaits
+    A leaves
+    happened attached detached
+    extend 360
+    after 359
+    B comes
+    after 2 -> B:session.resume_failed(reason=resume_expired) B:closed(code=4008)
+    happened attached detached closed
+a candidate when the session ends otherwise
+    A comes
+    B comes
+    ends revoked -> closed(code=1008, reason=revoked) B:session.resume_failed(reason=session_closed) B:closed(code=4008)
+    ends again
+    happened attached closed
+    emits voice.late -> nothing
+    A leaves 1008
+    A reads
+"""
 
 
-def test_a_session_that_cannot_begin_may_be_tried_again(rig: Rig) -> None:
-    session, _, family, named = slow(rig)
-    client = rig.attach(family, named)
-    rig.after(500.0)
+class Stage(Slow):
+    def acked(self, event: str) -> None:
+        assert self.session.life.acked == Cursor(event=int(event))
 
-    def fail() -> None:
-        session.error("nobody there", provider="x")
-        session.release(1011, "nobody there")
-
-    rig.do(fail)
-    assert (client.types(), client.closed) == (["voice.error"], 1011)
-    rig.after(100.0)
-    again = rig.attach(family, named)
-    rig.do(session.begin)
-    assert [event["event_id"] for event in again.events()] == [2]
-    rig.after(500.0)
-    assert session.attached
+    def awaits(self) -> None:
+        assert self.rig.engine.next_deadline() is not None
 
 
-def test_it_waits_again_for_somebody_after_it_was_let_go(rig: Rig) -> None:
-    session, happened, family, named = slow(rig)
-    client = rig.attach(family, named)
-    client.leave()
-    assert happened == ["attached", "lost"]
-    rig.after(119.0)
-    assert not session.closed
-    rig.after(2.0)
-    assert session.closed
+@pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
+def test_a_dialogue(title: str, lines: list[str]) -> None:
+    play(lines, Stage())
 
 
-def test_while_it_begins_nobody_else_may_have_it(rig: Rig) -> None:
-    session, _, family, named = slow(rig)
-    rig.attach(family, named)
-    second = rig.attach(family, named)
-    token = session.take_token()
-    assert (len(token), session.take_token()) == (43, "")  # it is told once
-    second.say("session.resume", resume_token=token)
-    assert (second.events()[0]["reason"], second.closed) == ("session_initializing", 1013)
-    third = rig.attach(family, named)
-    third.say("anything")
-    assert (third.events()[0]["reason"], third.closed) == ("session_initializing", 1013)
+def test_its_token_is_told_once() -> None:
+    session = Slow().session
+    assert (len(session.take_token()), session.take_token()) == (43, "")
 
 
-def test_a_longer_window(rig: Rig) -> None:
-    session, happened, family, named = slow(rig)
-    client = rig.attach(family, named)
-    rig.do(session.begin)
-    rig.do(lambda: session.extend(100.0))  # nobody is missing
-    assert session.engine.next_deadline() is not None
-    client.leave()
-    assert happened[-1:] == ["detached"]
-    rig.do(lambda: session.extend(360.0))
-    rig.after(359.0)
-    candidate = rig.attach(family, named)
-    rig.after(2.0)
-    assert happened[-1] == "closed"
-    assert (candidate.events()[0]["reason"], candidate.closed) == ("resume_expired", 4008)
-
-
-def test_a_candidate_when_the_session_ends_otherwise(rig: Rig) -> None:
-    session, happened, family, named = slow(rig)
-    owner = rig.attach(family, named)
-    candidate = rig.attach(family, named)
-    rig.do(lambda: session.close("revoked", code=1008))
-    rig.do(lambda: session.close("again"))
-    assert (owner.closed, owner.reason) == (1008, "revoked")
-    assert (candidate.events()[0]["reason"], candidate.closed) == ("session_closed", 4008)
-    assert happened == ["attached", "closed"]
-    rig.do(lambda: session.emit("voice.late"))
-    assert owner.events() == []
-    owner.leave(1008)
-    owner.read()
-
-
-def test_a_socket_that_opens_when_the_session_has_just_ended(rig: Rig) -> None:
-    session, _, family, _ = slow(rig)
-    handler = family.open(None, PHONE, session.id)
-    rig.do(lambda: session.close("over"))
-    client = Client(rig, 77, handler)
+def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
+    slow = Slow()
+    handler = VoiceSocket(slow.session)
+    slow.ends("over")
+    client = Client(slow.rig, 77, handler)
     assert (client.events()[0]["reason"], client.closed) == ("session_closed", 4008)
 
 
-def test_a_mode_that_adds_nothing(rig: Rig) -> None:
-    session, family, named = made(rig, VoiceMode)
-    client = rig.attach(family, named)
-    client.say("client.ack")
-    client.say("anything")
-    assert client.types() == ["voice.session.ready", "voice.error"]
-    client.say("session.resume", resume_token=session.take_token())
-    assert client.types()[-1] == "voice.replay.done"
-    for hook in (session.mode.on_lost, session.mode.on_detached):
-        rig.do(hook)
-    client.leave()
-    assert session.closed
+def test_a_mode_that_adds_nothing() -> None:
+    slow = play(["A comes", "A says client.ack -> nothing", "A says anything -> error"], Slow(VoiceMode))
+    play(
+        ["A says session.resume resume_token=$token -> session.resumed replay.started session.ready error replay.done"],
+        slow,
+    )
+    for hook in (slow.session.mode.on_lost, slow.session.mode.on_detached):
+        slow.rig.do(hook)
+    play(["A leaves", "state closed"], slow)
 
 
 def test_what_a_client_is_told_of_an_error(rig: Rig) -> None:
@@ -230,8 +225,7 @@ def test_a_log_of_one_session_and_the_sweep_of_others(rig: Rig) -> None:
 
     def create(days: int) -> None:
         kind = VoiceKind(name="voice.slow", family="voice", runs="/runs", keep_days=days)
-        session = VoiceSession(cast("Any", rig.voice), table, PHONE, rig.voice.output, kind, VoiceMode)
-        session.created({})
+        VoiceSession(cast("Any", rig.voice), table, PHONE, rig.voice.output, kind, VoiceMode).created({})
 
     for days in (0, 14, 14):
         rig.do(partial(create, days))

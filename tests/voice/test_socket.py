@@ -8,6 +8,7 @@ from attrs import evolve
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.voice.socket import MAX_MESSAGE, PING_EVERY, RECHECK
 from tests.machines.sources import WALL
+from tests.voice.dialogue import play
 from tests.voice.rig import PHONE, Client, Rig, spoken
 
 
@@ -37,16 +38,11 @@ def test_a_message_that_would_take_too_long_to_read(rig: Rig) -> None:
     assert caught.value.close_code == 1009
 
 
-def test_candidates_are_few_and_have_little_time(rig: Rig) -> None:
-    answer, first = spoken(rig)
-    candidates = [rig.attach(rig.output, answer) for _ in range(5)]
-    assert [candidate.closed for candidate in candidates] == [4009, None, None, None, None]
-    candidates[1].leave()
-    rig.after(29.9)
-    assert candidates[2].closed is None
-    rig.after(0.2)
-    assert [candidate.closed for candidate in candidates[2:]] == [4009] * 3
-    assert first.closed is None
+def test_candidates_are_few_and_have_little_time() -> None:
+    stage = play(["spoken", "B comes", "C comes", "D comes", "E comes"])
+    play(["F comes -> B:session.resume_failed B:closed(code=4009)", "C leaves", "after 29.9 -> nothing"], stage)
+    ends = [f"{name}:session.resume_failed {name}:closed(code=4009)" for name in "DEF"]
+    play([f"after 0.2 -> {' '.join(ends)}"], stage)
 
 
 def granted(rig: Rig, ends: list[float | None]) -> Client:

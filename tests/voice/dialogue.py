@@ -1,0 +1,233 @@
+"""Voice sessions as dialogues: who says what, and all that everybody is told.
+
+    a wrong token
+        spoken                         those of `WAYS`: a session whose puppet speaks to A
+        A leaves
+        B comes                        -> nothing
+        B says session.resume resume_token=guess
+            -> session.resume_failed(reason=invalid_resume_token) closed(code=4003)
+        there are 1
+
+A line is a deed of `Play`. Behind the arrow stands all that arrives, in order: types of events without `voice.`, with
+`*8` if there are as many in a row, in brackets what is looked at of their members; `closed` is the end of a socket,
+`refused` that of a call. Clients are letters; what others than the one of the line are told has theirs before it:
+`A:closed(code=4000)`. Without an arrow nobody looks. Values are JSON if they can be; `$token` is the resume token.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from svc_proto.basics.brand import HERMES
+from svc_proto.basics.errors import Refused
+from svc_proto.facts import FailureKind
+from svc_proto.voice.contract import AudioChunk, ProviderError
+from svc_proto.voice.principal import Principal
+from svc_proto.voice.session import MAX_DELTA
+from tests.voice.realtime.book import dialogues
+from tests.voice.rig import OTHER, PHONE, SOUND, Client, Rig, give
+
+__all__ = ["Play", "dialogues", "play", "shown"]
+
+WAYS = {
+    "spoken": "create provider=openai_tts; A comes; A says response.create text=Hello",
+    "lab": "create lab provider=openai_tts; A comes",
+}
+PEOPLE = {"phone": PHONE, "other": OTHER, "again": evolve(PHONE, bearer_hash="c" * 64)}
+MOVES: dict[str, AudioChunk | None] = {
+    "sound": SOUND,
+    "half": AudioChunk(b"\x01", 24_000),
+    "large": AudioChunk(bytes(MAX_DELTA), 24_000),
+    "larger": AudioChunk(bytes(2 * MAX_DELTA + 3), 24_000),
+    "end": None,
+}
+_TOLD = re.compile(r"([\w.:]+)(?:\((.*?)\))?(?:\*(\d+))?(?=\s|$)")
+
+
+class Play:
+    """One rig and whoever is there. `family` is that of the last session made."""
+
+    def __init__(self, rig: Rig | None = None) -> None:
+        self.rig = rig or Rig()
+        self.family: Any = self.rig.output
+        self.answer: dict[str, Any] = {}
+        self.clients: dict[str, Client] = {}
+        self.heard: list[dict[str, Any]] = []  # what the last line has brought
+        self._closed: set[str] = set()
+
+    def do(self, line: str) -> list[tuple[str, dict[str, Any]]]:
+        """One thing happens; who is told what."""
+        words = shlex.split(line)
+        if line in WAYS:
+            for step in WAYS[line].split("; "):
+                self.do(step)
+            return []
+        self.told()
+        try:
+            if words[0] in self.clients or words[1:2] == ["comes"]:
+                self._client(*words)
+            else:
+                getattr(self, words[0])(*words[1:])
+        except Refused as refused:
+            return [("", {"type": "refused", "status": refused.status, "code": refused.code})]
+        told = self.told()
+        self.heard = [event for _, event in told]
+        return told
+
+    def told(self) -> list[tuple[str, dict[str, Any]]]:
+        """What has arrived anywhere and was not looked at."""
+        found = []
+        for name, client in self.clients.items():
+            found += [(name, event) for event in client.events()]
+            if client.closed is not None and name not in self._closed:
+                self._closed.add(name)
+                found.append((name, {"type": "closed", "code": client.closed, "reason": client.reason}))
+        return found
+
+    def _client(self, name: str, verb: str, *words: str) -> None:
+        if verb == "comes":
+            who: Principal = PEOPLE[words[0] if words else "phone"]
+            self._closed.discard(name)
+            self.clients[name] = self.rig.attach(self.family, self.answer, who)
+            return
+        client = self.clients[name]
+        match verb:
+            case "says":
+                client.say(words[0], **self._fields(words[1:]))
+            case "sends":
+                client.send(words[0])
+            case "sends_bytes":
+                client.send_binary(b"\x00")
+            case "leaves":
+                client.leave(int(words[0]) if words else 1006)
+            case "stops_reading":
+                client.writable = False
+            case "reads":
+                client.read()
+            case _:
+                raise AssertionError(verb)
+
+    # --- deeds ---
+
+    def brand(self) -> None:
+        """Another product's names."""
+        self.__init__(Rig(brand=HERMES))  # type: ignore[misc]  # all anew
+
+    def create(self, *words: str) -> None:
+        """A session: of speech output, or with `lab` first of that; `other`, `again`: of somebody else."""
+        family = words[0] if words[:1] == ("lab",) else "output"
+        rest = words[1:] if words[:1] == ("lab",) else words
+        who = PEOPLE[rest[0] if rest and rest[0] in PEOPLE else "phone"]
+        self.family = getattr(self.rig, family)
+        self.answer = self.rig.create(self.family, who, **self._fields([word for word in rest if "=" in word]))
+
+    def forget(self) -> None:
+        """Nobody knows the session's id."""
+        self.answer = {"session_id": "none"}
+
+    def speaks(self, *moves: str) -> None:
+        """The puppet makes these moves; any other word is an error's."""
+        give(self.rig, *(MOVES[move] if move in MOVES else ProviderError(move) for move in moves))
+
+    def after(self, seconds: str) -> None:
+        """Time passes."""
+        self.rig.after(float(seconds))
+
+    def disk(self, problem: str) -> None:
+        """From now on it fails so."""
+        self.rig.disk_problem = FailureKind(problem)
+
+    def missing(self, variable: str) -> None:
+        """A provider's key."""
+        self.rig.voice.providers.missing = variable
+
+    def stop(self) -> None:
+        """The process ends."""
+        self.rig.do(self.family.sessions.stop)
+
+    def revoke(self, who: str = "phone") -> None:
+        """A token is accepted no more."""
+        self.rig.do(lambda: self.family.sessions.end_bearer(PEOPLE[who].bearer_hash, "revoked"))
+
+    def set(self, family: str, *words: str) -> None:
+        """The settings of a family."""
+        setattr(self.rig.voice, family, evolve(getattr(self.rig.voice, family), **self._fields(words)))
+
+    # --- looks ---
+
+    def are(self, count: str, *states: str) -> None:
+        """How many sessions there are, and in which states."""
+        found = [session.life.state.value for session in self.family.sessions.sessions()]
+        assert (len(found), found if states else []) == (int(count), list(states))
+
+    def rests(self) -> None:
+        """Nothing is waited for."""
+        assert self.rig.engine.next_deadline() is None
+
+    def puppet(self, *words: str) -> None:
+        """What it is at: `taken=3`, `stopped=true`."""
+        for name, value in self._fields(words).items():
+            assert getattr(self.rig.puppet, name) == value, name
+
+    def log(self, *last: str) -> None:
+        """How the event log ends."""
+        found = [line["type"].removeprefix("voice.") for line in self.rig.log(self.answer)]
+        assert found[-len(last) :] == list(last)
+
+    def reason(self, why: str) -> None:
+        """That of the log's last line."""
+        assert self.rig.log(self.answer)[-1]["reason"] == why
+
+    def _fields(self, words: Any) -> dict[str, Any]:
+        pairs = (word.partition("=") for word in words)
+        return {name: self.answer["resume_token"] if value == "$token" else _value(value) for name, _, value in pairs}
+
+
+def play(lines: Sequence[str], stage: Play | None = None) -> Play:
+    """Hold a dialogue, and compare."""
+    stage = stage or Play()
+    for line in lines:
+        deed, arrow, expected = line.partition(" ->")
+        told = stage.do(deed)
+        if arrow:
+            here = deed.split()[0]
+            wanted = [] if expected.strip() == "nothing" else _TOLD.findall(expected)
+            assert _all_shown(told, here, wanted) == _all_wanted(wanted), deed
+    return stage
+
+
+def shown(event: Mapping[str, Any], fields: str = "") -> str:
+    """An event in a word, with those of its members that are looked at."""
+    names = [field.partition("=")[0].strip() for field in fields.split(",")] if fields else []
+    kind = event["type"].removeprefix("voice.")
+    return f"{kind}({', '.join(f'{name}={_word(event.get(name))}' for name in names)})" if names else kind
+
+
+def _all_wanted(wanted: list[tuple[str, str, str]]) -> list[str]:
+    return [f"{name}({fields})" if fields else name for name, fields, times in wanted for _ in range(int(times or 1))]
+
+
+def _all_shown(told: list[tuple[str, dict[str, Any]]], here: str, wanted: list[tuple[str, str, str]]) -> list[str]:
+    looks = [fields for _, fields, times in wanted for _ in range(int(times or 1))]
+    looks += [""] * (len(told) - len(looks))
+    return [
+        ("" if who in ("", here) or (who == "A" and len(here) > 1) else f"{who}:") + shown(event, look)
+        for (who, event), look in zip(told, looks, strict=False)
+    ]
+
+
+def _value(word: str) -> object:
+    try:
+        return json.loads(word)
+    except ValueError:
+        return word
+
+
+def _word(value: object) -> str:
+    return json.dumps(value) if isinstance(value, bool | float | list | dict) else str(value)
