@@ -33,6 +33,8 @@ KEPT: Mapping[str, str] = {
     "SessionRecords._unsaved": "sessions that live, and that the store did not take",
     "Given.grants": _LIVE,
     "PairingCodes._codes": "codes that nobody has shown",
+    "PairingMeta.carries_key": "the same",
+    "PairingMeta.endpoints": "the same",
     "PairingMeta.grants": "the same",
     "Limiter._counting": "those who guessed a minute ago",
     "Limiter._blocked": "those who guessed five minutes ago",

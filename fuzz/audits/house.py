@@ -11,12 +11,14 @@ from fuzz.audits.bridge import BRIDGES
 from fuzz.audits.desk import DESKS
 from fuzz.audits.gate import GATES
 from fuzz.audits.grants import GRANTED
+from fuzz.audits.introductions import INTRODUCTIONS
 from fuzz.audits.limits import LIMITERS
 from fuzz.audits.races import RACES
 from fuzz.audits.sessions import SESSIONS
 from fuzz.audits.shelves import SHELVES
 from fuzz.audits.speech import SPEECH
 from fuzz.audits.talks import TALKS
+from fuzz.audits.tallies import TALLIES
 from fuzz.audits.tones import TONES
 from fuzz.audits.turns import TURNS
 from fuzz.audits.wires import WIRES
@@ -42,6 +44,8 @@ ROOMS: tuple[Kind, ...] = (
     *GRANTED,
     *TONES,
     *GATES,
+    *TALLIES,
+    *INTRODUCTIONS,
 )
 """Each in as many worlds of a round as it stands here."""
 
