@@ -50,7 +50,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.wire.http2_setup import STREAM_WINDOW
 from svc_proto.wire.limits import Limits
 
-__all__ = ["API", "API_KEY", "GATEWAY", "LOCAL", "MAX_MEDIA", "REMOTE", "VOICES", "World"]
+__all__ = ["API", "API_KEY", "GATEWAY", "HOME", "LOCAL", "MAX_MEDIA", "RELAY_PORT", "REMOTE", "VOICES", "World"]
 
 RELAY_PORT = 8767
 API_PORT = 8642
@@ -181,7 +181,7 @@ class World:
             "OPENAI_BASE_URL": f"http://10.0.0.5:{VENDOR_PORT}/v1",
         }
         config = evolve(config, voice=evolve(config.voice, variables=variables))
-        self.home.rooms = (config.voice.home,)
+        self.home.rooms = config.voice.folders
 
         def make(entropy: Entropy) -> Engine:
             self.relay_service = Relay(config, limits=LIMITS)

@@ -11,7 +11,9 @@ from fuzz.audits.bridge import BRIDGES
 from fuzz.audits.desk import DESKS
 from fuzz.audits.gate import GATES
 from fuzz.audits.grants import GRANTED
+from fuzz.audits.guarded import GUARDED
 from fuzz.audits.introductions import INTRODUCTIONS
+from fuzz.audits.labs import LABS
 from fuzz.audits.limits import LIMITERS
 from fuzz.audits.races import RACES
 from fuzz.audits.sessions import SESSIONS
@@ -44,6 +46,8 @@ ROOMS: tuple[Kind, ...] = (
     *GRANTED,
     *TONES,
     *GATES,
+    *LABS,
+    *GUARDED,
     *TALLIES,
     *INTRODUCTIONS,
 )

@@ -1,0 +1,341 @@
+"""A phone's gates, one after another: its build, its switches, what is blocked, what asks first, and its idle clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, frozen
+
+from clients.phone.handset import SimulatedHandset
+from fuzz.audit import Audit
+from fuzz.audits.paired import pair, register
+from fuzz.peers import Caller
+from fuzz.untold import Untold
+from fuzz.world import HOME, RELAY_PORT
+from runtimes.sim.connection import Connection
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import Tell
+from svc_proto.device.person import KEYBOARD
+from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.device.safety.settings import SafetySettings
+from svc_proto.engine.boundary import Core
+from svc_proto.engine.core import Engine
+
+__all__ = ["GUARDED"]
+
+BANK, MAIL, MESSAGES, OWN = "com.chase.sig.android", "com.example.mail", "com.example.messages", "com.example.safe"
+EDGE = 2.0  # s before or behind the end of the idle interval
+SOON = 1.0  # s in which a word at the phone has come to something
+REPORT = 31.0  # s until a phone has told of itself
+
+
+@frozen
+class _Route:
+    """What is asked of the phone, and which gates it has to pass."""
+
+    method: str
+    path: str
+    body: Any = None
+    free: bool = False  # of all gates
+    masterless: bool = False
+    target: str = ""  # package
+    verb: str = ""  # that is found in it
+    action: str = ""  # which is asked about each time
+    store: bool = False  # a store build does it
+
+
+FREE = (
+    _Route("GET", "/ping", free=True, store=True),
+    _Route("POST", "/setup", {}, free=True, store=True),
+)
+MASTERLESS = (_Route("GET", "/current_app", masterless=True), _Route("POST", "/return_to_svc", {}, masterless=True))
+PLAIN = (
+    _Route("GET", "/events", store=True),
+    *(_Route("GET", path) for path in ("/screen", "/screen_hash", "/apps", "/get_apps", "/location", "/clipboard")),
+    *(
+        _Route("POST", path, body)
+        for path, body in (
+            ("/find_nodes", {"text": "Inbox"}),
+            ("/diff_screen", {"previous_hash": "x"}),
+            ("/events/stream", {"enabled": True}),
+            ("/search_contacts", {"query": "Ada"}),
+            ("/wait", {"ms": 10}),
+            ("/swipe", {"start_x": 1, "start_y": 1, "end_x": 2, "end_y": 2}),
+            ("/drag", {"start_x": 1, "start_y": 1, "end_x": 2, "end_y": 2}),
+            ("/scroll", {"direction": "up"}),
+            ("/tap", {"x": 1, "y": 1}),
+            ("/long_press", {"x": 1, "y": 1}),
+            ("/clipboard", {"text": "send it"}),
+            ("/media", {"action": "play"}),
+        )
+    ),
+)
+TARGETS = (
+    _Route("POST", "/open_app", {"package": BANK}, target=BANK),
+    _Route("POST", "/open_app", {"package": MAIL}, target=MAIL),
+    _Route("POST", "/open_app", {"package": MESSAGES}, target=MESSAGES),
+    _Route("POST", "/send_intent", {"action": "VIEW", "package": BANK}, target=BANK),
+    _Route("POST", "/broadcast", {"action": "PING", "package": BANK}, target=BANK),
+)
+SAID = (  # and the verb in it
+    *(("Send", "send"), ("SEND!", "send"), ("pay-now", "pay"), ("Re: send it", "send"), ("please DELETE", "delete")),
+    *(("Resend", ""), ("sender", ""), ("PayPal", ""), ("send_now", ""), ("posting", ""), ("hello", "")),
+    *(("withdraw all", "withdraw"), ("to purchase", "purchase"), ("confirm?", "confirm")),
+)
+VERBS = (
+    *(_Route("POST", "/type", {"text": text}, verb=verb) for text, verb in SAID),
+    *(_Route("POST", "/tap_text", {"text": text}, verb=verb) for text, verb in SAID),
+)
+ASKED = (
+    _Route("POST", "/send_sms", {"to": "+15550100", "body": "hello"}, action="send_sms"),
+    _Route("POST", "/call", {"number": "+15550100"}, action="call"),
+)
+GROUPS = (FREE, MASTERLESS, PLAIN, PLAIN, TARGETS, VERBS, VERBS, ASKED)
+
+
+@define(eq=False)
+class _State:
+    """What the phone has to think."""
+
+    armed: bool
+    accessible: bool = True
+    overlay: bool = True
+    idle_at: float = 0.0  # when it turns itself off
+
+
+class _Guarded:
+    def __init__(self, audit: Audit) -> None:
+        self.audit = audit
+        self.asker = pair(audit)
+        self.asker.seat.hang_up()
+        self.device = audit.word()
+        self.store = audit.chance(0.12)
+        self.minutes, self.patience = audit.pick((5, 30, 120)), audit.pick((10.0, 25.0))
+        self.settings = SafetySettings(
+            armed=audit.chance(0.7), idle_minutes=self.minutes, confirmation_timeout=self.patience
+        )
+        self.trusted: set[str] = set()
+        self.open: list[tuple[str, str]] = []  # questions, by name and text
+        build = "googlePlay" if self.store else "sideload"
+        self.handset = SimulatedHandset(name=f"Guarded {self.device}", build=build)
+        config = PhoneConfig(
+            remote=f"ws://{HOME}:{RELAY_PORT}",
+            code=register(audit),
+            device_name=f"Guarded {self.device}",
+            device_id=self.device,
+        )
+        news: list[Callable[[Tell], None]] = [self.hear]
+
+        def make(entropy: Any) -> Core:
+            self.phone = Phone(config, self.handset, self.settings)
+            return Untold(Engine(self.phone, entropy=entropy), news)
+
+        self.host = audit.host()
+        self.process = self.host.start(make)
+        audit.wait(lambda: self.phone.state.name == "ONLINE", 60.0, "a phone does not come")
+        self.token = self.phone.token or ""
+        audit.world.secrets[self.token] = "a phone's token"
+        self.state = _State(self.settings.armed and not self.store, idle_at=audit.now + 60.0 * self.minutes)
+        keys = Connection(audit.world.sim.network, 0, (self.host, KEYBOARD), (self.host, KEYBOARD))
+        self.process.accepted(keys.server)
+        self.keys = keys.client
+
+    def hear(self, news: Tell) -> None:
+        if news.event == "asked":
+            self.open.append((str(news.fields["confirmation"]), str(news.fields["text"])))
+
+    def type(self, line: str) -> None:
+        """Its holder says something at it."""
+        self.keys.send(f"{line}\n".encode())
+        self.audit.rest(SOON)
+
+    def steps(self) -> None:
+        audit = self.audit
+        for _ in range(audit.rng.randint(12, 22)):
+            self.pass_time()
+            kind = audit.rng.randrange(12)
+            if kind == 0:
+                self.turn("", audit.chance(0.6))
+            elif kind == 1:
+                self.turn("accessibility", audit.chance(0.7))
+            elif kind == 2:
+                self.turn("overlay", audit.chance(0.6))
+            elif kind == 3:
+                self.show(audit.pick((BANK, MAIL, MESSAGES)))
+            elif kind == 4:
+                self.idle()
+            elif kind == 5:
+                self.look()
+            else:
+                self.call(audit.pick(audit.pick(GROUPS)))
+        self.process.stop(5.0)
+        audit.wait(lambda: not self.process.alive, 30.0, "a phone does not stop")
+        audit.right(audit.ask_here("DELETE", f"/sessions/{self.token[:8]}"), 200)
+
+    def pass_time(self) -> None:
+        """It may have turned itself off."""
+        if self.audit.now >= self.state.idle_at:
+            self.state.armed = False
+
+    def turn(self, switch: str, on: bool) -> None:
+        self.type(f"{switch} {'on' if on else 'off'}".strip())
+        state = self.state
+        if self.store:
+            return
+        if switch == "accessibility":
+            state.accessible = on
+        elif switch == "overlay":
+            state.overlay = on
+        elif not on or (state.accessible and not state.armed):
+            state.armed = on
+            state.idle_at = self.audit.now + 60.0 * self.minutes
+
+    def show(self, package: str) -> None:
+        """Its holder opens an app."""
+        now = Moment(self.audit.now, self.host.wall())
+        self.handset.device.wake(now)
+        self.handset.device.launch(package, now)
+
+    def idle(self) -> None:
+        audit, state = self.audit, self.state
+        if not state.armed or self.minutes > 30:
+            return
+        behind = audit.chance(0.5)
+        audit.rest_until(state.idle_at + (EDGE if behind else -EDGE))
+        self.pass_time()
+        self.call(audit.pick(PLAIN))
+
+    def look(self) -> None:
+        """What it tells of itself."""
+        audit, state = self.audit, self.state
+        audit.rest(REPORT)
+        self.pass_time()
+        if abs(audit.now - state.idle_at) < REPORT + EDGE:
+            return
+        told = audit.right(audit.ask_here("GET", f"/bridge/status?device={self.device}"), 200)
+        bridge, safety = told["bridge"], told["safety"]
+        on = state.armed and state.accessible
+        is_ = (not self.store, on, state.accessible and not self.store, state.overlay and not self.store)
+        names = ("device_control_supported", "master_enabled", "accessibility_granted", "overlay_granted")
+        audit.same(tuple(bridge[name] for name in names), is_, f"what a phone tells of {state}")
+        audit.same(safety["auto_disable_minutes"], 0 if self.store else self.minutes, "its idle interval")
+        audit.same(safety["auto_disable_at_ms"] is not None, state.armed, f"whether its idle clock runs, {state}")
+        if state.armed:
+            due = (state.idle_at - audit.now + self.host.wall()) * 1000.0
+            audit.near(safety["auto_disable_at_ms"] / 1000.0, due / 1000.0, "when it will turn itself off", 2.5)
+
+    # --- what is asked of it ---
+
+    def refusal(self, route: _Route) -> tuple[int, str] | None:
+        """Why it is not done, before anybody is asked."""
+        state, front = self.state, self.handset.foreground
+        if self.store:
+            return None if route.store else (403, "device_control_sideload_only")
+        if route.free:
+            return None
+        if not state.armed and not route.masterless:
+            return 403, "bridge_disabled"
+        if not state.accessible:
+            return 503, "service_unavailable"
+        for package in (front, route.target):
+            if package == BANK:
+                return 403, f"blocked package {BANK}"
+        return None
+
+    def call(self, route: _Route) -> None:
+        audit = self.audit
+        self.open.clear()
+        if self.state.armed:  # each command starts the clock anew
+            self.state.idle_at = audit.now + 60.0 * self.minutes
+        due = self.refusal(route)
+        what = route.action or route.verb
+        asks = due is None and bool(what) and not self.store and what not in self.trusted
+        path = route.path + (f"?device={self.device}" if route.method == "GET" else "")
+        body = None if route.body is None else {**route.body, "device": self.device}
+        caller = audit.begin_as(self.asker.token, route.method, path, body)
+        if asks and self.state.overlay:
+            audit.wait(lambda: bool(self.open) or caller.over, 5.0, f"{route} asks nobody")
+        else:
+            audit.answer(caller)
+        if bool(self.open) != (asks and self.state.overlay):
+            audit.wrong(f"{route} asked {self.open}, {self.state}, {self.trusted}, {caller.answer.body!r:.200}")
+        if due is not None:
+            self.check_refused(caller, *due)
+        elif asks and not self.state.overlay:
+            self.check_refused(caller, 403, "user_denied")
+        elif asks:
+            self.answer(caller, route, what)
+        else:
+            self.check_done(caller, route)
+        self.check_record(caller, route)
+
+    def answer(self, caller: Caller, route: _Route, what: str) -> None:
+        """Its holder says yes, no, always, nothing at all, or turns it off."""
+        audit = self.audit
+        (name, text), since = self.open[0], audit.now
+        said = next(iter(value for key, value in route.body.items() if key in ("text", "body", "number")))
+        if said not in text:
+            audit.wrong(f"a question about {said!r} says {text!r}")
+        way = audit.pick(("y", "y", "a", "n", "", "off"))
+        if way == "":
+            audit.answer(caller, self.patience + 5.0)
+            audit.near(caller.ended - since, self.patience, "how long its holder is waited for", 1.0)
+            self.check_refused(caller, 403, "user_denied")
+            return
+        audit.rest(audit.pick((0.0, self.patience - 4.0)))
+        if caller.over:
+            audit.wrong(f"{route} got {caller.status}, and nobody has answered")
+        if way == "off":
+            self.turn("", False)
+            audit.answer(caller, 5.0)
+            self.check_refused(caller, 403, "bridge_disabled")
+            return
+        audit.rest(2.0)  # a word right behind another question counts for none
+        self.type(f"{way} {name}")
+        audit.answer(caller, 20.0)
+        if way == "n":
+            told = self.check_refused(caller, 403, "user_denied")
+            audit.same((told["final"], told["reason"]), (True, "confirmation_denied_or_timeout"), "a no")
+            return
+        if way == "a":
+            self.trusted.add(what)
+        self.check_done(caller, route)
+        if caller.status == 200:
+            audit.same(caller.answer.json.get("confirmed"), True, "what was confirmed")
+
+    def check_refused(self, caller: Caller, status: int, why: str) -> dict[str, Any]:
+        told = self.audit.right(caller, status, about=f"{caller.path}, {self.state}, {self.handset.foreground}")
+        self.audit.same(told.get("error_code") or told["error"], why, f"why {caller.path} is refused, {self.state}")
+        refused: dict[str, Any] = told
+        return refused
+
+    def check_done(self, caller: Caller, route: _Route) -> None:
+        """It went through all gates."""
+        audit = self.audit
+        if caller.status not in (200, 400, 404):
+            audit.wrong(f"{route} got {caller.status} {caller.answer.body!r:.300}, {self.state}")
+        if route in (*FREE, *MASTERLESS, *ASKED) and caller.status != 200:
+            audit.wrong(f"{route} got {caller.status} {caller.answer.body!r:.300}")
+        if route.path == "/open_app":
+            audit.same((caller.status, self.handset.foreground), (200, route.target), "the app in front")
+
+    def check_record(self, caller: Caller, route: _Route) -> None:
+        """The relay's word for it."""
+        audit = self.audit
+        shown = audit.right(audit.ask_here("GET", "/bridge/activity?limit=5"), 200)["activity"]
+        record = next(each for each in shown if each["device_id"] == self.device)
+        confirmed = caller.answer.json.get("confirmed") is True
+        due = "confirmed" if confirmed else {200: "executed", 403: "blocked"}.get(caller.status, "error")
+        is_ = (route.path, caller.status, due)
+        audit.same((record["path"], record["response_status"], record["decision"]), is_, "the record of a command")
+
+
+def guarded(audit: Audit) -> None:
+    """A phone is asked for this and that, while its holder turns it on and off, and answers its questions."""
+    audit.world.phones_say_what_they_will = True
+    _Guarded(audit).steps()
+    audit.world.phones_say_what_they_will = False
+
+
+GUARDED = (guarded,)
