@@ -62,6 +62,7 @@ PAIRED_SESSIONS = Table(
     Column("updated_at", String(32), nullable=False),  # ISO 8601 UTC, for people who look
 )
 COMPONENT = "svc"
+_UNFIT = ("mysql", "mariadb")  # decision 22
 _MINE = SCHEMA_VERSION.c.component == COMPONENT
 Handler = Callable[[Connection, Any], object]
 Quick = Callable[[Hand, Any], object]  # what is asked often: it runs prepared statements, together with others
@@ -191,7 +192,10 @@ def upgrade(where: str | Path, *, keep: bool = True) -> tuple[int, int]:
 def opened(where: str | Path) -> Engine:
     """An engine for a store; nothing has been asked of it. Raises `StoreError`."""
     try:
-        return open_engine(URL.create("sqlite", database=str(where)) if isinstance(where, Path) else make_url(where))
+        url = URL.create("sqlite", database=str(where)) if isinstance(where, Path) else make_url(where)
+        if url.get_backend_name() in _UNFIT:
+            raise StoreError("cannot open the store: it can be SQLite or PostgreSQL, but not MariaDB or MySQL")
+        return open_engine(url)
     except (SQLAlchemyError, ImportError) as error:
         hint = "; pip install 'svc-relay[postgres]'" if getattr(error, "name", None) == "psycopg" else ""
         raise StoreError(f"cannot open the store: {type(error).__name__}: {first_line(error)}{hint}") from error

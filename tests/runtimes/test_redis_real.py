@@ -134,9 +134,14 @@ def test_the_simulated_redis_answers_as_the_real_one(tmp_path: Path) -> None:
                     assert isinstance(found[0], dict)
                     assert expected[0][b"proto"] == found[0][b"proto"] == 3
                     continue
-                assert list(map(_essence, found)) == list(map(_essence, expected)), words
+                assert _essences(found) == _essences(expected), words
         finally:
             real.close()
+
+
+def _essences(values: list[object]) -> list[object]:
+    """Who publishes to itself is answered before it hears the message, or after: Valkey 9 and Redis differ."""
+    return [*map(_essence, sorted(values, key=lambda value: isinstance(value, Push)))]
 
 
 def _essence(value: object) -> object:

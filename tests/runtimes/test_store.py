@@ -109,6 +109,12 @@ def test_stores_that_cannot_be_opened(tmp_path: Path) -> None:
         open_store(file / "store.db")
 
 
+@pytest.mark.parametrize("url", ["mysql://svc@db/svc", "mysql+pymysql://db/svc", "mariadb+mariadbconnector://db/svc"])
+def test_a_database_that_cannot_hold_what_nodes_agree_on_is_refused(url: str) -> None:
+    with pytest.raises(StoreError, match="SQLite or PostgreSQL, but not MariaDB or MySQL"):
+        open_store(url)
+
+
 def test_a_query_that_fails(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store = open_store(path)
