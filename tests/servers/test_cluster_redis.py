@@ -1,4 +1,4 @@
-"""A relay whose Redis speaks TLS, with a certificate of the operator's own."""
+"""A relay and a Redis that is set up in another way: with TLS by a certificate of the operator's own, as a Cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.runtimes.certificates import make_certificate
 from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
-from tests.servers.support import call, running_relay
+from tests.servers.support import call, running, running_relay
 
 pytestmark = needs_redis
 
@@ -20,3 +20,11 @@ def test_a_private_certificate_is_good_if_it_is_named_and_not_otherwise(tmp_path
             with running_relay(tmp_path / f"home-{status}", env=env) as (_, port):
                 answer = call(port, "POST", "/pairing")
                 assert answer.status == status, answer.body
+
+
+def test_a_member_of_a_redis_cluster_is_refused_by_name(tmp_path: Path) -> None:
+    """It may have no slot, and answer each key with MOVED or CLUSTERDOWN; nobody asks it for one."""
+    with RedisServer(tmp_path, **{"cluster-enabled": "yes"}) as server:
+        url = f"redis://:{PASSWORD}@127.0.0.1:{server.port}/0"
+        with running(tmp_path / "home", "servers.relay", "--port", "0", env={"SVC_CLUSTER_URL": url}) as relay:
+            relay.line("cluster not reached.*this is a Redis Cluster: name a Redis that is none, or Sentinels")
