@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import FrameType
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.relay import commons
 from svc_proto.relay.commons import Commons
 from tests.cluster.test_passing import asking
 from tests.relay.world import RelayBook
@@ -15,9 +17,9 @@ from tests.relay.world import RelayBook
 
 def test_alone_everything_is_here() -> None:
     book = RelayBook()
-    commons = book.relay.commons
-    assert type(commons) is Commons
-    assert type(commons.limiter) is Limiter
+    alone = book.relay.commons
+    assert type(alone) is Commons
+    assert type(alone.limiter) is Limiter
     paired = book.pair()
     session = book.relay.sessions.find(paired.prefix, book.now)[0]
     answers: list[object] = []
@@ -26,33 +28,50 @@ def test_alone_everything_is_here() -> None:
     def ask() -> None:
         engine = book.relay.engine
         for flow in (
-            commons.put_code("ABC123", PairingMeta()),
-            commons.take_code("abc123"),
-            commons.take_code("ABC123"),
-            commons.settle(),
-            commons.catch_up(),
-            commons.told(),
-            commons.begun_elsewhere("svc-a"),
-            commons.activity(5),
-            commons.online(),
+            alone.put_code("ABC123", PairingMeta()),
+            alone.take_code("abc123"),
+            alone.take_code("ABC123"),
+            alone.settle(),
+            alone.catch_up(),
+            alone.told(),
+            alone.begun_elsewhere("svc-a"),
+            alone.activity(5),
+            alone.online(),
         ):
             engine.spawn(flow, on_done=answers.append)
-        commons.session_saved(session)
-        commons.session_ended(session)
-        commons.phone_said(1)
-        commons.phone_selected()
+        alone.session_saved(session)
+        alone.session_ended(session)
+        alone.phone_said(1)
+        alone.phone_selected()
         refused = Refused(404, "unknown_device", "none")
-        assert commons.excuse(refused) is refused
-        assert commons.seek(paired.token) is None
-        assert commons.line(-1) is None
-        assert commons.seek_consent("ticket", "x") is None
-        assert commons.elsewhere("mcp", "x", request) is None
-        assert commons.families() == []
-        commons.stop()
+        assert alone.excuse(refused) is refused
+        assert alone.seek(paired.token) is None
+        assert alone.line(-1) is None
+        assert alone.seek_consent("ticket", "x") is None
+        assert alone.elsewhere("mcp", "x", request) is None
+        assert alone.families() == []
+        alone.stop()
 
     book.within(ask)
     assert answers == [None, PairingMeta(), None, None, None, None, "", [], book.relay.online()]
     assert book.request("GET", "/bridge/devices", token="").json["count"] == 1
+
+
+def test_a_command_for_a_phone_that_is_here_asks_nobody() -> None:
+    book, asked = RelayBook(), list[str]()
+    paired = book.pair()
+
+    def count(frame: FrameType, event: str, arg: object) -> None:
+        if event == "call" and frame.f_code.co_filename == commons.__file__:
+            asked.append(frame.f_code.co_name)
+
+    sys.setprofile(count)
+    try:
+        calling = book.call("GET", "/ping", token=paired.token)
+        paired.phone.reply(paired.phone.command(), 200, {"pong": True})
+    finally:
+        sys.setprofile(None)
+    assert (calling.result.status, asked) == (200, [])
 
 
 def test_who_is_alone_imports_nothing_of_the_cluster() -> None:
