@@ -17,7 +17,8 @@ from attrs import define, field
 from bench.measure import BenchError, Progress
 from bench.report import Column, Row, Table
 from fuzz.carriers import Http1Carrier
-from fuzz.cluster import SOON, ClusterWorld
+from fuzz.cluster import ClusterWorld
+from fuzz.cluster_law import SOON
 from fuzz.peers import Caller, Talker
 
 __all__ = ["CROWDS", "crowd_table"]

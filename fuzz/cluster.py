@@ -6,10 +6,9 @@
     call = world.command(node=2, token=phone.token)
     world.run(lambda: call.over)
 
-Whatever happens is written down by the people, and judged by `look`: a code pairs once, a command has one outcome and
-is performed once at most, nobody acts with a session that was revoked a second ago, and nobody guesses more often than
-they may at all nodes together, once the network is whole. Nodes may be parted from Redis, from the store and from each
-other, and have clocks that are wrong or run slow.
+Whatever happens is written down by the people (`fuzz.cluster_people`), and judged (`fuzz.cluster_law`). Nodes may be
+parted from Redis, from the store and from each other, and have clocks that are wrong or run slow; the bucket of their
+uploads may be away, or lie.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
-from attrs import define, field
-
 from fuzz.carriers import Http1Carrier
+from fuzz.cluster_law import Held, Law
+from fuzz.cluster_people import Guess, Pocket
 from fuzz.lines import Target
 from fuzz.peers import Caller, Pairs, Talker
 from runtimes.failures import HostError
@@ -35,16 +34,15 @@ from runtimes.sim.sentinel import sentinel_core
 from runtimes.sim.store import STORE_TIME, Store
 from runtimes.sim.world import World as Simulation
 from svc_proto.basics.entropy import Entropy
-from svc_proto.commands import Level, StoreRequest
+from svc_proto.commands import StoreRequest
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.store import LoadSessions
 from svc_proto.facts import FailureKind
-from svc_proto.machines.limiter import MAX_FAILURES, WINDOW
 from svc_proto.relay.service import Relay
 from svc_proto.settings import Bucket, RedisAddress
 
-__all__ = ["SOON", "ClusterWorld", "Held", "Pocket", "Violated"]
+__all__ = ["BUCKET", "UPLOADS_LIVE", "ClusterWorld"]
 
 PORT = 8767
 REDIS_PORT = 6379
@@ -53,95 +51,11 @@ PASSWORD = "redis-password-4711"
 UPLOADS_LIVE = 100  # s, in worlds that have a place for them
 S3, S3_PORT = "10.0.0.250", 9000
 BUCKET = Bucket(f"http://{S3}:{S3_PORT}/uploads/of/svc", "eu-north-1", "AKIDEXAMPLE", "s3-secret-4711", "s3-token-4711")
-SOON = 1.0  # s after which a revocation holds everywhere, in a network that is whole
-HEALED = 0.0  # s
 STORE = "10.0.9.2"
 REPLICA = "10.0.9.3"
 MASTER = "svc"
 SENTINEL_PORT = 26379
 GIVE_UP = 2.0  # s after which who does not reach the store knows it
-STORE_PROBLEMS = ("session not stored", "session not erased", "the store does not answer")  # of the log, at level error
-
-
-class Violated(AssertionError):  # noqa: N818 - the name says what happened
-    """Something came about that must not."""
-
-
-@define(eq=False)
-class Pocket:
-    """A phone at a node: it does what it is told after a while, and writes it down."""
-
-    world: ClusterWorld
-    name: str
-    node: int
-    talker: Talker | None = None
-    token: str = ""
-    refused: str = ""  # why it was not let in
-    closed: bool = False
-    performed: list[str] = field(factory=list)  # request ids
-    delay: float = 0.0  # s before it answers
-    mute: bool = False
-    quiet: bool = False
-    left_at: float | None = None  # when it came elsewhere, and left this socket as it was
-    arrived: Callable[[], None] = field(default=lambda: None)  # called when it is in
-
-    @property
-    def is_in(self) -> bool:
-        """Whether a node has it."""
-        return bool(self.token) and not self.closed and not self.refused and self.left_at is None
-
-    def said(self, talker: Talker, envelope: dict[str, Any]) -> None:
-        """What its node has told it."""
-        payload = envelope["payload"]
-        match envelope["channel"], envelope["type"]:
-            case "system", "auth.ok":
-                self.token = payload["session_token"]
-                self.world.note_pairing(self)
-                for other in self.world.pockets:
-                    if other is not self and other.token == self.token and other.left_at is None:
-                        other.left_at = self.world.sim.now  # the same phone
-                        if not self.quiet:
-                            other.leave()
-                self.arrived()
-            case "system", "auth.fail":
-                self.refused = payload["reason"]
-            case "bridge", "bridge.command":
-                self.world.note_performed(self, payload["request_id"])
-                self.performed.append(payload["request_id"])
-                if not self.mute:
-                    self.world.sim.after(self.delay, lambda: self.answer(talker, payload["request_id"]))
-            case _:
-                pass
-
-    def answer(self, talker: Talker, request_id: str) -> None:
-        """Say that it is done."""
-        answer = {"request_id": request_id, "status": 200, "result": {"by": self.name, "id": request_id}}
-        talker.say("bridge", "bridge.response", answer)
-
-    def leave(self, *, reset: bool = True) -> None:
-        """Go without a word."""
-        if self.talker is not None:
-            self.talker.hang_up(reset=reset)
-
-
-@define(eq=False)
-class Held:
-    """What is known of a token."""
-
-    revoked_at: float | None = None  # when the DELETE was answered
-    withheld_at: float | None = None  # when the PATCH that took its bridge was answered
-    bereft: bool = False  # whether anybody has tried to do that
-    asked: bool = False  # whether anybody has tried to revoke it
-    shaky: bool = False  # whether the store may not have it
-
-
-@define(eq=False)
-class Guess:
-    """Somebody who shows a code that is none."""
-
-    talker: Talker | None = None
-    refused: bool = False  # by a node that has looked at the code
-    over: bool = False
 
 
 class NodeStore(Store):
@@ -217,15 +131,10 @@ class ClusterWorld:
             self.relays.append(None)  # type: ignore[arg-type]  # the factory puts it there
             self.nodes.append(host.start(self._maker(n), [PORT], name=f"relay-{n}"))
         self.pockets: list[Pocket] = []
-        self.pairings: dict[str, list[Pocket]] = {}  # by code
-        self.codes_of: dict[Pocket, str] = {}
-        self.held: dict[str, Held] = {}  # by token
-        self.outcomes: dict[str, int] = {}  # answers by request id
-        self.done: dict[str, int] = {}  # performances by request id
+        self.law = Law(self)
         self.troubled = self.sim.now  # when the network last was not whole
         self.parted = 0
         self.shuffled = self.sim.now  # when a node last came or went, and what it had counted with it
-        self.guesses: dict[str, list[float]] = {}  # that were answered with a no, by address
         self.strangers = [self.sim.host(f"stranger-{n}", f"10.0.7.{n + 1}") for n in range(2)]
 
     # --- programs ---
@@ -357,7 +266,7 @@ class ClusterWorld:
     @property
     def is_whole(self) -> bool:
         """Whether nothing has been broken for a while."""
-        return self.redis.alive and not self.parted and self.sim.now - self.troubled > HEALED
+        return self.redis.alive and not self.parted and self.sim.now > self.troubled
 
     # --- people ---
 
@@ -409,12 +318,10 @@ class ClusterWorld:
         self, name: str, n: int, *, code: str = "", token: str = "", surface: str = "android", quiet: bool = False
     ) -> Pocket:
         """A phone that signs in at a node; a `quiet` one leaves its last socket as it was."""
-        pocket = Pocket(self, name, n, quiet=quiet)
+        pocket = Pocket(self, name, n, code, quiet=quiet)
         self.pockets.append(pocket)
-        if code:
-            self.codes_of[pocket] = code
         shown = {"pairing_code": code} if code else {"session_token": token}
-        device = {"device_name": name, "device_id": f"device-{name}", "client_surface": surface}
+        device = {"device_name": name, "device_id": pocket.device, "client_surface": surface}
 
         def opened(talker: Talker) -> None:
             talker.say("system", "auth", {**shown, **device})
@@ -444,7 +351,7 @@ class ClusterWorld:
         def said(talker: Talker, envelope: dict[str, Any]) -> None:
             guess.refused = "invalid" in str(envelope["payload"].get("reason"))
             if guess.refused:
-                self.note_guess(source.address)
+                self.law.note_guess(source.address)
 
         def ended(talker: Talker) -> None:
             guess.over = True
@@ -462,19 +369,19 @@ class ClusterWorld:
 
     def command(self, n: int, token: str, *, device: str = "", done: Callable[[Caller], None] | None = None) -> Caller:
         """A bridge command, asked for at a node."""
-        began = self.sim.now
-        path = f"/ping?device={device}" if device else "/ping"
+        errand = self.law.send(n, token, device)
 
         def over(caller: Caller) -> None:
-            self.note_outcome(caller, token, began)
+            self.law.note_outcome(caller, errand)
             if done is not None:
                 done(caller)
 
-        return self.call(n, "GET", path, token=token, done=over)
+        path, body = f"/tap?device={device}" if device else "/tap", {"x": errand.number, "y": 0}
+        return self.call(n, "POST", path, token=token, body=body, done=over)
 
     def revoke(self, n: int, token: str) -> Caller:
         """End a session at a node, by its operator."""
-        held = self.held.setdefault(token, Held())
+        held = self.law.held.setdefault(token, Held())
         held.asked = True
 
         def over(caller: Caller) -> None:
@@ -485,7 +392,7 @@ class ClusterWorld:
 
     def withhold(self, n: int, token: str) -> Caller:
         """Take the bridge from a session, at a node."""
-        held = self.held.setdefault(token, Held())
+        held = self.law.held.setdefault(token, Held())
         held.bereft = True
 
         def over(caller: Caller) -> None:
@@ -499,83 +406,14 @@ class ClusterWorld:
         began = self.sim.now
 
         def over(caller: Caller) -> None:
-            if caller.status not in (0, 401, 403):
-                self._judge(self.held[token].withheld_at, f"{token[:8]} was let in", began, "may not any more")
+            self.law.note_probe(token, caller.status, began)
 
         self.call(n, "GET", "/ping?device=nobody", token=token, done=over)
 
     def drives(self, pocket: Pocket) -> bool:
         """Whether nobody has tried to take its bridge away."""
-        return not self.held[pocket.token].bereft
-
-    # --- judging ---
-
-    def note_pairing(self, pocket: Pocket) -> None:
-        """A code pairs once."""
-        code = self.codes_of.get(pocket)
-        held = self.held.setdefault(pocket.token, Held())
-        if code is not None:
-            held.shaky = not self.is_whole
-            self.pairings.setdefault(code, []).append(pocket)
-            if len(self.pairings[code]) > 1:
-                raise Violated(f"the code {code} has paired {len(self.pairings[code])} phones")
-        self._judge_token(pocket.token, self.sim.now, "signed in")
-
-    def note_guess(self, address: str) -> None:
-        """The nodes look at five codes of an address together, once each has heard of those that others saw."""
-        now = self.sim.now
-        before = self.guesses.setdefault(address, [])
-        calm = max(self.troubled, self.shuffled) + SOON
-        counted = [when for when in before if calm < when < now - SOON and now - when < WINDOW]
-        if self.is_whole and len(counted) >= MAX_FAILURES:
-            raise Violated(f"{address} has guessed {len(counted) + 1} times within a minute")
-        before.append(now)
-
-    def note_performed(self, pocket: Pocket, request_id: str) -> None:
-        """A command is performed once at most, and by nobody whose session is over."""
-        self.done[request_id] = self.done.get(request_id, 0) + 1
-        if self.done[request_id] > 1:
-            raise Violated(f"the command {request_id} was performed {self.done[request_id]} times")
-        self._judge_token(pocket.token, self.sim.now, "was given a command")
-        if any(other.is_in and other.token == pocket.token for other in self.pockets):
-            self._judge(pocket.left_at, f"{pocket.name} was given a command", self.sim.now, "has come elsewhere")
-
-    def note_outcome(self, caller: Caller, token: str, began: float) -> None:
-        """A command has one outcome, which is that of its own, and is not let through for a session that is over."""
-        if caller.status == 200:
-            request_id = caller.answer.json["id"]
-            self.outcomes[request_id] = self.outcomes.get(request_id, 0) + 1
-            if self.outcomes[request_id] > 1 or self.done.get(request_id) != 1:
-                raise Violated(f"the command {request_id} has {self.outcomes[request_id]} outcomes")
-        if caller.status == 504:  # each phone answers within 3 s, and who waits for one that is gone hears it sooner
-            raise Violated("a command waited until its time was over")
-        held = self.held[token]
-        whole = self.is_whole and began > self.troubled + SOON
-        if caller.status == 401 and whole and not (held.asked or held.shaky):
-            raise Violated(f"{token[:8]} was told, and is not known to the node that was asked")
-        if caller.status not in (0, 401):
-            self._judge_token(token, began, f"asked and was told {caller.status}")
-        if caller.status == 200:
-            self._judge(self.held[token].withheld_at, f"{token[:8]} drove a phone", began, "may not any more")
-
-    def _judge_token(self, token: str, when: float, what: str) -> None:
-        held = self.held.get(token)
-        if held is not None:
-            self._judge(held.revoked_at, f"{token[:8]} {what}", when, "was revoked")
-
-    def _judge(self, taken_at: float | None, what: str, when: float, how: str) -> None:
-        if taken_at is None or not self.is_whole:
-            return
-        since = when - max(taken_at, self.troubled + HEALED)
-        if since > SOON:
-            raise Violated(f"{what} {since:.1f} s after it {how}")
+        return not self.law.held[pocket.token].bereft
 
     def look(self) -> None:
-        """What logs must not say."""
-        for host in (*self.hosts, *self.redis_services):
-            for process in host.processes:
-                for line in process.logs:
-                    if line.event == "bug" or (line.level >= Level.ERROR and line.event not in STORE_PROBLEMS):
-                        raise Violated(f"{process.name}: {line.event} {line.fields}")
-                    if PASSWORD in f"{line.event} {line.fields}":
-                        raise Violated(f"{process.name} tells the password of Redis: {line.event}")
+        """Whether logs and Redis are as they have to be."""
+        self.law.look()

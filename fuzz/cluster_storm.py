@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import sys
 import time
-from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
 from random import Random
 
 import click
 
-from fuzz.cluster import SOON, ClusterWorld, Pocket, Violated
+from fuzz.cluster import BUCKET, ClusterWorld
+from fuzz.cluster_calm import asker, check_calm
+from fuzz.cluster_files import Files
+from fuzz.cluster_law import SOON, Violated
+from fuzz.cluster_people import Pocket
 from fuzz.peers import Caller
 from runtimes.sim.process import Process
-from svc_proto.machines.limiter import MAX_FAILURES
 
 __all__ = ["main", "storm"]
 
@@ -33,17 +35,18 @@ CALM = 8.0  # s after which everybody has met again: a lease, and somewhat more
 GRACE = 5.5  # s after which who was stopped has gone
 AWAY = (2.0, 4.0)  # s after which a node that is parted has lost its connection, and perhaps its lease
 LATE = 40.0  # s within which a command has an outcome
+PLACES = (None, BUCKET, "/shared/uploads", BUCKET)  # where uploads are, by seed
 
 
 class _Storm:
     def __init__(self, seed: int, nodes: int, *, sentinels: bool) -> None:
         self.rng = Random(f"storm {seed}")
-        self.world = ClusterWorld(seed, nodes, sentinels=sentinels)
+        self.world = ClusterWorld(seed, nodes, sentinels=sentinels, uploads=PLACES[seed % len(PLACES)])
         self.counts: dict[str, int] = {}
         self._names = 0
         self._waiting: dict[Caller, float] = {}
         self._rolling: list[list[int]] = []  # nodes that are still to be stopped, by roll
-        self._files: dict[str, tuple[Process, bytes]] = {}  # by path: who has it
+        self._files = Files(self.world, self.rng, self._waits, self._told)
         self._deeds: list[tuple[Callable[[], None], int]] = [
             (self.pair, 14),
             (self.drive, 60),
@@ -53,8 +56,9 @@ class _Storm:
             (self.withhold, 3),
             (self.select, 3),
             (self.look_back, 3),
-            (self.bring, 3),
+            (self.bring, 6),
             (self.fetch, 10),
+            (self.bucket, 2),
             (self.kill, 2),
             (self.stop, 2),
             (self.rise, 8),
@@ -81,6 +85,7 @@ class _Storm:
             self.counts[deed.__name__] = self.counts.get(deed.__name__, 0) + 1
             deed()
             world.look()
+            self._files.look()
         self.end()
         return self.counts
 
@@ -106,7 +111,6 @@ class _Storm:
         def made(caller: Caller) -> None:
             if caller.status != 200:
                 return
-            world.guesses.clear()  # a code has all attempts forgotten
             for _ in range(rng.choice((1, 1, 2, 3))):
                 if (where := self._node()) is not None:
                     self._names += 1
@@ -122,9 +126,7 @@ class _Storm:
             self._drive(node, pocket, f"device-{pocket.name}")
 
     def _drive(self, node: int, asks: Pocket, device: str) -> None:
-        caller = self.world.command(node, asks.token, device=device, done=self._over)
-        if not caller.over:
-            self._waiting[caller] = self.world.sim.now
+        self._waits(self.world.command(node, asks.token, device=device, done=partial(self._told, what="told")))
 
     def drive(self) -> None:
         node, asks, device = self._node(), self._pocket(inside=True), self._pocket(inside=True)
@@ -133,9 +135,14 @@ class _Storm:
         named = self.rng.random() < 0.7
         self._drive(node, asks, f"device-{device.name}" if named else "")
 
-    def _over(self, caller: Caller) -> None:
+    def _waits(self, caller: Caller) -> None:
+        if not caller.over:
+            self._waiting[caller] = self.world.sim.now
+
+    def _told(self, caller: Caller, what: str) -> None:
         self._waiting.pop(caller, None)
-        key = f"told {caller.status} {caller.answer.json.get('code', '')}".strip()
+        code = caller.answer.json.get("code", "") if caller.status >= 400 else ""
+        key = f"{what} {caller.status} {code}".strip()
         self.counts[key] = self.counts.get(key, 0) + 1
 
     def come_back(self) -> None:
@@ -169,38 +176,17 @@ class _Storm:
             self.world.call(node, "GET", "/bridge/activity")
 
     def bring(self) -> None:
-        """A file that some phone has, to some node."""
         node, pocket = self._node(), self._pocket(inside=True)
-        if node is None or pocket is None:
-            return
-        process, data = self.world.nodes[node], self.rng.randbytes(self.rng.choice((10, 400_000)))
-
-        def brought(caller: Caller) -> None:
-            if caller.status == 200:
-                self._files[f"/media/{caller.answer.json['token']}"] = process, data
-
-        body = {"content": b64encode(data).decode(), "content_type": "image/png", "file_name": "a.png"}
-        self.world.call(node, "POST", "/media/upload", token=pocket.token, body=body, done=brought)
+        if node is not None and pocket is not None:
+            self._files.bring(node, pocket)
 
     def fetch(self) -> None:
-        """It, or a part of it, from any node, which may be killed meanwhile."""
         node, pocket = self._node(), self._pocket(inside=True)
-        if node is None or pocket is None or not self._files:
-            return
-        path, (_, data) = self.rng.choice(list(self._files.items()))
-        first = self.rng.choice((0, 5))
+        if node is not None and pocket is not None:
+            self._files.fetch(node, pocket)
 
-        def fetched(caller: Caller) -> None:
-            self._waiting.pop(caller, None)
-            key = f"fetched {caller.status}"
-            self.counts[key] = self.counts.get(key, 0) + 1
-            if caller.status in (200, 206) and caller.answer.body != data[first:]:
-                raise Violated(f"of {path} came {len(caller.answer.body)} bytes that are not it")
-
-        fields = {"range": f"bytes={first}-"} if first else {}
-        caller = self.world.call(node, "GET", path, token=pocket.token, fields=fields, done=fetched)
-        if not caller.over:
-            self._waiting[caller] = self.world.sim.now
+    def bucket(self) -> None:
+        self._files.trouble()
 
     def kill(self) -> None:
         if len(self.up) > 1:
@@ -240,6 +226,7 @@ class _Storm:
 
     def heal(self) -> None:
         self.world.heal()
+        self._files.mend()
 
     def redis(self) -> None:
         """It dies, and comes back empty; with Sentinels another takes its place, perhaps because somebody wants it."""
@@ -304,7 +291,7 @@ class _Storm:
 
     def end(self) -> None:
         world, sim = self.world, self.world.sim
-        world.heal()
+        self.heal()
         for left in self._rolling:
             left.clear()
         self._redis_back()
@@ -315,77 +302,12 @@ class _Storm:
             if not process.alive:
                 world.restart(n)
         sim.run_for(CALM)
-        count = len(world.nodes)
-        for n in range(count):
-            if world.knows(n) != count - 1:
-                raise Violated(f"node {n} knows {world.knows(n)} of {count - 1} others")
-        self.check_guesses()
-        self.check_sessions()
-        self.check_phones()
-        self.check_files()
+        self._files.look()
+        check_calm(world, self.rng)
+        if (asks := asker(world, world.pockets)) is not None:
+            self._files.check(asks)
+            self._files.check_end(asks)
         world.look()
-
-    def check_sessions(self) -> None:
-        world = self.world
-        for token, held in world.held.items():
-            for n in range(len(world.nodes)):
-                status = world.asked(n, "GET", "/clipboard", token=token).status
-                if held.revoked_at is not None and status != 401:
-                    raise Violated(f"node {n} answers {status} to {token[:8]}, which was revoked")
-                drives = world.asked(n, "GET", "/ping", token=token).status not in (401, 403)
-                if drives and held.withheld_at is not None:
-                    raise Violated(f"node {n} lets {token[:8]} drive phones, which may not any more")
-                if status == 401 and not (held.asked or held.shaky):
-                    raise Violated(f"node {n} does not know {token[:8]}, which was told")
-
-    def check_guesses(self) -> None:
-        """Five anywhere, one after the other; then nobody hears this address any more."""
-        world = self.world
-        stranger = world.sim.host("stranger", "10.0.7.99")
-        for n in range(MAX_FAILURES + 2 * len(world.nodes)):
-            guess = world.guess(n % len(world.nodes), stranger)
-            world.run(lambda guess=guess: guess.over)  # type: ignore[misc]
-            world.sim.run_for(0.1)
-            if guess.refused != (n < MAX_FAILURES):
-                what = "is heard" if guess.refused else "is shut out"
-                raise Violated(f"who has guessed {n} times {what} at node {n % len(world.nodes)}")
-
-    def check_phones(self) -> None:
-        world = self.world
-        live = {pocket.name: pocket for pocket in world.pockets if pocket.is_in and world.drives(pocket)}
-        asks = next((pocket for pocket in live.values() if not world.held[pocket.token].shaky), None)
-        views = [
-            {device["device_id"] for device in world.asked(n, "GET", "/bridge/devices").answer.json["devices"]}
-            for n in range(len(world.nodes))
-        ]
-        if any(view != views[0] for view in views):
-            raise Violated(f"the nodes see different phones: {views}")
-        if live:
-            world.asked(0, "POST", "/bridge/select-active", body={"device": f"device-{self.rng.choice(list(live))}"})
-        world.sim.run_for(SOON)
-        actives = [world.asked(n, "GET", "/bridge/devices").answer.json["active_device_id"] for n in range(len(views))]
-        if len(set(actives)) > 1:
-            raise Violated(f"the nodes would drive different phones: {actives}")
-        if missing := {f"device-{name}" for name in live} - views[0]:
-            raise Violated(f"nobody sees {missing}")
-        for name in live if asks is not None else ():
-            for n in range(len(world.nodes)):
-                caller = world.command(n, asks.token, device=f"device-{name}")  # type: ignore[union-attr]  # see above
-                world.run(lambda caller=caller: caller.over)  # type: ignore[misc]
-                if caller.status != 200:
-                    raise Violated(f"node {n} answers {caller.status} {caller.answer.body!r} for {name}")
-
-    def check_files(self) -> None:
-        world = self.world
-        asks = next((pocket for pocket in world.pockets if pocket.is_in and not world.held[pocket.token].shaky), None)
-        for path, (process, data) in self._files.items() if asks is not None else ():
-            there = any(process is other for other in world.nodes)
-            for n in range(len(world.nodes)):
-                answer = world.asked(n, "GET", path, token=asks.token).answer  # type: ignore[union-attr]  # see above
-                if (answer.status, answer.body == data) != ((200, True) if there else (404, False)):
-                    raise Violated(
-                        f"node {n} answers {answer.status} to {path}, which is {'there' if there else 'gone'}"
-                    )
 
 
 def storm(seed: int, nodes: int = 3, *, sentinels: bool = False) -> dict[str, int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fuzz.cluster import Violated
+from fuzz.cluster_law import Violated
 from fuzz.cluster_storm import storm
 from svc_proto.cluster import node
 from svc_proto.cluster.node import Node

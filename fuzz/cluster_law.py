@@ -1,0 +1,173 @@
+"""What must not come about among several nodes, whatever breaks: judged as it happens.
+
+A code pairs once. A command has one outcome, is performed once at most, by the phone that was named, and not long
+after its caller was told of something else. Nobody acts with a session that was revoked, or that may not any more, a
+second ago, and nobody guesses more often than they may at all nodes together, once the network is whole. A node that
+does not reach the others says so, and none says so that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from attrs import define
+
+from fuzz.cluster_people import Errand, Pocket
+from fuzz.peers import Caller
+from svc_proto.commands import Level
+from svc_proto.machines.limiter import MAX_FAILURES, WINDOW
+
+if TYPE_CHECKING:
+    from fuzz.cluster import ClusterWorld
+
+__all__ = ["SOON", "Held", "Law", "Violated"]
+
+SOON = 1.0  # s after which a revocation holds everywhere, in a network that is whole
+BACK = 3.0  # s after which each node reaches the others again, when the network is whole
+UNDER_WAY = 2.5  # s for which a command may be between nodes: an answer of Redis is waited for so long, and some more
+STORE_PROBLEMS = ("session not stored", "session not erased", "the store does not answer")  # of the log, at level error
+APART = "cluster_unavailable"
+
+
+class Violated(AssertionError):  # noqa: N818 - the name says what happened
+    """Something came about that must not."""
+
+
+@define(eq=False)
+class Held:
+    """What is known of a token."""
+
+    revoked_at: float | None = None  # when the DELETE was answered
+    withheld_at: float | None = None  # when the PATCH that took its bridge was answered
+    bereft: bool = False  # whether anybody has tried to do that
+    asked: bool = False  # whether anybody has tried to revoke it
+    shaky: bool = False  # whether the store may not have it
+
+
+class Law:
+    """What it is judged by: what people have seen so far."""
+
+    def __init__(self, world: ClusterWorld) -> None:
+        self.world = world
+        self.held: dict[str, Held] = {}  # by token
+        self.guesses: dict[str, list[float]] = {}  # that were answered with a no, by address
+        self.errands: list[Errand] = []  # by the number that each command carries
+        self._pairings: dict[str, list[Pocket]] = {}  # by code
+        self._outcomes: dict[str, int] = {}  # answers by request id
+        self._done: dict[str, int] = {}  # performances by request id
+
+    def send(self, node: int, token: str, device: str) -> Errand:
+        """Somebody is about to ask for a command at a node."""
+        errand = Errand(len(self.errands), node, token, device, self.world.sim.now, self._apart(node))
+        self.errands.append(errand)
+        return errand
+
+    def _apart(self, node: int) -> int:
+        """How often a node has reached the others before it lost them; 0 while it does, or never has."""
+        fellows = getattr(self.world.relays[node].commons, "node", None)
+        return 0 if fellows is None or fellows.is_up else fellows.redis.connections
+
+    # --- what people see ---
+
+    def note_pairing(self, pocket: Pocket) -> None:
+        """A code pairs once."""
+        held = self.held.setdefault(pocket.token, Held())
+        if pocket.code:
+            held.shaky = not self.world.is_whole
+            paired = self._pairings.setdefault(pocket.code, [])
+            paired.append(pocket)
+            if len(paired) > 1:
+                raise Violated(f"the code {pocket.code} has paired {len(paired)} phones")
+        self._judge_token(pocket.token, self.world.sim.now, "signed in")
+
+    def note_guess(self, address: str) -> None:
+        """The nodes look at five codes of an address together, once each has heard of those that others saw."""
+        world, now = self.world, self.world.sim.now
+        before = self.guesses.setdefault(address, [])
+        calm = max(world.troubled, world.shuffled) + SOON
+        counted = [when for when in before if calm < when < now - SOON and now - when < WINDOW]
+        if world.is_whole and len(counted) >= MAX_FAILURES:
+            raise Violated(f"{address} has guessed {len(counted) + 1} times within a minute")
+        before.append(now)
+
+    def note_performed(self, pocket: Pocket, command: Mapping[str, Any]) -> None:
+        """A command is performed once at most, by who was meant, soon, and by nobody whose session is over."""
+        request_id, now = command["request_id"], self.world.sim.now
+        self._done[request_id] = self._done.get(request_id, 0) + 1
+        if self._done[request_id] > 1:
+            raise Violated(f"the command {request_id} was performed {self._done[request_id]} times")
+        if command["body"]:
+            self._do(self.errands[command["body"]["x"]], pocket)
+        self._judge_token(pocket.token, now, "was given a command")
+        self._judge(self.held[pocket.token].withheld_at, f"{pocket.name} was given a command", now, "may not any more")
+        if any(other.is_in and other.token == pocket.token for other in self.world.pockets):
+            self._judge(pocket.left_at, f"{pocket.name} was given a command", now, "has come elsewhere")
+
+    def _do(self, errand: Errand, pocket: Pocket) -> None:
+        errand.done += 1
+        if errand.done > 1:
+            raise Violated(f"the errand {errand.number} was performed {errand.done} times")
+        if errand.device not in ("", pocket.device):
+            raise Violated(f"what {errand.device} was to do {pocket.device} did")
+        late = 0.0 if errand.over_at is None else self.world.sim.now - errand.over_at
+        if late > UNDER_WAY:
+            raise Violated(f"what was told as {errand.told} is performed {late:.1f} s later")
+
+    def note_outcome(self, caller: Caller, errand: Errand) -> None:
+        """A command has one outcome, which is that of its own, and is not let through for a session that is over."""
+        status, code, token = caller.status, caller.answer.json.get("code", ""), errand.token
+        errand.over_at, errand.told = self.world.sim.now, f"{status} {code}"
+        if status == 200:
+            request_id = caller.answer.json["id"]
+            self._outcomes[request_id] = self._outcomes.get(request_id, 0) + 1
+            if self._outcomes[request_id] > 1 or self._done.get(request_id) != 1 or errand.done != 1:
+                raise Violated(f"the command {request_id} has {self._outcomes[request_id]} outcomes")
+        if status == 504:  # each phone answers within 3 s, and who waits for one that is gone hears it sooner
+            raise Violated("a command waited until its time was over")
+        if status in (404, 503) and code != APART and errand.apart and self._apart(errand.node) == errand.apart:
+            raise Violated(f"a node that reaches nobody says {code} of {errand.device or 'any phone'}")
+        held, since = self.held[token], errand.began - self.world.troubled
+        if code == APART and self.world.is_whole and since > BACK:
+            raise Violated(f"a node does not reach the others {since:.1f} s after all is whole")
+        if status == 401 and self.world.is_whole and since > SOON and not (held.asked or held.shaky):
+            raise Violated(f"{token[:8]} was told, and is not known to the node that was asked")
+        if status not in (0, 401):
+            self._judge_token(token, errand.began, f"asked and was told {status}")
+        if status == 200:
+            self._judge(held.withheld_at, f"{token[:8]} drove a phone", errand.began, "may not any more")
+
+    def note_probe(self, token: str, status: int, began: float) -> None:
+        """Who may drive no phone is not let in where phones are driven."""
+        if status not in (0, 401, 403):
+            self._judge(self.held[token].withheld_at, f"{token[:8]} was let in", began, "may not any more")
+
+    def _judge_token(self, token: str, when: float, what: str) -> None:
+        held = self.held.get(token)
+        if held is not None:
+            self._judge(held.revoked_at, f"{token[:8]} {what}", when, "was revoked")
+
+    def _judge(self, taken_at: float | None, what: str, when: float, how: str) -> None:
+        if taken_at is None or not self.world.is_whole:
+            return
+        since = when - max(taken_at, self.world.troubled)
+        if since > SOON:
+            raise Violated(f"{what} {since:.1f} s after it {how}")
+
+    # --- what there is to see ---
+
+    def look(self) -> None:
+        """What logs must not say, and Redis not keep."""
+        world = self.world
+        for host in (*world.hosts, *world.redis_services):
+            for process in host.processes:
+                for line in process.logs:
+                    if line.event == "bug" or (line.level >= Level.ERROR and line.event not in STORE_PROBLEMS):
+                        raise Violated(f"{process.name}: {line.event} {line.fields}")
+                    if world.where.password in f"{line.event} {line.fields}":
+                        raise Violated(f"{process.name} tells the password of Redis: {line.event}")
+        for service in world.redis_services.values():
+            for (_, key), (_, until) in service.keys.items():
+                if until == inf:
+                    raise Violated(f"Redis keeps {key!r} for ever")
