@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable
+from math import inf
 from random import Random
 
 from attrs import define, evolve
@@ -51,7 +52,7 @@ class Files:
     ) -> None:
         self._world, self._rng, self._waits, self._over = world, rng, waits, over
         self._all: list[Brought] = []
-        self._s3_troubled = 0.0
+        self._s3_troubled = 0.0  # when the bucket was mended last; for ever while it is not
 
     # --- deeds ---
 
@@ -96,6 +97,7 @@ class Files:
         world, rng, s3 = self._world, self._rng, self._world.s3
         if s3 is None:
             return
+        self._s3_troubled = inf
         if rng.random() < 0.5:
             world.s3_process.kill()
         else:
@@ -120,14 +122,8 @@ class Files:
     def _judge_store(self, caller: Caller, began: float) -> None:
         world = self._world
         code = caller.answer.json.get("code", "") if caller.status == 503 else ""
-        if code == UNAVAILABLE and self._s3_is_well and began > self._s3_troubled + BACK:
+        if code == UNAVAILABLE and (world.s3 is None or began > self._s3_troubled + BACK):
             raise Violated("a node does not have the bucket's files, and the bucket is well")
-        if code == UNAVAILABLE and world.s3 is None:
-            raise Violated("a node asks for a bucket, and there is none")
-
-    @property
-    def _s3_is_well(self) -> bool:
-        return self._world.s3 is not None and self._world.s3_process.alive and self._s3_troubled > 0.0
 
     def _is_had(self, file: Brought) -> bool:
         """Whether it has to be: some node knows it, and its time is not over."""

@@ -151,6 +151,8 @@ class Fellows(Commons):
         engine = self.relay.engine
         self.node = Node(engine, self._where, self)
         self.sessions = FellowSessions(self.relay)
+        for session in self.relay.sessions.tombstones():  # nobody else may have heard of it
+            self.sessions.note_end(session.token_hash)
         self._intermediary = Intermediary(self.relay, self.node)
         self.node.start()
         yield from self.sessions.caught_up()

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from fuzz.cluster import ClusterWorld
+from fuzz.cluster_law import SOON
 from svc_proto.basics.errors import Refused
 from svc_proto.config import RelayConfig
 from svc_proto.machines.bridge import Outcome
@@ -101,6 +102,27 @@ def test_what_was_revoked_elsewhere_is_not_brought_back_by_a_node_that_has_not_h
     assert not scene.store.sessions
     assert scene.asked(2, "GET", "/sessions", token=phone.token).status == 401
     scene.look()
+
+
+def test_what_the_store_did_not_hear_of_is_told_by_a_node_that_starts_again() -> None:
+    scene = world(3)
+    phone = scene.paired("P", 0)
+    scene.part_store(1)
+    assert scene.asked(1, "DELETE", f"/sessions/{phone.token}").status == 500  # the relay goes on trying
+    for n in range(3):
+        scene.kill(n)
+    scene.heal()
+    for n in (0, 2):
+        scene.restart(n)
+    scene.run(lambda: scene.knows(0) == scene.knows(2) == 1)
+    assert scene.asked(0, "GET", "/sessions", token=phone.token).status == 200  # by the store
+    scene.hosts[1].store.seconds = 2.0  # so that what it erases is there for a while
+    scene.restart(1)
+    scene.run(lambda: scene.knows(0) == scene.knows(2) == 2)
+    scene.sim.run_for(SOON)
+    assert phone.token
+    for n in (0, 2):
+        assert scene.asked(n, "GET", "/sessions", token=phone.token).status == 401
 
 
 def test_what_was_taken_back_while_a_node_was_parted_is_so_there_too() -> None:

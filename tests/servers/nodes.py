@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from shutil import which
@@ -219,6 +220,12 @@ class Cluster:
         assert node is not None
         node.process.kill()
         self._lives[n].close()
+
+    def stored(self, token: str) -> bool:
+        """Whether the store has the session of a token."""
+        database = self._database.partition("@/")[2].partition("?")[0]
+        digest = sha256(token.encode()).hexdigest()
+        return bool(self.store.execute(f"SELECT 1 FROM paired_sessions WHERE token_hash = '{digest}'", database))
 
     def pair(self, name: str, n: int) -> NodePhone:
         """A phone with a code of that node."""

@@ -55,6 +55,10 @@ def is_refused(port: int) -> bool:
     return call(port, "POST", "/pairing").status == 503
 
 
+def is_unknown(port: int, token: str) -> bool:
+    return call(port, "GET", "/sessions", token=token).status == 401
+
+
 def test_each_node_is_killed_in_turn_under_load(cluster: Cluster) -> None:
     phones = [cluster.pair(name, n) for n, name in enumerate(("ada", "bea", "cyd"))]
     token = phones[0].token
@@ -178,14 +182,47 @@ def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cl
     assert not phone.refused
 
 
-def test_without_the_store_phones_go_on(cluster: Cluster) -> None:
-    phone = cluster.pair("fay", 0)
+def test_the_store_goes_and_comes_back_under_load_and_nothing_told_is_lost(cluster: Cluster) -> None:
+    phones = [cluster.pair(name, n) for n, name in enumerate(("fay", "gil", "hob"))]
+    token, withheld = phones[0].token, cluster.pair("ike", 1)
+    revoked = [cluster.pair(name, 2) for name in ("jon", "kit")]
+    for n in range(3):
+        for phone in phones:
+            cluster.wait_reached(n, phone, token)
+    load = driving(cluster, phones)
+    load.more(20)
+    assert call(cluster.ports[0], "DELETE", f"/sessions/{revoked[0].token}").status == 200
     cluster.store.stop("immediate")
     try:
-        for n in range(3):
-            cluster.wait_reached(n, phone)
+        load.more(20)
+        told = call(cluster.ports[1], "DELETE", f"/sessions/{revoked[1].token}")
+        assert (told.status, told.body["code"]) == (500, "store_failed")  # it is over, and that is not stored yet
+        until(lambda: bool(revoked[1].refused), "the phone is let in no more")
+        grants = {"grants": {"bridge": False}}
+        patched = call(cluster.ports[2], "PATCH", f"/sessions/{withheld.token}", grants)
+        assert patched.status == 500, patched.body
+        load.more(20)
     finally:
         cluster.store.start()
-    again = cluster.pair("gil", 1)
+    assert call(cluster.ports[2], "PATCH", f"/sessions/{withheld.token}", grants).status == 200
+    for port in cluster.ports:
+        until(lambda port=port: call(port, "GET", "/readyz").status == 200, "the store is there")  # type: ignore[misc]
+    load.more(20)
+    load.end()
+    outcomes = Counter(answer for _, _, answer in load.told)
+    assert outcomes.keys() <= ANSWERS
+    assert outcomes[200, ""] >= 80  # with the store and without it
+    for phone in phones:
+        assert set(Counter(body["x"] for body in phone.done if body["x"] != 1).values()) == {1}
+    assert cluster.stored(revoked[1].token)  # until node 1 tries again
+
+    for n in range(3):  # from now on what was told is in the store alone, and in the home of node 1
+        cluster.kill(n)
     for n in range(3):
-        cluster.wait_reached(n, again)
+        cluster.rise(n)
+    for n, port in enumerate(cluster.ports):
+        for phone in phones:
+            cluster.wait_reached(n, phone)
+        for gone in revoked:
+            until(partial(is_unknown, port, gone.token), "what was revoked is over")
+        assert cluster.tap(port, phones[0], 1, withheld.token) == (403, "grant_required")
