@@ -130,7 +130,7 @@ class Demo:
             return  # the whole text follows
         if event.event == "assistant.completed":
             texts.append(found.text("content"))
-        shown = " ".join(f"{name}={found[name]!r}" for name in SHOWN if isinstance(found.get(name), str | int))
+        shown = " ".join(f"{name}={found[name]!r}" for name in SHOWN if found.identity(name))
         self._say(f"event: {event.event:20} {shown[:WIDTH]}".rstrip())
 
     def _call(

@@ -22,13 +22,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 from attrs import asdict, field, frozen
 
 from runtimes.folders import make_private, private_folder, sync_folder, synced_file, temporary_name
 from runtimes.log_file import LOG_FOLDER
 from runtimes.running import FOLDER, ROLES, TakenError, claim
+from svc_proto.schema.members import Members
 from svc_proto.version import VERSION
 
 __all__ = ["BackupError", "Summary", "back_up", "restore"]
@@ -275,13 +276,13 @@ def _extract(file: IO[bytes], to: Path, mode: int) -> str:
 
 def _summary(data: bytes, archive: Path) -> Summary:
     try:
-        about = json.loads(data)
+        about = Members.load(data, ours=True)
         if about.pop("format") != FORMAT:
             raise BackupError(f"{archive} is of a newer version: restore it with that one")
-        found = Summary(**about)
-        if not isinstance(found.files, dict):
+        found = Summary(**cast("dict[str, Any]", about))
+        if about.nested("files") is None:
             raise TypeError
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         raise BackupError(f"{archive} is no backup: it does not say what it holds") from None
     return found
 

@@ -43,6 +43,7 @@ from runtimes.store_service import StoreError, outcome_of
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
+from svc_proto.schema.members import Members
 
 __all__ = ["MIGRATIONS", "PAIRED_SESSIONS", "SqlStore", "first_line", "migrated", "opened", "schema_of", "upgrade"]
 
@@ -242,16 +243,8 @@ def schema_of(engine: Engine) -> tuple[int, int]:
 def _load_sessions(hand: Hand, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
     wanted = request.token_hash
     rows = hand.rows(_ONE_SESSION, wanted=wanted) if wanted else hand.rows(_ALL_SESSIONS)
-    return tuple({**_members(record), "token_hash": token_hash} for token_hash, record in rows)
-
-
-def _members(record: str | bytes) -> dict[str, object]:
-    """Without any, if it cannot be read: one row that does not fit keeps no other phone out, and stays where it is."""
-    try:
-        value = json.loads(record)
-    except ValueError:
-        value = None
-    return value if isinstance(value, dict) else {}
+    # One row that cannot be read has no members: it keeps no other phone out, and stays where it is.
+    return tuple({**Members.parsed(record), "token_hash": token_hash} for token_hash, record in rows)
 
 
 def _save_session(hand: Hand, request: SaveSession) -> None:

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
-from typing import cast
 
 from attrs import evolve, frozen
 
@@ -214,8 +213,7 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: Screen,
         elif answer.status != 200:
             engine.emit(Tell("no invite", {"why": f"it answered {answer.status}"}))
         else:
-            invite = cast("dict[str, object]", strict_json.loads(answer.body))
-            engine.emit(Tell("invite", {**invite, "paired": _count(listed)}))
+            engine.emit(Tell("invite", {**answer.members, "paired": _count(listed)}))
 
     services = Services(state=private_home(config.home))
     return Program(core=Engine(_Invitation(plan), entropy=os.urandom), services=services, on_tell=screen.show)
@@ -225,5 +223,5 @@ def _count(listed: Fetched | Failure) -> int | None:
     """How many devices are paired."""
     if isinstance(listed, Failure) or listed.status != 200:
         return None
-    sessions = cast("dict[str, object]", strict_json.loads(listed.body)).get("sessions")
-    return len(sessions) if isinstance(sessions, list) else None
+    sessions = listed.members.listed("sessions")
+    return None if sessions is None else len(sessions)

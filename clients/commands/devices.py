@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import click
 
@@ -64,7 +65,7 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
 @runtime_option
 @click.pass_obj
 def revoke_device(
-    outer: dict[str, object], prefix: str, remote: str | None, token: str | None, *, as_json: bool, runtime: str
+    outer: dict[str, Any], prefix: str, remote: str | None, token: str | None, *, as_json: bool, runtime: str
 ) -> None:
     """End the session whose token begins with PREFIX: its device has to pair again."""
     from svc_proto.client.desk import forget, target_for
@@ -74,7 +75,7 @@ def revoke_device(
     from svc_proto.engine.flow import Flow
     from svc_proto.schema.members import Members
 
-    who = whom(remote or _text(outer["remote"]), token or _text(outer["token"]))
+    who = whom(remote or outer["remote"], token or outer["token"])
     token_prefix(prefix)
 
     def plan(engine: Engine, session: StoredSession) -> Flow[Members]:
@@ -102,7 +103,7 @@ def revoke_device(
 @runtime_option
 @click.pass_obj
 def extend_device(
-    outer: dict[str, object],
+    outer: dict[str, Any],
     prefix: str,
     ttl: str,
     remote: str | None,
@@ -116,7 +117,7 @@ def extend_device(
     from svc_proto.client.operator import token_prefix
     from svc_proto.client.spans import parse_span, short_expiry
 
-    who = whom(remote or _text(outer["remote"]), token or _text(outer["token"]))
+    who = whom(remote or outer["remote"], token or outer["token"])
     span, named = parse_span(ttl, "--ttl"), token_prefix(prefix)
 
     answer = on_session(lambda engine, session: extend(engine, session, named, span), who, runtime)
@@ -126,7 +127,3 @@ def extend_device(
         print(
             f"Extended {answer.get('token_prefix')}: expires {short_expiry(answer.number('expires_at'), time.time())}."
         )
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None

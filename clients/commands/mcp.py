@@ -130,15 +130,18 @@ def _merge(path: Path, entry: dict[str, Any]) -> None:
     """Put the server into a client's file, which is written whole or not at all."""
     from clients.commands.host import service_home
     from runtimes.state import StateFolder
+    from svc_proto.schema.members import Members, NotAnObject
 
     try:
         text = path.read_text("utf-8") if path.exists() else "{}"
-        settings = json.loads(text or "{}")
-        servers = settings.setdefault("mcpServers", {})
-        servers[NAME] = entry
+        settings = Members.load(text or "{}", ours=True)
+        servers = settings.nested("mcpServers") if "mcpServers" in settings else Members()
+        if servers is None:
+            raise NotAnObject
+        settings["mcpServers"] = {**servers, NAME: entry}
     except OSError as error:
         raise Problem(f"{path} cannot be read: {why(error)}") from None
-    except (ValueError, AttributeError, TypeError):
+    except ValueError:
         raise Problem(f"{path} is not what was expected; svc mcp install print shows what belongs into it") from None
     try:
         text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"

@@ -123,7 +123,7 @@ def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[Membe
 
 
 def _presence(device: dict[str, Any], now: float) -> str:
-    seen = device.get("last_seen")
+    seen = Members(device).number("last_seen")
     if device.get("online") is True:
         return "online"
-    return f"{short_span(now - seen)} ago" if isinstance(seen, int | float) else "-"
+    return "-" if seen is None else f"{short_span(now - seen)} ago"

@@ -29,21 +29,22 @@ class Call:
 
     def text(self, name: str) -> str:
         """A parameter that has to be text; `RpcError` otherwise."""
-        value = self.params.get(name)
-        if not isinstance(value, str):
+        value = self.params.string(name)
+        if value is None:
             raise RpcError(INVALID_PARAMS, f"{name} must be a string")
         return value
 
 
 def parse_call(line: bytes) -> Call:
     """Read one line. Raises `RpcError`."""
-    members = read_object(line)
-    identity, method, params = members.get("id"), members.get("method"), members.get("params")
-    if identity is not None and not isinstance(identity, str | int | float):
+    members = Members.of(read_object(line))
+    text, method, params = members.string("id"), members.string("method"), members.nested("params")
+    identity = members.number("id") if text is None else text
+    if identity != members.get("id"):
         raise RpcError(INVALID_REQUEST, "id must be a string or a number")
-    if not isinstance(method, str):
+    if method is None:
         raise RpcError(INVALID_REQUEST, "method must be a string", identity=identity)
-    if params is not None and not isinstance(params, dict):
+    if params != members.get("params"):
         raise RpcError(INVALID_PARAMS, "params must be an object", identity=identity)
     return Call(method, Members.of(params), identity, "id" not in members)
 

@@ -20,6 +20,7 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.readers import EventReader
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result
+from svc_proto.schema.members import Members
 from svc_proto.version import VERSION
 
 __all__ = ["Gateway"]
@@ -149,8 +150,7 @@ class Gateway(LineService):
         }
 
     def _list(self, call: Call) -> Flow[Result]:
-        limit = call.params.get("limit")
-        wanted = limit if isinstance(limit, int) and limit > 0 else 20
+        wanted = call.params.whole("limit", 1) or 20
         path = f"/api/sessions?limit={min(wanted, MAX_LISTED)}"
         rows = yield from self._api.listed(self.engine, path, "sessions")
         return {"sessions": [listed_session(row) for row in rows[:wanted]]}
@@ -284,9 +284,8 @@ class Gateway(LineService):
         return session
 
     def _info(self, stored: Mapping[str, object] | None = None) -> dict[str, object]:
-        model = (stored or {}).get("model")
         return {
-            "model": model if isinstance(model, str) else "",
+            "model": Members.of(stored).text("model"),
             "tools": {},
             "skills": {},
             "cwd": "",

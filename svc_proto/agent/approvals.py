@@ -107,7 +107,7 @@ class Approvals:
             return ()
         if not isinstance(text, Failure):
             found = Members.parsed(text)
-            if isinstance(found.get("always"), list):
+            if found.listed("always") is not None:
                 return tuple(found.texts("always"))
             text = Failure(FailureKind.INVALID)
         self._engine.log(Level.WARNING, "approvals not read", problem=text.kind.value)

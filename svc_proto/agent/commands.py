@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 from attrs import frozen
 
 from svc_proto.agent.tools.tool import Tool
-from svc_proto.basics import strict_json
+from svc_proto.schema.members import json_value
 
 __all__ = ["HELP", "Plan", "plan_for"]
 
@@ -96,12 +96,7 @@ def _phone(rest: str, tools: Mapping[str, Tool]) -> Plan:
 
 def _value(text: str) -> object:
     """A value as it was typed; arrays and objects are JSON."""
-    if text.startswith(("[", "{")):
-        try:
-            return strict_json.loads(text)
-        except strict_json.JsonError:
-            return text
-    return text
+    return json_value(text, text) if text.startswith(("[", "{")) else text
 
 
 def _memory(rest: str, tools: Mapping[str, Tool]) -> Plan:

@@ -15,7 +15,7 @@ from attrs import define, field
 
 from svc_proto.agent.contract import ReasoningDelta, TextDelta
 from svc_proto.basics import strict_json
-from svc_proto.schema.members import Members, error_text
+from svc_proto.schema.members import Members, as_array, as_text, error_text, json_value
 
 __all__ = ["MAX_CALLS", "MAX_TEXT", "Assembly", "Fragment", "UpstreamProblem"]
 
@@ -98,10 +98,10 @@ class Assembly:
         if data.strip() == "[DONE]":
             self.done = True
             return ()
-        try:
-            chunk = Members.of(strict_json.loads(data))
-        except strict_json.JsonError:
-            raise UpstreamProblem("it sent an event that is not JSON") from None
+        value = json_value(data, data)
+        if value is data:
+            raise UpstreamProblem("it sent an event that is not JSON")
+        chunk = Members.of(value)
         text = _plain(chunk)
         size = self._text_size + len(text)
         if not text or size >= MAX_TEXT:
@@ -117,10 +117,10 @@ class Assembly:
             raise UpstreamProblem(error_text(error) or "it reported an error")
         self._count(chunk.inner("usage"))
         choice = Members.of(next(iter(chunk.array("choices")), None))
-        whole = choice.get("message")
-        if isinstance(whole, dict):
+        whole = choice.nested("message")
+        if whole is not None:
             self.done = True
-        delta = Members.of(whole or choice.get("delta"))
+        delta = Members.of(choice.get("message") or choice.get("delta"))
         yield from self._reason(delta)
         yield from self._say(delta)
         for fragment in delta.array("tool_calls"):
@@ -148,23 +148,22 @@ class Assembly:
     def _call(self, fragment: Members) -> None:
         function = fragment.inner("function")
         identity, name = fragment.text("id")[:MAX_NAME], function.text("name")[:MAX_NAME]
-        call = self._slot(fragment.get("index"), identity, name)
+        call = self._slot(fragment.whole("index"), identity, name)
         call.id = call.id or identity
         if name and name != call.name and not call.pieces:
             call.name = (call.name + name)[:MAX_NAME]
-        arguments = function.get("arguments")
-        if isinstance(arguments, dict):
-            arguments = strict_json.dumps(arguments)
-        if isinstance(arguments, str) and arguments:
+        whole = function.nested("arguments")
+        arguments = function.text("arguments") if whole is None else strict_json.dumps(whole)
+        if arguments:
             self._argument_size += len(arguments)
             if self._argument_size > MAX_TEXT:
                 raise UpstreamProblem(f"it wrote more than {MAX_TEXT} characters of arguments")
             call.pieces.append(arguments)
 
-    def _slot(self, index: object, identity: str, name: str) -> Fragment:
+    def _slot(self, index: int | None, identity: str, name: str) -> Fragment:
         """The call that a fragment belongs to: that of its index, unless its id is another's; else the latest."""
         place = len(self.calls) - 1
-        if isinstance(index, int):
+        if index is not None:
             place = self._places.get(index, -1)
         known = self.calls[place] if place >= 0 else None
         if known is not None:
@@ -177,7 +176,7 @@ class Assembly:
             raise UpstreamProblem(f"it asked for more than {MAX_CALLS} tools at once")
         fresh = Fragment()
         self.calls.append(fresh)
-        if isinstance(index, int):
+        if index is not None:
             self._places[index] = len(self.calls) - 1
         return fresh
 
@@ -214,7 +213,7 @@ class _Mould:
         self._lessons -= 1
         for member in CONTENT:
             before, found, after = data.partition(f'{member}"{text}"')
-            if found and _plain(Members.of(strict_json.loads(f'{before}{member}"{PROBE}"{after}'))) == PROBE:
+            if found and _plain(Members.parsed(f'{before}{member}"{PROBE}"{after}')) == PROBE:
                 self._before, self._after = f'{before}{member}"', f'"{after}'
 
 
@@ -235,6 +234,5 @@ def _plain(chunk: Members) -> str:
 
 def _text(value: object) -> str:
     """Text, or the text of content parts."""
-    if isinstance(value, list):
-        return "".join(_text(Members.of(part).get("text")) for part in value)
-    return value if isinstance(value, str) else ""
+    parts = as_array(value)
+    return as_text(value) or "" if parts is None else "".join(_text(Members.of(part).get("text")) for part in parts)

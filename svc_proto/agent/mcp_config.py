@@ -18,7 +18,7 @@ from svc_proto.basics.validate import FALSE_WORDS
 from svc_proto.basics.visible import plain
 from svc_proto.peers.mcp_http import HttpParameters
 from svc_proto.peers.mcp_stdio import StdioParameters
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_array
 from svc_proto.settings import http_address
 
 __all__ = ["MAX_SERVERS", "OFF", "ServerConfig", "read_servers"]
@@ -73,7 +73,7 @@ def _server(name: str, given: Members, slugs: dict[str, None]) -> ServerConfig:
         raise ValueError(OFF)
     way = _way(given)
     tools = given.get("tools")
-    only = _names({"include": tools} if isinstance(tools, list) else tools, "include")
+    only = _names(tools if as_array(tools) is None else {"include": tools}, "include")
     return ServerConfig(
         name=name,
         slug=_slug(name, slugs),
@@ -97,8 +97,8 @@ def _way(given: Members) -> StdioParameters | HttpParameters:
         if http_address(url) is None or "#" in url:
             raise ValueError("url must be an http:// or https:// URL with a host, without a password")
         return HttpParameters(url=url, headers=tuple(_field(name, value) for name, value in _texts(given, "headers")))
-    args = given.get("args", [])
-    if not isinstance(args, list):
+    args = given.listed("args") if "args" in given else []
+    if args is None:
         raise ValueError("args must be a list")
     argv = (command, *(_text(each, "args") for each in args))
     return StdioParameters(argv=argv, env=tuple(_texts(given, "env")), cwd=given.word("cwd") or None)
@@ -133,8 +133,8 @@ def _seconds(given: Members, name: str) -> float:
 
 
 def _names(given: object, name: str) -> tuple[str, ...] | None:
-    found = Members.of(given).get(name)
-    return tuple(map(str, found)) if isinstance(found, list) else None
+    found = Members.of(given).listed(name)
+    return None if found is None else tuple(map(str, found))
 
 
 def _slug(name: str, taken: dict[str, None]) -> str:

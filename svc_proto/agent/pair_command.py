@@ -54,7 +54,7 @@ class PairCommand:
         try:
             fields = (*turn.operator, JSON)
             answer = yield from self._relay.request(self._engine, "POST", "/pairing/mint", {}, fields=fields)
-            made, why = Members.parsed(answer.body), ""
+            made, why = answer.members, ""
         except PeerFailed:
             made, why = Members(), "it does not answer"
         code, qr, invite, relay = (made.get(name) for name in ("code", "qr_payload", "pairing_url", "relay_url"))

@@ -23,7 +23,7 @@ from svc_proto.machines.sandbox import is_within, normal_path
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_array, as_text
 
 __all__ = ["MAX_FILE", "MAX_SKILLS", "Skill", "Skills"]
 
@@ -183,7 +183,8 @@ def _first_line(content: str) -> str:
 
 
 def _names(value: object) -> tuple[str, ...]:
-    names = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    text = as_text(value)
+    names = (as_array(value) or []) if text is None else text.split(",")
     return tuple(str(name).strip() for name in names[:MAX_NAMES] if str(name).strip())
 
 

@@ -27,10 +27,10 @@ from svc_proto.agent.contract import (
 from svc_proto.agent.offer import ToolChoice, more_tools
 from svc_proto.agent.tools import arguments
 from svc_proto.agent.tools.tool import Arguments, Noted, Picture, Returned, Tool, ToolError, Toolset
-from svc_proto.basics import strict_json
 from svc_proto.basics.redact import summary
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime, gather
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -211,11 +211,8 @@ def _checked(wanted: WantedCall, tool: Tool | None) -> tuple[Tool, Arguments]:
 
 def preview_of(output: str) -> str:
     """The first line of a result, shortened; of a JSON object the secrets are hidden."""
-    if output.startswith("{"):
-        try:
-            return summary(strict_json.loads(output), MAX_PREVIEW)
-        except strict_json.JsonError:
-            pass  # it was cut, or only looks like one
+    if output.startswith("{") and (found := Members.parse(output)) is not None:  # else it was cut, or only looks so
+        return summary(found, MAX_PREVIEW)
     line = output.strip().partition("\n")[0]
     return line if len(line) <= MAX_PREVIEW else line[: MAX_PREVIEW - 1] + "…"
 

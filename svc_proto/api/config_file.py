@@ -15,6 +15,7 @@ from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -92,10 +93,10 @@ class ConfigFile:
 
 def _edits(found: Mapping[str, object], change: Mapping[str, str]) -> dict[str, object]:
     """`model` stays a plain name as long as a name is all there is to say (wire api 9)."""
-    plain = found.get("model")
-    if list(change) == ["model"] and isinstance(plain, str):
+    plain = Members.of(found).string("model")
+    if list(change) == ["model"] and plain is not None:
         return {"model": change["model"]}
-    members: dict[str, object] = {"default": plain} if isinstance(plain, str) else {}
+    members: dict[str, object] = {} if plain is None else {"default": plain}
     members.update({"default" if name == "model" else name: value for name, value in change.items()})
     return {"model": members}
 

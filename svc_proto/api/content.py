@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import cast
 
 from attrs import frozen
 
 from svc_proto.api.errors import invalid
 from svc_proto.api.rows import Content
 from svc_proto.basics.errors import Refused
-from svc_proto.schema.members import Members, content_text
+from svc_proto.schema.members import Members, as_array, as_text, content_text
 
 __all__ = ["MAX_MESSAGES", "MAX_PARTS", "Conversation", "read_conversation", "read_history", "read_prompt", "read_text"]
 
@@ -56,14 +55,11 @@ def read_prompt(body: Mapping[str, object], *, names: Sequence[str] = ("message"
 
 def read_text(body: Mapping[str, object], names: Sequence[str], *, code: str | None = None) -> str:
     """A text that may be given under any of these names; empty if it is not. Refuses 400 with `code`."""
-    for name in names:
-        value = body.get(name)
-        if value is None:
-            continue
-        if not isinstance(value, str):
-            raise invalid(f"{name} must be a string", code=code, param=name)
-        return value.strip()
-    return ""
+    name = next((name for name in names if body.get(name) is not None), "")
+    text = as_text(body.get(name, ""))
+    if text is None:
+        raise invalid(f"{name} must be a string", code=code, param=name)
+    return text.strip()
 
 
 def read_conversation(value: object, name: str, *, whole: bool = False) -> Conversation:
@@ -71,11 +67,12 @@ def read_conversation(value: object, name: str, *, whole: bool = False) -> Conve
 
     `whole`: calls of tools and their results are kept, since they are the client's.
     """
-    if not isinstance(value, list) or not value:
+    entries = as_array(value)
+    if not entries:
         raise invalid(f"{name} must be a list of messages", param=name)
     system: list[str] = []
     kept: list[tuple[str, Content, Mapping[str, object]]] = []
-    for place, entry in _entries(value, name):
+    for place, entry in _entries(entries, name):
         role, content = _entry(entry, place)
         if role in ("system", "developer"):
             system.append(content_text(content))
@@ -102,14 +99,15 @@ def read_conversation(value: object, name: str, *, whole: bool = False) -> Conve
 
 def read_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
     """`conversation_history` (wire api 6.1): a malformed entry is a 400."""
-    if not isinstance(value, list):
+    entries = as_array(value)
+    if entries is None:
         raise invalid(f"{name} must be a list of messages", param=name)
     messages: list[Mapping[str, object]] = []
-    for place, entry in _entries(value, name):
+    for place, entry in _entries(entries, name):
         role, content = _entry(entry, place)
         if role not in ("user", "assistant", "system"):
             raise invalid("the role must be user, assistant or system", param=f"{place}.role")
-        if role != "assistant" and cast("Mapping[str, object]", entry).get("content") is None:
+        if role != "assistant" and Members.of(entry).get("content") is None:
             raise invalid("a message must have a content", param=f"{place}.content")
         if _is_visible(content):
             messages.append(_message(role, content))
@@ -126,11 +124,11 @@ def _entries(value: Sequence[object], name: str) -> list[tuple[str, object]]:
 
 
 def _entry(entry: object, place: str) -> tuple[str, Content]:
-    if not isinstance(entry, dict):
+    members = Members.maybe(entry)
+    if members is None:
         raise invalid("a message must be an object", param=place)
-    members = cast("Mapping[str, object]", entry)
-    role, content = members.get("role"), members.get("content")
-    if not isinstance(role, str):
+    role, content = members.string("role"), members.get("content")
+    if role is None:
         raise invalid("a message must have a role", param=f"{place}.role")
     if role in ("tool", "function") or content is None:  # dropped, or a message that only calls tools
         return role, ""
@@ -139,25 +137,25 @@ def _entry(entry: object, place: str) -> tuple[str, Content]:
 
 def _calls(entry: object, place: str) -> Mapping[str, object]:
     """The calls of an answer, as OpenAI has them."""
-    calls = cast("Mapping[str, object]", entry).get("tool_calls")
-    if not calls:
+    members = Members.of(entry)
+    if not members.get("tool_calls"):
         return {}
-    if not isinstance(calls, list) or not all(map(_is_call, calls)):
+    calls = members.listed("tool_calls")
+    if calls is None or not all(map(_is_call, calls)):
         raise invalid("calls must have an id, and a function with its arguments", param=f"{place}.tool_calls")
     return {"tool_calls": calls}
 
 
 def _is_call(call: object) -> bool:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(call, dict) or not isinstance(function, dict):
-        return False
-    return all(isinstance(text, str) for text in (call.get("id"), function.get("name"), function.get("arguments")))
+    members = Members.of(call)
+    function = members.inner("function")
+    return None not in (members.string("id"), function.string("name"), function.string("arguments"))
 
 
 def _result(entry: object, place: str) -> Mapping[str, object]:
-    members = cast("Mapping[str, object]", entry)
-    identity = members.get("tool_call_id")
-    if not isinstance(identity, str) or not identity:
+    members = Members.of(entry)
+    identity = members.text("tool_call_id")
+    if not identity:
         raise invalid("a result must say whose it is", param=f"{place}.tool_call_id")
     content = content_text(_content(_parts(members.get("content"), f"{place}.content")))
     return {"role": "tool", "tool_call_id": identity, "content": content}
@@ -172,12 +170,13 @@ def _message(role: str, content: Content) -> Mapping[str, object]:
 
 
 def _parts(value: object, place: str) -> list[Mapping[str, object]]:
-    if isinstance(value, str):
-        return [_text_part(value)]
-    if not isinstance(value, list):
+    text, parts = as_text(value), as_array(value)
+    if text is not None:
+        return [_text_part(text)]
+    if parts is None:
         raise invalid("the content must be text or a list of parts", code="invalid_content_part", param=place)
-    _check_count(value, place)
-    return [_part(part, f"{place}[{index}]") for index, part in enumerate(value)]
+    _check_count(parts, place)
+    return [_part(part, f"{place}[{index}]") for index, part in enumerate(parts)]
 
 
 def _check_count(parts: Sequence[object], place: str) -> None:
@@ -186,20 +185,20 @@ def _check_count(parts: Sequence[object], place: str) -> None:
 
 
 def _part(part: object, place: str) -> Mapping[str, object]:
-    if isinstance(part, str):
-        return _text_part(part)
-    if not isinstance(part, dict):
+    text, members = as_text(part), Members.maybe(part)
+    if text is not None:
+        return _text_part(text)
+    if members is None:
         raise invalid("a content part must be text or an object", code="invalid_content_part", param=place)
-    members = cast("Mapping[str, object]", part)
-    kind = members.get("type")
+    kind = members.string("type")
     if kind in TEXT_TYPES:
-        text = members.get("text")
-        if not isinstance(text, str):
+        text = members.string("text")
+        if text is None:
             raise invalid("a text part must have a text", code="invalid_content_part", param=f"{place}.text")
         return _text_part(text)
     if kind in IMAGE_TYPES:
         return _image_part(members.get("image_url"), f"{place}.image_url")
-    if not isinstance(kind, str):
+    if kind is None:
         raise invalid("a content part must have a type", code="invalid_content_part", param=f"{place}.type")
     message = "only text and images can be sent"
     raise invalid(message, code="unsupported_content_type", param=f"{place}.type")
@@ -211,15 +210,12 @@ def _text_part(text: str) -> Mapping[str, object]:
 
 def _image_part(value: object, place: str) -> Mapping[str, object]:
     found: dict[str, object] = {}
-    if isinstance(value, dict):
-        members = cast("Mapping[str, object]", value)
-        value = members.get("url")
-        detail = members.get("detail")
-        if isinstance(detail, str):
+    members = Members.maybe(value)
+    if members is not None:
+        value, detail = members.get("url"), members.string("detail")
+        if detail is not None:
             found["detail"] = detail[:16]
-    if not isinstance(value, str):
-        raise _bad_image(place)
-    url = value.strip()
+    url = (as_text(value) or "").strip()
     if not (_DATA_URL.match(url) or (len(url) <= MAX_URL and _WEB_URL.fullmatch(url))):
         raise _bad_image(place)
     return {"type": "image_url", "image_url": {"url": url, **found}}
@@ -233,7 +229,7 @@ def _bad_image(place: str) -> Refused:
 def _attached(value: object) -> list[Mapping[str, object]]:
     """`{contentType, content: base64}` of older phones (wire api 4.1); what is no image is ignored."""
     found: list[Mapping[str, object]] = []
-    entries = value if isinstance(value, list) else []
+    entries = as_array(value) or []
     _check_count(entries, "attachments")
     for index, entry in enumerate(entries):
         members = Members.of(entry)

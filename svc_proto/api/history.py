@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from svc_proto.api.rows import Message
+from svc_proto.schema.members import Members, as_array
 
 __all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "history_of"]
 
@@ -53,10 +54,10 @@ def _newest(messages: list[Row]) -> tuple[Row, ...]:
     text, images = MAX_TEXT, MAX_IMAGES
     for message in reversed(messages):
         content = message["content"]
-        if isinstance(content, list):
-            size = sum(map(_image_size, content))
+        if parts := as_array(content):
+            size = sum(map(_image_size, parts))
             if size > images:
-                content = [part if not _image_size(part) else {"type": "text", "text": IMAGE_GONE} for part in content]
+                content = [part if not _image_size(part) else {"type": "text", "text": IMAGE_GONE} for part in parts]
             else:
                 images -= size
         text -= _text_size(content) + _text_size(message.get("tool_calls"))
@@ -70,9 +71,8 @@ def _newest(messages: list[Row]) -> tuple[Row, ...]:
     return tuple(reversed(kept[:fitting]))
 
 
-def _image_size(part: Mapping[str, object]) -> int:
-    image = part.get("image_url")
-    return len(str(image.get("url", ""))) if isinstance(image, dict) else 0
+def _image_size(part: object) -> int:
+    return len(Members.of(part).inner("image_url").text("url"))
 
 
 def _text_size(value: object) -> int:

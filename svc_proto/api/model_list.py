@@ -12,7 +12,6 @@ from svc_proto.engine.client import bearer, fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -61,9 +60,8 @@ class ModelList:
         answer = yield from fetch(self._engine, "GET", url, headers=headers, within=PATIENCE)
         problem = answer.kind.value if isinstance(answer, Failure) else f"status {answer.status}"
         if not isinstance(answer, Failure) and answer.status == 200:
-            found = Members.parsed(answer.body)
-            if isinstance(found.get("data"), list):
-                names = (row.text("id") for row in found.rows("data")[:MAX_MODELS])
+            if answer.members.listed("data") is not None:
+                names = (row.text("id") for row in answer.members.rows("data")[:MAX_MODELS])
                 return tuple(name for name in names if 0 < len(name) <= MAX_NAME)
             problem = "not a list of models"
         self._engine.log(Level.WARNING, "models not listed", problem=problem)

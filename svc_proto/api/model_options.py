@@ -13,6 +13,7 @@ from attrs import field, frozen
 
 from svc_proto.api.errors import invalid
 from svc_proto.basics.validate import boolean, integer, number, optional
+from svc_proto.schema.members import Members, as_array, as_text
 
 __all__ = ["ModelOptions", "read_model_options"]
 
@@ -73,14 +74,14 @@ def read_model_options(body: Mapping[str, object]) -> ModelOptions:
 
 
 def _stop(value: object) -> object:
-    words = value if isinstance(value, list) else [value]
-    if not words or not all(isinstance(word, str) and word for word in words):
+    words = as_array(value)
+    if not all(map(as_text, [value] if words is None else words or [""])):
         raise invalid("stop must be a text, or a list of texts", param="stop")
     return value
 
 
 def _response_format(value: object) -> object:
-    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+    if Members.of(value).string("type") is None:
         raise invalid("response_format must be an object with a type", param="response_format")
     return value
 
@@ -88,24 +89,25 @@ def _response_format(value: object) -> object:
 def _tools(value: object) -> tuple[Mapping[str, object], ...] | None:
     if value is None or value == []:
         return None
-    if not isinstance(value, list) or len(value) > MAX_TOOLS:
+    tools = as_array(value)
+    if tools is None or len(tools) > MAX_TOOLS:
         raise invalid(f"tools must be a list of at most {MAX_TOOLS} functions", param="tools")
-    for place, tool in enumerate(value):
-        function = tool.get("function") if isinstance(tool, dict) and tool.get("type") == "function" else None
-        if not isinstance(function, dict):
+    for place, tool in enumerate(map(Members.of, tools)):
+        function = tool.nested("function") if tool.get("type") == "function" else None
+        if function is None:
             raise invalid("a tool must be an object of the type function", param=f"tools[{place}]")
-        if not isinstance(function.get("name"), str) or not function["name"]:
+        if not function.text("name"):
             raise invalid("a function must have a name", param=f"tools[{place}].function.name")
-        if not isinstance(function.get("parameters", {}), dict):
+        if "parameters" in function and function.nested("parameters") is None:
             text = "the parameters of a function must be a JSON schema"
             raise invalid(text, param=f"tools[{place}].function.parameters")
-    return tuple(cast("list[Mapping[str, object]]", value))
+    return tuple(cast("list[Mapping[str, object]]", tools))
 
 
 def _choice(body: Mapping[str, object], tools: tuple[Mapping[str, object], ...] | None) -> Mapping[str, object]:
     """`tool_choice` and `parallel_tool_calls`, which say something of a client's own tools only."""
     choice, parallel = body.get("tool_choice"), optional(body, "parallel_tool_calls", boolean)
-    if choice is not None and choice not in CHOICES and not isinstance(choice, dict):
+    if choice is not None and choice not in CHOICES and Members.maybe(choice) is None:
         raise invalid(f"tool_choice must be one of {', '.join(CHOICES)}, or name a tool", param="tool_choice")
     if tools is None:
         if choice not in (None, "none", "auto"):

@@ -20,7 +20,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_text
 from svc_proto.settings import http_address
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSetti
         servers=found.inner("mcp_servers"),
         shown={
             "agent": {"personalities": personalities},
-            "display": {name: display[name] for name in DISPLAY_MEMBERS if isinstance(display.get(name), str)},
+            "display": {name: text for name in DISPLAY_MEMBERS if (text := display.string(name)) is not None},
             "model": _shown_model(model),
         },
     )
@@ -195,16 +195,15 @@ def sends_key_to_main_host(config: ApiConfig, found: Mapping[str, object]) -> bo
 def _model(found: Mapping[str, object]) -> Members:
     """`model` is a name, or an object (wire api 9)."""
     model = found.get("model")
-    return Members.of({"default": model} if isinstance(model, str) else model)
+    return Members.of(model if as_text(model) is None else {"default": model})
 
 
 def _unused(found: Mapping[str, object]) -> str | None:
     """What is said of the model in a way that nobody understands, so that another one answers."""
-    model = found.get("model")
-    if not isinstance(model, str | Mapping | None):
+    model, members = found.get("model"), _model(found)
+    if model is not None and as_text(model) is None and Members.maybe(model) is None:
         return "model is neither a name nor an object"
-    members = _model(found)
-    if not isinstance(members.get("default"), str | None):
+    if members.string("default") != members.get("default"):
         return "model.default is no text"
     if members.word("base_url") and not file_base_url(found):
         return "model.base_url is no address of an endpoint"
@@ -251,25 +250,27 @@ def _personalities(agent: Members) -> dict[str, object]:
     """Those that have a prompt: text, or an object of texts (wire api 8.1)."""
     listed = agent.inner("personalities")
     return {
-        name: {each: text for each in PROMPT_MEMBERS if isinstance(text := value.get(each), str)}
-        if isinstance(value, dict)
-        else value
-        for name, value in listed.items()
+        name: value
+        if each is None
+        else {part: text for part in PROMPT_MEMBERS if (text := each.string(part)) is not None}
+        for name, value, each in ((name, value, Members.maybe(value)) for name, value in listed.items())
         if _prompt(value)
     }
 
 
 def _prompt(value: object) -> str:
-    if isinstance(value, str):
-        return value.strip()
-    members = Members.of(value)
+    members = Members.of({"system_prompt": value} if as_text(value) is not None else value)
     lines = [members.word("system_prompt")]
     lines += [f"{label}: {text}" for label in ("tone", "style") if (text := members.word(label))]
     return "\n".join(line for line in lines if line)
 
 
 def _shown_model(model: Members) -> dict[str, object]:
-    shown = {name: model[name] for name in MODEL_MEMBERS if isinstance(model.get(name), str | int)}
+    shown = {
+        name: model[name]
+        for name in MODEL_MEMBERS
+        if as_text(model.get(name)) is not None or model.whole(name) is not None
+    }
     if "base_url" in shown:
         shown["base_url"] = file_base_url({"model": model})  # without a password that someone wrote into it
     return shown

@@ -42,8 +42,8 @@ def read_invitation(text: str, name: str = "--pair-qr") -> Invitation:
     except Refused as error:
         raise Problem(f"{name} is no invite: {error.message}; {HOW}", code=MISUSED) from None
     relay, key, direct = payload.inner("relay"), payload.text("key"), _api_url(payload)
-    url, code = relay.get("url"), relay.get("code")
-    if not isinstance(url, str) or not isinstance(code, str):
+    url, code = relay.string("url"), relay.string("code")
+    if url is None or code is None:
         raise Problem(f"{name} leads to no relay: it was down when the invite was made; {HOW}", code=MISUSED)
     try:
         word = normalise(code)
@@ -78,11 +78,11 @@ def _candidate(value: object, hint_name: str) -> tuple[Candidate, Mapping[str, o
     if found is None:
         return None
     members = Members.of(value)
-    api, hint = members.inner("api"), members.inner("relay").get(hint_name)
+    api, hint = members.inner("api"), members.inner("relay").string(hint_name)
     kept: dict[str, object] = {"role": found.role, "priority": found.priority}
     if api:
         kept["api"] = {name: api[name] for name in ("host", "port", "tls") if name in api}
-    kept["relay"] = {"url": found.url, "transportHint": hint} if isinstance(hint, str) else {"url": found.url}
+    kept["relay"] = {"url": found.url} if hint is None else {"url": found.url, "transportHint": hint}
     return evolve(found, url=clean_remote(found.url)), kept
 
 

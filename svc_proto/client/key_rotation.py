@@ -21,7 +21,6 @@ from svc_proto.engine.host_api import find_api, with_key
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed
-from svc_proto.schema.members import Members
 
 __all__ = ["Rotated", "rotate"]
 
@@ -93,7 +92,7 @@ def _tell(engine: Engine, url: str, old: str) -> Flow[str]:
         answer = yield from ApiClient("the API server", url, old).request(engine, "POST", "/api/key/reload", {})
     except PeerFailed as error:
         return because(cast("Failure", error.failure))
-    match answer.status, Members.parsed(answer.body):
+    match answer.status, answer.members:
         case 200, {"changed": True}:
             return ""
         case 200, {"changed": False}:

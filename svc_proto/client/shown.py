@@ -138,7 +138,7 @@ def _device(device: Members, now: float) -> tuple[str, ...]:
         "online" if device.get("online") is True else "-" if seen is None else f"{short_span(now - seen)} ago",
         short_expiry(device.number("expires_at"), now),
         plain(device.text("transport_hint")),
-        grants_text(times if isinstance(device.get("grants"), dict) else None, now),
+        grants_text(None if device.nested("grants") is None else times, now),
     )
 
 

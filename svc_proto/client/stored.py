@@ -169,14 +169,14 @@ def _record(url: str, members: Members) -> StoredSession | None:
     token, api_url, api_key = (members.text(name) for name in ("token", "api_url", "api_key"))
     if not token or not is_visible(token):
         return None
-    grants, pins = members.inner("grants"), members.inner("route_cert_pins")
+    grants, pins = members.nested("grants"), members.inner("route_cert_pins")
     return StoredSession(
         url=url,
         token=token,
         server_version=members.text("server_version") or None,
         paired_at=int(members.number("paired_at", *TIMES) or 0),
         cert_pin=pin if is_pin(pin := members.text("cert_pin_sha256")) else None,
-        grants=_grants(grants) if isinstance(members.get("grants"), dict) else None,
+        grants=None if grants is None else _grants(grants),
         expires_at=members.number("ttl_expires_at", *TIMES),
         role=members.text("endpoint_role") or None,
         candidates=tuple(members.rows("route_candidates")),

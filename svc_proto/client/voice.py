@@ -69,9 +69,10 @@ def transcribe(engine: Engine, relay: RelayClient, upload: Upload, profile: str 
     part = Part(name="audio", filename="voice", content_type=upload.content_type, data=upload.data)
     sent = relay.upload(engine, f"/voice/transcribe{_query(profile)}", part, within=LISTEN_WITHIN)
     value = relay.members((yield from explained(sent, PAIRED)))
-    if not isinstance(value.get("text"), str):
+    text = value.string("text")
+    if text is None:
         raise Problem(f"{relay.name} gave no text")
-    return Heard(value.text("text"), value.text("provider") or None)
+    return Heard(text, value.text("provider") or None)
 
 
 def save_speech(

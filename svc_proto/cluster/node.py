@@ -182,15 +182,11 @@ class Node(Listener):
 
     def on_message(self, channel: str, data: bytes) -> None:
         """Another node's word, or our own."""
-        try:
-            message = Members.of(strict_json.loads(data, ours=True))
-        except strict_json.JsonError:
-            self._engine.log(Level.WARNING, "cluster message not understood", channel=channel)
-            return
-        node, word, told = message.text("from"), message.text("word"), message.get("told")
+        message = Members.parse(data, ours=True) or Members()
+        node, word, told = message.text("from"), message.text("word"), message.whole("told")
         if node == self.id:
             return
-        if not node or not word or not isinstance(told, int):
+        if not node or not word or told is None:
             self._engine.log(Level.WARNING, "cluster message not understood", channel=channel)
             return
         if word in ("bye", "hello"):
@@ -241,8 +237,8 @@ class Node(Listener):
                 answer = self._fellow.answer(node, body.text("word"), Members.of(body.get("body")))
                 self.tell(node, "says", {"ticket": body.get("ticket"), "body": answer})
             case "says":
-                ticket = body.get("ticket")
-                if isinstance(ticket, int) and self._asked.get(OperationId(ticket)) == node:
+                ticket = body.whole("ticket")
+                if ticket is not None and self._asked.get(OperationId(ticket)) == node:
                     self._engine.resume(OperationId(ticket), Members.of(body.get("body")))
             case _:
                 self._fellow.take(node, word, body)

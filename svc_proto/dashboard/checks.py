@@ -5,6 +5,7 @@ from __future__ import annotations
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request, parse_json
+from svc_proto.schema.members import Members
 
 __all__ = ["body_of", "flag_of", "prefix_of", "text_of", "unprocessable", "whole_of"]
 
@@ -52,24 +53,23 @@ def flag_of(request: Request, name: str) -> bool | None:
     return flag
 
 
-def body_of(request: Request) -> dict[str, object]:
+def body_of(request: Request) -> Members:
     """The body as a JSON object; no body is an empty one."""
     if not request.body:
-        return {}
+        return Members()
     try:
         value = parse_json(request.body)
     except strict_json.JsonError as error:
         raise unprocessable("json_invalid", f"not valid JSON: {error}", "body") from None
-    if not isinstance(value, dict):
+    found = Members.maybe(value)
+    if found is None:
         raise unprocessable("dict_type", "must be a JSON object", "body")
-    return value
+    return found
 
 
-def text_of(body: dict[str, object], name: str) -> str | None:
+def text_of(body: Members, name: str) -> str | None:
     """Take a text out of a body; None if it is absent, null or blank."""
-    value = body.pop(name, None)
-    if value is None:
-        return None
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
+    text, given = body.string(name), body.pop(name, None)
+    if text != given or len(text or "") > MAX_TEXT:
         raise unprocessable("string_type", f"must be text of at most {MAX_TEXT} characters", "body", name)
-    return value.strip() or None
+    return (text or "").strip() or None

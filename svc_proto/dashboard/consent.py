@@ -83,7 +83,7 @@ class _Desk:
         if 400 <= answer.status < 500:
             return said_in(answer.body) or "the relay refuses", Members()
         relay.judge(answer)
-        return "", Members.parsed(answer.body)
+        return "", answer.members
 
 
 def _ask_for_the_word(problem: str = "") -> str:

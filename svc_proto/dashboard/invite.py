@@ -23,6 +23,7 @@ from svc_proto.dashboard.checks import text_of, unprocessable
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.reach import for_phones, lan_address, relay_address
+from svc_proto.schema.members import Members
 
 __all__ = ["Wish", "find_endpoints", "take_wish"]
 
@@ -41,7 +42,7 @@ class Wish:
     tls: bool | None
 
 
-def take_wish(body: dict[str, object]) -> Wish | None:
+def take_wish(body: Members) -> Wish | None:
     """Take `mode`, `public_url` and `prefer` out of a request; None if it names no mode. Raises `Refused` 400, 422."""
     word, public_url, first = text_of(body, "mode"), text_of(body, "public_url"), text_of(body, "prefer")
     if word is None:
@@ -51,12 +52,12 @@ def take_wish(body: dict[str, object]) -> Wish | None:
         raise Refused(400, "bad_mode", "mode must be auto, lan, mesh or public")
     if mode is Mode.PUBLIC and public_url is None:
         raise Refused(400, "no_public_url", "mode public needs public_url, such as https://relay.example")
-    host, port, tls = body.get("host"), body.get("port"), body.get("tls")
-    if not isinstance(host, str | None):
+    host, port, tls = body.string("host"), body.whole("port", 1, 65_535), body.flag("tls")
+    if host != body.get("host"):
         raise unprocessable("string_type", "must be text", "body", "host")
-    if isinstance(port, bool) or not isinstance(port, int | None) or not 1 <= (1 if port is None else port) <= 65_535:
+    if port != body.get("port"):
         raise unprocessable("int_type", "must be a port", "body", "port")
-    if not isinstance(tls, bool | None):
+    if tls != body.get("tls"):
         raise unprocessable("bool_type", "must be true or false", "body", "tls")
     return Wish(mode=mode, public_url=public_url, prefer=first, host=host, port=port, tls=tls)
 

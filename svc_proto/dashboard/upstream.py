@@ -15,7 +15,6 @@ from typing import TypeVar, cast
 
 from attrs import frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
@@ -24,6 +23,7 @@ from svc_proto.engine.message import Response
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import JSON, Peer, PeerFailed
+from svc_proto.schema.members import json_value
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import parse_url
 
@@ -69,19 +69,20 @@ class Upstream:
 
     def judge(self, answer: Fetched) -> Response:
         """The answer for the browser. Raises `Refused`."""
-        value, is_json = _json(answer.body)
+        value = json_value(answer.body, answer)
         if answer.status >= 500:
             raise self.unreachable(f"it answered {answer.status}: {_text(answer.body)}".rstrip(": "))
         if answer.status == 401 and isinstance(self.peer, ApiClient):
             raise self.unreachable(WRONG_KEY if self.peer.token else NO_KEY)
         if answer.status >= 400:
-            detail = value if is_json else _text(answer.body) or f"{self.peer.name} answered {answer.status}"
+            said = _text(answer.body) or f"{self.peer.name} answered {answer.status}"
+            detail = said if value is answer else value
             raise Refused(answer.status, "refused", f"{self.peer.name} refuses", extra={"detail": detail})
         if answer.status >= 300:
             raise self.unreachable(f"it answered {answer.status}")
         if not answer.body:
             return Response(204, Headers((PRIVATE,)))
-        if not is_json:
+        if value is answer:
             raise self.unreachable("it did not answer in JSON")
         return Response(answer.status, Headers((JSON, PRIVATE)), answer.body)
 
@@ -96,13 +97,6 @@ class Upstream:
         if failure.kind is FailureKind.TIMED_OUT:
             return f"no answer within {self.peer.patience:g} seconds"
         return failure.detail or failure.kind.value.replace("_", " ")
-
-
-def _json(body: bytes) -> tuple[object, bool]:
-    try:
-        return strict_json.loads(body), True
-    except strict_json.JsonError:
-        return None, False
 
 
 def _text(body: bytes) -> str:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 
 from svc_proto.device.refusal import Refusal
+from svc_proto.schema.members import as_array
 
 __all__ = ["Arguments", "clamp", "scalar_text", "sendable", "utf16_length"]
 
@@ -91,11 +92,10 @@ class Arguments:
     def array(self, name: str) -> list[object]:
         """An array, empty when missing; 400 for anything else."""
         value = self._body.get(name)
-        if value is None:
-            return []
-        if not isinstance(value, list):
+        found = [] if value is None else as_array(value)
+        if found is None:
             raise Refusal(400, f"{name} must be an array")
-        return value
+        return found
 
 
 def scalar_text(value: object, name: str) -> str:

@@ -225,11 +225,12 @@ class Performer:
 
 
 def _parse(payload: Members) -> HandsetCommand | None:
-    request_id, method, path = payload.text("request_id"), payload.get("method"), payload.get("path")
-    if not (0 < len(request_id) <= LONGEST_ID and isinstance(method, str) and isinstance(path, str)):
+    request_id, method, path = payload.text("request_id"), payload.string("method"), payload.string("path")
+    if not 0 < len(request_id) <= LONGEST_ID or method is None or path is None:
         return None
-    # `params` count only where there is no body (wire bridge 1.1).
-    body = payload.inner("body" if isinstance(payload.get("body"), dict) else "params")
+    body = payload.nested("body")
+    if body is None:
+        body = payload.inner("params")  # which count only where there is no body (wire bridge 1.1)
     return HandsetCommand(method, path, body, request_id)
 
 

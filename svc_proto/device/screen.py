@@ -181,11 +181,11 @@ class SeenPhone:
 
     def _touch(self, request: Request) -> Response:
         body = request.json_object()
-        kind = body.pop("kind", None)
-        now = self.engine.now
+        kind, now = body.text("kind"), self.engine.now
+        body.pop("kind", None)
         if kind == "wake":
             self._handset.wake(now)
-        elif isinstance(kind, str) and kind in TOUCHES:
+        elif kind in TOUCHES:
             done = self._handset.perform(HandsetCommand("POST", TOUCHES[kind], body), now)
             if isinstance(done, Reply) and done.status >= 400:
                 raise Refused(done.status, "not_done", str(done.result.get("error", "the phone did not do it")))
@@ -195,16 +195,17 @@ class SeenPhone:
 
     def _answer(self, request: Request) -> Response:
         body = request.json_object()
-        question, allow, remember = body.get("question"), body.get("allow"), body.get("remember", False)
-        if not isinstance(question, str) or not isinstance(allow, bool) or not isinstance(remember, bool):
+        question, allow = body.string("question"), body.flag("allow")
+        remember = body.flag("remember") if "remember" in body else False
+        if question is None or allow is None or remember is None:
             raise Refused(400, "invalid", "question must be text; allow and remember, true or false")
         if not self.phone.controls.decide(question, allow=allow, remember=remember):
             raise Refused(409, "not_open", "this question is not open any more")
         return self._done()
 
     def _toggle(self, request: Request) -> Response:
-        on = request.json_object().get("on")
-        if not isinstance(on, bool):
+        on = request.json_object().flag("on")
+        if on is None:
             raise Refused(400, "invalid", "on must be true or false")
         if not self.phone.controls.turn(Switch.MASTER, on):
             hint = self.phone.gate.view(self.engine.now).hint
@@ -213,8 +214,8 @@ class SeenPhone:
 
     def _say(self, request: Request) -> Response:
         body = request.json_object()
-        text, aloud = body.get("text"), body.get("aloud", False)
-        if not isinstance(text, str) or not text.strip() or not isinstance(aloud, bool):
+        text, aloud = body.text("text"), body.flag("aloud") if "aloud" in body else False
+        if not text.strip() or aloud is None:
             raise Refused(400, "invalid", "text must be some text; aloud, true or false")
         self._talk.said(text)
         self.phone.controls.on_word(Phrase(Verb.SAY if aloud else Verb.CHAT, text))

@@ -12,6 +12,7 @@ from svc_proto.commands import Connect
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Failure, FailureKind, OperationId
+from svc_proto.schema.members import Members
 from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
     Event,
@@ -50,6 +51,11 @@ class Fetched:
     status: int
     headers: Headers
     body: bytes
+
+    @property
+    def members(self) -> Members:
+        """Those of the JSON object that the body is; none of any other body."""
+        return Members.parsed(self.body)
 
 
 class Reader(Protocol):

@@ -119,10 +119,10 @@ class Request:
 
     def json_object(self) -> Members:
         """The body as a JSON object; refuses with 400 otherwise."""
-        value = self.json()
-        if not isinstance(value, dict):
+        found = Members.maybe(self.json())
+        if found is None:
             raise Refused(400, "invalid_body", "the body must be a JSON object")
-        return Members.of(value)
+        return found
 
 
 @frozen

@@ -14,13 +14,13 @@ the oldest question, or for all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 
 from attrs import define, field, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.members import Members
 
 __all__ = [
     "APPROVAL_TABLE",
@@ -148,15 +148,14 @@ class Approvals:
         self._pending.remove(approval)
 
 
-def parse_approval(body: Mapping[str, object]) -> Answer:
+def parse_approval(body: Members) -> Answer:
     """The body of an answer. `Refused` 400 `invalid_approval_choice`."""
-    choice = body.get("choice")
-    word = choice.strip().lower() if isinstance(choice, str) else ""
+    word = body.word("choice").lower()
     word = SYNONYMS.get(word, word)
     if word not in CHOICES:
         raise _invalid(f"choice must be one of {', '.join(CHOICES)}", "choice")
-    call_id = body.get("call_id")
-    if call_id is not None and not isinstance(call_id, str):
+    call_id = body.string("call_id")
+    if call_id != body.get("call_id"):
         raise _invalid("call_id must be a string", "call_id")
     everything = body.get("all") is True or body.get("resolve_all") is True
     return Answer(choice=word, call_id=call_id, everything=everything)

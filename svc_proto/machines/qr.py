@@ -22,7 +22,7 @@ from svc_proto.basics.entropy import same_secret
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.strict_json import JsonError, canonical, loads
 from svc_proto.machines.pairing import PairingMeta
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_text
 
 __all__ = [
     "MAX_INVITE",
@@ -120,8 +120,8 @@ def signed(payload: Mapping[str, object], secret: bytes) -> dict[str, object]:
 
 def verify(payload: Mapping[str, object], secret: bytes) -> bool:
     """Whether the payload carries the signature that this secret gives."""
-    sig = payload.get("sig")
-    return isinstance(sig, str) and same_secret(sig, sign(payload, secret))
+    sig = as_text(payload.get("sig"))
+    return sig is not None and same_secret(sig, sign(payload, secret))
 
 
 def encode_payload(payload: Mapping[str, object]) -> str:

@@ -223,11 +223,11 @@ class Answers:
         return _list("tools", _shown_tool, rows, params, call)
 
     def _call(self, params: Members, call: Call) -> Flow[Result] | Later | Result:
-        name, given = params.get("name"), params.get("arguments", {})
-        offered = self._tools.get(name) if isinstance(name, str) else None
+        offered = self._tools.get(params.text("name"))
         if offered is None:
-            raise RpcError(INVALID_PARAMS, f"no tool {str(name)[:100]!r}")
-        if not isinstance(given, dict):
+            raise RpcError(INVALID_PARAMS, f"no tool {str(params.get('name'))[:100]!r}")
+        given = params.nested("arguments") if "arguments" in params else Members()
+        if given is None:
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
         tool, run = offered.tool, offered.run
         try:
@@ -311,8 +311,8 @@ class Answers:
             raise RpcError(INVALID_PARAMS, f"no prompt {str(params.get('name'))[:100]!r}")
         blanks = dict[str, str]()
         for blank in prompt.arguments:
-            value = given.get(blank)
-            if not isinstance(value, str):
+            value = given.string(blank)
+            if value is None:
                 raise RpcError(INVALID_PARAMS, f"the argument {blank} must be a string")
             blanks[blank] = value
         text = re.sub(r"{(\w+)}", lambda blank: blanks[blank[1]], prompt.text)

@@ -156,9 +156,10 @@ class Call:
 
     def _listen(self, params: Members, call: Call) -> Later:
         """Tell of changes from now on; what cannot be told of is left out of what is acknowledged."""
-        wanted = params.get("notifications")
-        uris = Members.of(wanted).get("resourceSubscriptions") or []
-        if not isinstance(wanted, dict) or not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
+        wanted = params.nested("notifications")
+        asked = Members.of(wanted).get("resourceSubscriptions") or []
+        uris = Members.of(wanted).texts("resourceSubscriptions")
+        if wanted is None or asked != uris:
             raise RpcError(INVALID_PARAMS, "notifications must be an object, resourceSubscriptions an array of strings")
         meta = {SUBSCRIPTION: self.request.identity}
 
@@ -260,8 +261,8 @@ def modern_context(meta: Mapping[str, object]) -> Context:
     """Of a request that says by itself what it speaks. Raises `RpcError`."""
     if meta.get(VERSION) != MODERN:
         raise unsupported(meta.get(VERSION))
-    capabilities = meta.get(CAPABILITIES)
-    if not isinstance(capabilities, dict):
+    capabilities = Members.maybe(meta.get(CAPABILITIES))
+    if capabilities is None:
         raise RpcError(INVALID_PARAMS, f"_meta needs {CAPABILITIES}")
     return _ASKABLE if "elicitation" in capabilities else _MUTE
 

@@ -195,8 +195,8 @@ class Conversation:
     def _initialize(self, params: Members, call: Call) -> Result:
         if (self._state, Trigger.INITIALIZE) not in LIFE:
             raise RpcError(INVALID_REQUEST, "this was initialized already")
-        wanted = params.get("protocolVersion")
-        if not isinstance(wanted, str):
+        wanted = params.string("protocolVersion")
+        if wanted is None:
             raise RpcError(INVALID_PARAMS, "protocolVersion must be a string")
         version = wanted if wanted in HANDSHAKES else HANDSHAKES[-1]
         elicits = version in ELICITS and "elicitation" in params.inner("capabilities")

@@ -192,12 +192,12 @@ class McpClient:
     def rows(self, method: str, name: str, *, within: float) -> Flow[list[Members]]:
         """A list with all of its pages, `MAX_ROWS` at the most. Raises `McpFailed`."""
         found: list[Members] = []
-        cursor: object = None
+        cursor: str | None = None
         for _ in range(MAX_PAGES):
             page = yield from self.ask(method, {} if cursor is None else {"cursor": cursor}, within=within)
             found += page.rows(name)
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or len(found) >= MAX_ROWS:
+            cursor = page.string("nextCursor")
+            if cursor is None or len(found) >= MAX_ROWS:
                 break
         return found[:MAX_ROWS]
 
@@ -231,7 +231,7 @@ class McpClient:
             case RpcNotification(method="notifications/tools/list_changed"):
                 self._on_changed()
             case RpcNotification(method="notifications/progress", params=params):
-                self._progress(params.get("progressToken"))
+                self._progress(params.whole("progressToken"))
             case _:
                 self.ignored += 1
 
@@ -247,8 +247,8 @@ class McpClient:
 
     # --- helpers --------------------------------------------------------------------------------------------------
 
-    def _progress(self, token: object) -> None:
-        asked = self._asked.get(token) if isinstance(token, int) else None
+    def _progress(self, token: int | None) -> None:
+        asked = None if token is None else self._asked.get(token)
         if asked is not None:
             asked.until = min(self._engine.now.mono + asked.within, asked.latest)
 

@@ -22,13 +22,13 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, json_value
 from svc_proto.wire.multipart import Part, encode_multipart
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["JSON", "Fields", "PeerFailed", "Peer", "PeerFault", "said_in"]
+__all__ = ["JSON", "Fields", "Peer", "PeerFailed", "PeerFault", "said_in"]
 
 Fields = tuple[tuple[bytes, bytes], ...]
 T = TypeVar("T")
@@ -191,10 +191,10 @@ class Peer:
 
     def members(self, answer: Fetched) -> Members:
         """The object in an answer. Raises `PeerFailed`."""
-        value = self.value(answer)
-        if not isinstance(value, dict):
+        found = Members.maybe(self.value(answer))
+        if found is None:
             raise PeerFailed(self, PeerFault.NO_OBJECT, answer)
-        return Members.of(value)
+        return found
 
     def value(self, answer: Fetched) -> object:
         """The JSON in an answer. Raises `PeerFailed`."""
@@ -206,9 +206,6 @@ class Peer:
 
 def said_in(body: bytes, *, other: bool = False) -> str:
     """What the body of a refusal says is wrong; of one without JSON nothing, or all of it."""
-    try:
-        value = strict_json.loads(body)
-    except strict_json.JsonError:
-        return body.decode("utf-8", "replace") if other else ""
-    found = Members.of(value)
-    return value if isinstance(value, str) else found.text("error", "detail") or found.inner("error").text("message")
+    found = Members({"error": json_value(body, body.decode("utf-8", "replace") if other else "")})
+    told = found.inner("error")
+    return found.text("error") or told.text("error", "detail") or told.inner("error").text("message")

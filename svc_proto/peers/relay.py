@@ -40,7 +40,7 @@ class RelayClient(Peer):
             yield from self.success(asked)
             return code
         answer = yield from self.success(self.request(engine, "POST", "/pairing", fields=(), within=within))
-        code = Members.parsed(answer.body).text("code")
+        code = answer.members.text("code")
         if not code:
             raise PeerFailed(self, PeerFault.LACKING, answer, lacks="pairing code")
         return code
@@ -48,7 +48,7 @@ class RelayClient(Peer):
     def keep_file(self, engine: Engine, part: Part, *, within: float) -> Flow[str]:
         """Have a file kept for whoever has its token, which this is (wire core 6.2)."""
         answer = yield from self.upload(engine, "/media/upload", part, within=within)
-        token = Members.parsed(answer.body).text("token")
+        token = answer.members.text("token")
         if not token:
             raise PeerFailed(self, PeerFault.LACKING, answer, lacks="token")
         return token
@@ -68,7 +68,7 @@ class RelayClient(Peer):
         """A session of the realtime agent, as is wished for; the path of its socket."""
         asked = self.request(engine, "POST", "/voice/realtime-agent/session", wish, within=within)
         answer = yield from self.success(asked)
-        path = Members.parsed(answer.body).text("websocket_path")
+        path = answer.members.text("websocket_path")
         if not path.startswith("/"):
             raise PeerFailed(self, PeerFault.LACKING, answer, lacks="voice session")
         return path

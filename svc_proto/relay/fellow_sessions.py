@@ -19,6 +19,7 @@ from svc_proto.engine.store import LoadSessions
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
 from svc_proto.machines.session import Session
+from svc_proto.schema.members import as_text
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
@@ -84,8 +85,8 @@ class FellowSessions:
 
     def follow(self, record: Mapping[str, object]) -> None:
         """Take in a record, unless its session has ended."""
-        relay, token_hash = self._relay, record.get("token_hash")
-        if not isinstance(token_hash, str) or self._ended.get(token_hash, relay.engine.now.mono):
+        relay, token_hash = self._relay, as_text(record.get("token_hash"))
+        if token_hash is None or self._ended.get(token_hash, relay.engine.now.mono):
             return
         try:
             session = relay.sessions.follow(record, relay.engine.now)

@@ -21,6 +21,7 @@ from svc_proto.engine.waits import shield
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
+from svc_proto.schema.members import as_text
 
 __all__ = ["TOMBSTONES", "SessionRecords"]
 
@@ -89,7 +90,7 @@ class SessionRecords:
         return None
 
     def _restore(self, record: Mapping[str, object], revoked: list[str]) -> None:
-        engine, token_hash = self._engine, record.get("token_hash")
+        engine, token_hash = self._engine, as_text(record.get("token_hash"))
         try:
             if token_hash in revoked:
                 session = Session.from_record(record)
@@ -100,7 +101,7 @@ class SessionRecords:
         except Refused as refused:
             engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
             return
-        if restored is None and isinstance(token_hash, str):  # it expired while no relay ran
+        if restored is None and token_hash is not None:  # it expired while no relay ran
             engine.spawn(self._erase_stored(token_hash))
 
     def _erase_stored(self, token_hash: str) -> Flow[None]:

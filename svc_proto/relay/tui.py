@@ -20,6 +20,7 @@ from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.flow import Flow, Task, TaskState
 from svc_proto.facts import Failure
 from svc_proto.machines.lines import MAX_LINE, LineBuffer
+from svc_proto.schema.members import Members
 from svc_proto.version import VERSION
 from svc_proto.wire.envelope import Envelope
 
@@ -239,12 +240,11 @@ class _Gateway:
         if not line.strip():
             return
         try:
-            message = strict_json.loads(line, max_bytes=MAX_LINE, ours=True)
+            members = Members.maybe(strict_json.loads(line, max_bytes=MAX_LINE, ours=True))
         except strict_json.JsonError as error:
             self._tui.engine.log(Level.WARNING, "agent gateway line dropped", problem=str(error))
             return
-        if isinstance(message, dict):
-            members = cast("dict[str, object]", message)
+        if members is not None:
             answers = "id" in members and members.get("method") != "event"
             self._tui.send("tui.rpc.response" if answers else "tui.rpc.event", members)
 

@@ -12,7 +12,7 @@ from typing import cast
 
 from svc_proto.basics import strict_json
 
-__all__ = ["Members", "NotAnObject", "content_text", "error_text"]
+__all__ = ["Members", "NotAnObject", "as_array", "as_flag", "as_text", "content_text", "error_text", "json_value"]
 
 
 _ERRORS = ("error", "message", "detail", "msg", "errors")  # where servers put what is wrong
@@ -35,20 +35,22 @@ class Members(dict[str, object]):
         return cls(value) if isinstance(value, dict) else cls()
 
     @classmethod
-    def load(cls, text: bytes | str, *, max_bytes: int | None = None) -> Members:
-        """The members of a text that is a JSON object. Raises `JsonError`, where it is other JSON `NotAnObject`."""
-        value = strict_json.loads(text, max_bytes=max_bytes)
-        if not isinstance(value, dict):
-            raise NotAnObject("it is of another type")
-        return cls(cast("dict[str, object]", value))
+    def maybe(cls, value: object) -> Members | None:
+        """The members of an object; None of anything else."""
+        return cls(value) if isinstance(value, dict) else None
 
     @classmethod
-    def parse(cls, text: bytes | str) -> Members | None:
+    def load(cls, text: bytes | str, *, max_bytes: int | None = None, ours: bool = False) -> Members:
+        """The members of a text that is a JSON object. Raises `JsonError`, where it is other JSON `NotAnObject`."""
+        value = cls.maybe(strict_json.loads(text, max_bytes=max_bytes, ours=ours))
+        if value is None:
+            raise NotAnObject("it is of another type")
+        return value
+
+    @classmethod
+    def parse(cls, text: bytes | str, *, ours: bool = False) -> Members | None:
         """The members of a text that is a JSON object; None for any other text."""
-        try:
-            return cls.load(text)
-        except strict_json.JsonError:
-            return None
+        return cls.maybe(json_value(text, ours=ours))
 
     @classmethod
     def parsed(cls, text: bytes | str) -> Members:
@@ -62,6 +64,14 @@ class Members(dict[str, object]):
             if isinstance(value, str) and value:
                 return value
         return ""
+
+    def string(self, name: str) -> str | None:
+        """The text in this member, empty or not; None where there is none."""
+        return as_text(self.get(name))
+
+    def flag(self, name: str) -> bool | None:
+        """True or false, where this member is that."""
+        return as_flag(self.get(name))
 
     def word(self, *names: str) -> str:
         """The first of these members that is text, and not blank, without the blanks around it; else empty."""
@@ -100,6 +110,10 @@ class Members(dict[str, object]):
             found = Members.of(found.get(name))
         return found
 
+    def nested(self, name: str) -> Members | None:
+        """The object in this member, empty or not; None where there is none."""
+        return self.maybe(self.get(name))
+
     def array(self, *names: str) -> list[object]:
         """The first of these members that is an array; else an empty one."""
         for name in names:
@@ -108,6 +122,10 @@ class Members(dict[str, object]):
                 return value
         return []
 
+    def listed(self, name: str) -> list[object] | None:
+        """The array in this member, empty or not; None where there is none."""
+        return as_array(self.get(name))
+
     def rows(self, *names: str) -> list[Members]:
         """The objects in the first of these members that is an array."""
         return [Members.of(row) for row in self.array(*names) if isinstance(row, dict)]
@@ -115,6 +133,29 @@ class Members(dict[str, object]):
     def texts(self, *names: str) -> list[str]:
         """The texts in the first of these members that is an array, empty ones too."""
         return [value for value in self.array(*names) if isinstance(value, str)]
+
+
+def as_text(value: object) -> str | None:
+    """A value that is text, empty or not; None for any other."""
+    return value if isinstance(value, str) else None
+
+
+def as_flag(value: object) -> bool | None:
+    """A value that is true or false; None for any other."""
+    return value if isinstance(value, bool) else None
+
+
+def as_array(value: object) -> list[object] | None:
+    """A value that is an array, empty or not; None for any other."""
+    return value if isinstance(value, list) else None
+
+
+def json_value(text: bytes | str, otherwise: object = None, *, ours: bool = False) -> object:
+    """The value that a text is as JSON; `otherwise` for a text that is none. `ours`: see `strict_json.loads`."""
+    try:
+        return strict_json.loads(text, ours=ours)
+    except strict_json.JsonError:
+        return otherwise
 
 
 def error_text(value: object, depth: int = 6) -> str:

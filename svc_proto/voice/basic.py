@@ -27,7 +27,7 @@ from svc_proto.voice.text import MAX_TEXT, clean_for_speech
 if TYPE_CHECKING:
     from svc_proto.voice.service import Voice
 
-__all__ = ["BasicVoice", "SpeechEngine", "NoEngineError", "spoken_text"]
+__all__ = ["BasicVoice", "NoEngineError", "SpeechEngine", "spoken_text"]
 
 AUTO = {  # in the order in which they are tried where none is named: the key is theirs by name (wire 3.5)
     "tts": ("openai", "xai", "elevenlabs", "deepinfra"),
@@ -187,8 +187,7 @@ class BasicVoice:
         report = yield from self._voice.providers.local_report()
         available = speaks.provider is not None or listens.provider is not None
         details = f"speaks: {speaks.provider or 'nothing'}; listens: {listens.provider or 'nothing'}"
-        missing = report["missing_packages"]
-        if isinstance(missing, list) and missing:
+        if missing := Members.of(report).texts("missing_packages"):
             details += f"; not installed: {', '.join(missing)}"
         return {
             **report,

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow
+from svc_proto.schema.members import as_array
 from svc_proto.voice.contract import SUPPORTS, ProviderError, ProviderInfo
 from svc_proto.voice.providers.discovery import Discovered
 
@@ -219,7 +220,7 @@ def _check_voice(offer: Offer, voices: object, choice: Choice) -> dict[str, str]
 
 
 def _listed(name: str, what: str, value: str, values: object) -> dict[str, str]:
-    if isinstance(values, list) and value in values:
+    if value in (as_array(values) or ()):
         return _check(name, "ok", f"the {what} {value} is known")
     return _check(name, "warning", f"the {what} {value} is not in the list; the provider may know it all the same")
 

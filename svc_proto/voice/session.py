@@ -34,6 +34,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import Bell
 from svc_proto.machines.voice_session import Claim, Cursor, Denied, Ids, VoiceLife, VoiceState
+from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, run_name
 from svc_proto.voice.pcm import SAMPLE_WIDTH, levels
@@ -530,14 +531,14 @@ def problem_of(engine: Engine, error: Exception) -> str:
 def _parse(text: str) -> dict[str, object]:
     """A JSON object with a `type`; `Refused` otherwise, or `RemoteProtocolError` (1009)."""
     try:
-        message = parse_message(text)
+        message = Members.maybe(parse_message(text))
     except strict_json.JsonError as error:
         raise Refused(400, "invalid_json", f"the message is not valid JSON: {error}") from None
-    if not isinstance(message, dict):
+    if message is None:
         raise Refused(400, "invalid_message", "a message must be a JSON object")
-    if not isinstance(message.get("type"), str):
+    if message.string("type") is None:
         raise Refused(400, "invalid_message", "type must be a string")
-    return cast("dict[str, object]", message)
+    return message
 
 
 def _secret(data: bytes) -> str:

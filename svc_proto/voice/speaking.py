@@ -11,6 +11,7 @@ from attrs import define, field
 
 from svc_proto.basics.redact import REDACTED
 from svc_proto.basics.validate import invalid, object_, optional, text
+from svc_proto.schema.members import Members
 from svc_proto.voice.pcm import duration
 from svc_proto.voice.text import MAX_TEXT
 
@@ -66,8 +67,7 @@ def expression_of(message: Mapping[str, object]) -> dict[str, object]:
 
 def options_of(message: Mapping[str, object]) -> dict[str, object]:
     """The harmless members of `provider_options`, and of `provider_overrides` in `expression`; the others left out."""
-    expression = message.get("expression")
-    overrides = _picked(expression, "provider_overrides", OPTIONS) if isinstance(expression, dict) else {}
+    overrides = _picked(Members.of(message.get("expression")), "provider_overrides", OPTIONS)
     return overrides | _picked(message, "provider_options", OPTIONS)
 
 

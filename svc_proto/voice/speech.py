@@ -25,6 +25,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.members import as_text
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.event_log import AudioCopy
 from svc_proto.voice.family import Family
@@ -142,8 +143,7 @@ class Speech:
         """Say that the response to `response.create` begins; `mode` if it names none."""
         self.state = step(LIFE, self.state, SpeechTrigger.SPEAK)
         self._responses += 1
-        asked = message.get("render_mode")
-        word = asked[:MAX_MODE] if isinstance(asked, str) and asked else mode
+        word = (as_text(message.get("render_mode")) or mode)[:MAX_MODE]
         self.session.emit("voice.response.started", **self.session.choice(), render_mode=word, **fields)
 
     def speak(self, request: SpeechRequest) -> None:

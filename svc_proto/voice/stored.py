@@ -9,7 +9,7 @@ A change touches its own section of one file, which is replaced as a whole, atom
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import frozen
 
@@ -19,7 +19,7 @@ from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_text
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.registry import LOCAL, PROVIDERS, canonical_id, is_renderer
 from svc_proto.voice.settings import (
@@ -74,21 +74,22 @@ class SectionFamily(Generic[SettingsT]):
 
     def _flat(self, found: Mapping[str, object]) -> dict[str, object]:
         """The block of the provider first, then what stands beside it."""
-        provider = found.get("provider")
+        provider = as_text(found.get("provider"))
+        blocks = _blocks(found)
         flat: dict[str, object] = {}
-        if isinstance(provider, str):
+        if provider is not None:
             wanted = canonical_id(provider, self.kind)
-            for name, value in found.items():  # `openai:` is a block of `openai_tts`, too
-                if isinstance(value, dict) and canonical_id(str(name), self.kind) == wanted:
-                    flat.update(cast("dict[str, object]", value))
-        flat.update({name: value for name, value in found.items() if not isinstance(value, dict)})
+            for name, block in blocks.items():  # `openai:` is a block of `openai_tts`, too
+                if canonical_id(str(name), self.kind) == wanted:
+                    flat.update(block)
+        flat.update({name: value for name, value in found.items() if name not in blocks})
         for name in ("model", "voice"):
             if flat.get(name) is None:
                 flat[name] = flat.get(f"{name}_id")
         return flat
 
     def _canonical(self, values: dict[str, object]) -> dict[str, object]:
-        if isinstance(provider := values.get("provider"), str):
+        if (provider := as_text(values.get("provider"))) is not None:
             values["provider"] = canonical_id(provider, self.kind)
         return values
 
@@ -115,6 +116,10 @@ def profile_values(family: SectionFamily[Any], profile: Profile) -> dict[str, ob
     return values if info is not None and is_renderer(info) else {}
 
 
+def _blocks(section: Mapping[str, object]) -> dict[str, Members]:
+    return {name: block for name, value in section.items() if (block := Members.maybe(value)) is not None}
+
+
 def laid_over(file: Mapping[str, object], variables: Mapping[str, object]) -> dict[str, object]:
     """The relay's own settings: what the environment says over its file."""
     named = file.get("provider")
@@ -131,11 +136,10 @@ def with_its_own(
     """
     said = Members.of(holder).inner(family.section)
     info = PROVIDERS.get(str(change.get("provider")))
-    before = said.get("provider")
-    if info is None or not isinstance(before, str) or canonical_id(before, family.kind) == info.id:
+    before = said.string("provider")
+    if info is None or before is None or canonical_id(before, family.kind) == info.id:
         return dict(change)
-    blocks = {name: value for name, value in said.items() if isinstance(value, dict)}
-    own = family.from_file({family.section: {**blocks, "provider": info.id}})
+    own = family.from_file({family.section: {**_blocks(said), "provider": info.id}})
     whole = dict(change)
     for name, known in (("model", info.models), ("voice", info.voices)):
         value = said.get(name) or said.get(f"{name}_id")

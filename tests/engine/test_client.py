@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Connected, Send
 from svc_proto.engine.client import Fetched, Upload, bearer, fetch, websocket, whole
@@ -110,7 +111,9 @@ def test_a_fetch() -> None:
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe") << []
     book >> Received(ONE, b"llo") << [Abort(ONE)]
     book >> Closed(ONE) << []
-    assert caller.results == [Fetched(200, Headers([(b"content-length", b"5")]), b"hello")]
+    answer = Fetched(200, Headers([(b"content-length", b"5")]), b"hello")
+    assert caller.results == [answer]
+    assert (answer.members, evolve(answer, body=b'{"a":1}').members) == ({}, {"a": 1})
 
 
 def test_chunked_and_informational() -> None:

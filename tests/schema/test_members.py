@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics import strict_json
-from svc_proto.schema.members import Members, NotAnObject, content_text, error_text
+from svc_proto.schema.members import (
+    Members,
+    NotAnObject,
+    as_array,
+    as_flag,
+    as_text,
+    content_text,
+    error_text,
+    json_value,
+)
 
 FOUND = Members({"a": "x", "blank": " ", "none": "", "i": 3, "f": 2.5, "yes": True, "o": {"p": {"q": "z"}}, "l": [1]})
 
@@ -29,6 +38,33 @@ def test_an_object() -> None:
     assert Members.of(found) is found
     assert Members.of({"a": 1}) == found
     assert (Members.of([]), Members.of(None), Members.parse("{}")) == ({}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "string", "flag", "nested", "listed"),
+    [
+        ("", "", None, None, None),
+        (False, None, False, None, None),
+        ({}, None, None, {}, None),
+        ([], None, None, None, []),
+        (0, None, None, None, None),
+        (None, None, None, None, None),
+    ],
+)
+def test_what_is_empty_is_there(value: object, string: object, flag: object, nested: object, listed: object) -> None:
+    members = Members({"x": value})
+    assert (members.string("x"), members.flag("x"), members.listed("x")) == (string, flag, listed)
+    assert (as_text(value), as_flag(value), as_array(value)) == (string, flag, listed)
+    assert members.nested("x") == Members.maybe(value) == nested
+
+
+def test_any_value() -> None:
+    assert (json_value("[1]"), json_value(b"null", 5), json_value("no"), json_value("no", 5)) == ([1], None, None, 5)
+    deep = "[" * 20_000 + "]" * 20_000
+    assert json_value(deep, "too deep") == json_value(deep, "too deep", ours=True) == "too deep"
+    many = f'{{"a":[{"{},".join([""] * 80_000)}{{}}]}}'
+    assert (Members.parse(many), json_value(many, 5)) == (None, 5)
+    assert Members.load(many, ours=True) == Members.parse(many, ours=True) == json_value(many, ours=True) != {}
 
 
 def test_text() -> None:

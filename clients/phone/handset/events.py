@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
+from typing import cast
 
 from svc_proto.basics.moment import Moment
 
@@ -70,10 +71,5 @@ class EventBuffer:
 
     def newest(self, limit: int, since: int) -> list[dict[str, object]]:
         """At most `limit` (1 or more) entries, oldest first; with `since` > 0, those strictly newer (epoch ms)."""
-        entries = [dict(entry) for entry in self._entries if since <= 0 or _stamp(entry) > since]
+        entries = [dict(entry) for entry in self._entries if since <= 0 or cast("int", entry["timestamp"]) > since]
         return entries[-limit:]
-
-
-def _stamp(entry: dict[str, object]) -> int:
-    stamp = entry["timestamp"]
-    return stamp if isinstance(stamp, int) else 0

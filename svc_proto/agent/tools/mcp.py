@@ -70,8 +70,8 @@ def returned(result: Members) -> Returned:
     """What a call has led to. Raises `ToolError` for what the server calls an error."""
     failed, pictures = result.get("isError") is True, list[Picture]()
     pieces = [_block(block, None if failed else pictures) for block in result.rows("content")[:MAX_BLOCKS]]
-    if not pieces and isinstance(result.get("structuredContent"), dict):
-        pieces = [strict_json.dumps(result["structuredContent"])]
+    if not pieces and (data := result.nested("structuredContent")) is not None:
+        pieces = [strict_json.dumps(data)]
     text = _MARKER.sub(r"\1MEDIA :", readable("\n".join(pieces)))  # only our own phone shows pictures by a line
     if failed:
         text = text or "the tool failed, and does not say why"

@@ -9,7 +9,7 @@ What acts on the screen happens in the order of the calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from attrs import field, frozen
 
@@ -18,6 +18,7 @@ from svc_proto.agent.tools.relay import PhoneAnswer, PhoneLink, RelayLink
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, Toolset, schema
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow
+from svc_proto.schema.members import Members
 
 __all__ = ["ROWS", "Row", "path_of", "perform", "phone_tools", "tools_of"]
 
@@ -105,10 +106,11 @@ def _swipe(link: PhoneLink, arguments: Arguments) -> Flow[Arguments]:
         raise ToolError("give direction, or all of start_x, start_y, end_x and end_y")
     device = {name: value for name, value in arguments.items() if name == "device"}
     screen = yield from link.call("GET", "/screen", {"include_bounds": True, **device})
-    bounds = screen.body.get("rootBounds")
-    if not isinstance(bounds, dict) or not all(isinstance(bounds.get(side), int) for side in SIDES):
+    bounds = Members.of(screen.body).inner("rootBounds")
+    found = [side for name in SIDES if (side := bounds.whole(name)) is not None]
+    if len(found) < len(SIDES):
         raise ToolError(result_of("screen", screen, SVC) if screen.status >= 400 else "the screen has no bounds")
-    left, top, right, bottom = (cast("int", bounds[side]) for side in SIDES)
+    left, top, right, bottom = found
     middle_x, middle_y = (left + right) // 2, (top + bottom) // 2
     part = SWIPE_PART[str(arguments.get("distance", "medium"))]
     across, along = (right - left) * part // 200, (bottom - top) * part // 200

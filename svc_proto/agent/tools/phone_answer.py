@@ -41,7 +41,7 @@ MEANINGS = {
 def result_of(name: str, answer: PhoneAnswer, brand: Brand, *, bounds: bool = False) -> str:
     """The text of a result. Raises as `body_of` does."""
     body = body_of(name, answer, bounds=bounds)
-    if name == "screenshot" and isinstance(marker := body.get("media"), str):
+    if name == "screenshot" and (marker := Members.of(body).string("media")) is not None:
         return f"The picture was taken. The user sees it wherever this line stands by itself:\n{_marker(marker, brand)}"
     return strict_json.dumps(body)
 
@@ -79,7 +79,7 @@ def _failure(answer: PhoneAnswer) -> str:
 
 def _lean(screen: Members, bounds: bool) -> Members:
     """A screen without what is null or false: a third of the size, and nothing is lost."""
-    if not isinstance(screen.get("nodes"), list):
+    if screen.listed("nodes") is None:
         return screen
     lean = [
         {

@@ -21,7 +21,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Route
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -124,25 +124,26 @@ class _Responses:
         return json_response(200, builder.response, fields)
 
     def _chain(self, body: Members) -> Flow[_Chain]:
-        api, previous, wanted = self._api, body.get("previous_response_id"), body.get("conversation")
-        name = wanted.get("id") if isinstance(wanted, dict) else wanted
-        if previous is not None and name is not None:
+        api, previous, wanted = self._api, body.get("previous_response_id"), body.nested("conversation")
+        given = body.get("conversation") if wanted is None else wanted.get("id")
+        if previous is not None and given is not None:
             raise invalid("previous_response_id and conversation exclude each other", param="conversation")
-        if name is not None and (not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME):
+        name, response = as_text(given), body.string("previous_response_id")
+        if name != given or (name is not None and not 1 <= len(name) <= MAX_NAME):
             raise invalid("conversation must be a name", param="conversation")
         required = previous is not None or name is not None
         yield from api.responses.load(required=required)  # so that this one can be continued the moment it is told
         found: str | None = None
-        if isinstance(previous, str):
-            found = yield from api.session_of("response", previous)
-        elif isinstance(name, str):
+        if response is not None:
+            found = yield from api.session_of("response", response)
+        elif name is not None:
             found = yield from api.session_of("conversation", name)
         if previous is not None and found is None:
             raise _unknown()
         return _Chain(
             session_id=found or new_uuid(api.engine.entropy),
             goes_on=found is not None,
-            conversation=name if isinstance(name, str) else None,
+            conversation=name,
         )
 
     def _order(self, body: Members, talk: Conversation, chain: _Chain) -> Flow[TurnOrder]:
@@ -175,17 +176,18 @@ class _Responses:
 
 def _talk(body: Members) -> Conversation:
     """`input`: a string, or an array of strings, of `{role, content}`, and of what an earlier response put out."""
-    value = body.get("input")
-    entries = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    text = body.string("input")
+    entries = body.array("input") if text is None else [text]
     talk = read_conversation([_message_of(entry) for entry in entries], "input")
     system = system_of(talk.system, read_text(body, ("instructions",)))
     return Conversation(system=system, history=talk.history, prompt=talk.prompt)
 
 
 def _message_of(entry: object) -> object:
-    if isinstance(entry, str):
+    if as_text(entry) is not None:
         return {"role": "user", "content": entry}
-    if isinstance(entry, dict) and "role" not in entry and entry.get("type", "message") != "message":
+    members = Members.of(entry)
+    if "role" not in members and members.get("type", "message") != "message":
         return {"role": "tool"}  # a call, its output, a thought: dropped, as in chat completions
     return entry
 

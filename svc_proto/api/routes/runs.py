@@ -152,8 +152,8 @@ class _Runs:
 
     def _earlier(self, body: Members) -> Flow[tuple[Mapping[str, object], ...]]:
         """What `previous_response_id` continues; wire api 6.1: an unknown one is ignored here."""
-        api, previous = self._api, body.get("previous_response_id")
-        if not isinstance(previous, str) or body.get("conversation_history") is not None:
+        api, previous = self._api, body.string("previous_response_id")
+        if previous is None or body.get("conversation_history") is not None:
             return ()
         session = yield from api.session_of("response", previous)
         return () if session is None else (yield from api.history(session))
@@ -164,7 +164,7 @@ def _talk(body: Members) -> Conversation:
     value = body.get("input")
     if value is None and body.get("message") is None:
         raise invalid("input is missing", param="input")
-    if isinstance(value, list) and any(isinstance(entry, dict) and "role" in entry for entry in value):
+    if any("role" in entry for entry in body.rows("input")):
         talk = read_conversation(value, "input")
     else:
         talk = Conversation(system="", history=(), prompt=read_prompt(body, names=("input", "message")))

@@ -29,7 +29,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.schema.members import content_text
+from svc_proto.schema.members import as_text, content_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -242,12 +242,10 @@ def _chosen_id(body: dict[str, object]) -> str | None:
 
 
 def _system_prompt(body: dict[str, object]) -> str | None:
-    value = body.get("system_prompt")
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str):
+    value = as_text(body.get("system_prompt"))
+    if value != body.get("system_prompt"):
         raise invalid("system_prompt must be a string", code="invalid_system_prompt", param="system_prompt")
-    return value
+    return value or None
 
 
 def _lenient(text: str | None, default: int) -> int:

@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.redact import summary
 from svc_proto.device.handset import HandsetCommand, Reply
+from svc_proto.schema.members import Members
 
 __all__ = ["MAX_ACTIVITIES", "Activity", "ActivityLog", "ActivityStatus"]
 
@@ -110,8 +111,5 @@ def _status(reply: Reply) -> ActivityStatus:
 
 def _result_text(reply: Reply) -> str | None:
     names = ("summary", "message", "status") if reply.status == 200 else ("error",)
-    for name in names:
-        value = reply.result.get(name)
-        if isinstance(value, str):
-            return value[:MAX_RESULT]
-    return None
+    found = Members.of(reply.result)
+    return next((text[:MAX_RESULT] for name in names if (text := found.string(name)) is not None), None)

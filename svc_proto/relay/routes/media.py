@@ -22,6 +22,7 @@ from svc_proto.machines.media import MediaEntry
 from svc_proto.relay.access import Access
 from svc_proto.relay.media import ANY_TYPE, CONTENT_TYPES, MIB, Media, base64_bytes, content_type_field, display_name
 from svc_proto.relay.upload import IncomingFile, form_type, receive_part
+from svc_proto.schema.members import Members
 from svc_proto.wire.multipart import PartBegin
 
 if TYPE_CHECKING:
@@ -208,10 +209,10 @@ def _read_json(request: Request, upload: _Upload) -> Flow[None]:
             raise _too_large(JSON_LIMIT, "an upload as JSON; send a larger file as multipart/form-data")
         pieces.append(data)
     try:
-        body = parse_json(b"".join(pieces))
+        body = Members.maybe(parse_json(b"".join(pieces)))
     except strict_json.JsonError as error:
         raise Refused(400, "invalid_json", f"the body is neither multipart/form-data nor valid JSON: {error}") from None
-    if not isinstance(body, dict):
+    if body is None:
         raise Refused(400, "invalid_body", "the body must be a JSON object")
     content_type = content_type_field(body.get("content_type"), "content_type")
     name = _file_name(body.get("file_name"))

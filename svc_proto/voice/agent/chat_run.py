@@ -164,7 +164,7 @@ def is_asking(engine: Engine, api: ApiClient, run_id: str) -> Flow[bool]:
         answer = yield from api.success(api.run(engine, run_id))
     except PeerFailed:
         return False
-    return Members.parsed(answer.body).get("status") == "waiting_for_approval"
+    return answer.members.get("status") == "waiting_for_approval"
 
 
 def answer_question(engine: Engine, api: ApiClient, run_id: str, call_id: str, choice: str) -> Flow[bool]:

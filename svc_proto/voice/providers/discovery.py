@@ -11,11 +11,10 @@ from urllib.parse import quote
 
 from attrs import field, frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_array, json_value
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.elevenlabs import key_header
@@ -67,13 +66,13 @@ def discover_elevenlabs(engine: Engine, access: VendorAccess) -> Flow[Discovered
     models = {
         name: _label(entry, name)
         for entry in _entries(offered, "models")
-        if (name := _name(entry.get("model_id"))) and entry.get("can_do_text_to_speech") is not False
+        if (name := _name(entry, "model_id")) and entry.get("can_do_text_to_speech") is not False
     }
     languages = {
         name: _label(language, name)
         for entry in _entries(offered, "models")
         for language in _entries(entry, "languages")
-        if (name := _name(language.get("language_id")))
+        if (name := _name(language, "language_id"))
     }
     return Discovered(
         source="elevenlabs_api",
@@ -97,7 +96,7 @@ def discover_xai(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
         for entry in _entries(value, "voices"):
             if voice := _voice(entry, custom=True):
                 voices.setdefault(voice.id, voice)
-        following = _name(Members.of(value).get("pagination_token"))
+        following = _name(Members.of(value), "pagination_token")
         if not following or following == page or len(voices) >= MAX_OFFERED:
             break
         page = following
@@ -119,25 +118,26 @@ def _get(
         return None
     if answer.status != 200:
         raise refused(access, answer)
-    try:
-        return strict_json.loads(answer.body)
-    except strict_json.JsonError:
-        raise ProviderError(f"{access.vendor} answered with something that is no list") from None
+    value = json_value(answer.body, answer)
+    if value is answer:
+        raise ProviderError(f"{access.vendor} answered with something that is no list")
+    return value
 
 
 def _entries(value: object, name: str) -> list[Members]:
     """The objects of a list, or of the list that an object has under a name."""
-    return Members.of({name: value} if isinstance(value, list) else value).rows(name)
+    return Members.of({name: value} if as_array(value) is not None else value).rows(name)
 
 
-def _voice(entry: Mapping[str, object], *, custom: bool) -> OfferedVoice | None:
-    name = _name(entry.get("voice_id")) or _name(entry.get("id"))
+def _voice(entry: Members, *, custom: bool) -> OfferedVoice | None:
+    name = _name(entry, "voice_id") or _name(entry, "id")
     return OfferedVoice(name, _label(entry, name), custom) if name else None
 
 
-def _label(entry: Mapping[str, object], name: str) -> str:
-    return _name(entry.get("name")) or name
+def _label(entry: Members, name: str) -> str:
+    return _name(entry, "name") or name
 
 
-def _name(value: object) -> str:
-    return value.strip() if isinstance(value, str) and value.isprintable() and len(value.strip()) <= MAX_NAME else ""
+def _name(entry: Members, member: str) -> str:
+    value = entry.text(member)
+    return value.strip() if value.isprintable() and len(value.strip()) <= MAX_NAME else ""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from attrs import frozen
 
@@ -88,7 +89,7 @@ class Local:
         if found is not None and ((found.speak and found.listen) or now < self._found_at + KNOWN_FOR):
             return found
         answer = yield from ask(self._engine, Compute(self._engine.new_op(), "voice.engines"))
-        engines = _engines(answer) if isinstance(answer, dict) else Engines()
+        engines = _engines(Members.of(answer))
         self._found, self._found_at = engines, self._engine.now.mono
         return engines
 
@@ -305,13 +306,12 @@ class _Complaint:
     def on_exit(self, status: int | None) -> None: ...
 
 
-def _engines(answer: dict[str, object]) -> Engines:
-    def argv(name: str) -> tuple[str, ...]:
-        value = answer.get(name)
-        return tuple(str(word) for word in value) if isinstance(value, list | tuple) else ()
-
+def _engines(answer: Members) -> Engines:
     return Engines(
-        speak=argv("speak"), listen=argv("listen"), mp3=answer.get("mp3") is True, decode=answer.get("decode") is True
+        speak=tuple(cast("Sequence[str]", answer.get("speak") or ())),
+        listen=tuple(cast("Sequence[str]", answer.get("listen") or ())),
+        mp3=answer.get("mp3") is True,
+        decode=answer.get("decode") is True,
     )
 
 
@@ -329,6 +329,7 @@ def _heard(finished: Finished | Failure) -> str:
             raise ProviderError("listening to the recording took too long")
         raise ProviderError(f"the engine that listens cannot be started: {finished.detail or finished.kind.value}")
     answer = Members.parsed(finished.output)
-    if isinstance(answer.get("text"), str):
-        return answer.text("text")
+    text = answer.string("text")
+    if text is not None:
+        return text
     raise ProviderError(answer.text("error") or "the engine that listens broke down over the recording")

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 
-from svc_proto.basics import strict_json
 from svc_proto.basics.quoting import quoted
 from svc_proto.engine.client import Fetched
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import error_text
+from svc_proto.schema.members import error_text, json_value
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.providers.access import VendorAccess
 
@@ -70,7 +69,4 @@ def safe_words(text: str, key: str) -> str:
 def _said(body: bytes) -> str:
     """What an error body says: one text somewhere in its JSON, or the plain text that it is."""
     text = body[:MAX_BODY].decode("utf-8", "replace")
-    try:
-        return error_text(strict_json.loads(text))
-    except strict_json.JsonError:
-        return "" if text.lstrip().startswith(("<", "{", "[")) else text
+    return error_text(json_value(text, "" if text.lstrip().startswith(("<", "{", "[")) else text))

@@ -227,7 +227,7 @@ def _named(kind: bytes) -> str:
 
 
 def _transcript(access: VendorAccess, body: bytes) -> str:
-    text = Members.parsed(body).get("text")
-    if not isinstance(text, str):
+    text = Members.parsed(body).string("text")
+    if text is None:
         raise ProviderError(f"{access.vendor} answered with something that is no transcript")
     return text.strip()[:MAX_TRANSCRIPT]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.basics import strict_json
+from svc_proto.schema.members import as_flag
 from svc_proto.voice.contract import SpeechRequest
 from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.vendor import JSON, Form, VendorCall, number
@@ -50,8 +51,8 @@ class Xai:
         latency = number(request.options, "optimize_streaming_latency", 0, 1)
         if latency is not None:
             asked["optimize_streaming_latency"] = int(latency)
-        normal = request.options.get("text_normalization")
-        if isinstance(normal, bool):
+        normal = as_flag(request.options.get("text_normalization"))
+        if normal is not None:
             asked["text_normalization"] = normal
         return VendorCall(
             url=f"{self._base}/v1/tts",

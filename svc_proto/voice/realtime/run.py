@@ -30,9 +30,9 @@ from enum import Enum
 
 from attrs import frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.machines.confirmations import choice_for
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.members import json_value
 from svc_proto.voice.realtime.floor import DRAIN_WITHIN, Drain
 from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.orders import Approve, Emit, Order, StartRun, StopRun
@@ -304,10 +304,4 @@ class VoiceRun:
 
 
 def _is_json(text: str) -> bool:
-    if not text.startswith(("{", "[")):
-        return False
-    try:
-        strict_json.loads(text)
-    except strict_json.JsonError:
-        return False
-    return True
+    return text.startswith(("{", "[")) and json_value(text) is not None

@@ -1,0 +1,147 @@
+"""What is known in one place is not known in a second: how members that others wrote are read."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
+TREES = {
+    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+    for package in PACKAGES
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+
+# --- readers ------------------------------------------------------------------------------------------------------
+
+THE_READERS = ("svc_proto/schema/", "svc_proto/basics/strict_json.py", "svc_proto/basics/validate.py")
+TYPES = {"str", "int", "float", "bool", "dict", "list"}
+GIVING = {"get", "pop", "loads", "json", "parse_json", "parse_message"}  # calls whose value others wrote
+
+EXCEPTIONS = {
+    "a call or two less on the way of each request, event or chunk": {
+        "svc_proto/agent/deltas.py": {"_plain"},
+        "svc_proto/machines/bridge.py": {"__init__", "error_text", "trigger"},
+        "svc_proto/mcp/call.py": {"_found", "begin"},
+        "svc_proto/mcp/http_rules.py": {"stateless_context"},
+        "svc_proto/relay/routes/control.py": {"_arguments"},
+        "svc_proto/voice/agent/chat_run.py": {"_keep"},
+        "svc_proto/voice/agent/run_mapping.py": {"map_event"},
+        "svc_proto/wire/envelope.py": {"parse_envelope"},
+    },
+    "arguments of phones and models, and words of YAML, for whom a number is text and text a number": {
+        "svc_proto/agent/mcp_config.py": {"_text"},
+        "svc_proto/agent/tools/arguments.py": {"_text", "_value", "_whole"},
+        "svc_proto/device/safety/rules.py": {"_scalar"},
+        "svc_proto/engine/host_api.py": {"_text"},
+        "svc_proto/machines/arguments.py": {"_choice", "_flag", "_handover", "_text", "_whole", "check"},
+        "svc_proto/relay/routes/media.py": {"_flag"},
+    },
+    "a walk through a value of any type": {
+        "runtimes/logs.py": {"_value"},
+        "svc_proto/agent/tools/mcp.py": {"_clean"},
+        "svc_proto/api/history.py": {"_text_size"},
+        "svc_proto/basics/redact.py": {"_flat", "_redact", "_write"},
+        "svc_proto/voice/speaking.py": {"_harmless"},
+    },
+    "rows that the store wrote itself": {
+        "runtimes/chat_requests.py": {"_as_message"},
+        "runtimes/store_memory.py": {"_unpacked"},
+    },
+}
+
+
+def is_foreign(node: ast.AST | None, names: set[str]) -> bool:
+    """Whether this is a value that others wrote, as far as it can be seen: `names` hold some."""
+    match node:
+        case ast.Name(name):
+            return name in names
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(name)):
+            return name in GIVING
+        case ast.Subscript(slice=ast.Constant(str())):
+            return True
+        case ast.NamedExpr(value=value) | ast.Subscript(value=value):
+            return is_foreign(value, names)
+        case ast.IfExp(body=one, orelse=other):
+            return is_foreign(one, names) or is_foreign(other, names)
+    return False
+
+
+def foreign_names(function: ast.FunctionDef) -> set[str]:
+    """What a function holds of it: in parameters too, if it is one that only its module calls."""
+    given = function.args.args if function.name.startswith("_") else []
+    names = {each.arg for each in given if isinstance(each.annotation, ast.Name) and each.annotation.id == "object"}
+    for _ in range(2):  # a name may come from a name
+        for node in ast.walk(function):
+            match node:
+                case ast.Assign(targets=[ast.Tuple(targets)], value=ast.Tuple(values)):
+                    pairs = list(zip(targets, values, strict=True))
+                case ast.Assign(targets=[target], value=value):
+                    pairs = [(target, value)]
+                case ast.NamedExpr(target, value) | ast.For(target, value) | ast.comprehension(target, value):
+                    pairs = [(target, value)]
+                case _:
+                    continue
+            names |= {one.id for one, value in pairs if isinstance(one, ast.Name) and is_foreign(value, names)}
+    return names
+
+
+def asks(node: ast.AST, names: set[str]) -> bool:
+    """Whether a value that others wrote is asked for its type here, or parsed by the standard library."""
+    match node:
+        case ast.Call(func=ast.Name("isinstance"), args=[value, types]):
+            pass
+        case ast.Compare(left=ast.Call(func=ast.Name("type"), args=[value]), comparators=[types]):
+            pass
+        case ast.Match(subject=value):
+            types = ast.Tuple([each.cls for each in ast.walk(node) if isinstance(each, ast.MatchClass)])
+        case ast.Attribute(ast.Name("json"), "load" | "loads"):
+            return True
+        case ast.ExceptHandler(type=ast.Attribute(attr="JsonError") | ast.Name("JsonError"), name=None):
+            return not any(isinstance(each, ast.Raise) for each in ast.walk(node))  # `json_value`, made by hand
+        case _:
+            return False
+    return is_foreign(value, names) and any(isinstance(each, ast.Name) and each.id in TYPES for each in ast.walk(types))
+
+
+def private_readers(tree: ast.AST) -> set[str]:
+    """The functions that read members by themselves."""
+    functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)]
+    found = set()
+    for function in functions:
+        names = foreign_names(function)
+        found |= {function.name for node in ast.walk(function) if asks(node, names)}
+    return found
+
+
+def test_members_that_others_wrote_are_read_by_one_reader() -> None:
+    found = {name: private_readers(tree) for name, tree in TREES.items() if not name.startswith(THE_READERS)}
+    excepted = {name: names for reason in EXCEPTIONS.values() for name, names in reason.items()}
+    assert {name: names for name, names in found.items() if names} == excepted
+    assert private_readers(TREES["svc_proto/schema/members.py"]) > {"whole", "text"}
+
+
+@pytest.mark.parametrize(
+    ("body", "seen"),
+    [
+        ("return isinstance(a.get('x'), str)", True),
+        ("x, y = a.get('x'), 1\n return x if isinstance(x, str | int) else ''", True),
+        ("return type(y := a['x']) is dict and y", True),
+        ("for x in a['xs']:\n  if isinstance(x, dict): return x", True),
+        ("match a.pop('x'):\n  case str(): return 1", True),
+        ("return json.loads(a)", True),
+        ("try: return strict_json.loads(a)\n except strict_json.JsonError: return None", True),
+        ("x = request.json()\n return isinstance(x, list)", True),
+        ("return isinstance(value, bool)", True),
+        ("return isinstance(a, dict)", False),
+        ("x = a.text('x')\n return isinstance(x, str)", False),
+        ("return isinstance(a.get('x'), Failure)", False),
+        ("match a.get('x'):\n  case Refused(): return 1", False),
+        ("try: return strict_json.loads(a)\n except strict_json.JsonError: raise Refused from None", False),
+    ],
+)
+def test_a_private_reader_is_seen(body: str, *, seen: bool) -> None:
+    assert (private_readers(ast.parse(f"def _f(a: dict, value: object):\n {body}")) == {"_f"}) is seen
