@@ -24,8 +24,9 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
-from svc_proto.mcp.answers import Content, Offer, OfferedTool, Resource, Telling, Template
+from svc_proto.mcp.answers import Content, Offer, OfferedTool, Telling, Template
 from svc_proto.mcp.http import McpServer
+from svc_proto.mcp.updates import Resource
 from svc_proto.schema.members import content_text
 from svc_proto.version import VERSION
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from svc_proto.engine.flow import sleep as sleep
     from svc_proto.engine.flow import wait as wait
     from svc_proto.engine.message import STRANGER as STRANGER
-    from svc_proto.engine.message import FilePart as FilePart
     from svc_proto.engine.message import Request as Request
     from svc_proto.engine.message import Response as Response
     from svc_proto.engine.message import Streamed as Streamed
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.store import Ping as Ping
     from svc_proto.engine.store import SaveSession as SaveSession
     from svc_proto.engine.stream import BodyStream as BodyStream
+    from svc_proto.engine.stream import FilePart as FilePart
     from svc_proto.engine.stream import ResponseWriter as ResponseWriter
     from svc_proto.engine.stream import send_file as send_file
 else:
@@ -73,10 +73,8 @@ else:
             "svc_proto.engine.door": "Door",
             "svc_proto.engine.server": "HttpApp ServerChannel",
             "svc_proto.engine.router": "BODY_LIMIT Handler Kind Match Route Router",
-            "svc_proto.engine.message": (
-                "STRANGER FilePart Request Response Streamed empty_response json_response parse_json"
-            ),
-            "svc_proto.engine.stream": "BodyStream ResponseWriter send_file",
+            "svc_proto.engine.message": ("STRANGER Request Response Streamed empty_response json_response parse_json"),
+            "svc_proto.engine.stream": "BodyStream FilePart ResponseWriter send_file",
             "svc_proto.engine.socket": "Socket SocketHandler",
             "svc_proto.engine.flow": "Flow Task ask sleep wait",
             "svc_proto.engine.client": "Fetched bearer fetch websocket whole",

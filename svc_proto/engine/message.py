@@ -20,12 +20,11 @@ from svc_proto.wire.handshake import WEBSOCKET_VERSION
 from svc_proto.wire.urls import parse_query
 
 if TYPE_CHECKING:
-    from svc_proto.engine.stream import BodyStream, ResponseWriter
+    from svc_proto.engine.stream import BodyStream, FilePart, ResponseWriter
 
 __all__ = [
     "JSON_ALONE",
     "STRANGER",
-    "FilePart",
     "LoneResponse",
     "Request",
     "Response",
@@ -123,15 +122,6 @@ class Request:
         if found is None:
             raise Refused(400, "invalid_body", "the body must be a JSON object")
         return found
-
-
-@frozen
-class FilePart:
-    """`length` bytes of an open file from `offset` on."""
-
-    handle: int
-    offset: int
-    length: int
 
 
 @fixed

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from attrs import frozen
+
 from svc_proto.commands import ReadFile, SendFile
 from svc_proto.engine.flow import Flow, ask, wait
-from svc_proto.engine.message import FilePart
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.wire.events import ResponseData, ResponseElsewhere, StreamId
 
@@ -22,13 +23,22 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.http_channel import HttpChannel
 
-__all__ = ["BodyStream", "ResponseWriter", "copy_file", "send_file"]
+__all__ = ["BodyStream", "FilePart", "ResponseWriter", "copy_file", "send_file"]
 
 NOBODY = OperationId(0)  # no wait has this ticket
 PIECE = 64 * 1024  # bytes of a file that are read at once where it passes the core
 FILE_STEP = 1024 * 1024  # bytes of a file sent by one operation
 MOST_FOR_STEP = 86_400.0  # s for each of them, a little at a time; who takes nothing meanwhile is dropped long before
 PATIENCE = 60.0  # s after which a wait looks again; the connection's own deadlines end it
+
+
+@frozen
+class FilePart:
+    """`length` bytes of an open file from `offset` on."""
+
+    handle: int
+    offset: int
+    length: int
 
 
 class BodyStream:

@@ -21,6 +21,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow, Later, wait
 from svc_proto.engine.waits import OneAtATime
+from svc_proto.mcp.updates import Listening, Resource
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 from svc_proto.schema.mcp_messages import NOT_FOUND
 from svc_proto.schema.members import Members
@@ -28,7 +29,6 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.mcp.call import Call
-    from svc_proto.mcp.updates import Listening
 
 __all__ = [
     "Answers",
@@ -40,7 +40,6 @@ __all__ = [
     "Offer",
     "OfferedTool",
     "Prompt",
-    "Resource",
     "Result",
     "Telling",
     "Template",
@@ -92,21 +91,6 @@ class OfferedTool:
     destructive: bool
     run: Callable[[Arguments], Flow[Found]] | Direct
     follow: Callable[[Arguments, Telling], Flow[Found]] | None = None  # the same, for who wants to hear of it
-
-
-@frozen(kw_only=True)
-class Resource:
-    """Something to be read by its URI; `read` gives its text, or its bytes. Raises `ToolError`.
-
-    `watch` has a function called with each change, until what it returns is called; None: nobody knows of changes.
-    """
-
-    uri: str
-    name: str
-    description: str
-    media_type: str
-    read: Callable[[], Flow[str | bytes]]
-    watch: Callable[[Callable[[], None]], Callable[[], None]] | None = None
 
 
 @frozen(kw_only=True)

@@ -14,8 +14,9 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import SVC
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
-from svc_proto.mcp.answers import Direct, Found, Offer, OfferedTool, Prompt, Resource
+from svc_proto.mcp.answers import Direct, Found, Offer, OfferedTool, Prompt
 from svc_proto.mcp.looking import watch_by_looking
+from svc_proto.mcp.updates import Resource
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:

@@ -6,18 +6,34 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svc_proto.engine.flow import Later
+from attrs import frozen
+
+from svc_proto.engine.flow import Flow, Later
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 from svc_proto.schema.mcp_messages import TOO_MANY
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.mcp.answers import Resource
 
-__all__ = ["Listening", "Subscriptions"]
+__all__ = ["Listening", "Resource", "Subscriptions"]
 
 EVERY = 1.0  # s between two rounds of telling
 MAX_LISTENING = 32  # `subscriptions/listen` of one caller
+
+
+@frozen(kw_only=True)
+class Resource:
+    """Something to be read by its URI; `read` gives its text, or its bytes. Raises `ToolError`.
+
+    `watch` has a function called with each change, until what it returns is called; None: nobody knows of changes.
+    """
+
+    uri: str
+    name: str
+    description: str
+    media_type: str
+    read: Callable[[], Flow[str | bytes]]
+    watch: Callable[[Callable[[], None]], Callable[[], None]] | None = None
 
 
 class Subscriptions:

@@ -21,7 +21,8 @@ from svc_proto.commands import Compute, Level, OpenedFile, OpenFile, ReadFile, R
 from svc_proto.config import RelayConfig
 from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.message import FilePart, Request, Response, Streamed
+from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.stream import FilePart
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.inbox import image_type
 from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name

@@ -31,8 +31,9 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted
-from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Resource, Telling, Template
+from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Telling, Template
 from svc_proto.mcp.http import McpServer
+from svc_proto.mcp.updates import Resource
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 

@@ -9,7 +9,8 @@ from svc_proto.commands import (
     Compute,
     SendFile,
 )
-from svc_proto.engine.message import FilePart, Request, Response
+from svc_proto.engine.message import Request, Response
+from svc_proto.engine.stream import FilePart
 from svc_proto.wire.events import Headers
 from tests.engine.service import TestBook
 

@@ -20,8 +20,8 @@ from svc_proto.commands import (
 )
 from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.message import FilePart, Request, Response, Streamed
-from svc_proto.engine.stream import ResponseWriter
+from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.engine.stream import FilePart, ResponseWriter
 from svc_proto.facts import ChannelId, Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (

@@ -12,8 +12,9 @@ from svc_proto.commands import Abort, Command, Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Accepted, Closed, OperationId, ReadClosed, Received, Sent, Started, Stopping
-from svc_proto.mcp.answers import Content, Direct, Offer, OfferedTool, Prompt, Resource
+from svc_proto.mcp.answers import Content, Direct, Offer, OfferedTool, Prompt
 from svc_proto.mcp.call import MODERN
+from svc_proto.mcp.updates import Resource
 from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy, wire_bytes
 
 __all__ = ["ELICITS", "Desk", "Shop", "modern"]
