@@ -9,13 +9,13 @@ from clients.commands.host import service_home
 from runtimes.host import Program, Services
 from runtimes.logs import setup
 from servers.launch import CannotStartError, say_why
-from svc_proto.agent.tools.relay import RelayLink
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.client.mcp_stdio import StdioServer
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.phone import looking, phone_offer
+from svc_proto.peers.phone import RelayLink
 from svc_proto.wire.urls import parse_url
 
 __all__ = ["mcp_program"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from svc_proto.basics.moment import Moment
+from svc_proto.boundary import Core
 from svc_proto.commands import Command, Tell
-from svc_proto.engine.boundary import Core
 from svc_proto.facts import Fact
 
 __all__ = ["Untold"]

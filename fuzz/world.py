@@ -38,11 +38,11 @@ from svc_proto.api.service import Api
 from svc_proto.api.store import AddMessages
 from svc_proto.api.subscriber import MAX_BEHIND, MAX_EVENTS_BEHIND, MAX_UNREAD, SubscriberState
 from svc_proto.basics.entropy import Entropy
+from svc_proto.boundary import Core
 from svc_proto.commands import Level, StoreRequest, Tell
 from svc_proto.config import LocalTrust, RelayConfig, SessionPolicy
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answers, SafetySettings
-from svc_proto.engine.boundary import Core
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.store import DeleteSession, SaveSession

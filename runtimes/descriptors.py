@@ -5,9 +5,16 @@ from __future__ import annotations
 import resource
 from contextlib import suppress
 
-__all__ = ["raise_descriptors"]
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+
+__all__ = ["limits_beside", "raise_descriptors"]
 
 MOST = 65_536  # more than any server here has use for, and what a fork copies
+
+
+def limits_beside(servers: int, limits: Limits = DEFAULT_LIMITS) -> Limits:
+    """The limits of one of so many servers in this process."""
+    return limits.shared(descriptors=raise_descriptors(), servers=servers)
 
 
 def raise_descriptors() -> int:

@@ -32,8 +32,8 @@ from runtimes.tls_reload import TlsReload
 from runtimes.waker import Handle
 from runtimes.workers import Workers
 from svc_proto.basics.moment import Moment
+from svc_proto.boundary import Core
 from svc_proto.commands import Exit, SendFile, Tell
-from svc_proto.engine.boundary import Core
 from svc_proto.facts import FailureKind, Reloading, Started, Stopping
 
 __all__ = ["Host", "Program", "Services", "now"]

@@ -18,6 +18,7 @@ from runtimes.loop import Loop
 from runtimes.workers import Job, Workers
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.timers import Timers
+from svc_proto.boundary import Core
 from svc_proto.commands import (
     Abort,
     Cancel,
@@ -30,7 +31,6 @@ from svc_proto.commands import (
     ResumeReading,
     Send,
 )
-from svc_proto.engine.boundary import Core
 from svc_proto.facts import ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
 
 __all__ = ["BUG_EXIT", "Core", "Live", "Owner", "Pump"]

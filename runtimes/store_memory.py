@@ -17,8 +17,6 @@ from runtimes.failures import HostError
 from runtimes.store_service import StoreError, outcome_of
 from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
-from svc_proto.machines.grants import CHANNELS
-from svc_proto.machines.session import TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,21 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryStore"]
 
-# What records have in common, for the packing alone: one that looks different is packed just as well, and takes more.
-_ALIKE = json.dumps(
-    {
-        "token_hash": "0123456789abcdef",
-        "token_prefix": "",
-        **TEXTS,
-        **dict.fromkeys(("created_at", "first_seen", "last_seen", "expires_at"), 1790000000.0),
-        "grants": dict.fromkeys(CHANNELS, 1790000000.0),
-        "preset": [],
-        "knows_key": False,
-        "key_hash": None,
-        "given": {"ttl_seconds": 2592000.0, "grants": {}},
-    }
-).encode()
-
 
 class MemoryStore:
     """A store that nobody else sees and that ends with its process. Threads may share it: they take turns."""
@@ -50,6 +33,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._turn = Lock()
         self._records: dict[str, bytes] = {}  # JSON, packed, by token hash
+        self._alike = b""  # the first of them: what others have in common with it takes no room
         self._sql: Store | None = None  # an SQLite database in memory, for everything else
 
     def execute(self, request: StoreRequest[Any]) -> object:
@@ -59,11 +43,11 @@ class MemoryStore:
                 case LoadSessions():
                     wanted = request.token_hash
                     records = sorted(item for item in self._records.items() if wanted in ("", item[0]))
-                    return tuple({**_unpacked(packed), "token_hash": key} for key, packed in records)
+                    return tuple({**self._unpacked(packed), "token_hash": key} for key, packed in records)
                 case SaveSession(again=True) if request.token_hash not in self._records:
                     raise HostError(FailureKind.NOT_FOUND, "the session is not stored any more")
                 case SaveSession():
-                    self._records[request.token_hash] = _packed(request.record)
+                    self._records[request.token_hash] = self._packed(request.record)
                     return None
                 case DeleteSession():
                     self._records.pop(request.token_hash, None)
@@ -93,11 +77,12 @@ class MemoryStore:
             weakref.finalize(self, self._sql.close)  # Python 3.13 warns of one that nobody closes
         return self._sql
 
+    def _packed(self, record: Mapping[str, object]) -> bytes:
+        data = json.dumps(dict(record)).encode()
+        self._alike = self._alike or data
+        packer = zlib.compressobj(1, wbits=-zlib.MAX_WBITS, zdict=self._alike)
+        return packer.compress(data) + packer.flush()
 
-def _packed(record: Mapping[str, object]) -> bytes:
-    packer = zlib.compressobj(1, wbits=-zlib.MAX_WBITS, zdict=_ALIKE)
-    return packer.compress(json.dumps(dict(record)).encode()) + packer.flush()
-
-
-def _unpacked(packed: bytes) -> dict[str, object]:
-    return cast("dict[str, object]", json.loads(zlib.decompressobj(-zlib.MAX_WBITS, _ALIKE).decompress(packed)))
+    def _unpacked(self, packed: bytes) -> dict[str, object]:
+        data = zlib.decompressobj(-zlib.MAX_WBITS, self._alike).decompress(packed)
+        return cast("dict[str, object]", json.loads(data))

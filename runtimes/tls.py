@@ -12,7 +12,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from svc_proto.client.pins import pin_of, same_pin
+from svc_proto.basics.pins import pin_of, same_pin
 from svc_proto.facts import HTTP1, HTTP2
 
 __all__ = [

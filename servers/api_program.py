@@ -12,6 +12,7 @@ from pathlib import Path
 from attrs import evolve
 
 from runtimes.compute import load_yaml
+from runtimes.descriptors import limits_beside
 from runtimes.failures import HostError
 from runtimes.host import Program, Services
 from runtimes.listen import Listener
@@ -24,7 +25,6 @@ from servers.launch import (
     CannotStartError,
     authority,
     bind_server,
-    limits_beside,
     open_place,
     private_home,
     say_why,

@@ -11,6 +11,7 @@ from pathlib import Path
 from attrs import evolve
 
 from runtimes.beside import beside_running
+from runtimes.descriptors import limits_beside
 from runtimes.host import Program, Services
 from runtimes.listen import Listener
 from runtimes.logs import setup
@@ -21,7 +22,6 @@ from servers.launch import (
     authority,
     bind_server,
     claim_home,
-    limits_beside,
     say_why,
     settings,
     tell_where,

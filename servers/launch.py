@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from runtimes.descriptors import raise_descriptors
 from runtimes.folders import private_folder
 from runtimes.leave import leave
 from runtimes.listen import BindError, Listener, adopt, bind
@@ -28,7 +27,6 @@ from servers.supervised import given_socket, watcher
 from svc_proto.engine.reach import ANYWHERE
 from svc_proto.machines.limiter import LOOPBACK
 from svc_proto.version import VERSION
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     import ssl
@@ -48,7 +46,6 @@ __all__ = [
     "inside_door",
     "inside_url",
     "launch",
-    "limits_beside",
     "open_home_store",
     "open_place",
     "private_home",
@@ -214,11 +211,6 @@ def trust_in(*certificates: str) -> ssl.SSLContext:
         return own_context(*certificates)
     except TlsFileError as error:
         raise CannotStartError(f"cannot use a certificate of this host: {error}", code=1) from error
-
-
-def limits_beside(servers: int, limits: Limits = DEFAULT_LIMITS) -> Limits:
-    """The limits of one of so many servers in this process."""
-    return limits.shared(descriptors=raise_descriptors(), servers=servers)
 
 
 def authority(host: str, port: int) -> str:

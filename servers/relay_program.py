@@ -12,6 +12,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from runtimes.descriptors import limits_beside
 from runtimes.host import Program, Services
 from runtimes.listen import Listener
 from runtimes.logs import setup
@@ -23,7 +24,6 @@ from servers.launch import (
     CannotStartError,
     authority,
     bind_server,
-    limits_beside,
     open_place,
     say_why,
     settings,

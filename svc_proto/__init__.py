@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from svc_proto.basics.errors import Refused as Refused
     from svc_proto.basics.errors import RemoteProtocolError as RemoteProtocolError
     from svc_proto.basics.moment import Moment as Moment
+    from svc_proto.boundary import Core as Core
     from svc_proto.commands import Abort as Abort
     from svc_proto.commands import AppendFile as AppendFile
     from svc_proto.commands import Cancel as Cancel
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from svc_proto.commands import WriteBlob as WriteBlob
     from svc_proto.commands import WriteConfig as WriteConfig
     from svc_proto.commands import WriteFile as WriteFile
-    from svc_proto.engine.boundary import Core as Core
     from svc_proto.facts import Accepted as Accepted
     from svc_proto.facts import Address as Address
     from svc_proto.facts import ChannelId as ChannelId
@@ -81,7 +81,7 @@ else:
     __all__, __getattr__, __dir__ = exports(
         __name__,
         {
-            "svc_proto.engine.boundary": "Core",
+            "svc_proto.boundary": "Core",
             "svc_proto.basics.moment": "Moment",
             "svc_proto.basics.entropy": "Entropy new_code new_uuid",
             "svc_proto.basics.errors": "LocalProtocolError ProtocolError Refused RemoteProtocolError",

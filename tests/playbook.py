@@ -18,8 +18,8 @@ from typing import Self, TypeAlias, cast
 from attrs import define, evolve
 
 from svc_proto.basics.moment import Moment
+from svc_proto.boundary import Core
 from svc_proto.commands import Command, Log, Operation, Send
-from svc_proto.engine.boundary import Core
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind
 from svc_proto.wire.limits import DEFAULT_LIMITS

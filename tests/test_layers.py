@@ -82,6 +82,7 @@ OWNERS = {  # what a module's parts name for type checkers alone, since they are
     "svc_proto.voice.socket": ("VoiceSocket",),  # the session names who listens
     "svc_proto.wire.websocket": ("WebSocket",),  # a connection says which it has become
 }
+ARROWS = 125  # pairs of rooms of which one imports the other: a helper for one caller is moved, or handed over
 OWNED = {f"{module}.{name}" for module, names in OWNERS.items() for name in names}
 
 
@@ -131,6 +132,20 @@ def test_no_module_comes_back_to_itself(trees: dict[Path, ast.Module], *, types:
     arrows = {name: {each for each in found if each in names} - packages for name, found in every.items()}
     assert sum(map(len, arrows.values())) > 1000
     assert circles(arrows) == []
+
+
+def test_the_arrows_between_rooms_do_not_become_more(trees: dict[Path, ast.Module]) -> None:
+    rooms = {module_name(path): "/".join(path.relative_to(ROOT).parts[:-1][:2]) for path in trees}
+    rooms = {name: room if room.startswith("svc_proto") else room.partition("/")[0] for name, room in rooms.items()}
+    arrows = {
+        (rooms[module_name(path)], rooms[name])
+        for path, tree in trees.items()
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Import | ast.ImportFrom)
+        for name in imported(ast.Module([each], []))
+        if name in rooms
+    }
+    assert len({(one, other) for one, other in arrows if one != other}) <= ARROWS
 
 
 def test_a_circle_is_seen() -> None:

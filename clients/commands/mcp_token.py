@@ -45,8 +45,8 @@ def main(name: str, *, days: int, read_only: bool, as_json: bool, runtime: str) 
     """Make a token for an agent's program that takes a header and speaks no OAuth."""
     from clients.commands.host import read_relay_config, service_home, trust_for
     from clients.commands.perform import perform
-    from svc_proto.agent.tools.pairing import pair, refusal_of
     from svc_proto.client.operator import local_relay
+    from svc_proto.peers.pairing import pair, refusal_of
     from svc_proto.peers.peer import PeerFailed
 
     if not as_json and not sys.stdout.isatty():

@@ -7,8 +7,8 @@ from array import array
 from pathlib import Path
 
 from runtimes.failures import HostError
+from svc_proto.basics.resampler import Resampler
 from svc_proto.facts import FailureKind
-from svc_proto.voice.providers.resampler import Resampler
 
 __all__ = ["read_speech"]
 

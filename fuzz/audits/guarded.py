@@ -15,11 +15,11 @@ from fuzz.untold import Untold
 from fuzz.world import HOME, RELAY_PORT
 from runtimes.sim.connection import Connection
 from svc_proto.basics.moment import Moment
+from svc_proto.boundary import Core
 from svc_proto.commands import Tell
 from svc_proto.device.person import KEYBOARD
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import SafetySettings
-from svc_proto.engine.boundary import Core
 from svc_proto.engine.core import Engine
 
 __all__ = ["GUARDED"]

@@ -20,7 +20,7 @@ from fuzz.provider import recording_of
 from fuzz.script import Deed, Step
 from fuzz.subplots import HOLDS
 from fuzz.world import API, API_KEY, LOCAL, REMOTE, VOICES
-from svc_proto.voice.pcm import wav_head
+from svc_proto.basics.pcm import wav_head
 from svc_proto.wire.multipart import Part, encode_multipart
 
 __all__ = ["Voices"]

@@ -17,7 +17,7 @@ from runtimes.sim.s3 import sign
 from runtimes.sim.store import Store
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
-from svc_proto.engine.boundary import Core
+from svc_proto.boundary import Core
 from svc_proto.facts import FailureKind
 
 if TYPE_CHECKING:

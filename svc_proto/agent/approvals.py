@@ -10,9 +10,10 @@ import json
 from typing import TYPE_CHECKING
 
 from svc_proto.agent.contract import ApprovalAsked, ToolCall, TurnHost
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
+from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import ToolError
 from svc_proto.basics.redact import SECRET_KEYS, redact
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.mcp_config import ServerConfig
 from svc_proto.agent.tools.mcp import returned, tools_of
-from svc_proto.agent.tools.tool import Arguments, Returned, Tool, ToolError
+from svc_proto.agent.tools.tool import Arguments, Returned, Tool
+from svc_proto.basics.errors import ToolError
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.waits import Bell

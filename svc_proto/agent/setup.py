@@ -27,10 +27,10 @@ from svc_proto.agent.toolbox import ALL, Toolbox
 from svc_proto.agent.tools.demo import demo_tools
 from svc_proto.agent.tools.notes import memory_tools, skill_tools
 from svc_proto.agent.tools.phone import phone_tools
-from svc_proto.agent.tools.relay import RelayLink
 from svc_proto.agent.upstream import PATIENT, UpstreamLimits
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow
+from svc_proto.peers.phone import RelayLink
 
 if TYPE_CHECKING:
     from svc_proto.agent.mcp_servers import McpServers

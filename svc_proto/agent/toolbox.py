@@ -26,7 +26,8 @@ from svc_proto.agent.contract import (
 )
 from svc_proto.agent.offer import ToolChoice, more_tools
 from svc_proto.agent.tools import arguments
-from svc_proto.agent.tools.tool import Arguments, Noted, Picture, Returned, Tool, ToolError, Toolset
+from svc_proto.agent.tools.tool import Arguments, Noted, Picture, Returned, Tool, Toolset
+from svc_proto.basics.errors import ToolError
 from svc_proto.basics.redact import summary
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime, gather

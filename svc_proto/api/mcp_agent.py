@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from svc_proto.agent.contract import TextDelta, ToolStarted
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, schema
+from svc_proto.agent.tools.tool import Arguments, Tool, schema
 from svc_proto.api.answers import system_of
 from svc_proto.api.projections.story import StoryEvent
 from svc_proto.api.rows import ChatSession
@@ -22,7 +22,7 @@ from svc_proto.api.turn import TurnOrder
 from svc_proto.api.views import iso
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
-from svc_proto.basics.errors import Refused
+from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.mcp.answers import Content, Offer, OfferedTool, Telling, Template
 from svc_proto.mcp.http import McpServer

@@ -5,13 +5,14 @@ Exception
     ├── LocalProtocolError     we broke a rule of the protocol: a bug on this side
     └── RemoteProtocolError    the peer did; carries the reply it deserves
 Refused                        a well-formed request that the service declines, with a status and a code
+ToolError                      what a model reads in place of a result
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["LocalProtocolError", "ProtocolError", "Refused", "RemoteProtocolError"]
+__all__ = ["LocalProtocolError", "ProtocolError", "Refused", "RemoteProtocolError", "ToolError"]
 
 
 CHALLENGE = ((b"www-authenticate", b"Bearer"),)
@@ -62,3 +63,7 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error o
         self.message = message
         self.extra = dict(extra or {})
         self.headers = headers or (CHALLENGE if status == 401 else ())
+
+
+class ToolError(Exception):
+    """A call did not do what it was to do; the text is for the model, and holds no secret."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
+from svc_proto.basics.pins import PIN_CHANGED
 from svc_proto.basics.visible import plain
-from svc_proto.client.pins import distrust
 from svc_proto.client.problem import Problem, because
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.peer import PeerFailed, PeerFault, said_in
 
-__all__ = ["PAIRED", "error_text", "explained", "plain", "problem_of"]
+__all__ = ["PAIRED", "distrust", "error_text", "explained", "plain", "problem_of"]
 
 PAIRED = {PeerFault.UNAUTHORIZED: "the relay does not know this session any more: pair again with svc-relay pair"}
+NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # what OpenSSL calls an answer in plain text
 T = TypeVar("T")
 
 
@@ -60,3 +62,17 @@ def error_text(answer: Fetched) -> str:
     page = (answer.headers.get(b"content-type") or b"").startswith(b"text/html")
     text = "" if page else plain(said_in(answer.body, other=True))
     return f"{text} (status {answer.status})" if text else f"status {answer.status}"
+
+
+def distrust(url: str, failure: Failure) -> str | None:
+    """What to tell a person when a server's certificate was not accepted; None for any other failure."""
+    if failure.detail == PIN_CHANGED:
+        return (
+            f"{url} shows another certificate than when you paired: somebody may be in between. If you have changed it "
+            "yourself, pair again by QR (svc-relay pair --pair-qr …), or with --new-certificate"
+        )
+    if failure.kind is not FailureKind.TLS:
+        return None
+    if any(sign in failure.detail for sign in NO_TLS):
+        return f"{url} does not speak TLS: begin its address with {'ws' if url.startswith('wss') else 'http'}://"
+    return f"{url} cannot be trusted: {because(failure)}; for a certificate of your own, set SSL_CERT_FILE to its file"

@@ -20,12 +20,12 @@ from svc_proto.client.link import Identity, Unreachable, open_link
 from svc_proto.client.problem import MISUSED, Problem, because
 from svc_proto.client.stored import Change, Forget, Put, StoredSession, parse_sessions, record_members
 from svc_proto.commands import Compute
-from svc_proto.device.lifetime import default_lifetime
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 from svc_proto.machines.route_choice import Candidate
+from svc_proto.peers.lifetime import default_lifetime
 from svc_proto.peers.link import Link, Welcome
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient

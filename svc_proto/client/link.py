@@ -7,8 +7,7 @@ from typing import cast
 
 from attrs import frozen
 
-from svc_proto.client.calls import error_text, plain
-from svc_proto.client.pins import distrust
+from svc_proto.client.calls import distrust, error_text, plain
 from svc_proto.client.problem import Problem, because
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
+from svc_proto.basics.pins import is_pin
 from svc_proto.basics.visible import is_visible
-from svc_proto.client.pins import is_pin
 from svc_proto.schema.members import Members
 from svc_proto.settings import http_address
 

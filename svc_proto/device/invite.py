@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.basics.errors import Refused
 from svc_proto.device.preferences import Preferences
 from svc_proto.machines.pairing import MAX_ENDPOINTS
 from svc_proto.machines.qr import parse_invite
 from svc_proto.machines.route_choice import Candidate
-from svc_proto.schema.members import Members
-from svc_proto.wire.urls import parse_url
+from svc_proto.peers.routes import is_usable, read_candidate
 
-__all__ = ["Invite", "read_candidate", "read_invite"]
-
-LONGEST_ROLE = 64  # characters; the vocabulary is open
+__all__ = ["Invite", "read_invite"]
 
 
 @frozen(kw_only=True)
@@ -35,7 +32,7 @@ def read_invite(text: str, preferences: Preferences) -> Invite:
     payload = parse_invite(text)
     relay = payload.inner("relay")
     url, code = relay.text("url"), relay.text("code")
-    if not (code and _usable(url)):
+    if not (code and is_usable(url)):
         raise Refused(400, "invalid_invite", "the invite names no relay and code")
     listed = payload.array("endpoints")[:MAX_ENDPOINTS]
     known = [candidate for candidate in map(read_candidate, listed) if candidate is not None]
@@ -44,20 +41,3 @@ def read_invite(text: str, preferences: Preferences) -> Invite:
         raise Refused(400, "plain_route", "the invite's routes are not encrypted, which has not been allowed")
     routes.sort(key=lambda candidate: candidate.priority)
     return Invite(remote=routes[0].url if routes else url, code=code, routes=tuple(dict.fromkeys(routes)))
-
-
-def read_candidate(value: object) -> Candidate | None:
-    """One of an invite's routes (wire core 3.3); None for what cannot be used."""
-    members = Members.of(value)
-    role, url = members.text("role"), members.inner("relay").text("url")
-    priority = members.whole("priority") if "priority" in members else 0
-    if priority is None or not 0 < len(role) <= LONGEST_ROLE:
-        return None
-    return Candidate(role, priority, url) if _usable(url) else None
-
-
-def _usable(url: str) -> bool:
-    try:
-        return parse_url(url).scheme in ("ws", "wss")
-    except RemoteProtocolError:
-        return False

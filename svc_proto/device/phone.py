@@ -37,7 +37,6 @@ from svc_proto.commands import Compute, Level, Ready, Tell
 from svc_proto.device.consoles import Consoles
 from svc_proto.device.controls import Controls
 from svc_proto.device.fetching import Attachments
-from svc_proto.device.lifetime import default_lifetime
 from svc_proto.device.performer import Performer
 from svc_proto.device.person import KEYBOARD, PersonChannel
 from svc_proto.device.preferences import Preferences
@@ -55,6 +54,7 @@ from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.route_choice import Candidate
 from svc_proto.machines.table import Table, step
+from svc_proto.peers.lifetime import default_lifetime
 from svc_proto.peers.relay import RelayClient
 from svc_proto.peers.remote import Remote
 from svc_proto.peers.routes import Routes

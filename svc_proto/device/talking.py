@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.pcm import wav_head
 from svc_proto.commands import Compute
 from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.engine.flow import Flow, Task, ask, wait
@@ -21,8 +22,7 @@ from svc_proto.facts import Failure
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
-from svc_proto.voice.pcm import wav_head
-from svc_proto.voice.text import MAX_TEXT
+from svc_proto.voice_config import MAX_TEXT
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.exports import exports
 
 if TYPE_CHECKING:
-    from svc_proto.engine.boundary import Core as Core
+    from svc_proto.boundary import Core as Core
     from svc_proto.engine.callers import Proxies as Proxies
     from svc_proto.engine.callers import is_from_this_host as is_from_this_host
     from svc_proto.engine.callers import is_local as is_local
@@ -67,7 +67,7 @@ else:
     __all__, __getattr__, __dir__ = exports(
         __name__,
         {
-            "svc_proto.engine.boundary": "Core",
+            "svc_proto.boundary": "Core",
             "svc_proto.engine.core": "Engine Service",
             "svc_proto.engine.channel": "Channel",
             "svc_proto.engine.door": "Door",

@@ -121,7 +121,7 @@ class Engine:
     # --- the boundary ---
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
-        """See `svc_proto.engine.boundary.Core`."""
+        """See `svc_proto.boundary.Core`."""
         if self._exited:
             return []
         out = self._out = []
@@ -152,7 +152,7 @@ class Engine:
         return out
 
     def next_deadline(self) -> float | None:
-        """See `svc_proto.engine.boundary.Core`."""
+        """See `svc_proto.boundary.Core`."""
         first, pause = self.timers.first, self.pauses.first
         if pause < first:
             first = pause

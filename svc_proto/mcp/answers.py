@@ -16,8 +16,9 @@ from attrs import frozen
 
 from svc_proto.agent.approvals import shown_call
 from svc_proto.agent.tools.arguments import check
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
+from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
+from svc_proto.basics.errors import ToolError
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow, Later, wait
 from svc_proto.engine.waits import OneAtATime

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.tools.tool import ToolError
+from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow, sleep
 
 if TYPE_CHECKING:

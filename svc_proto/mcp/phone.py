@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from svc_proto.agent.tools.phone import ROWS, Row, path_of, perform, tools_of
 from svc_proto.agent.tools.phone_answer import body_of, text_of
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError
+from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import SVC
+from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
 from svc_proto.mcp.answers import Direct, Found, Offer, OfferedTool, Prompt
@@ -20,8 +21,8 @@ from svc_proto.mcp.updates import Resource
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
-    from svc_proto.agent.tools.relay import PhoneAnswer, PhoneLink
     from svc_proto.engine.core import Engine
+    from svc_proto.peers.phone import PhoneAnswer, PhoneLink
 
 __all__ = ["LOOKS", "looking", "phone_offer"]
 

@@ -25,12 +25,15 @@ from svc_proto.machines.route_choice import (
     RouteChoice,
 )
 from svc_proto.peers.remote import DERIVED_PROBE, Remote
+from svc_proto.schema.members import Members
+from svc_proto.wire.urls import parse_url
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Routes"]
+__all__ = ["Routes", "is_usable", "read_candidate"]
 
+LONGEST_ROLE = 64  # characters; the vocabulary is open
 LONG = 86_400.0  # s: the choice ends by itself, long before
 
 
@@ -109,3 +112,21 @@ class Routes:
 
     def _late(self) -> None:
         self._act(self._choice.advance(self._engine.now.mono))
+
+
+def read_candidate(value: object) -> Candidate | None:
+    """One of an invite's routes (wire core 3.3); None for what cannot be used."""
+    members = Members.of(value)
+    role, url = members.text("role"), members.inner("relay").text("url")
+    priority = members.whole("priority") if "priority" in members else 0
+    if priority is None or not 0 < len(role) <= LONGEST_ROLE:
+        return None
+    return Candidate(role, priority, url) if is_usable(url) else None
+
+
+def is_usable(url: str) -> bool:
+    """Whether this is the address of a relay."""
+    try:
+        return parse_url(url).scheme in ("ws", "wss")
+    except RemoteProtocolError:
+        return False

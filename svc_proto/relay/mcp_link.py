@@ -11,10 +11,8 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.tools.relay import PhoneAnswer, query_text
-from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics import strict_json
-from svc_proto.basics.errors import Refused
+from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.machines.inbox import Notifications
 from svc_proto.machines.phones import ASKS_ITS_USER, take_selector
@@ -22,6 +20,7 @@ from svc_proto.machines.session import Session
 from svc_proto.mcp.answers import Offer
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.phone import LOOKS, phone_offer
+from svc_proto.peers.phone import PhoneAnswer, query_text
 from svc_proto.relay.access import may_look, need_bridge
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.routes.control import ask_phone

@@ -22,7 +22,8 @@ from svc_proto.voice.contract import ProviderError, Recording, Speaker, SpeechRe
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.providers.command import Command, CommandLine
 from svc_proto.voice.registry import LOCAL
-from svc_proto.voice.text import MAX_TEXT, clean_for_speech
+from svc_proto.voice.text import clean_for_speech
+from svc_proto.voice_config import MAX_TEXT
 
 if TYPE_CHECKING:
     from svc_proto.voice.service import Voice

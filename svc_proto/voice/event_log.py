@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from svc_proto.basics.pcm import resample, wav_head
 from svc_proto.basics.strict_json import encoder
 from svc_proto.commands import AppendFile, Level, SweepFolder
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
-from svc_proto.voice.pcm import resample, wav_head
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from svc_proto.basics.pcm import whole_samples
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
-from svc_proto.voice.pcm import whole_samples
 from svc_proto.voice.session import MAX_DELTA, VoiceSession
 from svc_proto.voice.speaking import Metrics, masked
 

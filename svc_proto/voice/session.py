@@ -30,6 +30,7 @@ from attrs import frozen
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import same_secret, sha256_hex
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.pcm import SAMPLE_WIDTH, levels
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import Bell
@@ -37,7 +38,6 @@ from svc_proto.machines.voice_session import Claim, Cursor, Denied, Ids, VoiceLi
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, run_name
-from svc_proto.voice.pcm import SAMPLE_WIDTH, levels
 from svc_proto.wire.envelope import parse_message
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["MAX_TEXT", "clean_for_speech"]
+__all__ = ["clean_for_speech"]
 
-MAX_TEXT = 5_000  # characters of a text to be spoken before the clean-up, and of a turn: wire terminal-voice 9
 
 _TOOL_EMOJI = "🔧🔨🛠⚙🔍🔎💻🖥📄📁📂📝📋📦🌐🔗📎🧠🐍⚡⏳⌛✅❌⚠🚀💡🤖📱🎯🔊🎙"
 _SELECTORS = "\ufe0e\ufe0f\u200d"  # that follow an emoji

@@ -12,7 +12,8 @@ from svc_proto.agent.approvals import FILE, MAX_PATTERN, MAX_SHOWN, Approvals, p
 from svc_proto.agent.contract import ApprovalAsked, ToolCall
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.toolbox import DENIED
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, schema
+from svc_proto.agent.tools.tool import Arguments, Tool, schema
+from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import gather

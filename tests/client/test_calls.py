@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.client.calls import PAIRED, error_text, explained
-from svc_proto.client.pins import PIN_CHANGED
+from svc_proto.basics.pins import PIN_CHANGED
+from svc_proto.client.calls import PAIRED, distrust, error_text, explained
 from svc_proto.commands import Exit
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.core import Engine
@@ -91,3 +91,16 @@ def test_what_servers_say(body: bytes, text: str) -> None:
 )
 def test_no_page_for_browsers_is_shown(status: int, fields: list[tuple[bytes, bytes]], text: str) -> None:
     assert error_text(Fetched(status, Headers(fields), b"said")) == text
+
+
+def test_what_is_said_of_a_certificate() -> None:
+    changed = distrust("wss://h", Failure(FailureKind.TLS, PIN_CHANGED))
+    assert changed is not None
+    assert "pair again by QR" in changed
+    unknown = distrust("wss://h", Failure(FailureKind.TLS, "TLS: CERTIFICATE_VERIFY_FAILED"))
+    assert unknown is not None
+    assert "SSL_CERT_FILE" in unknown
+    assert distrust("wss://h", Failure(FailureKind.UNREACHABLE)) is None
+    plain = Failure(FailureKind.TLS, "TLS: WRONG_VERSION_NUMBER")
+    assert distrust("wss://h", plain) == "wss://h does not speak TLS: begin its address with ws://"
+    assert distrust("https://h", plain) == "https://h does not speak TLS: begin its address with http://"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from svc_proto.basics.pins import PIN_CHANGED
 from svc_proto.client.link import Identity, Refusal, Unreachable, open_link
-from svc_proto.client.pins import PIN_CHANGED
 from svc_proto.client.problem import Problem
 from svc_proto.engine.client import Fetched
 from svc_proto.facts import Failure, FailureKind

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from svc_proto.client.pins import pin_of
+from svc_proto.basics.pins import pin_of
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import FIVE
 from tests.conformance.tools import Certificate, attempt, npm_package, program

@@ -21,8 +21,8 @@ from runtimes.host import Program
 from runtimes.listen import BindError, bind
 from runtimes.option import runtime_option
 from runtimes.run import run
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, schema
-from svc_proto.basics.errors import Refused
+from svc_proto.agent.tools.tool import Arguments, Tool, schema
+from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.commands import Ready
 from svc_proto.engine.callers import is_local
 from svc_proto.engine.core import Engine

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.basics.pcm import wav_head
 from svc_proto.commands import Command, Compute, Connect, Connected, Tell
 from svc_proto.device import talking
 from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.device.talking import HEARING_RATE, LONGEST, PIECE, READ_WITHIN, READY_WITHIN, SILENT_WITHIN
 from svc_proto.facts import Closed, Failed, Failure, FailureKind
-from svc_proto.voice.pcm import wav_head
-from svc_proto.voice.text import MAX_TEXT
+from svc_proto.voice_config import MAX_TEXT
 from svc_proto.wire.events import (
     AcceptSocket,
     BinaryMessage,

@@ -12,11 +12,12 @@ from fuzz.invariants import Invariant
 from svc_proto.agent.mcp_config import ServerConfig
 from svc_proto.agent.mcp_server import ConfiguredServer
 from svc_proto.agent.tools import mcp as tools
-from svc_proto.agent.tools.tool import Returned, Tool, ToolError
+from svc_proto.agent.tools.tool import Returned, Tool
 from svc_proto.api.mcp_agent import EVERY, _Agent, _Told
 from svc_proto.api.run import Run
 from svc_proto.api.runs import Runs
 from svc_proto.api.turn import TurnOrder
+from svc_proto.basics.errors import ToolError
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.consent import Allowed, Consent, ConsentState, OwnerConsents

@@ -16,10 +16,10 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
+from svc_proto.boundary import Core
 from svc_proto.commands import Command, Tell
 from svc_proto.config import RelayConfig
 from svc_proto.device.phone import PhoneConfig
-from svc_proto.engine.boundary import Core
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Fact
 from svc_proto.machines.device_keys import DeviceKeys

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, schema
+from svc_proto.agent.tools.tool import Arguments, Tool, schema
+from svc_proto.basics.errors import ToolError
 from svc_proto.client.mcp_stdio import StdioServer
 from svc_proto.commands import Abort, Command, Exit
 from svc_proto.engine.core import Engine

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
-from svc_proto.agent.tools.tool import ToolError
+from svc_proto.basics.errors import ToolError
 from tests.mcp.desk import Desk, Shop
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.agent.tools.tool import ToolError
+from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.mcp.looking import EVERY, watch_by_looking

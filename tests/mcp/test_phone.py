@@ -12,12 +12,12 @@ import pytest
 
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.tools.phone import ROWS
-from svc_proto.agent.tools.relay import PhoneAnswer, RelayLink
-from svc_proto.agent.tools.tool import ToolError
+from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.mcp.answers import Direct, Offer
 from svc_proto.mcp.phone import looking, phone_offer
+from svc_proto.peers.phone import PhoneAnswer, RelayLink
 from tests.agent.world import AgentWorld
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.tools.tool import ToolError
+from svc_proto.basics.errors import ToolError
 from svc_proto.commands import ReadFile, ReleaseFile
 from svc_proto.relay.mcp_link import RelayPhones
 from tests.mcp.web import events

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.tls import TlsFileError, server_context
-from svc_proto.client.pins import pin_of
+from svc_proto.basics.pins import pin_of
 from svc_proto.commands import Command, ReloadTls, Send, TlsReloaded
 from svc_proto.facts import Accepted, Done, Fact, Failed, FailureKind, OperationId, Received, Reloading
 from tests.runtimes.certificates import make_certificate

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from runtimes import voice_listen
 from runtimes.voice_listen import RATE, RecordingError, check_wav, decode, main, transcribe
-from svc_proto.voice.pcm import wav_head
+from svc_proto.basics.pcm import wav_head
 from tests.voice.sounds import SENTENCE, container, needs_decoder, needs_engines, spoken, words
 
 TONE = array("h", [(place % 100 - 50) * 200 for place in range(RATE)]).tobytes()  # a second

@@ -24,7 +24,7 @@ from attrs import frozen
 from runtimes.run import run
 from runtimes.waker import Handle
 from servers.relay_program import read_config, relay_program
-from svc_proto.client.pins import pin_of
+from svc_proto.basics.pins import pin_of
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Event, Headers, RequestHead, ResponseHead, StreamId, TextMessage
 from svc_proto.wire.http1 import Http1Connection

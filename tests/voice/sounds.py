@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runtimes import voice_speak
-from svc_proto.voice.pcm import wav_head
+from svc_proto.basics.pcm import wav_head
 
 __all__ = ["CLEAR_VOICE", "SENTENCE", "container", "needs_decoder", "needs_engines", "needs_speech", "spoken", "words"]
 

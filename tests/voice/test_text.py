@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.voice.text import MAX_TEXT, clean_for_speech
+from svc_proto.voice.text import clean_for_speech
+from svc_proto.voice_config import MAX_TEXT
 
 CASES = {
     "Hello there.": "Hello there.",

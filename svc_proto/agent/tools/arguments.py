@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from svc_proto.agent.tools.tool import ToolError
+from svc_proto.basics.errors import ToolError
 from svc_proto.basics.validate import unquoted
 
 __all__ = ["check"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, Toolset, schema
+from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
+from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow, sleep
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 from svc_proto.agent.mcp_config import ServerConfig
-from svc_proto.agent.tools.tool import Arguments, Picture, Returned, Tool, ToolError
+from svc_proto.agent.tools.tool import Arguments, Picture, Returned, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.errors import ToolError
 from svc_proto.basics.visible import plain, readable
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type

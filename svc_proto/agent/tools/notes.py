@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from svc_proto.agent.memory import TARGETS, Memory
 from svc_proto.agent.skills import Skills
-from svc_proto.agent.tools.tool import Arguments, Noted, Tool, ToolError, Toolset, schema
+from svc_proto.agent.tools.tool import Arguments, Noted, Tool, Toolset, schema
 from svc_proto.basics import strict_json
+from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 
 __all__ = ["memory_tools", "skill_tools"]

@@ -14,10 +14,11 @@ from typing import TypeAlias
 from attrs import field, frozen
 
 from svc_proto.agent.tools.phone_answer import result_of
-from svc_proto.agent.tools.relay import PhoneAnswer, PhoneLink, RelayLink
-from svc_proto.agent.tools.tool import Arguments, Tool, ToolError, Toolset, schema
+from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.basics.brand import SVC, Brand
+from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
+from svc_proto.peers.phone import PhoneAnswer, PhoneLink, RelayLink
 from svc_proto.schema.members import Members
 
 __all__ = ["ROWS", "Row", "path_of", "perform", "phone_tools", "tools_of"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from svc_proto.agent.tools.relay import PhoneAnswer
-from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS, Brand
+from svc_proto.basics.errors import ToolError
+from svc_proto.peers.phone import PhoneAnswer
 from svc_proto.schema.members import Members
 
 __all__ = ["MEANINGS", "body_of", "result_of", "text_of"]

@@ -15,13 +15,9 @@ from attrs import frozen
 from svc_proto.agent.contract import NoteChange
 from svc_proto.engine.flow import Flow
 
-__all__ = ["Arguments", "Noted", "Picture", "Returned", "Tool", "ToolError", "Toolset", "schema"]
+__all__ = ["Arguments", "Noted", "Picture", "Returned", "Tool", "Toolset", "schema"]
 
 Arguments: TypeAlias = Mapping[str, object]
-
-
-class ToolError(Exception):
-    """A call did not do what it was to do; the text is for the model, and holds no secret."""
 
 
 @frozen

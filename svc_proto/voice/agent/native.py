@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.pcm import SAMPLE_WIDTH, resample
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.machines.voice_session import VoiceState
@@ -35,7 +36,6 @@ from svc_proto.voice.contract import (
     TranscriptDelta,
     TranscriptFinal,
 )
-from svc_proto.voice.pcm import SAMPLE_WIDTH, resample
 from svc_proto.voice.provider_link import ProviderLink, open_link
 from svc_proto.voice.providers.realtime import Dialect
 from svc_proto.voice.realtime import orders

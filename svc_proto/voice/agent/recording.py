@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc_proto.basics.pcm import wav_head
 from svc_proto.commands import CreateBlob, DeleteBlob, DiscardBlob, FinishBlob, WriteBlob
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 from svc_proto.voice.contract import ProviderError, Recording
-from svc_proto.voice.pcm import wav_head
 
 if TYPE_CHECKING:
     from svc_proto.voice.service import Voice

@@ -19,13 +19,13 @@ from __future__ import annotations
 from enum import Enum
 
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.pcm import resample
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.machines.table import Table, step
 from svc_proto.voice.agent.instructions import run_notes
 from svc_proto.voice.agent.recording import transcribe
 from svc_proto.voice.agent.session import AgentMode, AgentSetup
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
-from svc_proto.voice.pcm import resample
 from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.orders import AskAboutApproval, Emit, Order, StartRun
 from svc_proto.voice.realtime.run import VoiceRun
@@ -33,7 +33,8 @@ from svc_proto.voice.realtime.story import AnswerComplete, AnswerDelta, RunEvent
 from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.rendering import Rendering
 from svc_proto.voice.session import VoiceSession, problem_of
-from svc_proto.voice.text import MAX_TEXT, clean_for_speech
+from svc_proto.voice.text import clean_for_speech
+from svc_proto.voice_config import MAX_TEXT
 
 __all__ = ["LIFE", "RenderedMode", "RenderedState", "RenderedTrigger"]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, ClassVar
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.pcm import whole_samples
 from svc_proto.basics.validate import integer, optional, text
 from svc_proto.voice.agent.instructions import ContextMessage
 from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.agent.tools import tool_surface
-from svc_proto.voice.pcm import whole_samples
 from svc_proto.voice.realtime.orders import Emit
 from svc_proto.voice.realtime.run import BackgroundRules
 from svc_proto.voice.realtime.story import RunEvent

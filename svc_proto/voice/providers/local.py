@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import frozen
 
+from svc_proto.basics.pcm import wav_head
+from svc_proto.basics.resampler import Resampler
 from svc_proto.commands import Compute
 from svc_proto.engine.child import Child, Finished, run_command, spawn_child
 from svc_proto.engine.flow import Flow, ask, wait
@@ -30,8 +32,6 @@ from svc_proto.voice.contract import (
     Spoken,
     Transcript,
 )
-from svc_proto.voice.pcm import wav_head
-from svc_proto.voice.providers.resampler import Resampler
 from svc_proto.voice.providers.vendor import number, options_text
 from svc_proto.voice.providers.wav_stream import NotWavError, WavStream
 

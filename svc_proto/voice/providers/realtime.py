@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 from urllib.parse import quote
 
+from svc_proto.basics.resampler import Resampler
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import (
     AudioDelta,
@@ -30,7 +31,6 @@ from svc_proto.voice.contract import (
 )
 from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.problems import safe_words
-from svc_proto.voice.providers.resampler import Resampler
 
 __all__ = ["Dialect", "OpenAiDialect", "XaiDialect"]
 

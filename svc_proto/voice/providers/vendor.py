@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import field, frozen
 
+from svc_proto.basics.resampler import Resampler
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
@@ -30,7 +31,6 @@ from svc_proto.voice.contract import (
 )
 from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.problems import broke_off, refused, unreachable
-from svc_proto.voice.providers.resampler import Resampler
 from svc_proto.wire.multipart import Part, encode_multipart
 
 if TYPE_CHECKING:

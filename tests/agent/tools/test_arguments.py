@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.tools.arguments import check
-from svc_proto.agent.tools.tool import ToolError, schema
+from svc_proto.agent.tools.tool import schema
+from svc_proto.basics.errors import ToolError
 
 SCHEMA = schema(
     ("text",),

@@ -19,8 +19,9 @@ from svc_proto.agent.tools.mcp import (
     returned,
     tools_of,
 )
-from svc_proto.agent.tools.tool import Arguments, Returned, Tool, ToolError
+from svc_proto.agent.tools.tool import Arguments, Returned, Tool
 from svc_proto.basics import strict_json
+from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.mcp_http import HttpParameters
 from svc_proto.peers.mcp_stdio import StdioParameters

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.tools.phone_answer import MEANINGS, STOP, result_of
-from svc_proto.agent.tools.relay import PhoneAnswer
-from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics.brand import HERMES, SVC
+from svc_proto.basics.errors import ToolError
+from svc_proto.peers.phone import PhoneAnswer
 
 
 def failed(status: int, **body: Any) -> str:

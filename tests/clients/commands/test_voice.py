@@ -14,8 +14,8 @@ import pytest
 
 from clients.commands.cli import shown
 from clients.commands.voice import MAX_PIPED, player, recorder
+from svc_proto.basics.resampler import Resampler
 from svc_proto.client.talk import RECORDER_RATE
-from svc_proto.voice.providers.resampler import Resampler
 from tests.clients.commands.support import Shelf, finish
 from tests.clients.commands.test_desktop import paired
 from tests.servers.support import running, running_relay

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from svc_proto.basics.pcm import wav_head
 from svc_proto.commands import Command, CreateBlob, DeleteBlob, FinishBlob, WriteBlob
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Done
 from svc_proto.voice.agent.recording import transcribe
 from svc_proto.voice.contract import ProviderError, Recording, Transcript
-from svc_proto.voice.pcm import wav_head
 from tests.voice.rig import Rig
 
 

@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 
 from runtimes.sim.child import Child, Script
+from svc_proto.basics.pcm import wav_head
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.voice.contract import Recording, Transcript
-from svc_proto.voice.pcm import wav_head
 from svc_proto.voice.providers import local
 from svc_proto.voice.providers.local import MAX_LISTENERS, MAX_WAITING
 from svc_proto.voice.providers.table import Providers

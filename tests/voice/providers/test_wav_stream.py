@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.voice.pcm import wav_head
+from svc_proto.basics.pcm import wav_head
 from svc_proto.voice.providers.wav_stream import MAX_HEAD, NotWavError, WavStream
 
 SOUND = bytes(range(200))

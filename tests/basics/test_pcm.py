@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.voice.pcm import duration, levels, resample, wav_head, whole_samples
+from svc_proto.basics.pcm import duration, levels, resample, wav_head, whole_samples
 
 
 def pcm(*samples: int) -> bytes:
@@ -62,6 +62,6 @@ def test_a_wav_file() -> None:
 
 def test_a_host_with_its_bytes_the_other_way_round(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = pcm(1, 3), levels(pcm(256))
-    monkeypatch.setattr("svc_proto.voice.pcm._SWAPPED", True)
+    monkeypatch.setattr("svc_proto.basics.pcm._SWAPPED", True)
     assert resample(pcm(1, 2, 3, 4), 24_000, 12_000) == expected[0]
     assert levels(pcm(1)) == expected[1]

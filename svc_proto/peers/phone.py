@@ -11,10 +11,8 @@ from urllib.parse import urlencode
 
 from attrs import field
 
-from svc_proto.agent.tools.pairing import DEVICE_NAME, pair, refusal_of
-from svc_proto.agent.tools.tool import ToolError
 from svc_proto.basics import strict_json
-from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.basics.errors import RemoteProtocolError, ToolError
 from svc_proto.basics.value import fixed
 from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level, ReadConfig, WriteConfig
@@ -23,6 +21,7 @@ from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.phones import ASKS_ITS_USER
+from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members

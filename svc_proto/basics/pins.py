@@ -9,16 +9,13 @@ import base64
 import hashlib
 
 from svc_proto.basics.entropy import same_secret
-from svc_proto.client.problem import because
-from svc_proto.facts import Failure, FailureKind
 
-__all__ = ["PIN_CHANGED", "distrust", "is_pin", "pin_of", "same_pin"]
+__all__ = ["PIN_CHANGED", "is_pin", "pin_of", "same_pin"]
 
 PIN_CHANGED = "the certificate is not the one that was pinned"  # detail of a `Failure`
 PREFIX = "sha256/"
 LENGTH = len(PREFIX) + 44  # characters: 32 bytes in padded base64
 SEQUENCE, EXPLICIT_0 = 0x30, 0xA0
-NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # what OpenSSL calls an answer in plain text
 BEFORE_KEY = 5  # serial number, signature algorithm, issuer, validity, subject
 
 
@@ -43,20 +40,6 @@ def is_pin(value: object) -> bool:
 def same_pin(left: str, right: str) -> bool:
     """Compare two."""
     return same_secret(left, right)
-
-
-def distrust(url: str, failure: Failure) -> str | None:
-    """What to tell a person when a server's certificate was not accepted; None for any other failure."""
-    if failure.detail == PIN_CHANGED:
-        return (
-            f"{url} shows another certificate than when you paired: somebody may be in between. If you have changed it "
-            "yourself, pair again by QR (svc-relay pair --pair-qr …), or with --new-certificate"
-        )
-    if failure.kind is not FailureKind.TLS:
-        return None
-    if any(sign in failure.detail for sign in NO_TLS):
-        return f"{url} does not speak TLS: begin its address with {'ws' if url.startswith('wss') else 'http'}://"
-    return f"{url} cannot be trusted: {because(failure)}; for a certificate of your own, set SSL_CERT_FILE to its file"
 
 
 def _element(data: bytes, at: int, tag: int | None = None) -> tuple[int, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.device.lifetime import default_lifetime
 from svc_proto.machines.route_choice import Candidate
+from svc_proto.peers.lifetime import default_lifetime
 
 
 @pytest.mark.parametrize(

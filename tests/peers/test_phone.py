@@ -9,8 +9,7 @@ import pytest
 
 from clients.phone.handset import SimulatedHandset
 from svc_proto.agent.tools import relay
-from svc_proto.agent.tools.relay import FILE, NO_RELAY, NO_TOKEN, PhoneAnswer, RelayLink
-from svc_proto.agent.tools.tool import ToolError
+from svc_proto.basics.errors import ToolError
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Performed, Reply
 from svc_proto.engine.client import Fetched
@@ -18,6 +17,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.peers.phone import FILE, NO_RELAY, NO_TOKEN, PhoneAnswer, RelayLink
 from svc_proto.wire.events import Headers
 from tests.agent.world import HOME, AgentWorld
 from tests.peers.model import ScriptedModel

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from svc_proto.agent.tools.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.machines.grants import CHANNELS
+from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
 from tests.client.world import REFUSED, SILENT, Answer, Asked, World, as_json

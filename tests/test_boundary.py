@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from svc_proto.engine.boundary import Core
+from svc_proto.boundary import Core
 from svc_proto.engine.core import Engine
 from tests.engine.service import ToyService
 from tests.playbook import START, counting_entropy

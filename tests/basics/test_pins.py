@@ -13,8 +13,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.client.pins import PIN_CHANGED, distrust, is_pin, pin_of, same_pin
-from svc_proto.facts import Failure, FailureKind
+from svc_proto.basics.pins import is_pin, pin_of, same_pin
 
 
 def made(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, name: str = "localhost") -> bytes:
@@ -84,16 +83,3 @@ def test_what_a_pin_looks_like(value: object, good: bool) -> None:
 def test_comparing() -> None:
     assert same_pin("sha256/a", "sha256/a")
     assert not same_pin("sha256/a", "sha256/b")
-
-
-def test_words() -> None:
-    changed = distrust("wss://h", Failure(FailureKind.TLS, PIN_CHANGED))
-    assert changed is not None
-    assert "pair again by QR" in changed
-    unknown = distrust("wss://h", Failure(FailureKind.TLS, "TLS: CERTIFICATE_VERIFY_FAILED"))
-    assert unknown is not None
-    assert "SSL_CERT_FILE" in unknown
-    assert distrust("wss://h", Failure(FailureKind.UNREACHABLE)) is None
-    plain = Failure(FailureKind.TLS, "TLS: WRONG_VERSION_NUMBER")
-    assert distrust("wss://h", plain) == "wss://h does not speak TLS: begin its address with ws://"
-    assert distrust("https://h", plain) == "https://h does not speak TLS: begin its address with http://"
