@@ -21,7 +21,7 @@ from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Exit, Level, Tell
 from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
-from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, wait
@@ -45,7 +45,7 @@ STEPS: tuple[tuple[str, str, Mapping[str, object] | None], ...] = (
 )
 MESSAGES = ("/phone current_app", "/screenshot")  # for the built-in agent; the second leaves a picture to fetch
 SHOWN = ("tool_name", "result_preview", "error", "content", "message", "api_calls")  # members of a chat's events
-TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW)  # somebody who turned Device Control on and says yes
+TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)  # somebody who turned Device Control on and says yes
 SEEN = ("method", "path", "params", "decision", "status")  # members of an activity entry that are shown, if there
 
 

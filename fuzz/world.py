@@ -42,7 +42,7 @@ from svc_proto.boundary import Core
 from svc_proto.commands import Level, StoreRequest, Tell
 from svc_proto.config import LocalTrust, RelayConfig, SessionPolicy
 from svc_proto.device.phone import Phone, PhoneConfig
-from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.store import DeleteSession, SaveSession
@@ -74,10 +74,10 @@ STATUSES = (
     400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 416, 422, 429, 431,
     500, 502, 503, 504,
 )  # fmt: skip
-TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW, idle_minutes=120)
+TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW, idle_minutes=120)
 POLICIES = (*[OPEN] * 6, Policy(max_ttl=5 * 86_400.0), Policy(reduce_only=True))
 UNSTORED = ("session not stored", "session not erased")  # what the relay's log says of a store that fails
-ASKING = evolve(TRUSTING, answers=Answers.ASK)
+ASKING = evolve(TRUSTING, answers=Answerer.ASK)
 MODERN = 0.5  # of all hosts speak HTTP/2
 ERASED_WITHIN = 20.0  # s from the end of a session to that of its record
 LOOKED_AT = 5.0  # s in which what is due by a timer is noticed

@@ -23,7 +23,7 @@ from runtimes.logs import LogWriter
 from runtimes.loop import Loop
 from runtimes.pump import Pump
 from runtimes.reaper import Reaper
-from runtimes.running import Claim
+from runtimes.running import HomeClaim
 from runtimes.state import StateService
 from runtimes.stdio import Stdio
 from runtimes.store_service import Store, StoreService, StoreWorker
@@ -81,7 +81,7 @@ class Program:
     on_ready: Callable[[], None] | None = None
     on_exit: Callable[[Exit], None] | None = None
     on_tell: Callable[[Tell], None] = lambda news: None
-    claim: Claim | None = None  # on a home, released by whoever claimed it
+    claim: HomeClaim | None = None  # on a home, released by whoever claimed it
     patience: float = 0.0  # s that its stop may take if that is more than others are given
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.counts import BOUNDS, Family, Kind, Spread
+from svc_proto.basics.counts import BOUNDS, MetricFamily, MetricKind, Spread
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -16,7 +16,7 @@ __all__ = ["metrics_text"]
 EDGES = (*map(str, BOUNDS), "+Inf")
 
 
-def metrics_text(families: Iterable[Family]) -> bytes:
+def metrics_text(families: Iterable[MetricFamily]) -> bytes:
     """The text, with memory, processor time and descriptors of this process where the system tells of them (Linux)."""
     from prometheus_client import CollectorRegistry, ProcessCollector  # noqa: PLC0415, RUF100 - loaded when first wanted
     from prometheus_client.openmetrics.exposition import generate_latest  # noqa: PLC0415, RUF100 - the same
@@ -31,14 +31,14 @@ def metrics_text(families: Iterable[Family]) -> bytes:
 class _Counted:
     """A collector of values that are there already."""
 
-    def __init__(self, families: Iterable[Family]) -> None:
+    def __init__(self, families: Iterable[MetricFamily]) -> None:
         self._families = families
 
     def collect(self) -> Iterable[Metric]:
         return [_metric(family) for family in self._families]
 
 
-def _metric(family: Family) -> Metric:
+def _metric(family: MetricFamily) -> Metric:
     from prometheus_client.core import (  # noqa: PLC0415, RUF100 - the same
         CounterMetricFamily,
         GaugeMetricFamily,
@@ -46,14 +46,14 @@ def _metric(family: Family) -> Metric:
     )
 
     name, kind, text, labels, values = family
-    if kind is Kind.HISTOGRAM:
+    if kind is MetricKind.HISTOGRAM:
         histogram = HistogramMetricFamily(name, text, labels=labels)
         for which, spread in values:
             assert isinstance(spread, Spread)
             buckets = [(edge, float(count)) for edge, count in zip(EDGES, accumulate(spread.counts), strict=True)]
             histogram.add_metric(which, buckets, spread.total)
         return histogram
-    metric = (CounterMetricFamily if kind is Kind.COUNTER else GaugeMetricFamily)(name, text, labels=labels)
+    metric = (CounterMetricFamily if kind is MetricKind.COUNTER else GaugeMetricFamily)(name, text, labels=labels)
     for which, value in values:
         assert not isinstance(value, Spread)
         metric.add_metric(which, value)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from runtimes.failures import failure_of
 from runtimes.logs import LogWriter
 from runtimes.loop import Loop
-from runtimes.workers import Job, Workers
+from runtimes.workers import ThreadCall, Workers
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.timers import Timers
 from svc_proto.boundary import Core
@@ -33,7 +33,7 @@ from svc_proto.commands import (
 )
 from svc_proto.facts import ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
 
-__all__ = ["BUG_EXIT", "Core", "Live", "Owner", "Pump"]
+__all__ = ["BUG_EXIT", "Core", "Live", "PumpOwner", "Pump"]
 
 LATE = 0.1  # s behind which a `Sent` is told at the latest, before anything else is
 MOST_LATE = 16 * 1024  # bytes of a channel from which on it is told at once
@@ -67,7 +67,7 @@ class Live(Protocol):
         """Close it and tell nobody."""
 
 
-class Owner(Protocol):
+class PumpOwner(Protocol):
     """What a pump asks of the host that it lives in."""
 
     loop: Loop
@@ -87,7 +87,7 @@ class Owner(Protocol):
 class Pump:
     """One core, its channels and its operations."""
 
-    def __init__(self, core: Core, owner: Owner, log: LogWriter) -> None:
+    def __init__(self, core: Core, owner: PumpOwner, log: LogWriter) -> None:
         self.core = core
         self.owner = owner
         self.loop = owner.loop
@@ -247,7 +247,7 @@ class Pump:
             elif release is not None:
                 release(result)
 
-        job: Job | None = None
+        job: ThreadCall | None = None
 
         def give_up() -> None:
             if job is not None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from runtimes.folders import private_folder
 from svc_proto.schema.members import Members
 
-__all__ = ["ROLES", "Claim", "Running", "TakenError", "claim", "find_all", "find_running", "is_held"]
+__all__ = ["ROLES", "HomeClaim", "Running", "TakenError", "claim", "find_all", "find_running", "is_held"]
 
 ROLES = ("relay", "api", "dashboard", "phone")  # the last is simulated: `svc phone`
 FOLDER = "run"
@@ -60,7 +60,7 @@ class Running(NamedTuple):
         return f"{'http' if self.certificate is None else 'https'}://{host}:{self.port}"
 
 
-class Claim:
+class HomeClaim:
     """A home is ours for one kind of server, until `release`."""
 
     def __init__(self, home: Path, fd: int, about: Mapping[str, object]) -> None:
@@ -88,7 +88,7 @@ class Claim:
         os.ftruncate(self._fd, len(data))
 
 
-def claim(home: Path, role: str, *, version: str) -> Claim:
+def claim(home: Path, role: str, *, version: str) -> HomeClaim:
     """Take a home for one kind of server. Raises `TakenError`, and `OSError` where nothing can be locked."""
     folder = private_folder(home / FOLDER)
     fd = os.open(folder / f"{role}.json", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -98,7 +98,7 @@ def claim(home: Path, role: str, *, version: str) -> Claim:
             if time.monotonic() > until:
                 raise TakenError(role, _pid(_read(fd)))
             time.sleep(POLL)
-        return Claim(home, fd, {"role": role, "pid": os.getpid(), "version": version, "since": time.time()})
+        return HomeClaim(home, fd, {"role": role, "pid": os.getpid(), "version": version, "since": time.time()})
     except BaseException:
         os.close(fd)
         raise

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from runtimes.pump import Pump
-from runtimes.workers import Job, Workers
+from runtimes.workers import ThreadCall, Workers
 from svc_proto.commands import Query, StoreRequest
 from svc_proto.facts import FailureKind
 
@@ -52,7 +52,7 @@ class StoreWorker(Workers):
     def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:
         super().__init__("store", 1, post)
 
-    def _carry_out(self, job: Job) -> Sequence[Job]:
+    def _carry_out(self, job: ThreadCall) -> Sequence[ThreadCall]:
         jobs = [job, *self._waiting(TOGETHER - 1)]
         asked = [(each, each.work) for each in jobs if isinstance(each.work, Asked) and each.begin()]
         if len(asked) == 1:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
-__all__ = ["Job", "Workers"]
+__all__ = ["ThreadCall", "Workers"]
 
 Done = Callable[[Any, BaseException | None], None]
 
 
-class Job:
+class ThreadCall:
     """One call for a thread, and whom to tell on the loop's thread."""
 
     __slots__ = ("_done", "_error", "_result", "_withdrawn", "work")
@@ -68,18 +68,18 @@ class Workers:
         self._name = name
         self._limit = limit
         self._post = post
-        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._queue: SimpleQueue[ThreadCall | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._under_way = 0
 
-    def submit(self, work: Callable[[], object], done: Done) -> Job:
+    def submit(self, work: Callable[[], object], done: Done) -> ThreadCall:
         """Run `work` on a thread and then `done(result, error)` on the loop's thread, always."""
 
         def tell(result: object, error: BaseException | None) -> None:
             self._under_way -= 1
             done(result, error)
 
-        job = Job(work, tell)
+        job = ThreadCall(work, tell)
         self._under_way += 1
         if len(self._threads) < min(self._limit, self._under_way):
             self._start_thread()
@@ -110,12 +110,12 @@ class Workers:
             for done in self._carry_out(job):
                 self._post(done.finish)
 
-    def _carry_out(self, job: Job) -> Sequence[Job]:
+    def _carry_out(self, job: ThreadCall) -> Sequence[ThreadCall]:
         """Do a job, on a worker, and others with it; which were done."""
         job.run()
         return (job,)
 
-    def _waiting(self, most: int) -> Iterator[Job]:
+    def _waiting(self, most: int) -> Iterator[ThreadCall]:
         """Take up to so many jobs that wait already."""
         with contextlib.suppress(Empty):
             for _ in range(most):

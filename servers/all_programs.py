@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 
 from runtimes.host import Program, Services
 from runtimes.listen import Listener
-from runtimes.running import Claim
+from runtimes.running import HomeClaim
 from servers.api_program import api_program, model_of, read_api_config, say_disabled
 from servers.ask_brand import ask_brand
 from servers.dashboard_program import (
@@ -38,7 +38,7 @@ from servers.launch import (
     settings,
 )
 from servers.relay_program import read_config, relay_program
-from servers.start_screen import Screen
+from servers.start_screen import StartScreen
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
 from svc_proto.client.chore import Chore
@@ -119,7 +119,7 @@ def _open(
             return None if door is None else keep(door)
 
         home = private_home(relay.home)
-        claims = dict[str, Claim]()
+        claims = dict[str, HomeClaim]()
         for role in ("relay", *(() if api is None else ("api",))):
             claims[role] = claim_home(home, role)
             undo.callback(claims[role].release)
@@ -150,7 +150,7 @@ def _open(
             programs.append(dashboard_program(told, listener=board_listener, servers=servers))
         if qr:
             api_url = None if api_listener is None else inside_url(api_inner or api_listener)
-            screen = Screen(
+            screen = StartScreen(
                 brand=relay.brand,
                 dashboard=None if board_listener is None or board is None else _page(board, board_listener),
                 model=None if api is None else model_of(api),
@@ -194,7 +194,7 @@ class _Invitation(Chore[None]):
         self._engine.exit(0)
 
 
-def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: Screen, *, keyless: bool) -> Program:
+def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartScreen, *, keyless: bool) -> Program:
     """Asks the relay, as a program on its host, for an invite, if somebody sees it; `keyless`: the API has no key."""
     body = strict_json.dumps_bytes({"api_key": ""} if keyless else {})
 

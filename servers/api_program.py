@@ -17,7 +17,7 @@ from runtimes.failures import HostError
 from runtimes.host import Program, Services
 from runtimes.listen import Listener
 from runtimes.logs import LogMessage, setup
-from runtimes.running import Claim, find_running
+from runtimes.running import HomeClaim, find_running
 from runtimes.service_home import ENV_FILE
 from runtimes.store_service import Store
 from servers.api_key import make_key
@@ -97,7 +97,7 @@ def api_program(
     store: Store | None = None,
     servers: int = 1,
     keys: DeviceKeys | None = None,
-    claim: Claim | None = None,
+    claim: HomeClaim | None = None,
 ) -> Program:
     """Everything the API needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
 

@@ -15,7 +15,7 @@ from runtimes.descriptors import limits_beside
 from runtimes.host import Program, Services
 from runtimes.listen import Listener
 from runtimes.logs import setup
-from runtimes.running import Claim
+from runtimes.running import HomeClaim
 from servers.api_program import read_api_config
 from servers.launch import (
     CannotStartError,
@@ -159,7 +159,7 @@ def _names_relay() -> bool:
     return any(env.get(name, "").strip() for name in RELAY_PORT)
 
 
-def _claim(home: Path) -> Claim | None:
+def _claim(home: Path) -> HomeClaim | None:
     """That others find it. There may be two, and one without a home: then it is found by its address alone."""
     try:
         return claim_home(home, "dashboard")

@@ -17,7 +17,7 @@ from runtimes.leave import leave
 from runtimes.listen import BindError, Listener, adopt, bind
 from runtimes.log_file import keep_log
 from runtimes.run import run
-from runtimes.running import Claim, TakenError, claim
+from runtimes.running import HomeClaim, TakenError, claim
 from runtimes.service_home import find_home, with_env_file
 from runtimes.store import named_store, open_store
 from runtimes.store_service import Store, StoreError
@@ -88,7 +88,7 @@ def settings(env: Mapping[str, str]) -> dict[str, str]:
         raise CannotStartError(f"cannot read {find_home(env) / '.env'}: not UTF-8", code=2) from error
 
 
-def claim_home(home: Path, role: str) -> Claim:
+def claim_home(home: Path, role: str) -> HomeClaim:
     """Have the home for this server alone. Raises `CannotStartError` if there is one of its kind already."""
     try:
         return claim(home, role, version=VERSION)
@@ -104,7 +104,7 @@ class Place(NamedTuple):
     """What a server has of its host."""
 
     home: Path
-    claim: Claim | None  # None: whoever started this has it
+    claim: HomeClaim | None  # None: whoever started this has it
     listener: Listener
     inner: Listener | None  # for programs on this host
     store: Store
@@ -120,7 +120,7 @@ def open_place(
     role: str,
     open_listener: Callable[[], Listener],
     *,
-    claimed: Claim | None,
+    claimed: HomeClaim | None,
     listener: Listener | None,
     inner: Listener | None,
     store: Store | None,
@@ -156,7 +156,7 @@ def inside_url(listener: Listener) -> str:
 
 
 def tell_where(
-    claimed: Claim | None,
+    claimed: HomeClaim | None,
     config: RelayConfig | ApiConfig | DashboardConfig,
     listener: Listener,
     inner: Listener | None = None,

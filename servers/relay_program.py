@@ -16,7 +16,7 @@ from runtimes.descriptors import limits_beside
 from runtimes.host import Program, Services
 from runtimes.listen import Listener
 from runtimes.logs import setup
-from runtimes.running import Claim
+from runtimes.running import HomeClaim
 from runtimes.store import store_files
 from runtimes.store_service import Store
 from runtimes.tls import PinnedTls
@@ -73,7 +73,7 @@ def relay_program(
     on_ready: Callable[[RelayConfig], None] | None = None,
     servers: int = 1,
     keys: DeviceKeys | None = None,
-    claim: Claim | None = None,
+    claim: HomeClaim | None = None,
 ) -> Program:
     """Everything a relay needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from svc_proto.basics.brand import Brand
     from svc_proto.commands import Tell
 
-__all__ = ["Screen"]
+__all__ = ["StartScreen"]
 
 ONLY_HERE = "The API listens on this host only. For phones to chat, start with --host 0.0.0.0 or --api-host 0.0.0.0."
 WITHIN = f"within {CODE_LIFETIME / 60:.0f} minutes"
@@ -31,7 +31,7 @@ NEXT = "Ctrl-C stops. Beside it: svc status, pair, logs -f; without a phone: svc
 
 
 @frozen(kw_only=True)
-class Screen:
+class StartScreen:
     """The screen of a start: what is known before anything runs."""
 
     brand: Brand

@@ -1,8 +1,9 @@
-"""What is known in one place is not known in a second: how members that others wrote are read."""
+"""What is said in one place is not said in a second: how members that others wrote are read, what a name stands for."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,40 @@ def test_members_that_others_wrote_are_read_by_one_reader() -> None:
 )
 def test_a_private_reader_is_seen(body: str, *, seen: bool) -> None:
     assert (private_readers(ast.parse(f"def _f(a: dict, value: object):\n {body}")) == {"_f"}) is seen
+
+
+# --- names --------------------------------------------------------------------------------------------------------
+
+DOCUMENTS = ("shapes", "rpc_shapes", "openapi")  # the types of documents are called what the documents call them
+SHARED = {
+    "a real thing and its double in the simulator": "Child Connection Host Link Listener Store",
+    "a word of the loops and one of the core": "Channel",
+    "each server's own policies": "Access",
+    "an event of a turn, and what is told of it": "ApprovalAsked TextDelta ToolFailed ToolPending ToolStarted",
+    "words of protocols, and the core's own": "Done Kind Ping",
+    "the phone's side and the relay's": "Phone",
+    "what a server offers, and what a vendor does": "Offer",
+    "what is held or comes later, in rooms that know nothing of each other": "Held Later",
+}
+
+
+def doubled(trees: dict[str, ast.Module]) -> set[str]:
+    """The public names of classes that stand in more than one file."""
+    names = [
+        node.name
+        for path, tree in trees.items()
+        if not Path(path).stem.startswith(DOCUMENTS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    return {name for name, times in Counter(names).items() if times > 1}
+
+
+def test_a_name_stands_for_one_class() -> None:
+    assert doubled(TREES) == set(" ".join(SHARED.values()).split())
+
+
+def test_a_doubled_name_is_seen() -> None:
+    one, other = ast.parse("class A: ...\nclass _B: ..."), ast.parse("class A: ...\nclass _B: ...\nclass C: ...")
+    assert doubled({"one.py": one, "other.py": other}) == {"A"}
+    assert doubled({"one.py": one, "shapes_one.py": other}) == set()

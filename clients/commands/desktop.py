@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from svc_proto.client.chore import Chore
-    from svc_proto.client.desk import Who
+    from svc_proto.client.desk import WhichRelay
     from svc_proto.client.stored import StoredSession
     from svc_proto.commands import Tell
     from svc_proto.engine.core import Engine
@@ -52,9 +52,9 @@ def who_options(command: Command) -> Command:
     return relay_option(token(command))
 
 
-def whom(remote: str | None, token: str | None) -> Who:
+def whom(remote: str | None, token: str | None) -> WhichRelay:
     """Which relay a command is for. Raises `Problem`, code 2."""
-    from svc_proto.client.desk import Who
+    from svc_proto.client.desk import WhichRelay
     from svc_proto.client.inputs import clean_remote
     from svc_proto.client.problem import MISUSED, Problem
 
@@ -63,7 +63,7 @@ def whom(remote: str | None, token: str | None) -> Who:
         raise Problem("--token must be printable ASCII without blanks", code=MISUSED)
     if token is not None and not remote:
         raise Problem("--token needs --remote ws://…", code=MISUSED)
-    return Who(remote=clean_remote(remote) if remote else None, token=token)
+    return WhichRelay(remote=clean_remote(remote) if remote else None, token=token)
 
 
 def session_path() -> Path:
@@ -76,7 +76,7 @@ def session_path() -> Path:
 
 def on_relay(
     call: Callable[[Engine, RelayClient], Flow[T]],
-    who: Who,
+    who: WhichRelay,
     runtime: str,
     *,
     on_tell: Callable[[Tell], None] | None = None,
@@ -92,7 +92,7 @@ def on_relay(
 
 def on_session(
     call: Callable[[Engine, StoredSession], Flow[T]],
-    who: Who,
+    who: WhichRelay,
     runtime: str,
     *,
     on_tell: Callable[[Tell], None] | None = None,

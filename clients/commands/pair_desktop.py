@@ -107,7 +107,7 @@ def _invite(pair_qr: str | None, typed: str | None) -> tuple[str, str] | None:
 def _by_code(pairing: _Pairing, typed: str | None, remote: str | None) -> Paired:
     from svc_proto.client.inputs import clean_code, clean_remote, looks_like_invite
     from svc_proto.client.invites import Invitation, read_invitation
-    from svc_proto.client.link import Refusal
+    from svc_proto.client.link import CredentialRefused
     from svc_proto.machines.route_choice import Candidate
 
     variable = os.environ.get("SVC_RELAY_URL") or os.environ.get("HERMES_RELAY_URL")
@@ -124,7 +124,7 @@ def _by_code(pairing: _Pairing, typed: str | None, remote: str | None) -> Paired
             return pairing.use(Invitation(clean_code(text), (Candidate("", 0, url),)), by_qr=False)
         except Problem as error:
             # What was typed wrongly, or refused, may be typed once more; an absent relay stays absent.
-            again = error.code == MISUSED or isinstance(error, Refusal)
+            again = error.code == MISUSED or isinstance(error, CredentialRefused)
             if not left or not again:
                 raise
             print(f"{error}. Try again.", file=sys.stderr)

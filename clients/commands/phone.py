@@ -12,7 +12,7 @@ from runtimes.option import runtime_option
 
 if TYPE_CHECKING:
     from runtimes.host import Program
-    from runtimes.running import Claim
+    from runtimes.running import HomeClaim
     from svc_proto.commands import Tell
     from svc_proto.config import RelayConfig
 
@@ -65,7 +65,9 @@ def main(*, name: str, off: bool, runtime: str) -> None:
     launch(programs, runtime)
 
 
-def _program(config: RelayConfig, home: Path, *, relay: str, code: str, name: str, off: bool, claim: Claim) -> Program:
+def _program(
+    config: RelayConfig, home: Path, *, relay: str, code: str, name: str, off: bool, claim: HomeClaim
+) -> Program:
     import os
 
     from clients.commands.host import trust_for

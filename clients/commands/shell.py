@@ -55,7 +55,7 @@ def main(
     runtime: str,
 ) -> int:
     """Open a terminal on the relay's host. Ctrl-] detaches."""
-    from clients.commands.terminal import Terminal
+    from clients.commands.terminal import TerminalGuard
     from svc_proto.client.desk import find_session
     from svc_proto.client.shell import ShellChore, ShellOrder
 
@@ -75,7 +75,7 @@ def main(
         keyboard=person or command is None,
         person=person,
     )
-    with Terminal() as terminal:
+    with TerminalGuard() as terminal:
         chore = ShellChore(order, watched=sys.stderr.isatty())
         end = on_desktop_chore(
             chore,

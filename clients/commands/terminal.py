@@ -10,12 +10,12 @@ import tty
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-__all__ = ["Terminal"]
+__all__ = ["TerminalGuard"]
 
 FATAL = (signal.SIGHUP, signal.SIGQUIT)  # end the process at once; those that ask it to end are the loop's
 
 
-class Terminal:
+class TerminalGuard:
     """Around a run: `with Terminal() as terminal`. Does nothing where standard input is no terminal."""
 
     def __init__(self) -> None:

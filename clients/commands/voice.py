@@ -75,16 +75,16 @@ def transcribe(
     file: str, profile: str | None, remote: str | None, token: str | None, *, as_json: bool, runtime: str
 ) -> None:
     """Write down what a recording says: WAV, MP3, M4A, WebM, Ogg, FLAC or AAC, up to 25 MiB."""
-    from svc_proto.client.voice import MAX_RECORDING, Upload
+    from svc_proto.client.voice import MAX_RECORDING, VoiceFile
     from svc_proto.client.voice import transcribe as ask
 
     who = whom(remote, token)
     try:
         if file == "-":
-            upload = Upload("standard input", sys.stdin.buffer.read(MAX_RECORDING + 1))
+            upload = VoiceFile("standard input", sys.stdin.buffer.read(MAX_RECORDING + 1))
         else:
             with open(file, "rb") as opened:
-                upload = Upload(Path(file).name, opened.read(MAX_RECORDING + 1))
+                upload = VoiceFile(Path(file).name, opened.read(MAX_RECORDING + 1))
     except OSError as error:
         raise Problem(f"{file} cannot be read: {why(error)}", code=MISUSED) from None
 

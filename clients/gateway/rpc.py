@@ -9,7 +9,7 @@ from attrs import frozen
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, read_object, write_note
 from svc_proto.schema.members import Members
 
-__all__ = ["BUSY", "INTERNAL", "NOT_STORED", "NO_SESSION", "UPSTREAM", "Call", "event_line", "parse_call"]
+__all__ = ["BUSY", "INTERNAL", "NOT_STORED", "NO_SESSION", "UPSTREAM", "RpcCall", "event_line", "parse_call"]
 
 INTERNAL = -32000
 NO_SESSION = 4001  # this gateway has no such session open
@@ -19,7 +19,7 @@ UPSTREAM = 5001  # the API server cannot be reached, or fails
 
 
 @frozen
-class Call:
+class RpcCall:
     """One request; a notification has no answer."""
 
     method: str
@@ -35,7 +35,7 @@ class Call:
         return value
 
 
-def parse_call(line: bytes) -> Call:
+def parse_call(line: bytes) -> RpcCall:
     """Read one line. Raises `RpcError`."""
     members = Members.of(read_object(line))
     text, method, params = members.string("id"), members.string("method"), members.nested("params")
@@ -46,7 +46,7 @@ def parse_call(line: bytes) -> Call:
         raise RpcError(INVALID_REQUEST, "method must be a string", identity=identity)
     if params != members.get("params"):
         raise RpcError(INVALID_PARAMS, "params must be an object", identity=identity)
-    return Call(method, Members.of(params), identity, "id" not in members)
+    return RpcCall(method, Members.of(params), identity, "id" not in members)
 
 
 def event_line(kind: str, session_id: str | None = None, payload: Mapping[str, object] | None = None) -> bytes:

@@ -12,8 +12,8 @@ from attrs import define, field
 
 from clients.gateway.api import ApiSettings, api_of, rpc_error
 from clients.gateway.rows import listed_session, listed_toolset, shown_message
-from clients.gateway.rpc import BUSY, INTERNAL, NO_SESSION, Call, event_line, parse_call
-from clients.gateway.turn import Turn
+from clients.gateway.rpc import BUSY, INTERNAL, NO_SESSION, RpcCall, event_line, parse_call
+from clients.gateway.turn import GatewayTurn
 from svc_proto.client.lines import LineService
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
@@ -32,7 +32,7 @@ MAX_IMAGE = 7 * 1024 * 1024  # characters of base64: the API server takes bodies
 CHOICES = ("once", "session", "always", "deny")
 
 Result = Mapping[str, object]
-Method = Callable[[Call], Flow[Result] | Result]
+Method = Callable[[RpcCall], Flow[Result] | Result]
 
 
 @define(eq=False)
@@ -41,7 +41,7 @@ class _Session:
 
     identity: str
     images: list[str] = field(factory=list)  # data URLs for the next prompt
-    turn: Turn | None = None
+    turn: GatewayTurn | None = None
     task: Task | None = None
     prompt: str = ""
 
@@ -119,7 +119,7 @@ class Gateway(LineService):
 
     # --- methods ---
 
-    def _create(self, call: Call) -> Flow[Result]:
+    def _create(self, call: RpcCall) -> Flow[Result]:
         wish = {"title": call.params.text("title"), "profile": self._settings.profile}
         identity = yield from self._api.create_session(self.engine, {name: text for name, text in wish.items() if text})
         self._open(identity)
@@ -131,7 +131,7 @@ class Gateway(LineService):
             "info": self._info(),
         }
 
-    def _resume(self, call: Call) -> Flow[Result]:
+    def _resume(self, call: RpcCall) -> Flow[Result]:
         stored = yield from self._api.session(self.engine, call.text("session_id"))
         identity = str(stored.get("id") or call.text("session_id"))
         rows = yield from self._api.messages(self.engine, identity)
@@ -149,13 +149,13 @@ class Gateway(LineService):
             "status": "idle" if turn is None else "streaming",
         }
 
-    def _list(self, call: Call) -> Flow[Result]:
+    def _list(self, call: RpcCall) -> Flow[Result]:
         wanted = call.params.whole("limit", 1) or 20
         path = f"/api/sessions?limit={min(wanted, MAX_LISTED)}"
         rows = yield from self._api.listed(self.engine, path, "sessions")
         return {"sessions": [listed_session(row) for row in rows[:wanted]]}
 
-    def _interrupt(self, call: Call) -> Flow[Result]:
+    def _interrupt(self, call: RpcCall) -> Flow[Result]:
         session = self._session(call)
         turn, task = session.turn, session.task
         if turn is not None and task is not None:
@@ -166,7 +166,7 @@ class Gateway(LineService):
                 yield from self._api.success(self._api.run(self.engine, turn.run_id, "stop"))
         return {"status": "interrupted"}
 
-    def _submit(self, call: Call) -> Result:
+    def _submit(self, call: RpcCall) -> Result:
         session, text = self._session(call), call.text("text")
         if session.turn is not None:
             raise RpcError(BUSY, "a turn of this session is under way")
@@ -178,7 +178,7 @@ class Gateway(LineService):
         def tell(kind: str, payload: dict[str, object] | None) -> None:
             self.say(event_line(kind, session.identity, payload))
 
-        session.turn = Turn(tell)
+        session.turn = GatewayTurn(tell)
         # The answer to this call comes first, then the turn.
         self.say(write_result(call.identity, {"status": "streaming"}))
         session.task = self.engine.spawn(
@@ -186,15 +186,15 @@ class Gateway(LineService):
         )
         return {}
 
-    def _tools(self, call: Call) -> Flow[Result]:
+    def _tools(self, call: RpcCall) -> Flow[Result]:
         rows = yield from self._api.listed(self.engine, "/v1/toolsets", "toolsets")  # wire api 8.2
         return {"toolsets": [listed_toolset(row) for row in rows]}
 
-    def _resize(self, call: Call) -> Result:
+    def _resize(self, call: RpcCall) -> Result:
         self._session(call)
         return {"cols": call.params.get("cols")}  # nothing here depends on it
 
-    def _approve(self, call: Call) -> Flow[Result]:
+    def _approve(self, call: RpcCall) -> Flow[Result]:
         turn, choice = self._session(call).turn, call.text("choice")
         if choice not in CHOICES:
             raise RpcError(INVALID_PARAMS, "choice must be one of " + ", ".join(CHOICES))
@@ -206,10 +206,10 @@ class Gateway(LineService):
         answer = yield from self._api.success(self._api.run(self.engine, turn.run_id, "approval", order))
         return {"resolved": self._api.members(answer).whole("resolved") or 0}
 
-    def _expired(self, call: Call) -> Result:
+    def _expired(self, call: RpcCall) -> Result:
         return {"status": "expired"}  # we never ask for what these answer
 
-    def _attach_image(self, call: Call) -> Result:
+    def _attach_image(self, call: RpcCall) -> Result:
         session = self._session(call)
         content = call.params.text("content_base64") or call.text("bytes_base64")
         if len(content) > MAX_IMAGE or len(session.images) >= MAX_IMAGES:
@@ -222,7 +222,7 @@ class Gateway(LineService):
 
     # --- turns ---
 
-    def _run(self, session: _Session, turn: Turn, message: object) -> Flow[None]:
+    def _run(self, session: _Session, turn: GatewayTurn, message: object) -> Flow[None]:
         def opened(channel: EventReader) -> None:
             self._upstream[session.identity] = channel
 
@@ -246,7 +246,7 @@ class Gateway(LineService):
 
     # --- helpers ---
 
-    def _answer(self, call: Call, method: Method) -> Flow[None]:
+    def _answer(self, call: RpcCall, method: Method) -> Flow[None]:
         self._calls += 1
         try:
             found = method(call)
@@ -263,13 +263,13 @@ class Gateway(LineService):
             self._calls -= 1
         self.close_if_done()
 
-    def _refuse(self, call: Call, error: RpcError) -> None:
+    def _refuse(self, call: RpcCall, error: RpcError) -> None:
         if call.notification:
             self.say(event_line("error", call.params.text("session_id") or None, {"message": str(error)}))
             return
         self.say(write_error(error, call.identity))
 
-    def _session(self, call: Call) -> _Session:
+    def _session(self, call: RpcCall) -> _Session:
         session = self._sessions.get(call.params.text("session_id"))
         if session is None:
             raise RpcError(NO_SESSION, "no such session is open here: create or resume it")

@@ -8,13 +8,13 @@ from svc_proto.schema import chat_events as events
 from svc_proto.schema.members import Members
 from svc_proto.wire.sse import ServerSentEvent
 
-__all__ = ["Turn"]
+__all__ = ["GatewayTurn"]
 
 Tell = Callable[[str, "dict[str, object] | None"], None]
 SHOWN = 2000  # characters of a tool's preview or result
 
 
-class Turn:
+class GatewayTurn:
     """Says `message.start` once, `message.complete` once and last, and in between what comes."""
 
     def __init__(self, tell: Tell) -> None:

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from clients.phone.handset import SimulatedHandset
 from clients.phone.recording import read_speech
-from clients.phone.screen import Patient, Screen
+from clients.phone.screen import Patient, PhoneDisplay
 from runtimes.compute import COMPUTE
 from runtimes.host import Program, Services
 from runtimes.logs import setup
@@ -28,7 +28,7 @@ from svc_proto.device.invite import Invite, read_invite
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.preferences import Preferences
 from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
-from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.machines.route_choice import Candidate
 from svc_proto.peers.remote import DERIVED_PROBE, derived_relay
@@ -121,7 +121,7 @@ def phone_programs(
         raise CannotStartError("--ask needs standard input", code=2)
     safety = SafetySettings(
         armed=master == "on",
-        answers=Answers(answers or ("ask" if terminal else "deny")),
+        answers=Answerer(answers or ("ask" if terminal else "deny")),
         unattended=unattended,
         chip=chip,
         idle_minutes=idle_minutes,
@@ -154,7 +154,7 @@ def phone_program(
     phone = Phone(config, handset, safety, watched=face.view)
     out, err = _streams(waiting=face.keyboard)
     pins = PinnedTls()
-    screen = Screen(out, view=face.view, print_token=face.print_token, sound=face.sound)
+    screen = PhoneDisplay(out, view=face.view, print_token=face.print_token, sound=face.sound)
     return Program(
         core=Engine(phone, entropy=os.urandom, log_level=level),
         stdio=face.keyboard,

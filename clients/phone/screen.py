@@ -21,7 +21,7 @@ from svc_proto.commands import Tell
 from svc_proto.device.safety.activity import Activity, ActivityStatus
 from svc_proto.device.safety.view import Chip, SafetyView
 
-__all__ = ["Patient", "Screen", "plain", "unescaped"]
+__all__ = ["Patient", "PhoneDisplay", "plain", "unescaped"]
 
 LONGEST_TEXT = 4000  # characters of a question's text that are shown; how many are left out is said
 _EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")  # a screen that is drawn anew has many
@@ -50,7 +50,7 @@ class Patient(io.TextIOBase):
         return os.isatty(self._fd)
 
 
-class Screen:
+class PhoneDisplay:
     """Shows what the phone tells. With `view` the state of the gates and each command's outcome, in colour. What the
     agent says is kept in the file `sound`, the latest of it."""
 

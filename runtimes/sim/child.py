@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from runtimes.sim.connection import EOF, READ_SIZE, Owner, split
+from runtimes.sim.connection import EOF, READ_SIZE, EndOwner, split
 from svc_proto.commands import SignalName, Spawn, TerminalSize
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ChildEnd:
 
     def __init__(self, child: Child) -> None:
         self.child = child
-        self.owner: Owner | None = None
+        self.owner: EndOwner | None = None
         self.gone = False
         self.paused = False
         self._spare = 0
@@ -79,7 +79,7 @@ class ChildEnd:
 
     # --- for the process -----------------------------------------------------------------------------------------
 
-    def adopt(self, owner: Owner) -> None:
+    def adopt(self, owner: EndOwner) -> None:
         """Have an owner from now on."""
         self.owner = owner
 

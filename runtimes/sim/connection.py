@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from runtimes.sim.host import Host
     from runtimes.sim.network import Network
 
-__all__ = ["EOF", "READ_SIZE", "Connection", "End", "FileItem", "Owner"]
+__all__ = ["EOF", "READ_SIZE", "Connection", "End", "FileItem", "EndOwner"]
 
 READ_SIZE = 64 * 1024  # bytes taken at once, as real runtimes read
 EOF: Final = b""  # what `End.take` gives for a FIN
@@ -30,7 +30,7 @@ _FIN: Final = "FIN"
 _RST: Final = "RST"
 
 
-class Owner(Protocol):
+class EndOwner(Protocol):
     """Who is told what happens at an end. They may take what has arrived, but not write or close before they return."""
 
     def on_sent(self, n: int) -> None:
@@ -62,7 +62,7 @@ class End:
         self.host = host
         self.local = local
         self.peer = peer
-        self.owner: Owner | None = None  # a client's end has none before its handshake is over
+        self.owner: EndOwner | None = None  # a client's end has none before its handshake is over
         self.gone = False
         self.paused = False
         self.eof = False  # the FIN of the other side has arrived
@@ -188,7 +188,7 @@ class End:
         """Nothing of ours arrives before `when`."""
         self._last = when
 
-    def adopt(self, owner: Owner) -> None:
+    def adopt(self, owner: EndOwner) -> None:
         """Have an owner, and tell it what is here already."""
         self.owner = owner
         self._tell_readable()

@@ -14,7 +14,7 @@ from attrs import define, frozen
 from runtimes.failures import HostError
 from svc_proto.facts import FailureKind
 
-__all__ = ["Disk", "File", "Folder", "Link", "Special"]
+__all__ = ["Disk", "File", "Folder", "Symlink", "Special"]
 
 MAX_LINKS = 40  # symbolic links on one path, as Linux has it (path_resolution(7))
 
@@ -34,7 +34,7 @@ class Folder:
 
 
 @frozen
-class Link:
+class Symlink:
     """A symbolic link; `target` is absolute or relative to the link's folder."""
 
     target: str
@@ -45,7 +45,7 @@ class Special:
     """A device, a FIFO or a socket: opens, and is not a regular file."""
 
 
-Node: TypeAlias = File | Folder | Link | Special
+Node: TypeAlias = File | Folder | Symlink | Special
 
 
 class Disk:
@@ -75,7 +75,7 @@ class Disk:
     def symlink(self, path: str, target: str) -> None:
         """Create or replace a symbolic link."""
         self.folder(_parent(path))
-        self._nodes[path] = Link(target)
+        self._nodes[path] = Symlink(target)
 
     def special(self, path: str) -> None:
         """Create something that is no regular file."""
@@ -152,7 +152,7 @@ class Disk:
             found = self._nodes.get(here)
             if found is None:
                 raise HostError(FailureKind.NOT_FOUND, "no such file")
-            if isinstance(found, Link):
+            if isinstance(found, Symlink):
                 links += 1
                 if links > MAX_LINKS:
                     raise HostError(FailureKind.INVALID, "too many symbolic links")

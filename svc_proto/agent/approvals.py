@@ -25,7 +25,7 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ALLOWED", "FILE", "Approvals", "pattern_of", "question_about", "shown_call"]
+__all__ = ["ALLOWED", "FILE", "ApprovalMemory", "pattern_of", "question_about", "shown_call"]
 
 FILE = "agent-approvals.json"  # `{"always": ["<pattern>"]}` in the state folder
 ALLOWED = ("once", "session", "always")
@@ -67,7 +67,7 @@ def shown_call(tool: Tool, given: Arguments) -> str:
     return command
 
 
-class Approvals:
+class ApprovalMemory:
     """The memory of what was allowed, and the asking."""
 
     def __init__(self, engine: Engine) -> None:

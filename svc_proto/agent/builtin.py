@@ -14,13 +14,13 @@ from svc_proto.agent.commands import Plan, plan_for
 from svc_proto.agent.contract import (
     ModelAnswered,
     ModelAsked,
-    Outcome,
     ReasoningDelta,
     TextDelta,
     ToolCall,
     Turn,
     TurnEvent,
     TurnHost,
+    TurnOutcome,
 )
 from svc_proto.agent.memory import TARGETS, Memory, usage_of
 from svc_proto.agent.toolbox import Toolbox, WantedCall, call_preview
@@ -59,7 +59,7 @@ class BuiltinAgent:
         self._memory = memory
         self._pace = pace
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
         """Answer one turn."""
         prompt = content_text(turn.prompt).strip()
         plan = plan_for(prompt, self._toolbox.tools) if prompt.startswith("/") else Plan(say=GREETING)
@@ -75,13 +75,13 @@ class BuiltinAgent:
             yield from host.keep_calls("", plan.think, calls)
             results = yield from self._toolbox.run_calls(turn, host, tuple(map(WantedCall, calls)))
             if turn.max_calls < 2:
-                return Outcome(finish="length")
+                return TurnOutcome(finish="length")
             say = "\n\n".join(_shown(call, result.text) for call, result in zip(calls, results, strict=True))
             asked += sum(_words(result.text) for result in results)
             host.tell(ModelAsked())
         yield from self._tell(host, say, TextDelta)
         host.tell(ModelAnswered(asked, _words(say) + (0 if plan.calls else _words(plan.think))))
-        return Outcome()
+        return TurnOutcome()
 
     def _tell(self, host: TurnHost, text: str, kind: Callable[[str], TurnEvent]) -> Flow[None]:
         for place, word in enumerate(_WORD.findall(text)):

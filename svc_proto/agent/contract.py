@@ -25,7 +25,7 @@ __all__ = [
     "ModelRoute",
     "NoteChange",
     "NoteChanged",
-    "Outcome",
+    "TurnOutcome",
     "ReasoningDelta",
     "TextDelta",
     "ToolCall",
@@ -234,7 +234,7 @@ class TurnHost(Protocol):
 
 
 @frozen(kw_only=True)
-class Outcome:
+class TurnOutcome:
     """How a turn ended, when it was not stopped. What was said was told.
 
     `finish`: `stop`; `length`, cut by a limit of tokens, text or calls; `tool_calls`, where they are the client's to
@@ -250,6 +250,6 @@ class Outcome:
 class Agent(Protocol):
     """What answers the turns of a chat: a model with tools, or the built-in one."""
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
         """Answer one turn."""
         ...

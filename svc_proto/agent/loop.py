@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.contract import ModelAnswered, ModelAsked, ModelRoute, Outcome, ToolCall, Turn, TurnHost
+from svc_proto.agent.contract import ModelAnswered, ModelAsked, ModelRoute, ToolCall, Turn, TurnHost, TurnOutcome
 from svc_proto.agent.deltas import Assembly, Fragment
 from svc_proto.agent.memory import TARGETS, Memory
-from svc_proto.agent.offer import SMALL_CONTEXT, Offer
+from svc_proto.agent.offer import SMALL_CONTEXT, ToolOffer
 from svc_proto.agent.pictures import Pictures
 from svc_proto.agent.prompt import MCP, NO_PHONE, PHONE, TOOLS, notes_part, skills_part, system_prompt
 from svc_proto.agent.skills import Skills
 from svc_proto.agent.toolbox import Toolbox, WantedCall, call_preview
-from svc_proto.agent.upstream import Problem, UpstreamLimits, ask_model
+from svc_proto.agent.upstream import AnswerProblem, UpstreamLimits, ask_model
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
@@ -47,14 +47,14 @@ class ModelAgent:
         self._skills = skills
         self._limits = limits
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
         """Answer one turn, whose `model` is set."""
         if turn.tools is not None:
             return (yield from self._run_for_client(turn, turn.tools, host))
         route = cast("ModelRoute", turn.model)
         tools = yield from self._toolbox.offered()
         choice = self._toolbox.choice
-        offer = Offer(tools, few=choice.wants_few(route.context))
+        offer = ToolOffer(tools, few=choice.wants_few(route.context))
         missing = NO_PHONE if choice.wants("phone") else ""
         others = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
         system = yield from self._system(turn, PHONE if "phone" in tools else missing, others)
@@ -70,12 +70,12 @@ class ModelAgent:
             answer = yield from ask_model(
                 self._engine, route, request, host, self._limits, before_text=BETWEEN if spoken else ""
             )
-            if isinstance(answer, Problem) and pictures.drop(answer.status):
+            if isinstance(answer, AnswerProblem) and pictures.drop(answer.status):
                 answer = yield from ask_model(
                     self._engine, route, request, host, self._limits, before_text=BETWEEN if spoken else ""
                 )
-            if isinstance(answer, Problem):
-                return Outcome(finish="error", error=answer.text, code=answer.code)
+            if isinstance(answer, AnswerProblem):
+                return TurnOutcome(finish="error", error=answer.text, code=answer.code)
             host.tell(ModelAnswered(answer.input_tokens, answer.output_tokens))
             if not answer.calls or answer.full or answer.finish in ("error", "content_filter"):
                 return _outcome(answer)
@@ -95,22 +95,22 @@ class ModelAgent:
                 for wanted, result in zip(calls, results, strict=True)
             ]
             rows += pictures.rows(zip((wanted.call.name for wanted in calls), results, strict=True))
-        return Outcome(finish="length")
+        return TurnOutcome(finish="length")
 
-    def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: TurnHost) -> Flow[Outcome]:
+    def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: TurnHost) -> Flow[TurnOutcome]:
         """With tools that the client carries out: one answer, and nothing of ours in what the model is told."""
         request, _ = _request(turn, turn.system, list(tools))
         host.tell(ModelAsked())
         route = cast("ModelRoute", turn.model)
         answer = yield from ask_model(self._engine, route, request, host, self._limits, needed=("tools",))
-        if isinstance(answer, Problem):
-            return Outcome(finish="error", error=answer.text, code=answer.code)
+        if isinstance(answer, AnswerProblem):
+            return TurnOutcome(finish="error", error=answer.text, code=answer.code)
         host.tell(ModelAnswered(answer.input_tokens, answer.output_tokens))
         if not answer.calls or answer.full or answer.finish in ("error", "content_filter", "length"):
             return _outcome(answer)
         calls = tuple(wanted.call for wanted in self._calls(answer.calls, _ids_in(turn)))
         yield from host.keep_calls(answer.text, answer.reasoning, calls)
-        return Outcome(finish="tool_calls", calls=calls)
+        return TurnOutcome(finish="tool_calls", calls=calls)
 
     def _system(self, turn: Turn, *about: str) -> Flow[str]:
         notes: dict[str, tuple[str, ...]] = {}
@@ -196,13 +196,13 @@ def _mended_call(call: Members) -> Row:
     return {**call, "function": {**function, "arguments": "{}"}}
 
 
-def _outcome(answer: Assembly) -> Outcome:
+def _outcome(answer: Assembly) -> TurnOutcome:
     if answer.full or answer.finish == "length":
-        return Outcome(finish="length")
+        return TurnOutcome(finish="length")
     if answer.finish == "content_filter":
         if answer.text:
-            return Outcome(finish="length")
-        return Outcome(finish="error", error="the model's server withheld the answer", code="content_filter")
+            return TurnOutcome(finish="length")
+        return TurnOutcome(finish="error", error="the model's server withheld the answer", code="content_filter")
     if answer.finish == "error":
-        return Outcome(finish="error", error="the model's server failed while it answered", code="upstream_error")
-    return Outcome()
+        return TurnOutcome(finish="error", error="the model's server failed while it answered", code="upstream_error")
+    return TurnOutcome()

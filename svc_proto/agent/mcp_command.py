@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.contract import Outcome, TextDelta, Turn, TurnHost
+from svc_proto.agent.contract import TextDelta, Turn, TurnHost, TurnOutcome
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.members import content_text
 
@@ -28,7 +28,7 @@ def is_meant(turn: Turn) -> bool:
     return content_text(prompt).lower().split()[:1] == [NAME]
 
 
-def run(servers: McpServers | None, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+def run(servers: McpServers | None, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
     """Answer it."""
     words = content_text(turn.prompt).lower().split()[1:]
     if servers is None:
@@ -39,7 +39,7 @@ def run(servers: McpServers | None, turn: Turn, host: TurnHost) -> Flow[Outcome]
         yield from servers.reload() if words else servers.ready()
         text = "\n".join(map(_line, servers.report())) or NONE
     host.tell(TextDelta(text))
-    return Outcome()
+    return TurnOutcome()
 
 
 def _line(row: Mapping[str, object]) -> str:

@@ -16,7 +16,7 @@ from svc_proto.agent.contract import ToolCall
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.engine.flow import Flow
 
-__all__ = ["MORE", "SMALL_CONTEXT", "TOOLSETS", "Offer", "ToolChoice", "more_tools"]
+__all__ = ["MORE", "SMALL_CONTEXT", "TOOLSETS", "ToolOffer", "ToolChoice", "more_tools"]
 
 SMALL_CONTEXT = 16_384  # tokens; below it a model is told of a few tools
 TOOLSETS = ("phone", "memory", "skills", "mcp")
@@ -47,7 +47,7 @@ class ToolChoice:
         return self.few if self.few is not None else context is not None and context < SMALL_CONTEXT
 
 
-class Offer:
+class ToolOffer:
     """The tools of one turn. `rows` is the list that goes to the model; it grows."""
 
     def __init__(self, toolsets: Mapping[str, tuple[Tool, ...]], *, few: bool) -> None:
@@ -69,7 +69,7 @@ class Offer:
 
 
 def more_tools(toolsets: tuple[Toolset, ...]) -> Toolset:
-    """The tool `more_tools`, as the toolbox has it: an `Offer` tells of it, where there is something to bring."""
+    """The tool `more_tools`, as the toolbox has it: an `ToolOffer` tells of it, where there is something to bring."""
     names: dict[str, list[str]] = {}
     for tool in (tool for toolset in toolsets for tool in toolset.tools if tool.group):
         names.setdefault(tool.group, []).append(tool.name)

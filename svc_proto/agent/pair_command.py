@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.agent.contract import Outcome, TextDelta, Turn, TurnHost, Unkept
+from svc_proto.agent.contract import TextDelta, Turn, TurnHost, TurnOutcome, Unkept
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.commands import Compute
 from svc_proto.engine.flow import Flow, ask
@@ -46,11 +46,11 @@ class PairCommand:
         """Whether a turn is this command."""
         return content_text(turn.prompt).strip().lower() in COMMANDS
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
         """The answer to `/svc-relay-pair`: a fresh code, or why there is none."""
         if turn.operator is None:
             host.tell(TextDelta(NOT_HERE))
-            return Outcome()
+            return TurnOutcome()
         try:
             fields = (*turn.operator, JSON)
             answer = yield from self._relay.request(self._engine, "POST", "/pairing/mint", {}, fields=fields)
@@ -61,13 +61,13 @@ class PairCommand:
         if not (isinstance(code, str) and isinstance(qr, str)):
             why = why or made.text("error") or "it said nothing of use"
             host.tell(TextDelta(f"The relay makes no pairing code: {why}."))
-            return Outcome()
+            return TurnOutcome()
         rows = yield from ask(self._engine, Compute(self._engine.new_op(), "qr.rows", (qr,)))
         drawn = [] if not isinstance(rows, list) else ["```", *_drawn(cast("list[str]", rows)), "```", ""]
         words = f"For {self._brand.reader}; by hand: **{code}** at `{relay}`"
         host.tell(Unkept("\n".join([*drawn, words, "", f"`{invite}`", "", ""])))
         host.tell(TextDelta(NOT_KEPT))
-        return Outcome()
+        return TurnOutcome()
 
 
 def _drawn(rows: Sequence[str]) -> list[str]:

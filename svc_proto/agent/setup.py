@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from attrs import define, field, frozen
 
 from svc_proto.agent import mcp_command
-from svc_proto.agent.approvals import Approvals
+from svc_proto.agent.approvals import ApprovalMemory
 from svc_proto.agent.builtin import BuiltinAgent
-from svc_proto.agent.contract import Agent, Outcome, Turn, TurnHost
+from svc_proto.agent.contract import Agent, Turn, TurnHost, TurnOutcome
 from svc_proto.agent.loop import ModelAgent
 from svc_proto.agent.memory import Memory
 from svc_proto.agent.offer import ToolChoice
@@ -84,7 +84,7 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     skills = Skills(engine, config.home)
     link = RelayLink(engine, config.relay_url, config.relay_token)
     toolsets = (phone_tools(link, config.brand), memory_tools(memory), skill_tools(skills), demo_tools(engine))
-    toolbox = Toolbox(engine, toolsets, Approvals(engine), config.tools)
+    toolbox = Toolbox(engine, toolsets, ApprovalMemory(engine), config.tools)
     builtin = BuiltinAgent(engine, toolbox, memory, pace=config.pace)
     model = ModelAgent(engine, toolbox, memory, skills, config.limits)
     pairing = PairCommand(engine, config.relay_url, config.brand)
@@ -102,7 +102,7 @@ class _Either:
         self._model = model
         self._builtin = builtin
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
         """Answer one turn."""
         if self._pairing.is_meant(turn):
             return self._pairing.run(turn, host)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import frozen
 
-from svc_proto.agent.approvals import Approvals, pattern_of, question_about
+from svc_proto.agent.approvals import ApprovalMemory, pattern_of, question_about
 from svc_proto.agent.contract import (
     ApprovalAsked,
     NoteChanged,
@@ -79,7 +79,7 @@ class Toolbox:
     more: MoreTools | None = None
 
     def __init__(
-        self, engine: Engine, toolsets: tuple[Toolset, ...], approvals: Approvals, choice: ToolChoice = ALL
+        self, engine: Engine, toolsets: tuple[Toolset, ...], approvals: ApprovalMemory, choice: ToolChoice = ALL
     ) -> None:
         self._engine = engine
         self._toolsets = (*toolsets, more_tools(toolsets))

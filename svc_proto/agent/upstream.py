@@ -28,7 +28,7 @@ from svc_proto.schema.members import Members, error_text
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["PATIENT", "Problem", "UpstreamLimits", "ask_model"]
+__all__ = ["PATIENT", "AnswerProblem", "UpstreamLimits", "ask_model"]
 
 JSON = (b"content-type", b"application/json")
 RETRIED = (408, 409, 425, 429)  # and every 5xx
@@ -59,7 +59,7 @@ PATIENT = UpstreamLimits()
 
 
 @frozen(kw_only=True)
-class Problem:
+class AnswerProblem:
     """Why there is no answer, or no whole one. `text` is for people."""
 
     text: str
@@ -80,13 +80,13 @@ def ask_model(
     *,
     before_text: str = "",
     needed: tuple[str, ...] = (),
-) -> Flow[Assembly | Problem]:
+) -> Flow[Assembly | AnswerProblem]:
     """Call the model and tell of its words. `before_text` is told before the first of them.
 
     A server that does not take a member is asked without it, but for those that are `needed`.
     """
     if not is_visible(route.api_key):
-        return Problem(text="the model's API key has characters that no header can carry")
+        return AnswerProblem(text="the model's API key has characters that no header can carry")
     asked = {"model": route.model, "stream": True, "stream_options": {"include_usage": True}, **request}
     pause = limits.first_pause
     attempt = 0
@@ -117,7 +117,7 @@ def _attempt(
     host: TurnHost,
     limits: UpstreamLimits,
     before_text: str,
-) -> Flow[Assembly | Problem]:
+) -> Flow[Assembly | AnswerProblem]:
     begun = engine.now.mono
     opened = yield from fetch(
         engine,
@@ -138,7 +138,7 @@ def _attempt(
         return (yield from _stream(engine, opened, tale, limits))
     except UpstreamProblem as problem:
         text = f"the model's server failed: {quoted(str(problem), route.api_key)}"
-        return Problem(text=text, reason="the model's server failed", again=not tale.assembly.begun)
+        return AnswerProblem(text=text, reason="the model's server failed", again=not tale.assembly.begun)
     finally:
         if isinstance(opened, EventReader):
             opened.drop()
@@ -164,11 +164,13 @@ class _Tale:
             yield from self._host.drained()
 
 
-def _stream(engine: Engine, reader: EventReader, tale: _Tale, limits: UpstreamLimits) -> Flow[Assembly | Problem]:
+def _stream(engine: Engine, reader: EventReader, tale: _Tale, limits: UpstreamLimits) -> Flow[Assembly | AnswerProblem]:
     assembly, latest = tale.assembly, engine.now.mono + limits.whole
     while not assembly.over:
         if engine.now.mono >= latest:
-            return Problem(text=f"the model's answer was not over after {limits.whole:g} s", code="upstream_timeout")
+            return AnswerProblem(
+                text=f"the model's answer was not over after {limits.whole:g} s", code="upstream_timeout"
+            )
         batch = yield from reader.read(within=limits.trailer if assembly.finish else limits.silence)
         if isinstance(batch, tuple):
             for event in batch:
@@ -179,26 +181,28 @@ def _stream(engine: Engine, reader: EventReader, tale: _Tale, limits: UpstreamLi
         if assembly.finish:
             break  # the answer is whole: only the usage may be missing
         if batch is not None and batch.kind is FailureKind.TIMED_OUT:
-            return Problem(text=f"the model's server was silent for {limits.silence:g} s", code="upstream_timeout")
-        return Problem(text="the model's answer broke off: the connection ended", again=not assembly.begun)
+            return AnswerProblem(
+                text=f"the model's server was silent for {limits.silence:g} s", code="upstream_timeout"
+            )
+        return AnswerProblem(text="the model's answer broke off: the connection ended", again=not assembly.begun)
     return assembly
 
 
-def _whole(answer: Fetched, tale: _Tale, route: ModelRoute) -> Flow[Assembly | Problem]:
+def _whole(answer: Fetched, tale: _Tale, route: ModelRoute) -> Flow[Assembly | AnswerProblem]:
     """An answer that is no event stream: a refusal, or a completion in one piece."""
     body = answer.body.decode("utf-8", "replace")
     if answer.status != 200:
         return _refusal(answer, body, route)
     if not body.lstrip().startswith("{"):
-        return Problem(text="the model's server sent neither an event stream nor JSON; is the base URL right?")
+        return AnswerProblem(text="the model's server sent neither an event stream nor JSON; is the base URL right?")
     tale.take(body)
     if not tale.assembly.done:
-        return Problem(text="the model's server sent JSON without an answer; is the base URL right?")
+        return AnswerProblem(text="the model's server sent JSON without an answer; is the base URL right?")
     yield from tale.breathe()
     return tale.assembly
 
 
-def _refusal(answer: Fetched, body: str, route: ModelRoute) -> Problem:
+def _refusal(answer: Fetched, body: str, route: ModelRoute) -> AnswerProblem:
     status = answer.status
     members = Members.parsed(body)
     said = quoted(error_text(members), route.api_key)
@@ -213,7 +217,7 @@ def _refusal(answer: Fetched, body: str, route: ModelRoute) -> Problem:
             what = "the model's server redirects, which is not followed since a key would go along"
         case _:
             what = "the model's server refused the request" if status < 500 else "the model's server failed"
-    return Problem(
+    return AnswerProblem(
         text=f"{what}: {status}{f', {said}' if said else ''}",
         again=status in RETRIED or status >= 500,
         pause=_retry_after(answer),
@@ -243,15 +247,15 @@ def _retry_after(answer: Fetched) -> float | None:
     return float(wanted) if wanted.isdigit() and len(wanted) <= MAX_DIGITS else None
 
 
-def _no_connection(failure: Failure, *, again: bool) -> Problem:
+def _no_connection(failure: Failure, *, again: bool) -> AnswerProblem:
     match failure.kind:
         case FailureKind.TIMED_OUT:
-            return Problem(text="the model's server did not answer in time", code="upstream_timeout", again=again)
+            return AnswerProblem(text="the model's server did not answer in time", code="upstream_timeout", again=again)
         case FailureKind.TLS:
-            return Problem(text="the model's server has no certificate that can be trusted")
+            return AnswerProblem(text="the model's server has no certificate that can be trusted")
         case FailureKind.INVALID:
-            return Problem(text=f"the model's server cannot be used: {quoted(failure.detail)}")
+            return AnswerProblem(text=f"the model's server cannot be used: {quoted(failure.detail)}")
         case FailureKind.TOO_LARGE:
-            return Problem(text="the model's server sent too much")
+            return AnswerProblem(text="the model's server sent too much")
         case _:
-            return Problem(text="the model's server cannot be reached (SVC_MODEL_BASE_URL)", again=True)
+            return AnswerProblem(text="the model's server cannot be reached (SVC_MODEL_BASE_URL)", again=True)

@@ -18,7 +18,7 @@ from svc_proto.api.rows import Content
 from svc_proto.basics.errors import Refused
 from svc_proto.schema.members import Members, as_array, as_text, content_text
 
-__all__ = ["MAX_MESSAGES", "MAX_PARTS", "Conversation", "read_conversation", "read_history", "read_prompt", "read_text"]
+__all__ = ["MAX_MESSAGES", "MAX_PARTS", "MessageList", "read_conversation", "read_history", "read_prompt", "read_text"]
 
 MAX_PARTS = 1_000  # content parts of one message, wire api 2.5, and its attachments; more are refused
 MAX_MESSAGES = 10_000  # of a conversation in a body; the same
@@ -32,7 +32,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
 @frozen(kw_only=True)
-class Conversation:
+class MessageList:
     """A list of messages, taken apart. One that ends with `results` of tools has no prompt; they are in `history`."""
 
     system: str
@@ -62,7 +62,7 @@ def read_text(body: Mapping[str, object], names: Sequence[str], *, code: str | N
     return text.strip()
 
 
-def read_conversation(value: object, name: str, *, whole: bool = False) -> Conversation:
+def read_conversation(value: object, name: str, *, whole: bool = False) -> MessageList:
     """`messages` of chat completions (wire api 5.3): the last entry of user or assistant is the prompt.
 
     `whole`: calls of tools and their results are kept, since they are the client's.
@@ -94,7 +94,7 @@ def read_conversation(value: object, name: str, *, whole: bool = False) -> Conve
         if not _is_visible(prompt):
             raise invalid("the last message has no visible text and no image", param=f"{place}.content")
     history = tuple(row for _, content, row in kept if _is_visible(content) or "tool_calls" in row or _is_result(row))
-    return Conversation(system="\n".join(filter(None, system)), history=history, prompt=prompt, results=results)
+    return MessageList(system="\n".join(filter(None, system)), history=history, prompt=prompt, results=results)
 
 
 def read_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.counts import Family, counter, gauge
+from svc_proto.basics.counts import MetricFamily, counter, gauge
 
 if TYPE_CHECKING:
     from svc_proto.api.runs import Runs
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["families"]
 
 
-def families(runs: Runs) -> list[Family]:
+def families(runs: Runs) -> list[MetricFamily]:
     """Turns that there are, and what they have come to."""
     usage = runs.usage
     tokens = {"input": usage.input_tokens, "output": usage.output_tokens}

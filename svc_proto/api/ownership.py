@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.counts import Family
+from svc_proto.basics.counts import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed
 
@@ -59,6 +59,6 @@ class Ownership:
         yield from ()
         return None
 
-    def families(self) -> list[Family]:
+    def families(self) -> list[MetricFamily]:
         """What a monitor is shown of the others."""
         return []

@@ -13,7 +13,6 @@ from svc_proto.agent.contract import (
     ModelAnswered,
     ModelAsked,
     NoteChanged,
-    Outcome,
     ReasoningDelta,
     TextDelta,
     ToolCall,
@@ -21,6 +20,7 @@ from svc_proto.agent.contract import (
     ToolPending,
     ToolStarted,
     TurnEvent,
+    TurnOutcome,
     Unkept,
 )
 from svc_proto.api.projections.story import Projection, StoryEvent, TurnBegun, TurnEnded
@@ -79,7 +79,7 @@ class Run:
         self._others = Bell(api.engine)  # of who waits for its end, or for its readers
         self._turn = Bell(api.engine)  # of the flow that performs it
         self._agent: Task | None = None
-        self._outcome: Outcome | None = None
+        self._outcome: TurnOutcome | None = None
         self._last: StoryEvent | None = None
         self._text: list[str] = []  # everything that was said
         self._round: list[str] = []  # since the last row that was stored
@@ -246,7 +246,7 @@ class Run:
         """The user's row is stored: tell."""
         self._publish(begun)
 
-    def work(self, agent: Flow[Outcome]) -> Flow[Outcome | None]:
+    def work(self, agent: Flow[TurnOutcome]) -> Flow[TurnOutcome | None]:
         """Run the agent as a task of its own; None if it was stopped before its end."""
         if self.stopping:
             return None
@@ -347,14 +347,14 @@ class Run:
 
         yield from shield(self._engine, write(), within=PATIENCE)
 
-    def _agent_done(self, outcome: Outcome) -> None:
+    def _agent_done(self, outcome: TurnOutcome) -> None:
         self._outcome = outcome
         self.wake()
 
     def _agent_failed(self, error: Exception) -> None:
         reference = self._engine.bug(error)
         text = f"the agent failed, reference {reference}"
-        self._agent_done(Outcome(finish="error", error=text, code="agent_error"))
+        self._agent_done(TurnOutcome(finish="error", error=text, code="agent_error"))
 
     def _caught_up(self, reader: Subscriber) -> None:
         self._others.ring()

@@ -26,7 +26,7 @@ from svc_proto.api.access import BRANDED, EVERYWHERE
 from svc_proto.api.idempotency import KEEP
 from svc_proto.api.ownership import Ownership
 from svc_proto.api.store import AddMessages
-from svc_proto.basics.counts import Family, counter, gauge
+from svc_proto.basics.counts import MetricFamily, counter, gauge
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.leases import LEASE, Leases
 from svc_proto.cluster.node import Node
@@ -244,7 +244,7 @@ class SharedOwnership(Ownership):
             raise _unavailable("what the node that has this says")
         return answer
 
-    def families(self) -> list[Family]:
+    def families(self) -> list[MetricFamily]:
         """Whom this node reaches, and what it has."""
         redis = self.node.redis
         return [

@@ -1,4 +1,4 @@
-"""What a core counts while it works, in plain values, and how they are shown: `Family` by `Family`.
+"""What a core counts while it works, in plain values, and how they are shown: `MetricFamily` by `MetricFamily`.
 
 Counting is part of every request, so it is an index and an addition. A request that is answered within one `handle`
 took no time on the core's clock: nothing but its status is counted, and its place in the histogram follows. Series are
@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["BOUNDS", "NOWHERE", "Counts", "Family", "Histogram", "Kind", "Spread", "counter", "gauge"]
+__all__ = ["BOUNDS", "NOWHERE", "Counts", "MetricFamily", "Histogram", "MetricKind", "Spread", "counter", "gauge"]
 
 BOUNDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # s; the last: bridge time-out
 STATUSES = 600  # of HTTP, all below
 NOWHERE = "other none"  # the label of a request that has no route, whatever it asks for
 
 
-class Kind(Enum):
+class MetricKind(Enum):
     """What the numbers of a family are, in the words of OpenMetrics."""
 
     COUNTER = "counter"  # how often, since the start
@@ -36,11 +36,11 @@ class Spread(NamedTuple):
     total: float
 
 
-class Family(NamedTuple):
+class MetricFamily(NamedTuple):
     """All series of one name: for the values of its labels a number, or a `Spread` where it is a histogram."""
 
     name: str  # as OpenMetrics has it: that of a counter without `_total`
-    kind: Kind
+    kind: MetricKind
     text: str  # for people, one line
     labels: tuple[str, ...]
     values: tuple[tuple[tuple[str, ...], float | Spread], ...]
@@ -64,9 +64,9 @@ class Histogram:
         """What it holds now."""
         return Spread(tuple(self.counts), self.total)
 
-    def family(self, name: str, text: str) -> Family:
+    def family(self, name: str, text: str) -> MetricFamily:
         """As a family without labels."""
-        return Family(name, Kind.HISTOGRAM, text, (), (((), self.spread()),))
+        return MetricFamily(name, MetricKind.HISTOGRAM, text, (), (((), self.spread()),))
 
 
 class Counts:
@@ -81,7 +81,7 @@ class Counts:
         self.store = Histogram()  # from a request to its answer
         self.store_failures = 0
 
-    def families(self) -> list[Family]:
+    def families(self) -> list[MetricFamily]:
         """What there is to show."""
         labels = {label: tuple(label.split(" ", 1)) for label in self.answers}
         answers = tuple(
@@ -92,10 +92,12 @@ class Counts:
         )
         which = ("method", "route")
         return [
-            Family("svc_http_requests", Kind.COUNTER, "Requests that were answered.", (*which, "status"), answers),
-            Family(
+            MetricFamily(
+                "svc_http_requests", MetricKind.COUNTER, "Requests that were answered.", (*which, "status"), answers
+            ),
+            MetricFamily(
                 "svc_http_request_duration_seconds",
-                Kind.HISTOGRAM,
+                MetricKind.HISTOGRAM,
                 "From the head of a request to that of its answer, as the core's clock has it.",
                 which,
                 tuple((values, self._spread(label)) for label, values in labels.items()),
@@ -111,17 +113,17 @@ class Counts:
         return Spread((counts[0] + sum(self.answers[label]) - sum(counts), *counts[1:]), total)
 
 
-def counter(name: str, text: str, values: float | Mapping[str, float], label: str = "") -> Family:
+def counter(name: str, text: str, values: float | Mapping[str, float], label: str = "") -> MetricFamily:
     """A family that counts: one number, or one for each value of its label."""
-    return _family(Kind.COUNTER, name, text, values, label)
+    return _family(MetricKind.COUNTER, name, text, values, label)
 
 
-def gauge(name: str, text: str, values: float | Mapping[str, float], label: str = "") -> Family:
+def gauge(name: str, text: str, values: float | Mapping[str, float], label: str = "") -> MetricFamily:
     """The same for how much there is."""
-    return _family(Kind.GAUGE, name, text, values, label)
+    return _family(MetricKind.GAUGE, name, text, values, label)
 
 
-def _family(kind: Kind, name: str, text: str, values: float | Mapping[str, float], label: str) -> Family:
+def _family(kind: MetricKind, name: str, text: str, values: float | Mapping[str, float], label: str) -> MetricFamily:
     if isinstance(values, Mapping):
-        return Family(name, kind, text, (label,), tuple(((of,), float(value)) for of, value in values.items()))
-    return Family(name, kind, text, (), (((), float(values)),))
+        return MetricFamily(name, kind, text, (label,), tuple(((of,), float(value)) for of, value in values.items()))
+    return MetricFamily(name, kind, text, (), (((), float(values)),))

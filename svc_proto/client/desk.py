@@ -37,7 +37,7 @@ from svc_proto.wire.urls import encode_segment
 __all__ = [
     "PairRequest",
     "Paired",
-    "Who",
+    "WhichRelay",
     "change_sessions",
     "candidates_of",
     "devices",
@@ -72,7 +72,7 @@ class PairRequest:
 
 
 @frozen(kw_only=True)
-class Who:
+class WhichRelay:
     """Which relay a command is for, and with which token: what was said, or what is stored."""
 
     remote: str | None = None
@@ -102,7 +102,7 @@ def change_sessions(engine: Engine, change: Change) -> Flow[Failure | None]:
     return done if isinstance(done, Failure) else None
 
 
-def find_session(engine: Engine, who: Who) -> Flow[StoredSession]:
+def find_session(engine: Engine, who: WhichRelay) -> Flow[StoredSession]:
     """The session for a command. Raises `Problem`: 2 when there are several and none was named."""
     stored = yield from read_sessions(engine)
     if who.remote is not None:

@@ -17,13 +17,13 @@ from svc_proto.peers import link
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.peers.remote import Remote
 
-__all__ = ["Identity", "Refusal", "Unreachable", "open_link"]
+__all__ = ["Identity", "CredentialRefused", "Unreachable", "open_link"]
 
 PAIR_AGAIN = "pair again: svc-relay pair"
 NEW_CODE = "make a new code with svc pair on its host"
 
 
-class Refusal(Problem):
+class CredentialRefused(Problem):
     """The relay does not take the credential: asking again with it is of no use."""
 
 
@@ -44,7 +44,7 @@ class Identity:
 def open_link(
     engine: Engine, remote: str, credentials: Mapping[str, object], identity: Identity
 ) -> Flow[tuple[link.Link, link.Welcome]]:
-    """Connect and sign in. Raises `Refusal`, `Unreachable` or another `Problem`, each with a line for people."""
+    """Connect and sign in. Raises `CredentialRefused`, `Unreachable` or another `Problem`, with a line for people."""
     payload = {
         **credentials,
         "device_name": identity.name,
@@ -69,7 +69,7 @@ def _not_let_in(remote: str, error: PeerFailed, failure: Failure, remedy: str) -
     why = plain(failure.detail)
     match error.fault:
         case PeerFault.REJECTED:
-            return Refusal(f"the relay refuses: {why or 'no reason given'}; {remedy}")
+            return CredentialRefused(f"the relay refuses: {why or 'no reason given'}; {remedy}")
         case PeerFault.LACKING:
             return Problem(f"{remote} sent no usable session: is it really a relay?")
         case PeerFault.CUT if failure.kind is FailureKind.TIMED_OUT:

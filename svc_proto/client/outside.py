@@ -14,7 +14,7 @@ from svc_proto.client.doctor import PROBE_WITHIN, Finding, reach
 from svc_proto.client.link import Identity, open_link
 from svc_proto.client.operator import register, revoke
 from svc_proto.client.problem import Problem, because
-from svc_proto.client.routes import Route
+from svc_proto.client.routes import HostRoute
 from svc_proto.engine.callers import names_this_network
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
@@ -48,7 +48,7 @@ PAGE = "docs/proxies.md"
 class Outside:
     """What is asked: the public route, the relay of this host if it runs, and the dashboard's path if it has one."""
 
-    route: Route
+    route: HostRoute
     relay: RelayClient | None
     dashboard_path: str = ""
 
@@ -68,7 +68,7 @@ def examine_outside(engine: Engine, asked: Outside) -> Flow[list[Finding]]:
     return findings
 
 
-def _encryption(route: Route) -> Finding:
+def _encryption(route: HostRoute) -> Finding:
     if route.api.tls:
         return Finding("encryption", "ok", "TLS: a certificate counts that this host trusts")
     network = names_this_network(route.api.host.encode("latin-1", "replace"))
@@ -96,7 +96,7 @@ def _local_routes(engine: Engine, relay: RelayClient) -> Flow[Finding]:
     return Finding("local routes", "ok", f"shut, all {len(LOCAL_ROUTES)} that were tried")
 
 
-def _pairing(engine: Engine, route: Route, relay: RelayClient | None) -> Flow[list[Finding]]:
+def _pairing(engine: Engine, route: HostRoute, relay: RelayClient | None) -> Flow[list[Finding]]:
     """Pair as a phone would. That tells whether sockets come through, and what the relay believes of the way."""
     if relay is None:
         return [Finding("WebSocket", "warning", "not tried: no relay runs on this host", "run it on the relay's host")]

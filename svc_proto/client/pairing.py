@@ -14,8 +14,8 @@ from svc_proto.client.operator import PROBE_WITHIN, local_relay, register
 from svc_proto.client.problem import MISUSED, Problem, because
 from svc_proto.client.routes import (
     ApiRoute,
+    HostRoute,
     Mode,
-    Route,
     candidate,
     lan_route,
     mesh_route,
@@ -32,7 +32,7 @@ from svc_proto.machines.qr import build_payload, relay_block
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["Invite", "PairOrder", "pair"]
+__all__ = ["NewInvite", "PairOrder", "pair"]
 
 HERE_ALONE = "the relay listens on this host alone, so no other device finds it: see RELAY_HOST"
 KEY_ELSEWHERE = (
@@ -59,7 +59,7 @@ class PairOrder:
 
 
 @frozen(kw_only=True)
-class Invite:
+class NewInvite:
     """What came of it. `code` and `relay_url` are None when the relay has no part in it."""
 
     api: ApiRoute
@@ -70,14 +70,14 @@ class Invite:
     relay_url: str | None
     meta: PairingMeta
     max_ttl: float | None  # s: the operator's maximum
-    routes: tuple[Route, ...]
+    routes: tuple[HostRoute, ...]
     qr_payload: str = field(repr=False)
     pairing_url: str = field(repr=False)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # of what was asked for and could not be done: for standard error
 
 
-def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
+def pair(engine: Engine, order: PairOrder) -> Flow[NewInvite]:
     """Register a code and make the invite. Raises `Problem`."""
     config, notes, warnings = order.config, list[str](), list[str]()
     if order.mode is Mode.PUBLIC and not order.public_url:
@@ -132,7 +132,7 @@ def pair(engine: Engine, order: PairOrder) -> Flow[Invite]:
     text, url, unsigned = yield from sealed(engine, config, payload)
     if unsigned is not None:
         warnings.append(f"the QR is not signed: the signing key cannot be used ({because(unsigned)})")
-    return Invite(
+    return NewInvite(
         api=top,
         key=key,
         own_key=own is not None,
@@ -160,8 +160,8 @@ def _api(engine: Engine, order: PairOrder, notes: list[str]) -> Flow[tuple[ApiRo
     return ApiRoute(host, order.port or server.port, server.tls), key, address
 
 
-def _routes(order: PairOrder, lan: Route, mesh: Mesh | None, public: Route | None) -> list[Route]:
-    routes: list[Route] = []
+def _routes(order: PairOrder, lan: HostRoute, mesh: Mesh | None, public: HostRoute | None) -> list[HostRoute]:
+    routes: list[HostRoute] = []
     mode, config = order.mode, order.config
     if mode in (Mode.AUTO, Mode.LAN):
         routes.append(lan)

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from svc_proto.client.calls import plain
 from svc_proto.client.talk_ends import Ended, News
-from svc_proto.client.talk_ends import Line as Typed
+from svc_proto.client.talk_ends import TypedLine as Typed
 from svc_proto.commands import Tell
 from svc_proto.machines.approvals import DENY, SETTLING
 from svc_proto.machines.confirmations import choice_for

@@ -29,7 +29,7 @@ from svc_proto.wire.envelope import Envelope
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [
-    "Media",
+    "FetchedMedia",
     "call_phone",
     "kill_terminal",
     "list_terminals",
@@ -137,7 +137,7 @@ def notification_rows(entries: Sequence[Members], now: float) -> list[tuple[str,
 
 
 @frozen
-class Media:
+class FetchedMedia:
     """A file that was fetched."""
 
     name: str
@@ -159,12 +159,12 @@ def media_path(text: str) -> str:
     return f"/media/{text}"
 
 
-def save_media(engine: Engine, relay: RelayClient, path: str) -> Flow[Media]:
+def save_media(engine: Engine, relay: RelayClient, path: str) -> Flow[FetchedMedia]:
     """Fetch a file piece by piece, each told as `Tell("piece", {"data", "name"})`. Raises `Problem`."""
     return (yield from explained(_save(engine, relay, path), PAIRED | GONE))
 
 
-def _save(engine: Engine, relay: RelayClient, path: str) -> Flow[Media]:
+def _save(engine: Engine, relay: RelayClient, path: str) -> Flow[FetchedMedia]:
     offset, total, name, kind = 0, 1, "", "application/octet-stream"
     while offset < total:
         doing(engine, f"fetching {name or path.partition('?')[0]}: {offset} bytes so far")
@@ -185,7 +185,7 @@ def _save(engine: Engine, relay: RelayClient, path: str) -> Flow[Media]:
             raise Problem("the relay sent an empty piece: try again")
         engine.emit(Tell("piece", {"data": body, "name": name}))
         offset += len(body)
-    return Media(name, plain(kind), offset)
+    return FetchedMedia(name, plain(kind), offset)
 
 
 def _base_name(text: str) -> str:

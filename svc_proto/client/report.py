@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc_proto.basics.visible import plain
 from svc_proto.client.key_rotation import Rotated
-from svc_proto.client.pairing import Invite
+from svc_proto.client.pairing import NewInvite
 from svc_proto.client.spans import NEVER, span_label
 from svc_proto.machines.grants import CHANNELS, build_grants
 from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
@@ -53,7 +53,7 @@ def mask(key: str) -> str:
     return f"{key[:4]}…{key[-3:]} ({len(key)} characters)"
 
 
-def invite_lines(invite: Invite, *, hidden: bool = False) -> list[str]:
+def invite_lines(invite: NewInvite, *, hidden: bool = False) -> list[str]:
     """The connection block, the relay block and the invite URL; where they are `hidden`, without key, code and URL."""
     lines = ["API server", f"  URL       {invite.api.url}"]
     if invite.key:
@@ -99,7 +99,7 @@ def granted(meta: PairingMeta, max_ttl: float | None) -> dict[str, int]:
     return {channel: int(end or NEVER) for channel, end in ends.items()}
 
 
-def invite_json(invite: Invite) -> dict[str, object]:
+def invite_json(invite: NewInvite) -> dict[str, object]:
     """The same as one object, for programs."""
     relay: dict[str, object] | None = None
     if invite.code is not None:

@@ -15,7 +15,7 @@ from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.engine.reach import ANYWHERE, bracketed
 from svc_proto.wire.urls import parse_url
 
-__all__ = ["ApiRoute", "Mode", "Route", "candidate", "lan_route", "mesh_route", "prefer", "public_route"]
+__all__ = ["ApiRoute", "Mode", "HostRoute", "candidate", "lan_route", "mesh_route", "prefer", "public_route"]
 
 
 class Mode(Enum):
@@ -42,7 +42,7 @@ class ApiRoute:
 
 
 @frozen
-class Route:
+class HostRoute:
     """One way to this host."""
 
     role: str
@@ -50,20 +50,22 @@ class Route:
     relay_url: str
 
 
-def lan_route(api: ApiRoute, relay_url: str) -> Route:
+def lan_route(api: ApiRoute, relay_url: str) -> HostRoute:
     """The route over the local network."""
-    return Route("lan", api, relay_url)
+    return HostRoute("lan", api, relay_url)
 
 
-def mesh_route(mesh: Mesh, role: str, api: ApiRoute, *, relay_port: int, relay_tls: bool) -> Route:
+def mesh_route(mesh: Mesh, role: str, api: ApiRoute, *, relay_port: int, relay_tls: bool) -> HostRoute:
     """The name with TLS when the mesh serves both ports, else its address with the schemes of the servers."""
     if mesh.name is not None and api.port in mesh.served and relay_port in mesh.served:
-        return Route(role, ApiRoute(mesh.name, api.port, True), f"wss://{mesh.name}:{relay_port}")
+        return HostRoute(role, ApiRoute(mesh.name, api.port, True), f"wss://{mesh.name}:{relay_port}")
     scheme = "wss" if relay_tls else "ws"
-    return Route(role, ApiRoute(mesh.address, api.port, api.tls), f"{scheme}://{bracketed(mesh.address)}:{relay_port}")
+    return HostRoute(
+        role, ApiRoute(mesh.address, api.port, api.tls), f"{scheme}://{bracketed(mesh.address)}:{relay_port}"
+    )
 
 
-def public_route(url: str, relay_port: int, root_path: str = "") -> Route:
+def public_route(url: str, relay_port: int, root_path: str = "") -> HostRoute:
     """The route over a public address. Raises `Problem`, code 2, for what is no http or https URL.
 
     A relay with a `root_path` is there, whether the address says so or not.
@@ -81,10 +83,10 @@ def public_route(url: str, relay_port: int, root_path: str = "") -> Route:
     # With a path a proxy is behind it, on the port that was named; without one the relay has its own port.
     port = "" if parsed.port == (443 if parsed.tls else 80) else f":{parsed.port}"
     relay = f"{scheme}://{host}{port}{path}" if path else f"{scheme}://{host}:{relay_port}"
-    return Route("public", ApiRoute(parsed.host, parsed.port, parsed.tls), relay)
+    return HostRoute("public", ApiRoute(parsed.host, parsed.port, parsed.tls), relay)
 
 
-def prefer(routes: list[Route], role: str | None) -> tuple[list[Route], str | None]:
+def prefer(routes: list[HostRoute], role: str | None) -> tuple[list[HostRoute], str | None]:
     """The routes with those of a role first, and a warning if there is none of it."""
     if role is None:
         return routes, None
@@ -96,7 +98,7 @@ def prefer(routes: list[Route], role: str | None) -> tuple[list[Route], str | No
     return first + [route for route in routes if route not in first], None
 
 
-def candidate(route: Route, priority: int) -> dict[str, object]:
+def candidate(route: HostRoute, priority: int) -> dict[str, object]:
     """A member of the payload's `endpoints`."""
     hint = "wss" if route.relay_url.startswith("wss:") else "ws"
     return {

@@ -31,17 +31,17 @@ from svc_proto.client.chore import Chore, doing
 from svc_proto.client.problem import Problem
 from svc_proto.client.promises import Promises
 from svc_proto.client.talk_ends import (
+    AnswerPlayer,
     Ear,
     Ended,
-    Heard,
     Keyboard,
-    Line,
     Lost,
     Microphone,
     News,
     Recorded,
-    Speaker,
+    RelayEvent,
     TooLong,
+    TypedLine,
 )
 from svc_proto.commands import SignalName, Tell
 from svc_proto.engine.channel import Channel
@@ -121,7 +121,7 @@ class TalkChore(Chore[None]):
         self._typed_ahead: deque[str] = deque()
         self._input_over = False
         self._recorder: Child | None = None
-        self._speaker: Speaker | None = None
+        self._speaker: AnswerPlayer | None = None
         self._chunks = 0
         self._silent = True  # nothing has come of this recording
         self._unsent = b""  # of the microphone, less than a chunk
@@ -170,23 +170,23 @@ class TalkChore(Chore[None]):
         while True:
             news = yield from self._next(OPEN_WITHIN)
             match news:
-                case Heard(event=event) if event.get("type") == "voice.session.ready":
+                case RelayEvent(event=event) if event.get("type") == "voice.session.ready":
                     self._news.extendleft(reversed(early))
                     return
-                case Heard(event=event) if event.get("type") == "voice.error":
+                case RelayEvent(event=event) if event.get("type") == "voice.error":
                     raise Problem(f"{relay.name} refuses: {plain(event.text('message'))}")
                 case Lost(why=why):
                     raise Problem(f"the voice session ended: {why}")
                 case None:
                     raise Problem("the voice session does not get ready")
-                case Line() | TooLong() | Ended():
+                case TypedLine() | TooLong() | Ended():
                     early.append(news)
                 case _:
                     pass
 
     def _take(self, socket: Socket, news: News | None) -> Flow[None]:
         match news:
-            case Line(text=text):
+            case TypedLine(text=text):
                 yield from self._typed(socket, text)
             case TooLong():
                 self._problem(f"a line of more than {MAX_TEXT} characters is not sent")
@@ -203,7 +203,7 @@ class TalkChore(Chore[None]):
                 self._prompt()
             case Recorded() if self.state is TalkState.RECORDING:
                 self._send(socket)
-            case Heard(event=event):
+            case RelayEvent(event=event):
                 yield from self._hear(socket, event)
             case Lost(why=why):
                 raise Problem(f"the voice session ended: {why}")
@@ -374,7 +374,7 @@ class TalkChore(Chore[None]):
         if self._order.player is None or not sound or rate is None:
             return
         if self._speaker is None:
-            speaker = self._speaker = Speaker(self.engine)
+            speaker = self._speaker = AnswerPlayer(self.engine)
             if not (yield from speaker.start(self._order.player(rate))):
                 self._problem("what plays sound here does not start")
         self._speaker.play(sound)

@@ -22,14 +22,14 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 __all__ = [
     "Ear",
     "Ended",
-    "Heard",
+    "RelayEvent",
     "Keyboard",
-    "Line",
+    "TypedLine",
     "Lost",
     "Microphone",
     "News",
     "Recorded",
-    "Speaker",
+    "AnswerPlayer",
     "TooLong",
 ]
 
@@ -38,7 +38,7 @@ PLAYED_WITHIN = 900.0  # s
 
 
 @frozen
-class Line:
+class TypedLine:
     """The person has typed a line."""
 
     text: str
@@ -60,7 +60,7 @@ class Recorded:
 
 
 @frozen
-class Heard:
+class RelayEvent:
     """An event of the relay."""
 
     event: Members
@@ -73,7 +73,7 @@ class Lost:
     why: str
 
 
-News: TypeAlias = "Line | TooLong | Ended | Recorded | Heard | Lost"
+News: TypeAlias = "TypedLine | TooLong | Ended | Recorded | RelayEvent | Lost"
 Tell: TypeAlias = Callable[["News"], None]
 
 
@@ -114,7 +114,7 @@ class Keyboard(Channel):
     def _take(self) -> None:
         line, self._line = self._line, b""
         text = line.decode("utf-8", "replace").strip()
-        self._tell(TooLong() if len(line) > MAX_BYTES or len(text) > MAX_TEXT else Line(text))
+        self._tell(TooLong() if len(line) > MAX_BYTES or len(text) > MAX_TEXT else TypedLine(text))
 
 
 class Ear:
@@ -130,7 +130,7 @@ class Ear:
         """Tell an event; what is none says nothing."""
         value = Members.parse(text)
         if value is not None:
-            self._tell(Heard(value))
+            self._tell(RelayEvent(value))
 
     def on_binary(self, data: bytes) -> None:
         """No relay sends any."""
@@ -159,7 +159,7 @@ class Microphone:
         self._tell(Recorded())
 
 
-class Speaker:
+class AnswerPlayer:
     """A `ChildHandler`: the player of one answer."""
 
     def __init__(self, engine: Engine) -> None:

@@ -18,7 +18,7 @@ from svc_proto.schema.members import Members
 from svc_proto.voice_config import MAX_TEXT
 from svc_proto.wire.multipart import Part
 
-__all__ = ["MAX_RECORDING", "Heard", "Upload", "config_rows", "save_speech", "transcribe", "voice_config"]
+__all__ = ["MAX_RECORDING", "Heard", "VoiceFile", "config_rows", "save_speech", "transcribe", "voice_config"]
 
 MAX_RECORDING = 25 * 1024 * 1024  # bytes, wire terminal-voice 3.3
 LISTEN_WITHIN = 900.0  # s: the relay's own engine takes up to 600 s, after those before it
@@ -38,7 +38,7 @@ SUFFIXES = {"audio/mpeg": "mp3", "audio/wav": "wav", "audio/ogg": "ogg", "audio/
 
 
 @frozen
-class Upload:
+class VoiceFile:
     """A recording; `name` only decides what it is called a recording of."""
 
     name: str
@@ -58,7 +58,7 @@ class Heard:
     provider: str | None
 
 
-def transcribe(engine: Engine, relay: RelayClient, upload: Upload, profile: str | None = None) -> Flow[Heard]:
+def transcribe(engine: Engine, relay: RelayClient, upload: VoiceFile, profile: str | None = None) -> Flow[Heard]:
     """Have a recording written down. Raises `Problem`."""
     size = len(upload.data)
     if not size:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from attrs import define
 
 from svc_proto.basics import strict_json
-from svc_proto.cluster.redis import Listener, Redis, Reply
+from svc_proto.cluster.redis import Redis, RedisListener, Reply
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
@@ -86,7 +86,7 @@ class Fellow(Protocol):
         """A node is gone, or not to be reached."""
 
 
-class Node(Listener):
+class Node(RedisListener):
     """See the module. `down` and `up` follow the connection; `redis` is there for what has to be agreed on."""
 
     def __init__(self, engine: Engine, where: RedisAddress, fellow: Fellow, kind: str = "") -> None:

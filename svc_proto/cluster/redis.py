@@ -21,14 +21,14 @@ from svc_proto.wire.resp import Argument, Push
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["CONNECT_WITHIN", "PATIENCE", "PAUSE", "Listener", "Redis", "Reply"]
+__all__ = ["CONNECT_WITHIN", "PATIENCE", "PAUSE", "RedisListener", "Redis", "Reply"]
 
 PAUSE = 0.25  # s between two connections
 REPLICA = Failure(FailureKind.UNSUPPORTED, "this Redis is a replica, which takes nothing: name the master or Sentinels")
 CLUSTER = Failure(FailureKind.UNSUPPORTED, "this is a Redis Cluster: name a Redis that is none, or Sentinels")
 
 
-class Listener:
+class RedisListener:
     """Who is told what the connection does."""
 
     def on_up(self) -> None:
@@ -45,12 +45,12 @@ class Redis:
     """See the module. `channels` are what it is subscribed to, whenever it is up."""
 
     def __init__(
-        self, engine: Engine, where: RedisAddress, channels: tuple[str, ...] = (), listener: Listener | None = None
+        self, engine: Engine, where: RedisAddress, channels: tuple[str, ...] = (), listener: RedisListener | None = None
     ) -> None:
         self._engine = engine
         self._where = where
         self._channels = channels
-        self._listener = listener or Listener()
+        self._listener = listener or RedisListener()
         self._at = (where.host, where.port)
         self._sentinels = Sentinels(engine, where, self._switched)
         self._link: Link | None = None  # while it is up

@@ -10,8 +10,8 @@ from svc_proto.client.mesh import find_mesh
 from svc_proto.client.problem import Problem
 from svc_proto.client.routes import (
     ApiRoute,
+    HostRoute,
     Mode,
-    Route,
     candidate,
     lan_route,
     mesh_route,
@@ -76,7 +76,7 @@ def find_endpoints(engine: Engine, config: RelayConfig, wish: Wish) -> Flow[list
     if wish.mode is Mode.MESH and mesh is None:
         raise Refused(400, "no_mesh", "no mesh VPN was found on this host")
     own = _own_route(config, wish, (yield from lan_address(engine)))
-    routes: list[Route] = [own] if wish.mode in (Mode.AUTO, Mode.LAN) else []
+    routes: list[HostRoute] = [own] if wish.mode in (Mode.AUTO, Mode.LAN) else []
     if mesh is not None:
         role = config.brand.mesh_role
         routes.append(mesh_route(mesh, role, own.api, relay_port=config.port, relay_tls=config.tls))
@@ -86,7 +86,7 @@ def find_endpoints(engine: Engine, config: RelayConfig, wish: Wish) -> Flow[list
     return [candidate(route, place) for place, route in enumerate(ordered)]
 
 
-def _own_route(config: RelayConfig, wish: Wish, address: str) -> Route:
+def _own_route(config: RelayConfig, wish: Wish, address: str) -> HostRoute:
     """The route over the local network."""
     configured = config.webapi
     api = ApiRoute(

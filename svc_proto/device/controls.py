@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from svc_proto.device.person import HELP, Decision, Leave, Network, Phrase, Tap, Turn, Verb, Word
-from svc_proto.device.safety.settings import Answers, Switch
+from svc_proto.device.person import HELP, Answered, LetGo, OtherNetwork, Phrase, Tap, TurnSwitch, Verb, Word
+from svc_proto.device.safety.settings import Answerer, Switch
 
 if TYPE_CHECKING:
     from svc_proto.device.consoles import Consoles
     from svc_proto.device.fetching import Attachments
     from svc_proto.device.performer import Performer
     from svc_proto.device.safety.gate import SafetyGate
-    from svc_proto.device.talking import Voice
+    from svc_proto.device.talking import PhoneVoice
     from svc_proto.engine.core import Engine
 
 __all__ = ["Controls"]
@@ -35,7 +35,7 @@ class Controls:
         performer: Performer,
         attachments: Attachments,
         consoles: Consoles,
-        voice: Voice,
+        voice: PhoneVoice,
         *,
         on_network: Callable[[bool], None],
         on_notice: Callable[[str], None],
@@ -94,19 +94,19 @@ class Controls:
     def on_word(self, word: Word | None) -> None:
         """A line from the keyboard."""
         match word:
-            case Decision():
+            case Answered():
                 self._note(self._decided(word))
-            case Turn():
+            case TurnSwitch():
                 self._note(self._turned(word))
             case Phrase(verb=verb, text=text):
                 self._verbs[verb](text)
             case Tap(number=number):
                 if not self._attachments.tap(number):
                     self._note(f"there is nothing to fetch under {number}")
-            case Network(cellular=cellular):
+            case OtherNetwork(cellular=cellular):
                 self._on_network(cellular)
                 self._note(f"the network is {'cellular' if cellular else 'wifi'} now")
-            case Leave():
+            case LetGo():
                 if not self._consoles.leave():
                     self._note("there is nothing to leave")
             case None:
@@ -116,8 +116,8 @@ class Controls:
 
     def on_person_left(self) -> None:
         """Nobody is there to be asked any more: what is open is denied, and so is what will be asked."""
-        if self._performer.answers is Answers.ASK:
-            self._performer.answers = Answers.DENY
+        if self._performer.answers is Answerer.ASK:
+            self._performer.answers = Answerer.DENY
             for confirmation in self._gate.confirmations():
                 self.decide(confirmation.confirmation_id, allow=False)
 
@@ -125,12 +125,12 @@ class Controls:
         if not self._attachments.show(text):
             self._note("there is no media marker in that")
 
-    def _turned(self, word: Turn) -> str:
+    def _turned(self, word: TurnSwitch) -> str:
         if self.turn(word.switch, word.on):
             return f"{word.switch.value} {'on' if word.on else 'off'}"
         return self._gate.view(self._engine.now).hint or "this build has no Device Control"
 
-    def _decided(self, word: Decision) -> str:
+    def _decided(self, word: Answered) -> str:
         """Carry out a decision; what to say of it."""
         which = word.which
         if which is None:

@@ -21,7 +21,7 @@ from attrs import frozen
 from svc_proto.commands import Level
 from svc_proto.device.handset import HandsetCommand, Later, NeedsUpload, Performed, Reply
 from svc_proto.device.safety.confirmation import Awaiting
-from svc_proto.device.safety.settings import Answers
+from svc_proto.device.safety.settings import Answerer
 from svc_proto.engine.flow import Flow, Task, TaskState, sleep
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
@@ -61,7 +61,7 @@ class Performer:
         engine: Engine,
         gate: SafetyGate,
         *,
-        answers: Answers,
+        answers: Answerer,
         scheme: str,
         send: Callable[[str, str, Mapping[str, object]], None],
         tell: Callable[[str, Mapping[str, object]], None],
@@ -149,8 +149,8 @@ class Performer:
 
     def _ask(self, asked: _Asked) -> None:
         self._asked[asked.command.request_id] = asked
-        if self.answers is not Answers.ASK:
-            self.decide(asked.confirmation_id, allow=self.answers is Answers.ALLOW)
+        if self.answers is not Answerer.ASK:
+            self.decide(asked.confirmation_id, allow=self.answers is Answerer.ALLOW)
             return
         (open_,) = (each for each in self._gate.confirmations() if each.confirmation_id == asked.confirmation_id)
         self._tell(

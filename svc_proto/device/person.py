@@ -39,14 +39,14 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 __all__ = [
     "HELP",
     "KEYBOARD",
-    "Decision",
-    "Leave",
-    "Listener",
-    "Network",
+    "Answered",
+    "LetGo",
+    "PersonListener",
+    "OtherNetwork",
     "PersonChannel",
     "Phrase",
     "Tap",
-    "Turn",
+    "TurnSwitch",
     "Verb",
     "Word",
     "read_word",
@@ -78,7 +78,7 @@ _SWITCHES = {switch.value: switch for switch in Switch}
 
 
 @frozen(kw_only=True)
-class Decision:
+class Answered:
     """An answer to a question; `which` is its name, None for the one that is open."""
 
     allow: bool
@@ -106,7 +106,7 @@ class Phrase:
 
 
 @frozen
-class Turn:
+class TurnSwitch:
     """A switch is turned on or off."""
 
     switch: Switch
@@ -121,44 +121,44 @@ class Tap:
 
 
 @frozen
-class Network:
+class OtherNetwork:
     """The phone is on another network."""
 
     cellular: bool
 
 
 @frozen
-class Leave:
+class LetGo:
     """Terminal and agent are let go of."""
 
 
-Word: TypeAlias = Decision | Turn | Tap | Network | Phrase | Leave
+Word: TypeAlias = Answered | TurnSwitch | Tap | OtherNetwork | Phrase | LetGo
 
 
 def read_word(line: str) -> Word | None:
     """What a line means; None for one that means nothing."""
     match line.lower().split():
         case [("on" | "off") as way]:
-            return Turn(Switch.MASTER, way == "on")
+            return TurnSwitch(Switch.MASTER, way == "on")
         case [name, ("on" | "off") as way] if name in _SWITCHES:
-            return Turn(_SWITCHES[name], way == "on")
+            return TurnSwitch(_SWITCHES[name], way == "on")
         case [answer, *names] if answer in _ANSWERS and len(names) < 2:
             allow, remember = _ANSWERS[answer]
-            return Decision(allow=allow, remember=remember, which=names[0] if names else None)
+            return Answered(allow=allow, remember=remember, which=names[0] if names else None)
         case [("show" | "notify" | "say" | "chat" | "shell") as verb, _, *_]:
             text = line.strip()[len(verb) :].strip()  # as it was typed: markers have capitals
             return Phrase(Verb.PLAY if verb == "say" and text.lower().endswith(SOUND) else Verb(verb), text)
         case ["leave"]:
-            return Leave()
+            return LetGo()
         case ["tap", number] if number.isdecimal() and len(number) < MOST_DIGITS:
             return Tap(int(number))
         case [("wifi" | "cellular") as network]:
-            return Network(network == "cellular")
+            return OtherNetwork(network == "cellular")
         case _:
             return None
 
 
-class Listener(Protocol):
+class PersonListener(Protocol):
     """Who hears the person."""
 
     def on_word(self, word: Word | None) -> None:
@@ -173,7 +173,7 @@ class PersonChannel(Channel):
 
     __slots__ = ("_left", "_lines", "_listener")
 
-    def __init__(self, engine: Engine, fact: Accepted, listener: Listener) -> None:
+    def __init__(self, engine: Engine, fact: Accepted, listener: PersonListener) -> None:
         super().__init__(engine, fact.ch, DEFAULT_LIMITS)
         self._listener = listener
         self._lines = LineBuffer(LONGEST_LINE)

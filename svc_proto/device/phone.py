@@ -45,7 +45,7 @@ from svc_proto.device.safety.gate import SafetyGate
 from svc_proto.device.safety.guarded import PhoneHandset
 from svc_proto.device.safety.settings import SafetySettings
 from svc_proto.device.safety.view import SafetyView
-from svc_proto.device.talking import Voice
+from svc_proto.device.talking import PhoneVoice
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import Fetched, bearer, fetch, websocket
 from svc_proto.engine.core import Engine
@@ -154,7 +154,7 @@ class Phone:
     `performed` (`method`, `path`, `status`), `asked` (`confirmation`, `action`, `verb`, `text`, `seconds`: a question
     for `controls.decide`), `pinned` (`url`, `pin`), `note` (`text`, for the person), `route` (`role`, `url`: the one
     it will use), `attachment` (see `Attachments`), and with `watched`, `safety` (`view`, a `SafetyView`) when that has
-    changed. What `Consoles` and `Voice` tell goes the same way.
+    changed. What `Consoles` and `PhoneVoice` tell goes the same way.
     """
 
     engine: Engine
@@ -234,7 +234,7 @@ class Phone:
             tell=self._tell,
             online=lambda: self.state is PhoneState.ONLINE,
         )
-        self._voice = Voice(engine, source=self._source, tell=self._tell)
+        self._voice = PhoneVoice(engine, source=self._source, tell=self._tell)
         self.controls = Controls(
             engine,
             self.gate,

@@ -30,8 +30,8 @@ from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
 from svc_proto.device.safety.guarded import PhoneHandset
 from svc_proto.device.safety.master import MasterState
 from svc_proto.device.safety.settings import SafetySettings, Switch
-from svc_proto.device.safety.view import Overlay
-from svc_proto.device.transcript import Transcript
+from svc_proto.device.safety.view import ConfirmationView
+from svc_proto.device.transcript import PhoneTranscript
 from svc_proto.engine.callers import is_local
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.client import bearer
@@ -80,7 +80,7 @@ class SeenPhone:
         self._url = url
         self._door: PhoneDoor | None = None
         self._stopping = False
-        self._talk = Transcript()
+        self._talk = PhoneTranscript()
         rows = (
             ("GET", "/screen", self._look),
             ("POST", "/touch", self._touch),
@@ -249,7 +249,7 @@ class SeenPhone:
         self._looking.ring()
 
 
-def _question(overlay: Overlay) -> dict[str, object]:
+def _question(overlay: ConfirmationView) -> dict[str, object]:
     return {
         "id": overlay.confirmation_id,
         "path": overlay.path,

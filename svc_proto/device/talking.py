@@ -27,7 +27,7 @@ from svc_proto.voice_config import MAX_TEXT
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Voice"]
+__all__ = ["PhoneVoice"]
 
 MADE_WITHIN = 30.0  # s
 READY_WITHIN = 75.0  # s: the relay may have to connect to its provider first
@@ -43,7 +43,7 @@ MOST_TEXT = 100_000  # characters of an answer
 Payload = Mapping[str, object]
 
 
-class Voice:
+class PhoneVoice:
     """`source` says where the relay is and what the session token is; None when there is none yet.
 
     Told is `heard` (`text`: what was understood of a recording), `spoken` (`text`, `sound`: a WAV file, empty when

@@ -15,14 +15,14 @@ from attrs import define
 
 from svc_proto.commands import Tell
 
-__all__ = ["Transcript"]
+__all__ = ["PhoneTranscript"]
 
 MOST_LINES = 50  # the oldest is forgotten
 LONGEST_TEXT = 20_000  # characters of one line that are shown
 CUT = " … (the rest is not shown here)"
 
 
-class Transcript:
+class PhoneTranscript:
     """The lines, oldest first."""
 
     def __init__(self) -> None:

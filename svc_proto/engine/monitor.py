@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.counts import Family, counter, gauge
+from svc_proto.basics.counts import MetricFamily, counter, gauge
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Query
 from svc_proto.engine.callers import is_local
@@ -67,7 +67,7 @@ class Monitor:
         self._asked_at = -KNOWN_FOR
         self._reasons: list[str] = []
 
-    def bind(self, engine: Engine, door: Door, more: Callable[[], Iterable[Family]] = tuple) -> None:
+    def bind(self, engine: Engine, door: Door, more: Callable[[], Iterable[MetricFamily]] = tuple) -> None:
         """`more` gives what the service itself has to show."""
         self._engine = engine
         self._door = door
@@ -81,7 +81,7 @@ class Monitor:
             Route(method="GET", pattern="/readyz", access=anybody, handler=self._readyz, body_limit=0),
         ]
 
-    def families(self) -> tuple[Family, ...]:
+    def families(self) -> tuple[MetricFamily, ...]:
         """All that there is to show at the moment."""
         return (*self._engine.counts.families(), *self._gauges(), *self._more())
 
@@ -127,7 +127,7 @@ class Monitor:
 
     # --- what is there at the moment ---
 
-    def _gauges(self) -> list[Family]:
+    def _gauges(self) -> list[MetricFamily]:
         engine, door = self._engine, self._door
         strangers = door.strangers
         return [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from svc_proto.agent.tools.phone import ROWS, Row, path_of, perform, tools_of
+from svc_proto.agent.tools.phone import ROWS, ToolRow, path_of, perform, tools_of
 from svc_proto.agent.tools.phone_answer import body_of, text_of
 from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
@@ -120,7 +120,7 @@ def looking(engine: Engine, link: PhoneLink) -> Watch:
     return lambda path, tell: watch_by_looking(engine, readers[path], tell)
 
 
-def _offered(tool: Tool, row: Row, link: PhoneLink, begin: Begin | None) -> OfferedTool:
+def _offered(tool: Tool, row: ToolRow, link: PhoneLink, begin: Begin | None) -> OfferedTool:
     def shown(arguments: Arguments) -> Flow[Found]:
         kind, data = yield from _picture(link, arguments)
         return [{"type": "image", "data": b64encode(data).decode("ascii"), "mimeType": kind}]

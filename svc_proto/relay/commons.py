@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from svc_proto.basics.counts import Family
+from svc_proto.basics.counts import MetricFamily
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
@@ -126,7 +126,7 @@ class Commons:
     def pass_on(self, client: ClientSocket, payload: Mapping[str, object]) -> None:
         """A phone has answered a command that nobody here has sent."""
 
-    def families(self) -> list[Family]:
+    def families(self) -> list[MetricFamily]:
         """What a monitor is shown of the others."""
         return []
 

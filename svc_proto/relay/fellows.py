@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING
 from attrs import define, evolve
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.counts import Family, counter, gauge
+from svc_proto.basics.counts import MetricFamily, counter, gauge
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
@@ -316,7 +316,7 @@ class Fellows(Commons):
         answers = yield from gather(self.relay.engine, asked)
         return [answer for answer in answers if not isinstance(answer, Failure)]
 
-    def families(self) -> list[Family]:
+    def families(self) -> list[MetricFamily]:
         """Whom this node reaches."""
         redis = self.node.redis
         return [

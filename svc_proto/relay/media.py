@@ -27,7 +27,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.inbox import image_type
 from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name
 from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
-from svc_proto.relay.uploads import Tell, Upload, Uploads
+from svc_proto.relay.uploads import MediaUpload, Tell, Uploads
 from svc_proto.schema.members import Members
 from svc_proto.wire.conditions import NOT_MODIFIED, failed_condition
 from svc_proto.wire.events import Headers
@@ -183,7 +183,7 @@ class Media:
         for old in gone:
             self._drop(old)
         if owner is not None:
-            self.uploads.keep(entry, Upload(path, owner, size, shown))
+            self.uploads.keep(entry, MediaUpload(path, owner, size, shown))
         self._watch()
         return entry
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.counts import Family, counter, gauge
+from svc_proto.basics.counts import MetricFamily, counter, gauge
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["families"]
 
 
-def families(relay: Relay) -> list[Family]:
+def families(relay: Relay) -> list[MetricFamily]:
     """Phones, sockets and sessions that there are, and what came of commands and codes."""
     bridge, clients = relay.bridge, relay.clients.values()
     relay.drop_lapsed_phones()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.relay.bucket import Objects
 
-__all__ = ["QUOTA", "Tell", "Upload", "Uploads"]
+__all__ = ["QUOTA", "Tell", "MediaUpload", "Uploads"]
 
 QUOTA = 10  # of the largest files: what the uploads of one session may take of the disk, whatever else is free
 HERE = ""  # in place of the id of a node
@@ -38,7 +38,7 @@ Tell = Callable[[str, Mapping[str, object]], None]
 
 
 @define
-class Upload:
+class MediaUpload:
     """One of them: where it is, whose it is, what it takes."""
 
     path: str  # of the file, or the name of the object
@@ -55,7 +55,7 @@ class Uploads:
         self._engine = engine
         self._registry = registry
         self._tell = tell
-        self._owned: dict[str, Upload] = {}
+        self._owned: dict[str, MediaUpload] = {}
         self._used: dict[str, int] = {}  # bytes that uploads take, those under way too, by the session's hash
         self._quota = QUOTA * config.media_max_size_mb * 1024 * 1024
         self.objects: Objects | None = None
@@ -66,11 +66,11 @@ class Uploads:
 
             self.objects = Objects(engine, config.media_store)
 
-    def object_of(self, token: str) -> Upload | None:
+    def object_of(self, token: str) -> MediaUpload | None:
         """What is known of an upload that is an object."""
         return None if self.objects is None else self._owned.get(token)
 
-    def keep(self, entry: MediaEntry, upload: Upload) -> None:
+    def keep(self, entry: MediaEntry, upload: MediaUpload) -> None:
         """An entry is an upload, whose place was reserved."""
         self._owned[entry.token] = upload
         if self.shared:
@@ -154,7 +154,7 @@ class Uploads:
             deadline=now.mono + left,
             owned=True,
         )
-        self._owned[token] = Upload(path, owner, size, record.text("shown"), node)
+        self._owned[token] = MediaUpload(path, owner, size, record.text("shown"), node)
         self._used[owner] = self._used.get(owner, 0) + size
         return self._registry.adopt(entry, now)
 
@@ -169,7 +169,7 @@ class Uploads:
             if upload.node == node:
                 upload.node = NOWHERE
 
-    def _record(self, entry: MediaEntry, upload: Upload) -> dict[str, object]:
+    def _record(self, entry: MediaEntry, upload: MediaUpload) -> dict[str, object]:
         return {
             "token": entry.token,
             "name": base_name(upload.path),

@@ -17,7 +17,7 @@ from svc_proto.wire.multipart import PartBegin
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["MAX_UPLOAD", "MULTIPART_EXTRA", "Upload", "receive_recording", "suffix_of"]
+__all__ = ["MAX_UPLOAD", "MULTIPART_EXTRA", "VoiceUpload", "receive_recording", "suffix_of"]
 
 MAX_UPLOAD = 25 * 1024 * 1024  # bytes of a recording: 413
 MULTIPART_EXTRA = 1024 * 1024  # bytes of the body besides it
@@ -42,7 +42,7 @@ _SUFFIXES = {
 
 
 @frozen
-class Upload:
+class VoiceUpload:
     """A recording on the disk, to be deleted when it was worked on."""
 
     engine: Engine
@@ -58,7 +58,7 @@ def suffix_of(content_type: str) -> str:
     return _SUFFIXES.get(content_type.partition("/")[2], ".wav")
 
 
-def receive_recording(engine: Engine, request: Request) -> Flow[Upload]:
+def receive_recording(engine: Engine, request: Request) -> Flow[VoiceUpload]:
     """Read the body to its end; the first part that is a file, or named like one, is the recording.
 
     Raises `Refused`: 400 for what is no such body, 413 for one that is too long, 500 for a disk that does not take it.
@@ -88,7 +88,7 @@ class _Incoming(IncomingFile):
     def too_large(self, limit: int) -> Refused:
         return Refused(413, "too_large", f"a recording may have at most {limit} bytes", extra={"limit": limit})
 
-    def upload(self) -> Flow[Upload]:
+    def upload(self) -> Flow[VoiceUpload]:
         """What has come, if it is anything."""
         if not self.begun:
             raise Refused(400, "audio_missing", "the multipart body has no audio file")
@@ -97,4 +97,4 @@ class _Incoming(IncomingFile):
         path = yield from self.finish()
         suffix = suffix_of(self._content_type)
         recording = Recording(path=path, size=self.size, content_type=self._content_type, suffix=suffix)
-        return Upload(self.engine, recording)
+        return VoiceUpload(self.engine, recording)

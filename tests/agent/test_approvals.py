@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from svc_proto.agent import approvals
-from svc_proto.agent.approvals import FILE, MAX_PATTERN, MAX_SHOWN, Approvals, pattern_of, question_about
+from svc_proto.agent.approvals import FILE, MAX_PATTERN, MAX_SHOWN, ApprovalMemory, pattern_of, question_about
 from svc_proto.agent.contract import ApprovalAsked, ToolCall
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.toolbox import DENIED
@@ -80,7 +80,7 @@ def test_always_outlives_the_process_session_does_not() -> None:
 
 def test_another_chat_is_asked_anew() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[bool, bool, bool]]:
-        known = Approvals(engine)
+        known = ApprovalMemory(engine)
         world.host.engine = engine
         yield from known.ask("s1", about(number="5"), world.host)
         return (
@@ -152,7 +152,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     world.host.choices = ["session"] * 5 + ["always"] * 3
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[bool]]:
-        known = Approvals(engine)
+        known = ApprovalMemory(engine)
         world.host.engine = engine
         for session, number in (("a", 1), ("a", 2), ("a", 3), ("b", 1), ("c", 1)):
             yield from known.ask(session, about(number=number), world.host)
@@ -168,7 +168,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     sessions: list[dict[str, None]] = []
 
     def again(parts: AgentParts, engine: Engine) -> Flow[None]:
-        known = Approvals(engine)
+        known = ApprovalMemory(engine)
         world.host.engine = engine
         world.host.choices = ["session"] * 3
         for number in (1, 2, 3):

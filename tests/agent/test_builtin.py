@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.agent.builtin import GREETING, MAX_SHOWN, _shown
-from svc_proto.agent.contract import Outcome, ReasoningDelta, TextDelta, ToolCall
+from svc_proto.agent.contract import ReasoningDelta, TextDelta, ToolCall, TurnOutcome
 from tests.agent.world import HOME, AgentWorld
 
 
 def test_it_says_how_to_connect_a_model() -> None:
     world = AgentWorld()
     assert world.command("Hello?", system="a b", history=({"role": "user", "content": "c d e"}, {"content": None})) == (
-        Outcome()
+        TurnOutcome()
     )
     assert world.host.story == ["asked", "text", "answered"]
     assert world.host.text == GREETING
@@ -55,7 +55,7 @@ def test_reasoning() -> None:
 
 def test_a_tool() -> None:
     world = AgentWorld()
-    assert world.command("/memory add Likes tea") == Outcome()
+    assert world.command("/memory add Likes tea") == TurnOutcome()
     assert world.host.story == [
         "asked", "answered", "started memory", "noted memory", "finished memory", "asked", "text", "answered",
     ]  # fmt: skip
@@ -90,7 +90,7 @@ def test_it_shows_the_notes() -> None:
 )
 def test_tool_events(line: str, story: list[str]) -> None:
     world = AgentWorld()
-    assert world.command(line) == Outcome()
+    assert world.command(line) == TurnOutcome()
     assert world.host.story == ["asked", "answered", *story, "asked", "text", "answered"]
 
 
@@ -103,8 +103,8 @@ def test_several_at_once() -> None:
 
 def test_one_call_of_a_model_is_not_enough_for_a_tool() -> None:
     world = AgentWorld()
-    assert world.command("/fail", max_calls=1) == Outcome(finish="length")
-    assert world.command("/fail", max_calls=2) == world.command("/fail") != Outcome(finish="length")
+    assert world.command("/fail", max_calls=1) == TurnOutcome(finish="length")
+    assert world.command("/fail", max_calls=2) == world.command("/fail") != TurnOutcome(finish="length")
 
 
 def test_a_long_result_is_cut_in_the_text() -> None:

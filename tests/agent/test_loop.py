@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.agent import loop
-from svc_proto.agent.contract import ModelRoute, Outcome, TextDelta, Turn
+from svc_proto.agent.contract import ModelRoute, TextDelta, Turn, TurnOutcome
 from svc_proto.agent.deltas import MAX_TEXT
 from svc_proto.agent.prompt import NO_PHONE, PHONE, TOOLS
 from svc_proto.agent.setup import AgentParts
@@ -23,7 +23,7 @@ from tests.peers.model import DONE, Answer, calls, chunk, huge, plain, refusal, 
 
 def test_a_plain_answer() -> None:
     world = AgentWorld(model=[plain("Hello there, friend")])
-    assert world.answer("Hi", system="Be kind.", max_tokens=50) == Outcome()
+    assert world.answer("Hi", system="Be kind.", max_tokens=50) == TurnOutcome()
     assert world.host.story == ["asked", "text", "answered"]
     assert [event.text for event in world.host.events if isinstance(event, TextDelta)] == [
         "Hello ",
@@ -91,7 +91,7 @@ def test_memory_and_skills_are_in_the_prompt() -> None:
 def test_a_memory_that_cannot_be_read_is_left_out() -> None:
     world = AgentWorld(model=[plain("Ok")])
     world.disk.put(f"{HOME}/memories/USER.md", b"\xff\xfe")
-    assert world.answer("Hi") == Outcome()
+    assert world.answer("Hi") == TurnOutcome()
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
@@ -106,7 +106,7 @@ def test_a_tool_and_the_answer_after_it() -> None:
     world = AgentWorld(
         model=[calls(("memory", {"action": "add", "content": "Tea"}), text="I note it."), plain("Noted, friend.")]
     )
-    assert world.answer("I like tea") == Outcome()
+    assert world.answer("I like tea") == TurnOutcome()
     assert world.host.story == [
         "asked", "text", "answered",
         "started memory", "noted memory", "finished memory", "asked", "text", "answered",
@@ -152,7 +152,7 @@ def test_calls_of_a_client_s_tools_are_the_client_s() -> None:
     assert (asked["tools"], asked["temperature"]) == ([ADD], 0.2)
     assert asked["messages"] == [{"role": "system", "content": "Add."}, {"role": "user", "content": "2 + 2?"}]
     history = ({"role": "user", "content": "2 + 2?"}, {"role": "tool", "tool_call_id": "call_0", "content": "4"})
-    assert world.answer("", tools=(), history=history, max_tokens=9) == Outcome()
+    assert world.answer("", tools=(), history=history, max_tokens=9) == TurnOutcome()
     asked = world.model.seen[1]
     assert (asked["messages"], asked["max_tokens"], "tools" in asked) == (list(history), 9, False)
 
@@ -197,7 +197,7 @@ def test_parallel_tools_run_at_once_and_answer_in_order() -> None:
 )
 def test_calls_that_cannot_run(name: str, arguments: str, error: str) -> None:
     world = AgentWorld(model=[calls((name, arguments)), plain("Sorry")])
-    assert world.answer("Go") == Outcome()
+    assert world.answer("Go") == TurnOutcome()
     assert world.host.story[2:4] == [f"started {name}", f"failed {name}"]
     (finished,) = world.host.finished
     assert finished.error is not None
@@ -233,14 +233,14 @@ def test_calls_without_ids_or_with_the_same_get_some() -> None:
 
 def test_an_answer_that_is_not_streamed() -> None:
     world = AgentWorld(model=[whole({"content": "All at once", "reasoning": "quick"})])
-    assert world.answer("Hi") == Outcome()
+    assert world.answer("Hi") == TurnOutcome()
     assert world.host.story == ["asked", "reasoning", "text", "answered"]
     assert world.host.usage == [(3, 4)]
 
 
 def test_the_most_calls_of_a_model() -> None:
     world = AgentWorld(model=[calls(("skills_list", {})) for _ in range(5)])
-    assert world.answer("Loop", max_calls=3) == Outcome(finish="length")
+    assert world.answer("Loop", max_calls=3) == TurnOutcome(finish="length")
     assert len(world.model.seen) == 3
     assert len(world.host.finished) == 3
 
@@ -249,36 +249,36 @@ def test_the_most_calls_of_a_model() -> None:
 def test_what_goes_back_to_the_model_has_a_bound(most: int, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "MAX_CARRIED", most)
     world = AgentWorld(model=[calls(("demo_wait", {"seconds": 1})) for _ in range(9)])
-    assert world.answer("Loop") == Outcome(finish="length")
+    assert world.answer("Loop") == TurnOutcome(finish="length")
     assert len(world.model.seen) == rounds
 
 
 @pytest.mark.parametrize(
     ("finish", "text", "outcome"),
     [
-        ("length", "cut", Outcome(finish="length")),
-        ("content_filter", "cut", Outcome(finish="length")),
+        ("length", "cut", TurnOutcome(finish="length")),
+        ("content_filter", "cut", TurnOutcome(finish="length")),
         (
             "content_filter",
             "",
-            Outcome(finish="error", error="the model's server withheld the answer", code="content_filter"),
+            TurnOutcome(finish="error", error="the model's server withheld the answer", code="content_filter"),
         ),
         (
             "error",
             "cut",
-            Outcome(finish="error", error="the model's server failed while it answered", code="upstream_error"),
+            TurnOutcome(finish="error", error="the model's server failed while it answered", code="upstream_error"),
         ),
-        ("tool_calls", "no calls", Outcome()),
-        ("eos", "another word", Outcome()),
+        ("tool_calls", "no calls", TurnOutcome()),
+        ("eos", "another word", TurnOutcome()),
     ],
 )
-def test_how_an_answer_may_end(finish: str, text: str, outcome: Outcome) -> None:
+def test_how_an_answer_may_end(finish: str, text: str, outcome: TurnOutcome) -> None:
     assert AgentWorld(model=[plain(text, finish=finish)]).answer("Hi") == outcome
 
 
 def test_a_text_that_is_too_long_is_cut() -> None:
     world = AgentWorld(model=[huge(40, 50_000)])
-    assert world.answer("Write") == Outcome(finish="length")
+    assert world.answer("Write") == TurnOutcome(finish="length")
     assert len(world.host.text) == MAX_TEXT
     world.sim.run_for(1.0)
     assert world.model.channels[0].gone  # the rest is not waited for
@@ -287,7 +287,7 @@ def test_a_text_that_is_too_long_is_cut() -> None:
 def test_a_reader_that_is_behind_stops_the_model() -> None:
     world = AgentWorld(model=[huge(100, 10_000)])
     world.host.always_behind = True
-    assert world.answer("Write") == Outcome()
+    assert world.answer("Write") == TurnOutcome()
     assert 3 <= world.host.drains <= 40
     assert len(world.host.text) == 1_000_000
     world = AgentWorld(model=[huge(100, 10_000)])
@@ -348,7 +348,7 @@ def test_every_chunking_of_a_stream_tells_the_same(cuts: list[int]) -> None:
     pieces = tuple(data[left:right] for left, right in pairwise(edges) if left < right)
     worlds = [AgentWorld(model=[Answer(events=events, pause=0.01), plain("Ok")]) for events in (STREAM, pieces)]
     for world in worlds:
-        assert world.answer("Go") == Outcome()
+        assert world.answer("Go") == TurnOutcome()
     assert [event for event in worlds[0].host.events if not hasattr(event, "seconds")] == [
         event for event in worlds[1].host.events if not hasattr(event, "seconds")
     ]

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from svc_proto.agent.contract import ModelRoute, ToolCall
-from svc_proto.agent.offer import GROUPS, MORE, Offer, ToolChoice
+from svc_proto.agent.offer import GROUPS, MORE, ToolChoice, ToolOffer
 from svc_proto.agent.prompt import NO_PHONE
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.tools.phone import ON_DEMAND, ROWS
@@ -39,7 +39,7 @@ def bring(group: object) -> ToolCall:
 
 def test_a_large_context_has_all_of_them_in_full() -> None:
     tools = all_tools()
-    offer = Offer(tools, few=False)
+    offer = ToolOffer(tools, few=False)
     assert names(offer.rows) == [tool.name for toolset in tools.values() for tool in toolset]
     assert len(offer.rows) == 37
     assert offer.rows[4] == {
@@ -53,7 +53,7 @@ def test_a_large_context_has_all_of_them_in_full() -> None:
 
 
 def test_a_small_context_has_a_few_in_short_words() -> None:
-    whole, offer = Offer(all_tools(), few=False), Offer(all_tools(), few=True)
+    whole, offer = ToolOffer(all_tools(), few=False), ToolOffer(all_tools(), few=True)
     assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", MORE])
     screen = next(row for row in offer.rows if names([row]) == ["phone_screen"])
     assert screen["function"] == {
@@ -69,7 +69,7 @@ def test_a_small_context_has_a_few_in_short_words() -> None:
 
 
 def test_more_are_brought_by_group() -> None:
-    offer = Offer(all_tools(), few=True)
+    offer = ToolOffer(all_tools(), few=True)
     few = len(offer.rows)
     offer.take([bring("people"), bring("people"), bring("nonsense"), ToolCall(id="d", name="memory", args={})])
     assert names(offer.rows[few:]) == [f"phone_{row.name}" for row in ROWS if row.name in ON_DEMAND["people"]]
@@ -81,7 +81,7 @@ def test_more_are_brought_by_group() -> None:
 
 def test_nothing_is_brought_where_there_is_nothing() -> None:
     tools = {"memory": all_tools()["memory"]}
-    assert names(Offer(tools, few=True).rows) == ["memory"]
+    assert names(ToolOffer(tools, few=True).rows) == ["memory"]
 
 
 @pytest.mark.parametrize(

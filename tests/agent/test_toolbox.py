@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from svc_proto.agent.approvals import Approvals
+from svc_proto.agent.approvals import ApprovalMemory
 from svc_proto.agent.contract import ToolCall, Turn
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.toolbox import MAX_OUTPUT, MAX_PREVIEW, Toolbox, WantedCall, call_preview, preview_of
@@ -33,7 +33,7 @@ def run(world: AgentWorld, tools: dict[str, bool], *calls: str, text: str = "fin
             for name, in_order in tools.items()
         )
         toolset = Toolset(name="t", label="T", description="", tools=made)
-        box = Toolbox(engine, (toolset,), Approvals(engine))
+        box = Toolbox(engine, (toolset,), ApprovalMemory(engine))
         wanted = tuple(WantedCall(ToolCall(id=f"c{place}", name=name, args={})) for place, name in enumerate(calls))
         return [result.text for result in (yield from box.run_calls(TURN, world.host, wanted))]
 
@@ -75,7 +75,7 @@ def test_a_tool_with_a_bug_fails_its_call_alone() -> None:
             raise KeyError("token=abc")
 
         tool = Tool(name="a", description="", parameters=schema(), run=broken)
-        box = Toolbox(engine, (Toolset(name="t", label="", description="", tools=(tool,)),), Approvals(engine))
+        box = Toolbox(engine, (Toolset(name="t", label="", description="", tools=(tool,)),), ApprovalMemory(engine))
         wanted = (WantedCall(ToolCall(id="c", name="a", args={})),)
         return [result.text for result in (yield from box.run_calls(TURN, world.host, wanted))]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.contract import ModelRoute, Outcome
-from svc_proto.agent.upstream import PATIENT, Problem, UpstreamLimits
+from svc_proto.agent.contract import ModelRoute, TurnOutcome
+from svc_proto.agent.upstream import PATIENT, AnswerProblem, UpstreamLimits
 from tests.agent.world import KEY, ROUTE, AgentWorld
 from tests.peers.model import DONE, Answer, calls, chunk, event, plain, refusal, usage
 
@@ -15,7 +15,7 @@ HELLO = plain("Hello there")
 UNREACHABLE = "the model's server cannot be reached (SVC_MODEL_BASE_URL)"
 
 
-def failing(*answers: Answer, route: ModelRoute = ROUTE, **config: Any) -> tuple[AgentWorld, Outcome]:
+def failing(*answers: Answer, route: ModelRoute = ROUTE, **config: Any) -> tuple[AgentWorld, TurnOutcome]:
     world = AgentWorld(model=answers, **config)
     outcome = world.answer("Hi", model=route)
     assert outcome.finish == "error"
@@ -59,7 +59,7 @@ def test_a_refusal(answer: Answer, error: str) -> None:
     assert log["status"] == (None if answer.status == 200 else answer.status)
     assert error.startswith(str(log["why"]))
     assert str(log["url"]).startswith("http")
-    assert outcome == Outcome(finish="error", error=error, code="upstream_error")
+    assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
     assert len(world.model.seen) == 1
     assert world.host.story == ["asked"]
 
@@ -67,7 +67,7 @@ def test_a_refusal(answer: Answer, error: str) -> None:
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
 def test_what_may_pass_is_tried_again(status: int) -> None:
     world = AgentWorld(model=[refusal(status), refusal(status), HELLO])
-    assert world.answer("Hi") == Outcome()
+    assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "Hello there"
     assert world.host.story == ["asked", "text", "answered"]
     pauses = [fields["seconds"] for name, fields in world.logs if name == "model asked again"]
@@ -100,12 +100,12 @@ def test_not_longer_than_anybody_would() -> None:
 @pytest.mark.parametrize("wanted", ["soon", "Wed, 21 Oct 2026 07:28:00 GMT", "0000017"])
 def test_a_time_that_makes_no_sense(wanted: str) -> None:
     world = AgentWorld(model=[refusal(429, retry_after=wanted), HELLO])
-    assert world.answer("Hi") == Outcome()
+    assert world.answer("Hi") == TurnOutcome()
 
 
 def test_a_model_that_takes_no_tools_is_asked_without() -> None:
     world = AgentWorld(model=[refusal(400, "small does not support tools"), HELLO])
-    assert world.answer("Hi") == Outcome()
+    assert world.answer("Hi") == TurnOutcome()
     assert ["tools" in asked for asked in world.model.seen] == [True, False]
     world, _ = failing(*(refusal(400, "small does not support tools") for _ in range(3)))
     assert len(world.model.seen) == 2
@@ -124,7 +124,7 @@ def test_a_model_that_takes_no_tools_is_asked_without() -> None:
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_server_that_does_not_know_a_member(said: str, gone: str, instead: str | None, status: int) -> None:
     world = AgentWorld(model=[refusal(status, said), HELLO])
-    assert world.answer("Hi", max_tokens=9) == Outcome()
+    assert world.answer("Hi", max_tokens=9) == TurnOutcome()
     asked = world.model.seen[1]
     assert gone not in asked
     assert instead is None or asked[instead] == 9
@@ -142,7 +142,7 @@ def test_a_server_that_does_not_know_a_member(said: str, gone: str, instead: str
 )
 def test_nobody_there(url: str, error: str) -> None:
     _, outcome = failing(route=ModelRoute(base_url=url, model="m", api_key=KEY))
-    assert outcome == Outcome(finish="error", error=error, code="upstream_error")
+    assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
 
 
 def test_a_key_that_no_header_can_carry() -> None:
@@ -153,7 +153,7 @@ def test_a_key_that_no_header_can_carry() -> None:
 
 def test_no_head_in_time() -> None:
     world, outcome = failing(Answer(body=b"{}", before=50.0), limits=UpstreamLimits(answer=20.0, connect=1.0))
-    assert outcome == Outcome(
+    assert outcome == TurnOutcome(
         finish="error", error="the model's server did not answer in time", code="upstream_timeout"
     )
     assert [event for event, _ in world.logs if event == "model asked again"] == []  # it was given its time
@@ -181,7 +181,7 @@ def test_an_error_in_the_middle(member: object) -> None:
 
 def test_an_error_before_the_first_word_is_tried_again() -> None:
     world = AgentWorld(model=[Answer(events=(event({"error": {"type": "overloaded"}}),)), HELLO])
-    assert world.answer("Hi") == Outcome()
+    assert world.answer("Hi") == TurnOutcome()
 
 
 @pytest.mark.parametrize("data", [b"data: hello\n\n", b'data: {"a": NaN}\n\n'])
@@ -192,7 +192,9 @@ def test_an_event_that_is_no_json(data: bytes) -> None:
 
 def test_it_says_nothing_for_too_long() -> None:
     world, outcome = failing(HELLO.stuck(2))
-    assert outcome == Outcome(finish="error", error="the model's server was silent for 300 s", code="upstream_timeout")
+    assert outcome == TurnOutcome(
+        finish="error", error="the model's server was silent for 300 s", code="upstream_timeout"
+    )
     assert world.host.text == "Hello "
 
 
@@ -210,7 +212,7 @@ def test_silence_before_the_first_word_is_silence() -> None:
 
 def test_it_breaks_off_before_the_first_word() -> None:
     world = AgentWorld(model=[HELLO.dropped(1), HELLO.dropped(0), HELLO])
-    assert world.answer("Hi") == Outcome()
+    assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "Hello there"
 
 
@@ -222,21 +224,21 @@ def test_an_end_without_a_word_of_it() -> None:
 def test_the_end_of_an_answer_is_enough() -> None:
     for answer in (HELLO.dropped(4), HELLO.stuck(4), Answer(events=(HELLO.events or ())[:5])):
         world = AgentWorld(model=[answer])
-        assert world.answer("Hi") == Outcome()
+        assert world.answer("Hi") == TurnOutcome()
         assert world.host.at[-1] - world.host.at[0] < 10.0
 
 
 def test_done_is_the_end_whatever_follows() -> None:
     events = (chunk({"content": "Hi"}), usage(1, 1), DONE + chunk({"content": "never"}))
     world = AgentWorld(model=[Answer(events=events)])
-    assert world.answer("Hi") == Outcome()
+    assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "Hi"
 
 
 def test_comments_keep_a_slow_model_alive() -> None:
     events = (chunk({"content": "a"}), *(b": wait\n\n" for _ in range(4)), chunk({"content": "b"}, "stop"), DONE)
     world = AgentWorld(model=[Answer(events=events, pause=200.0)])
-    assert world.answer("Hi") == Outcome()
+    assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "ab"
 
 
@@ -245,7 +247,7 @@ def test_one_that_never_comes_to_an_end() -> None:
         Answer(events=(chunk({"content": "a"}), *(chunk() for _ in range(200))), pause=20.0),
         limits=UpstreamLimits(whole=100.0),
     )
-    assert outcome == Outcome(
+    assert outcome == TurnOutcome(
         finish="error", error="the model's answer was not over after 100 s", code="upstream_timeout"
     )
     assert world.host.text == "a"
@@ -259,4 +261,6 @@ def test_the_second_round_fails() -> None:
 
 
 def test_a_problem_says_what_to_do() -> None:
-    assert Problem(text="no") == Problem(text="no", code="upstream_error", again=False, pause=None, unwanted=None)
+    assert AnswerProblem(text="no") == AnswerProblem(
+        text="no", code="upstream_error", again=False, pause=None, unwanted=None
+    )

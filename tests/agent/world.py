@@ -24,7 +24,6 @@ from svc_proto.agent.contract import (
     ModelAsked,
     ModelRoute,
     NoteChanged,
-    Outcome,
     ReasoningDelta,
     TextDelta,
     ToolCall,
@@ -33,13 +32,14 @@ from svc_proto.agent.contract import (
     ToolStarted,
     Turn,
     TurnEvent,
+    TurnOutcome,
 )
 from svc_proto.agent.setup import AgentConfig, AgentParts, build_agent
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import Level, Ready, Tell
 from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
-from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Accepted
@@ -53,7 +53,7 @@ T = TypeVar("T")
 KEY = "sk-secret-of-the-test"
 ROUTE = ModelRoute(base_url=f"http://model:{MODEL_PORT}/v1", model="small", api_key=KEY)
 HOME = "/home/user/.svc"
-TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW)
+TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)
 
 
 class Listener:
@@ -248,17 +248,17 @@ class AgentWorld:
         assert all("/tests/" in str(bug["at"]) for bug in bugs), bugs  # only those that a test made
         return result  # type: ignore[no-any-return]  # what the plan returned
 
-    def answer(self, prompt: Content, *, model: ModelRoute | None = ROUTE, **turn: Any) -> Outcome:
+    def answer(self, prompt: Content, *, model: ModelRoute | None = ROUTE, **turn: Any) -> TurnOutcome:
         """One turn, to its end, told to `host`."""
 
-        def plan(parts: AgentParts, engine: Engine) -> Flow[Outcome]:
+        def plan(parts: AgentParts, engine: Engine) -> Flow[TurnOutcome]:
             self.host.engine = engine
             wanted = Turn(**{"session_id": "s", "run_id": "r", "prompt": prompt, "model": model, **turn})
             return (yield from parts.agent.run(wanted, self.host))
 
         return self.run(plan)
 
-    def command(self, line: Content, **turn: Any) -> Outcome:
+    def command(self, line: Content, **turn: Any) -> TurnOutcome:
         """A turn with the built-in agent."""
         return self.answer(line, model=None, **turn)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from attrs import define, field
 
-from svc_proto.agent.contract import Outcome, ToolCall, Turn, TurnEvent, TurnHost
+from svc_proto.agent.contract import ToolCall, Turn, TurnEvent, TurnHost, TurnOutcome
 from svc_proto.api.config import ApiConfig
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
@@ -50,7 +50,7 @@ class Hand:
     book: TurnBook
     turn: Turn
     host: TurnHost
-    outcome: Outcome | None = None
+    outcome: TurnOutcome | None = None
     cancelled: bool = False
     answers: list[object] = field(factory=list)  # of the flows that it was made to run
     todo: list[Callable[[], Flow[Any]]] = field(factory=list)
@@ -83,7 +83,7 @@ class Hand:
 
     def finish(self, finish: str = "stop", **members: Any) -> None:
         """The agent is done."""
-        self.outcome = Outcome(finish=finish, **members)
+        self.outcome = TurnOutcome(finish=finish, **members)
         self.book.poke(self.ticket)
 
     def crash(self, error: Exception) -> None:
@@ -103,7 +103,7 @@ class Puppet:
         self.hands: list[Hand] = []
         self.book: TurnBook | None = None
 
-    def run(self, turn: Turn, host: TurnHost) -> Flow[Outcome]:
+    def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
         assert self.book is not None
         engine = self.book.engine
         hand = Hand(self.book, turn, host)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from svc_proto.agent.contract import ModelAnswered, ModelAsked, TextDelta
 from svc_proto.api.metrics import families
-from svc_proto.basics.counts import Family, Spread
+from svc_proto.basics.counts import MetricFamily, Spread
 from tests.api.puppet import TurnBook
 
 
-def shown(book: TurnBook) -> dict[str, Family]:
+def shown(book: TurnBook) -> dict[str, MetricFamily]:
     return {family.name: family for family in families(book.api.runs)}
 
 

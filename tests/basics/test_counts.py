@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.counts import BOUNDS, NOWHERE, Counts, Family, Histogram, Kind, Spread, counter, gauge
+from svc_proto.basics.counts import BOUNDS, NOWHERE, Counts, Histogram, MetricFamily, MetricKind, Spread, counter, gauge
 
 
-def shown(counts: Counts, name: str) -> Family:
+def shown(counts: Counts, name: str) -> MetricFamily:
     (family,) = [family for family in counts.families() if family.name == name]
     return family
 
@@ -31,14 +31,14 @@ def test_an_answer_that_waited_for_nobody_took_no_time() -> None:
     counts.waits["GET /ping"].add(31.0)
     counts.answers[NOWHERE][404] += 1
     requests = shown(counts, "svc_http_requests")
-    assert (requests.kind, requests.labels) == (Kind.COUNTER, ("method", "route", "status"))
+    assert (requests.kind, requests.labels) == (MetricKind.COUNTER, ("method", "route", "status"))
     assert requests.values == (
         (("GET", "/ping", "200"), 2.0),
         (("GET", "/ping", "504"), 1.0),
         (("other", "none", "404"), 1.0),
     )
     times = shown(counts, "svc_http_request_duration_seconds")
-    assert (times.kind, times.labels) == (Kind.HISTOGRAM, ("method", "route"))
+    assert (times.kind, times.labels) == (MetricKind.HISTOGRAM, ("method", "route"))
     assert times.values == (
         (("GET", "/ping"), Spread((2, *([0] * 12), 1), 31.0)),
         (("other", "none"), Spread((1, *([0] * 13)), 0.0)),
@@ -46,8 +46,10 @@ def test_an_answer_that_waited_for_nobody_took_no_time() -> None:
 
 
 def test_a_family_without_labels_has_one_value() -> None:
-    assert counter("svc_x", "Of x.", 3) == Family("svc_x", Kind.COUNTER, "Of x.", (), (((), 3.0),))
-    assert gauge("svc_y", "Of y.", {"a": 1}, "of") == Family("svc_y", Kind.GAUGE, "Of y.", ("of",), ((("a",), 1.0),))
+    assert counter("svc_x", "Of x.", 3) == MetricFamily("svc_x", MetricKind.COUNTER, "Of x.", (), (((), 3.0),))
+    assert gauge("svc_y", "Of y.", {"a": 1}, "of") == MetricFamily(
+        "svc_y", MetricKind.GAUGE, "Of y.", ("of",), ((("a",), 1.0),)
+    )
     assert Histogram().family("svc_z", "Of z.").values == (((), Spread((0,) * 14, 0.0)),)
 
 

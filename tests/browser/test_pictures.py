@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
 from clients.phone.handset.png import draw
-from svc_proto.device.safety.settings import Answers
+from svc_proto.device.safety.settings import Answerer
 from tests.browser.conftest import Site, Visitor
 from tests.loops.seen import Seen
 from tests.loops.world import TRUSTING, bearer
@@ -188,7 +188,7 @@ def test_every_tab(site: Site, visit: Visitor) -> None:
     album.open("Media", "tbody tr")
     album.shoot("media")
     album.open("Phone", ".glass")
-    phone.service.phone._performer.answers = Answers.ASK
+    phone.service.phone._performer.answers = Answerer.ASK
     with ThreadPoolExecutor() as agent:
         sms = json.dumps({"to": "+15550100", "body": "I am ten minutes late."}).encode()
         asked = agent.submit(site.world.http, "POST", "/send_sms", headers=bearer(phone.token), body=sms)

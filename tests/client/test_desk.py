@@ -9,7 +9,7 @@ import pytest
 from svc_proto.client.desk import (
     Paired,
     PairRequest,
-    Who,
+    WhichRelay,
     devices,
     extend,
     find_session,
@@ -181,43 +181,43 @@ A, B = session(), session(url="ws://other:1", token="x")
 @pytest.mark.parametrize(
     ("stored", "who", "found"),
     [
-        ([A], Who(), A),
-        ([A, B], Who(remote=B.url), B),
-        ([A], Who(remote=A.url, token="mine"), session(token="mine")),
-        ([], Who(remote=A.url, token="mine"), session(token="mine")),
+        ([A], WhichRelay(), A),
+        ([A, B], WhichRelay(remote=B.url), B),
+        ([A], WhichRelay(remote=A.url, token="mine"), session(token="mine")),
+        ([], WhichRelay(remote=A.url, token="mine"), session(token="mine")),
     ],
 )
-def test_finding(stored: list[StoredSession], who: Who, found: StoredSession) -> None:
+def test_finding(stored: list[StoredSession], who: WhichRelay, found: StoredSession) -> None:
     result = world(Host(*stored), lambda engine: find_session(engine, who)).run()
     assert (result.url, result.token) == (found.url, found.token)
 
 
 def test_the_only_one_with_another_token() -> None:
-    assert world(Host(A), lambda engine: find_session(engine, Who(token="mine"))).run().token == "mine"
+    assert world(Host(A), lambda engine: find_session(engine, WhichRelay(token="mine"))).run().token == "mine"
 
 
 @pytest.mark.parametrize(
     ("stored", "who", "end"),
     [
-        ([], Who(), Exit(1, "no session is stored: pair first: svc-relay pair CODE --remote ws://…")),
+        ([], WhichRelay(), Exit(1, "no session is stored: pair first: svc-relay pair CODE --remote ws://…")),
         (
             [A],
-            Who(remote="ws://z:1"),
+            WhichRelay(remote="ws://z:1"),
             Exit(1, "no session is stored for ws://z:1: pair first: svc-relay pair CODE --remote ws://…"),
         ),
         (
             [A, B],
-            Who(),
+            WhichRelay(),
             Exit(2, "several relays are stored, name one with --remote: ws://192.0.2.1:8767, ws://other:1"),
         ),
     ],
 )
-def test_finding_in_vain(stored: list[StoredSession], who: Who, end: Exit) -> None:
+def test_finding_in_vain(stored: list[StoredSession], who: WhichRelay, end: Exit) -> None:
     assert world(Host(*stored), lambda engine: find_session(engine, who)).fails() == end
 
 
 def test_a_file_that_cannot_be_read_is_empty() -> None:
-    there: World[StoredSession] = World(lambda engine: find_session(engine, Who()))
+    there: World[StoredSession] = World(lambda engine: find_session(engine, WhichRelay()))
     assert there.fails().reason.startswith("no session is stored")
 
 

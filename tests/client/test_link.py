@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from svc_proto.basics.pins import PIN_CHANGED
-from svc_proto.client.link import Identity, Refusal, Unreachable, open_link
+from svc_proto.client.link import CredentialRefused, Identity, Unreachable, open_link
 from svc_proto.client.problem import Problem
 from svc_proto.engine.client import Fetched
 from svc_proto.facts import Failure, FailureKind
@@ -52,8 +52,8 @@ def test_who_it_is() -> None:
 @pytest.mark.parametrize(
     ("answer", "credentials", "kind", "says"),
     [
-        (refused("no\x1b[2J good"), CODE, Refusal, f"the relay refuses: no [2J good; {NEW_CODE}"),
-        (refused(""), TOKEN, Refusal, "the relay refuses: no reason given; pair again: svc-relay pair"),
+        (refused("no\x1b[2J good"), CODE, CredentialRefused, f"the relay refuses: no [2J good; {NEW_CODE}"),
+        (refused(""), TOKEN, CredentialRefused, "the relay refuses: no reason given; pair again: svc-relay pair"),
         ([{"type": "auth.ok", "payload": {}}], CODE, Problem, NO_SESSION),
         (None, CODE, Unreachable, "ws://h:8767 closed the connection before it let us in: reset"),
         ((), CODE, Unreachable, NO_ANSWER),

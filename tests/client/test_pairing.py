@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.brand import HERMES
-from svc_proto.client.pairing import HERE_ALONE, Invite, PairOrder, pair
+from svc_proto.client.pairing import HERE_ALONE, NewInvite, PairOrder, pair
 from svc_proto.client.routes import Mode
 from svc_proto.commands import Exit
 from svc_proto.config import RelayConfig
@@ -28,17 +28,17 @@ def relay(asked: Asked) -> tuple[int, bytes]:
     return as_json({"status": "ok"} if asked.path == "/health" else {"ok": True})
 
 
-def world(order: PairOrder, **more: Any) -> World[Invite]:
+def world(order: PairOrder, **more: Any) -> World[NewInvite]:
     compute = {"lan_address": lambda: "192.0.2.10", "which": lambda name: None}
     return World(lambda engine: pair(engine, order), **{"http": relay, "compute": compute, **more})
 
 
-def meshed(order: PairOrder) -> World[Invite]:
+def meshed(order: PairOrder) -> World[NewInvite]:
     compute = {"lan_address": lambda: "192.0.2.10", "which": lambda name: TAILSCALE}
     return world(order, compute=compute, programs=dict(MESH))
 
 
-def payload(invite: Invite) -> dict[str, Any]:
+def payload(invite: NewInvite) -> dict[str, Any]:
     return parse_invite(invite.pairing_url)
 
 

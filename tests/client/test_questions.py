@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from svc_proto.client.questions import MAX_TEXT, Questions
-from svc_proto.client.talk_ends import Ended, Line, News, TooLong
+from svc_proto.client.talk_ends import Ended, News, TooLong, TypedLine
 from svc_proto.commands import Tell
 from svc_proto.schema.chat_events import ApprovalRequest, read_event
 from svc_proto.schema.members import Members
@@ -38,7 +38,7 @@ class Bench:
         return self.shown()
 
     def type(self, news: News | str) -> list[dict[str, Any]]:
-        self.questions.take(Line(news) if isinstance(news, str) else news)
+        self.questions.take(TypedLine(news) if isinstance(news, str) else news)
         return self.shown()
 
     def after(self, seconds: float) -> None:

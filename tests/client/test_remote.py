@@ -7,7 +7,7 @@ import pytest
 
 from svc_proto.client.problem import Problem
 from svc_proto.client.remote import (
-    Media,
+    FetchedMedia,
     call_phone,
     kill_terminal,
     list_terminals,
@@ -187,17 +187,17 @@ class Shelf:
         return int(first), int(last)
 
 
-def fetching(shelf: Shelf) -> World[Media]:
+def fetching(shelf: Shelf) -> World[FetchedMedia]:
     return World(lambda engine: save_media(engine, RELAY, "/media/x"), http=shelf.http, fields=shelf.fields)
 
 
-def pieces(world: World[Media]) -> bytes:
+def pieces(world: World[FetchedMedia]) -> bytes:
     return b"".join(bytes(tell.fields["data"]) for tell in world.told if tell.event == "piece")  # type: ignore[call-overload] # bytes
 
 
 def test_a_file_in_pieces() -> None:
     there = fetching(Shelf(bytes(range(256)) * 40_000))
-    assert there.run() == Media("a.png", "application/json", 10_240_000)
+    assert there.run() == FetchedMedia("a.png", "application/json", 10_240_000)
     assert pieces(there) == bytes(range(256)) * 40_000
     assert len(there.asked) == 3
 
@@ -211,7 +211,7 @@ def test_names_stay_in_the_folder(disposition: str, name: str) -> None:
 
 def test_an_empty_file() -> None:
     there = fetching(Shelf(b""))
-    assert there.run() == Media("a.png", "application/octet-stream", 0)
+    assert there.run() == FetchedMedia("a.png", "application/octet-stream", 0)
     assert pieces(there) == b""
 
 
@@ -233,12 +233,12 @@ def test_a_server_without_ranges() -> None:
     ],
 )
 def test_no_file(answer: Answer, says: str) -> None:
-    there: World[Media] = World(lambda engine: save_media(engine, RELAY, "/media/x"), http=lambda asked: answer)
+    there: World[FetchedMedia] = World(lambda engine: save_media(engine, RELAY, "/media/x"), http=lambda asked: answer)
     assert there.fails() == Exit(1, says)
 
 
 def test_a_piece_without_anything() -> None:
-    there: World[Media] = World(
+    there: World[FetchedMedia] = World(
         lambda engine: save_media(engine, RELAY, "/media/x"),
         http=lambda asked: (206, b""),
         fields=lambda asked: [(b"content-range", b"bytes 0-4/5")],

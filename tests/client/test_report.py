@@ -4,7 +4,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.client.key_rotation import Rotated
-from svc_proto.client.pairing import Invite
+from svc_proto.client.pairing import NewInvite
 from svc_proto.client.report import (
     agent_lines,
     invite_json,
@@ -20,7 +20,7 @@ from svc_proto.machines.pairing import PairingMeta
 from svc_proto.schema.members import Members
 
 API = ApiRoute("192.0.2.10", 8642, False)
-INVITE = Invite(
+INVITE = NewInvite(
     api=API,
     key="abcdefghijklm",
     own_key=False,

@@ -4,7 +4,7 @@ import pytest
 
 from svc_proto.client.mesh import Mesh
 from svc_proto.client.problem import Problem
-from svc_proto.client.routes import ApiRoute, Route, candidate, lan_route, mesh_route, prefer, public_route
+from svc_proto.client.routes import ApiRoute, HostRoute, candidate, lan_route, mesh_route, prefer, public_route
 
 API = ApiRoute("192.0.2.10", 8642, False)
 LAN = lan_route(API, "ws://192.0.2.10:8767")
@@ -13,7 +13,7 @@ PUBLIC = public_route("https://home.example", 8767)
 
 def test_mesh_by_address() -> None:
     route = mesh_route(Mesh("100.64.0.7", "box.ts.net", (8642,)), "mesh", API, relay_port=8767, relay_tls=False)
-    assert route == Route("mesh", ApiRoute("100.64.0.7", 8642, False), "ws://100.64.0.7:8767")
+    assert route == HostRoute("mesh", ApiRoute("100.64.0.7", 8642, False), "ws://100.64.0.7:8767")
     six = mesh_route(Mesh("fd7a::1", None), "tailscale", API, relay_port=8767, relay_tls=True)
     assert six.relay_url == "wss://[fd7a::1]:8767"
     assert six.api.url == "http://[fd7a::1]:8642"
@@ -21,7 +21,7 @@ def test_mesh_by_address() -> None:
 
 def test_mesh_by_name_when_it_serves_both_ports() -> None:
     route = mesh_route(Mesh("100.64.0.7", "box.ts.net", (8642, 8767)), "mesh", API, relay_port=8767, relay_tls=False)
-    assert route == Route("mesh", ApiRoute("box.ts.net", 8642, True), "wss://box.ts.net:8767")
+    assert route == HostRoute("mesh", ApiRoute("box.ts.net", 8642, True), "wss://box.ts.net:8767")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.client.voice import MAX_RECORDING, Heard, Upload, config_rows, save_speech, transcribe, voice_config
+from svc_proto.client.voice import MAX_RECORDING, Heard, VoiceFile, config_rows, save_speech, transcribe, voice_config
 from svc_proto.commands import Tell
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.relay import RelayClient
@@ -15,7 +15,7 @@ from svc_proto.wire.multipart import MultipartDecoder, PartBegin
 from tests.client.world import World, as_json
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
-UPLOAD = Upload("memo.M4A", b"sound")
+UPLOAD = VoiceFile("memo.M4A", b"sound")
 
 
 def test_a_recording_is_written_down() -> None:
@@ -40,17 +40,17 @@ def test_a_provider_without_a_name() -> None:
 
 @pytest.mark.parametrize(("name", "kind"), [("a.wav", "wav"), ("a.webm", "webm"), ("a.opus", "ogg"), ("a", "wav")])
 def test_what_a_recording_is_called(name: str, kind: str) -> None:
-    assert Upload(name, b"x").content_type == f"audio/{kind}"
+    assert VoiceFile(name, b"x").content_type == f"audio/{kind}"
 
 
 @pytest.mark.parametrize(
     ("upload", "reason"),
     [
-        (Upload("a.wav", b""), "a.wav is empty"),
-        (Upload("a.wav", bytes(MAX_RECORDING + 1)), "a.wav has more than the 26214400 bytes that the relay takes"),
+        (VoiceFile("a.wav", b""), "a.wav is empty"),
+        (VoiceFile("a.wav", bytes(MAX_RECORDING + 1)), "a.wav has more than the 26214400 bytes that the relay takes"),
     ],
 )
-def test_a_recording_that_is_none(upload: Upload, reason: str) -> None:
+def test_a_recording_that_is_none(upload: VoiceFile, reason: str) -> None:
     end = World(lambda engine: transcribe(engine, RELAY, upload)).fails()
     assert (end.code, end.reason) == (2, reason)
 
@@ -64,7 +64,7 @@ REFUSALS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("answer", "reason"), REFUSALS)
 def test_refusals(answer: Any, reason: str) -> None:
-    recording, text = Upload("a.wav", bytes(MAX_RECORDING)), "x" * 5_000  # the most that is sent
+    recording, text = VoiceFile("a.wav", bytes(MAX_RECORDING)), "x" * 5_000  # the most that is sent
     for flow in (lambda engine: transcribe(engine, RELAY, recording), lambda engine: save_speech(engine, RELAY, text)):
         assert World(flow, http=lambda asked: answer).fails().reason == reason
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clients.phone.handset import SimulatedHandset
-from clients.phone.screen import Patient, Screen, plain, unescaped
+from clients.phone.screen import Patient, PhoneDisplay, plain, unescaped
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Tell
 from svc_proto.device.handset import HandsetCommand
@@ -22,7 +22,7 @@ NOW = Moment(1_000.0, 1_800_000_000.0)
 
 def shown(*news: Tell, view: bool = False, print_token: bool = False, sound: Path | None = None) -> list[str]:
     out = io.StringIO()
-    screen = Screen(out, view=view, print_token=print_token, sound=sound)
+    screen = PhoneDisplay(out, view=view, print_token=print_token, sound=sound)
     for tell in news:
         screen.tell(tell)
     return out.getvalue().splitlines()
@@ -107,7 +107,7 @@ class Watched:
 
     def __init__(self, build: str = "sideload") -> None:
         self.out = io.StringIO()
-        self.screen = Screen(self.out, view=True, print_token=False)
+        self.screen = PhoneDisplay(self.out, view=True, print_token=False)
         self.handset = SimulatedHandset(build=build)
         self.gate = SafetyGate(self.handset, flavor=build, consents=self.handset.consents)
 

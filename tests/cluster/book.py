@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from svc_proto.cluster.link import Reply
-from svc_proto.cluster.redis import Listener, Redis
+from svc_proto.cluster.redis import Redis, RedisListener
 from svc_proto.commands import Command, Connect, Connected, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
@@ -152,7 +152,7 @@ class RedisBook(Generic[T]):
 
 
 def wired(
-    where: RedisAddress = WHERE, channels: tuple[str, ...] = (), listener: Listener | None = None
+    where: RedisAddress = WHERE, channels: tuple[str, ...] = (), listener: RedisListener | None = None
 ) -> RedisBook[Redis]:
     """A client that was started."""
     book = RedisBook(lambda engine: Redis(engine, where, channels, listener))

@@ -6,14 +6,14 @@ import pytest
 from attrs import evolve
 
 from svc_proto.cluster.link import CONNECT_WITHIN, GONE, PATIENCE
-from svc_proto.cluster.redis import PAUSE, Listener, Redis
+from svc_proto.cluster.redis import PAUSE, Redis, RedisListener
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Level
 from svc_proto.facts import Closed, Failure, FailureKind, Stopping
 from svc_proto.wire.resp import Push, RespError
 from tests.cluster.book import WHERE, RedisBook, asking, wired
 
 
-class Ear(Listener):
+class Ear(RedisListener):
     """Keeps what it is told."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from svc_proto.device.handset import HandsetCommand, Performed, Reply
 from svc_proto.device.person import KEYBOARD
 from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
 from svc_proto.device.safety.consent import Consents
-from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ChannelId, Closed, Fact, ReadClosed, Received, Sent, Started
 from svc_proto.wire.connection import Role
@@ -35,7 +35,7 @@ from tests.playbook import Playbook, counting_entropy
 RELAY = Address("127.0.0.1", 8767)
 STREAM = StreamId(1)
 KEYS = ChannelId(2)
-TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW)
+TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)
 ASKING = SafetySettings(armed=True)
 TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
 

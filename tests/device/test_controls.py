@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.commands import Abort, Command, Connect, Tell
 from svc_proto.device.person import HELP
-from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.device.safety.view import ACCESSIBILITY_HINT
 from svc_proto.facts import Closed, ReadClosed, Received
 from tests.device.rig import KEYS, Rig, seated
@@ -142,7 +142,7 @@ def test_without_a_person_the_answer_is_no(end: ReadClosed | Closed | Received) 
 
 
 def test_a_standing_yes_needs_no_person() -> None:
-    rig = seated(SafetySettings(armed=True, answers=Answers.ALLOW))
+    rig = seated(SafetySettings(armed=True, answers=Answerer.ALLOW))
     rig.book >> ReadClosed(KEYS) << [Abort(KEYS)]
     rig.command("/tap_text", "r2", body={"text": "Send"})
     assert rig.responses() == [("r2", 200, {"ok": True, "confirmed": True})]

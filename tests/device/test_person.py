@@ -7,12 +7,12 @@ import pytest
 from svc_proto.commands import Abort, Tell
 from svc_proto.device.person import (
     KEYBOARD,
-    Decision,
-    Leave,
-    Network,
+    Answered,
+    LetGo,
+    OtherNetwork,
     Phrase,
     Tap,
-    Turn,
+    TurnSwitch,
     Verb,
     Word,
     read_word,
@@ -22,8 +22,8 @@ from svc_proto.facts import Accepted, Address, ChannelId, Closed, ReadClosed, Re
 from tests.device.rig import KEYS, seated
 
 
-def decision(allow: bool, remember: bool = False, which: str | None = None) -> Decision:
-    return Decision(allow=allow, remember=remember, which=which)
+def decision(allow: bool, remember: bool = False, which: str | None = None) -> Answered:
+    return Answered(allow=allow, remember=remember, which=which)
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def decision(allow: bool, remember: bool = False, which: str | None = None) -> D
         ("n", decision(False)),
         ("no C7", decision(False, which="c7")),
         ("deny", decision(False)),
-        ("on", Turn(Switch.MASTER, True)),
-        ("off", Turn(Switch.MASTER, False)),
-        ("master off", Turn(Switch.MASTER, False)),
-        *((f"{switch.value} on", Turn(switch, True)) for switch in Switch),
+        ("on", TurnSwitch(Switch.MASTER, True)),
+        ("off", TurnSwitch(Switch.MASTER, False)),
+        ("master off", TurnSwitch(Switch.MASTER, False)),
+        *((f"{switch.value} on", TurnSwitch(switch, True)) for switch in Switch),
         ("y c1 c2", None),
         ("maybe", None),
         ("unattended", None),
@@ -65,10 +65,10 @@ def decision(allow: bool, remember: bool = False, which: str | None = None) -> D
         (" CHAT  Why? ", Phrase(Verb.CHAT, "Why?")),
         ("shell ls -l  /", Phrase(Verb.SHELL, "ls -l  /")),
         ("shell", None),
-        ("leave", Leave()),
+        ("leave", LetGo()),
         ("leave it", None),
-        ("wifi", Network(False)),
-        ("Cellular", Network(True)),
+        ("wifi", OtherNetwork(False)),
+        ("Cellular", OtherNetwork(True)),
     ],
 )
 def test_a_line(line: str, word: Word | None) -> None:

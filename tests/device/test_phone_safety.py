@@ -11,7 +11,7 @@ from svc_proto.device.handset import Later, NeedsUpload, Reply
 from svc_proto.device.phone import PhoneState
 from svc_proto.device.safety.activity import ActivityStatus
 from svc_proto.device.safety.confirmation import ConfirmationState
-from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.device.safety.view import SafetyView
 from svc_proto.facts import Closed, FailureKind, Stopping
 from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
@@ -91,8 +91,8 @@ def test_a_late_wake_up_does_not_let_a_late_yes_pass() -> None:
     assert performed(rig) == []
 
 
-@pytest.mark.parametrize(("answers", "status"), [(Answers.ALLOW, 200), (Answers.DENY, 403)])
-def test_a_standing_answer(answers: Answers, status: int) -> None:
+@pytest.mark.parametrize(("answers", "status"), [(Answerer.ALLOW, 200), (Answerer.DENY, 403)])
+def test_a_standing_answer(answers: Answerer, status: int) -> None:
     rig = seated(SafetySettings(armed=True, answers=answers))
     rig.command("/call", body={"number": "112233"})
     assert [found for _, found, _ in rig.responses()] == [status]

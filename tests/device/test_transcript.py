@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from svc_proto.commands import Tell
-from svc_proto.device.transcript import CUT, LONGEST_TEXT, MOST_LINES, Transcript
+from svc_proto.device.transcript import CUT, LONGEST_TEXT, MOST_LINES, PhoneTranscript
 
 
-def shown(transcript: Transcript) -> list[tuple[str, str]]:
+def shown(transcript: PhoneTranscript) -> list[tuple[str, str]]:
     return [(str(line["kind"]), str(line["text"])) for line in transcript.lines()]
 
 
 def test_a_talk() -> None:
-    talk = Transcript()
+    talk = PhoneTranscript()
     talk.said("Which app?")
     for news in (
         Tell("note", {"text": "chat: → phone_current_app"}),
@@ -35,7 +35,7 @@ def test_a_talk() -> None:
 
 
 def test_it_has_bounds() -> None:
-    talk = Transcript()
+    talk = PhoneTranscript()
     for _ in range(3):
         talk.hear(Tell("answer", {"text": "x" * (LONGEST_TEXT // 2)}))
     talk.hear(Tell("answer", {"text": "y"}))

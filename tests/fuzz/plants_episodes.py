@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuzz.invariants import Invariant
-from svc_proto.agent.approvals import Approvals as Memory
+from svc_proto.agent.approvals import ApprovalMemory as Memory
 from svc_proto.agent.contract import ApprovalAsked, TurnHost
 from svc_proto.api.idempotency import Keyed
 from svc_proto.api.run import Run

@@ -18,7 +18,7 @@ from fuzz.world import World
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.media import MediaRegistry
 from svc_proto.relay.service import Relay
-from svc_proto.relay.uploads import Upload
+from svc_proto.relay.uploads import MediaUpload
 
 IN_LINES = re.MULTILINE | re.DOTALL
 
@@ -56,7 +56,7 @@ def _an_upload_is_not_counted(world: World) -> None:
 
 
 def _an_upload_has_no_token(world: World) -> None:
-    world.relay_service.media.uploads._owned["token"] = Upload("/a", "somebody", 0)
+    world.relay_service.media.uploads._owned["token"] = MediaUpload("/a", "somebody", 0)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from clients.phone.handset import SimulatedHandset
 from clients.phone.handset.png import draw
-from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.device.safety.settings import Answerer, SafetySettings
 from tests.loops.session_events import Turn, check_turn
 from tests.loops.streams import UnreadStream, chat
 from tests.loops.world import REMOTE, ApiHandle, World, bearer
@@ -87,7 +87,7 @@ def test_a_picture_that_a_second_client_fetches(relayed: World) -> None:
 
 def test_a_phone_that_says_no(relayed: World) -> None:
     """The refusal goes to the model with what it means, and the turn goes on."""
-    relayed.phone(safety=SafetySettings(armed=True, answers=Answers.DENY))
+    relayed.phone(safety=SafetySettings(armed=True, answers=Answerer.DENY))
     model = ScriptedModel([calls(("phone_tap_text", {"text": "Send"})), lambda request: plain(last_result(request))])
     api = api_with(relayed, model)
     turn = turn_of(relayed, api, api.session(), "Tap it")

@@ -20,7 +20,7 @@ from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import Level, Tell
 from svc_proto.device.phone import Phone, PhoneConfig
-from svc_proto.device.safety.settings import Answers, SafetySettings
+from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Service
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.sse import EventStreamDecoder
@@ -43,7 +43,7 @@ __all__ = [
 
 LOOPBACK = "127.0.0.1"
 REMOTE = "remote"  # a peer that is not loopback: another host, or a source address that the relay takes for one
-TRUSTING = SafetySettings(armed=True, answers=Answers.ALLOW)  # a person who turned Device Control on and allows all
+TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)  # a person who turned Device Control on and allows all
 MakePhone = Callable[[PhoneConfig], Service]
 MakeService = Callable[[int, str], Service]
 API_PORT = 8642

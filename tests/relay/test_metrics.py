@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.counts import Family, Spread
+from svc_proto.basics.counts import MetricFamily, Spread
 from svc_proto.commands import Send
 from svc_proto.facts import Received, Sent
 from svc_proto.machines.bridge import BridgeTrigger
@@ -12,7 +12,7 @@ from svc_proto.relay.metrics import families
 from tests.relay.world import REMOTE, RelayBook
 
 
-def shown(book: RelayBook) -> dict[str, Family]:
+def shown(book: RelayBook) -> dict[str, MetricFamily]:
     return {family.name: family for family in families(book.relay)}
 
 

@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 
 from runtimes.beside import beside_running
-from runtimes.running import GLANCE, Claim, TakenError, claim, find_all, find_running, is_held
+from runtimes.running import GLANCE, HomeClaim, TakenError, claim, find_all, find_running, is_held
 from runtimes.service_home import find_home, with_env_file
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.config import RelayConfig
@@ -19,7 +19,7 @@ from svc_proto.config import RelayConfig
 WHERE = {"host": "::", "port": 8767, "inside": "http://[::1]:8767"}
 
 
-def taken(home: Path, role: str = "relay", **more: object) -> Claim:
+def taken(home: Path, role: str = "relay", **more: object) -> HomeClaim:
     made = claim(home, role, version="1.2")
     made.tell({**WHERE, **more})
     return made

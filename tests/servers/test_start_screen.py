@@ -10,11 +10,11 @@ from attrs import evolve
 
 from servers import ask_brand as asking
 from servers.ask_brand import ask_brand
-from servers.start_screen import ONLY_HERE, Screen
+from servers.start_screen import ONLY_HERE, StartScreen
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Tell
 
-SCREEN = Screen(brand=HERMES, dashboard="http://127.0.0.1:9119", model="built-in")
+SCREEN = StartScreen(brand=HERMES, dashboard="http://127.0.0.1:9119", model="built-in")
 INVITE: dict[str, object] = {
     "qr_payload": "x" * 300,
     "code": "ABC123",
@@ -30,7 +30,7 @@ INVITE: dict[str, object] = {
 def shown(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    screen: Screen,
+    screen: StartScreen,
     size: tuple[int, int] | None,
 ) -> list[str]:
     """What goes to a terminal of so many columns and lines, or to none."""

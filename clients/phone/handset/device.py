@@ -19,11 +19,11 @@ from clients.phone.handset.model import (
     Focus,
     Launch,
     Leave,
-    Node,
     Playback,
     Select,
     Show,
     Submit,
+    ViewNode,
     Window,
     hit,
     walk,
@@ -267,7 +267,7 @@ class Device:
         if node is not None:
             self.click(node, top.package, now, hold=kind == "long_press")
 
-    def click(self, node: Node, package: str, now: Moment, *, hold: bool = False) -> None:
+    def click(self, node: ViewNode, package: str, now: Moment, *, hold: bool = False) -> None:
         """Press a node, or hold it, wherever it is."""
         action = node.hold if hold else node.press
         if action is None or not node.enabled:

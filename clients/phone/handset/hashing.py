@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 
-from clients.phone.handset.model import Node
+from clients.phone.handset.model import ViewNode
 
 __all__ = ["screen_hash"]
 
 RECORD_SEPARATOR = "\x1e"
 
 
-def screen_hash(nodes: Iterable[Node]) -> str:
+def screen_hash(nodes: Iterable[ViewNode]) -> str:
     """64 lower-case hex digits. Focus, selection and the enabled flag do not count."""
     return sha256(RECORD_SEPARATOR.join(map(_record, nodes)).encode("utf-8", "replace")).hexdigest()
 
 
-def _record(node: Node) -> str:
+def _record(node: ViewNode) -> str:
     bounds = node.bounds
     edges = f"{bounds.left},{bounds.top},{bounds.right},{bounds.bottom}"
     return "|".join((node.class_name, node.text or "", node.description or "", edges, node.view_id or ""))

@@ -21,15 +21,15 @@ from clients.phone.handset.model import (
     Flip,
     Focus,
     Leave,
-    Node,
     Select,
     Submit,
+    ViewNode,
     Window,
 )
 
 __all__ = [
     "App",
-    "Kind",
+    "RowKind",
     "Look",
     "Row",
     "Screen",
@@ -49,7 +49,7 @@ FOOT_HEIGHT = 140  # px, of a row that stays
 MARGIN = 40  # px
 
 
-class Kind(Enum):
+class RowKind(Enum):
     """What a row is."""
 
     LABEL = auto()
@@ -64,7 +64,7 @@ class Kind(Enum):
 class Row:
     """One row. `key` names the field or switch behind it; `view` is the last part of its resource name."""
 
-    kind: Kind
+    kind: RowKind
     text: str = ""
     detail: str | None = None
     key: str | None = None
@@ -112,32 +112,32 @@ class Look:
 
 def label(text: str, key: str | None = None) -> Row:
     """A line of text; with a key, the text of that field once it has one."""
-    return Row(kind=Kind.LABEL, text=text, key=key)
+    return Row(kind=RowKind.LABEL, text=text, key=key)
 
 
 def entry(text: str, detail: str | None = None, press: Action | None = None, *, key: str | None = None) -> Row:
     """A list entry of one or two lines; with a key, a long press marks it."""
-    return Row(kind=Kind.ENTRY, text=text, detail=detail, press=press, key=key)
+    return Row(kind=RowKind.ENTRY, text=text, detail=detail, press=press, key=key)
 
 
 def button(text: str, view: str, press: Action) -> Row:
     """A button. It is enabled once the fields it submits are filled."""
-    return Row(kind=Kind.BUTTON, text=text, view=view, press=press)
+    return Row(kind=RowKind.BUTTON, text=text, view=view, press=press)
 
 
 def icon(description: str, view: str, press: Action) -> Row:
     """A button without a text."""
-    return Row(kind=Kind.ICON, text=description, view=view, press=press)
+    return Row(kind=RowKind.ICON, text=description, view=view, press=press)
 
 
 def text_field(key: str, hint: str, *, password: bool = False) -> Row:
     """A text field."""
-    return Row(kind=Kind.FIELD, key=key, hint=hint, view=key, password=password)
+    return Row(kind=RowKind.FIELD, key=key, hint=hint, view=key, password=password)
 
 
 def switch(key: str, text: str) -> Row:
     """A switch with its label."""
-    return Row(kind=Kind.SWITCH, text=text, key=key, view=key)
+    return Row(kind=RowKind.SWITCH, text=text, key=key, view=key)
 
 
 def longest_scroll(screen: Screen) -> int:
@@ -152,30 +152,30 @@ def build(package: str, screen: Screen, look: Look) -> Window:
         top = BODY.bottom + 20 + index * FOOT_HEIGHT
         frame = Bounds(MARGIN, top, WIDTH - MARGIN, min(top + FOOT_HEIGHT - 20, HEIGHT))
         children.append(_row(package, row, frame, look))
-    return Window(package, Node(class_name="android.widget.FrameLayout", bounds=FULL, children=tuple(children)))
+    return Window(package, ViewNode(class_name="android.widget.FrameLayout", bounds=FULL, children=tuple(children)))
 
 
-def _tool_bar(package: str, screen: Screen, look: Look) -> Node:
-    title = Node(
+def _tool_bar(package: str, screen: Screen, look: Look) -> ViewNode:
+    title = ViewNode(
         class_name="android.widget.TextView",
         bounds=Bounds(160 if look.deep else MARGIN, STATUS_BAR, WIDTH, TOOL_BAR),
         text=screen.title,
     )
-    up = Node(
+    up = ViewNode(
         class_name="android.widget.ImageButton",
         bounds=Bounds(0, STATUS_BAR, 140, TOOL_BAR),
         description="Navigate up",
         view_id=f"{package}:id/up",
         press=Leave(),
     )
-    return Node(
+    return ViewNode(
         class_name="android.view.ViewGroup",
         bounds=Bounds(0, STATUS_BAR, WIDTH, TOOL_BAR),
         children=(up, title) if look.deep else (title,),
     )
 
 
-def _body(package: str, screen: Screen, look: Look) -> Node:
+def _body(package: str, screen: Screen, look: Look) -> ViewNode:
     nodes = []
     for index, row in enumerate(screen.rows):
         top = BODY.top + index * screen.row_height - look.offset
@@ -183,7 +183,7 @@ def _body(package: str, screen: Screen, look: Look) -> Node:
         if not frame.empty:
             nodes.append(_row(package, row, frame, look))
     long = longest_scroll(screen) > 0
-    return Node(
+    return ViewNode(
         class_name="androidx.recyclerview.widget.RecyclerView" if long else "android.widget.LinearLayout",
         bounds=BODY,
         view_id=f"{package}:id/list",
@@ -192,16 +192,16 @@ def _body(package: str, screen: Screen, look: Look) -> Node:
     )
 
 
-def _row(package: str, row: Row, frame: Bounds, look: Look) -> Node:
+def _row(package: str, row: Row, frame: Bounds, look: Look) -> ViewNode:
     view_id = f"{package}:id/{row.view}" if row.view else None
     key = row.key or ""
     match row.kind:
-        case Kind.LABEL:
+        case RowKind.LABEL:
             return _line(look.texts.get(key) or row.text, frame)
-        case Kind.ENTRY:
+        case RowKind.ENTRY:
             return _entry(row, frame, look)
-        case Kind.BUTTON:
-            return Node(
+        case RowKind.BUTTON:
+            return ViewNode(
                 class_name="android.widget.Button",
                 bounds=frame,
                 text=row.text,
@@ -209,16 +209,16 @@ def _row(package: str, row: Row, frame: Bounds, look: Look) -> Node:
                 press=row.press,
                 enabled=_complete(row.press, look),
             )
-        case Kind.ICON:
-            return Node(
+        case RowKind.ICON:
+            return ViewNode(
                 class_name="android.widget.ImageButton",
                 bounds=frame,
                 description=row.text,
                 view_id=view_id,
                 press=row.press,
             )
-        case Kind.FIELD:
-            return Node(
+        case RowKind.FIELD:
+            return ViewNode(
                 class_name="android.widget.EditText",
                 bounds=frame,
                 text=_shown(look.texts.get(key), hidden=row.password),
@@ -230,20 +230,20 @@ def _row(package: str, row: Row, frame: Bounds, look: Look) -> Node:
                 press=Focus(key),
                 field=key,
             )
-        case Kind.SWITCH:
+        case RowKind.SWITCH:
             return _switch(row, frame, view_id, on=key in look.on)
         case _ as never:
             assert_never(never)
 
 
-def _entry(row: Row, frame: Bounds, look: Look) -> Node:
+def _entry(row: Row, frame: Bounds, look: Look) -> ViewNode:
     lines = [line for line in (row.text, row.detail) if line]
     height = frame.height // max(1, len(lines))
     children = tuple(
         _line(line, Bounds(MARGIN, frame.top + index * height, WIDTH - MARGIN, frame.top + (index + 1) * height))
         for index, line in enumerate(lines)
     )
-    return Node(
+    return ViewNode(
         class_name="android.widget.LinearLayout",
         bounds=frame,
         press=row.press,
@@ -253,9 +253,9 @@ def _entry(row: Row, frame: Bounds, look: Look) -> Node:
     )
 
 
-def _switch(row: Row, frame: Bounds, view_id: str | None, *, on: bool) -> Node:
+def _switch(row: Row, frame: Bounds, view_id: str | None, *, on: bool) -> ViewNode:
     press = Flip(row.key or "")
-    knob = Node(
+    knob = ViewNode(
         class_name="android.widget.Switch",
         bounds=Bounds(WIDTH - 240, frame.top, WIDTH - MARGIN, frame.bottom),
         description=row.text,
@@ -264,11 +264,11 @@ def _switch(row: Row, frame: Bounds, view_id: str | None, *, on: bool) -> Node:
         press=press,
     )
     line = _line(row.text, Bounds(MARGIN, frame.top, WIDTH - 240, frame.bottom))
-    return Node(class_name="android.widget.LinearLayout", bounds=frame, press=press, children=(line, knob))
+    return ViewNode(class_name="android.widget.LinearLayout", bounds=frame, press=press, children=(line, knob))
 
 
-def _line(text: str, frame: Bounds) -> Node:
-    return Node(class_name="android.widget.TextView", bounds=frame, text=text)
+def _line(text: str, frame: Bounds) -> ViewNode:
+    return ViewNode(class_name="android.widget.TextView", bounds=frame, text=text)
 
 
 def _complete(press: Action | None, look: Look) -> bool:

@@ -25,7 +25,7 @@ __all__ = [
     "Focus",
     "Launch",
     "Leave",
-    "Node",
+    "ViewNode",
     "Playback",
     "Seen",
     "Select",
@@ -166,7 +166,7 @@ Action: TypeAlias = Show | Leave | Dismiss | Flip | Focus | Select | Submit | La
 
 
 @frozen(kw_only=True)
-class Node:
+class ViewNode:
     """One accessibility node with its children. `press` and `hold` say what a tap and a long press do."""
 
     class_name: str
@@ -184,7 +184,7 @@ class Node:
     press: Action | None = None
     hold: Action | None = None
     field: str | None = None  # which text `/type` sets
-    children: tuple[Node, ...] = ()
+    children: tuple[ViewNode, ...] = ()
 
     @property
     def clickable(self) -> bool:
@@ -215,16 +215,16 @@ class Window:
     """An accessibility window: the app's, or a system one on top of it."""
 
     package: str
-    root: Node
+    root: ViewNode
 
 
 @frozen
 class Seen:
     """A node met on the walk; `parents` nearest first, `node_id` None when the node is not interesting."""
 
-    node: Node
+    node: ViewNode
     window: Window
-    parents: tuple[Node, ...] = ()
+    parents: tuple[ViewNode, ...] = ()
     node_id: str | None = None
 
 
@@ -232,7 +232,7 @@ def walk(windows: Sequence[Window]) -> Iterator[Seen]:
     """Every node, windows topmost first, parents before children."""
     count = 0
     for index, window in enumerate(windows):
-        stack: list[tuple[Node, tuple[Node, ...]]] = [(window.root, ())]
+        stack: list[tuple[ViewNode, tuple[ViewNode, ...]]] = [(window.root, ())]
         while stack:
             node, parents = stack.pop()
             stack.extend((child, (node, *parents)) for child in reversed(node.children))
@@ -254,9 +254,9 @@ def find_node(windows: Sequence[Window], node_id: str) -> Seen | None:
     return next((each for each in walk(windows) if each.node_id == node_id), None)
 
 
-def hit(window: Window, x: int, y: int, *, scrollable: bool = False, hold: bool = False) -> Node | None:
+def hit(window: Window, x: int, y: int, *, scrollable: bool = False, hold: bool = False) -> ViewNode | None:
     """The innermost enabled node at a point that reacts to a tap (or to a scroll, or to a long press)."""
-    found: Node | None = None
+    found: ViewNode | None = None
     for each in walk((window,)):
         node = each.node
         reacts = node.scrollable if scrollable else node.long_clickable if hold else node.clickable

@@ -9,7 +9,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 
-from clients.phone.handset.model import HEIGHT, WIDTH, Bounds, Node, Window, walk
+from clients.phone.handset.model import HEIGHT, WIDTH, Bounds, ViewNode, Window, walk
 
 __all__ = ["draw"]
 
@@ -35,7 +35,7 @@ def draw(windows: Sequence[Window], *, screen_on: bool = True) -> bytes:
     return SIGNATURE + b"".join(_chunk(kind, data) for kind, data in chunks)
 
 
-def _paint(rows: list[bytearray], node: Node) -> None:
+def _paint(rows: list[bytearray], node: ViewNode) -> None:
     inner = Bounds(
         node.bounds.left + SCALE, node.bounds.top + SCALE, node.bounds.right - SCALE, node.bounds.bottom - SCALE
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from clients.phone.handset.device import Device
-from clients.phone.handset.model import Node, Seen, Window, find_node, hit, walk
+from clients.phone.handset.model import Seen, ViewNode, Window, find_node, hit, walk
 from clients.phone.handset.routes_read import mentions
 from svc_proto.device.arguments import Arguments
 from svc_proto.device.handset import HandsetCommand
@@ -29,7 +29,7 @@ class Aim:
     """
 
     seen: Seen
-    pressed: Node | None
+    pressed: ViewNode | None
     level: int = 0
 
 
@@ -85,14 +85,14 @@ def _ancestor(seen: Seen) -> Aim | None:
     return None
 
 
-def _of_text(windows: Sequence[Window], args: Arguments) -> Sequence[Node]:
+def _of_text(windows: Sequence[Window], args: Arguments) -> Sequence[ViewNode]:
     aim = take_aim(windows, args.required("text"), exact_only=args.boolean("exact") is True)
     if aim is None:
         return ()
     return (aim.seen.node, *_at(windows, *aim.seen.node.bounds.center)) if aim.pressed is None else (aim.pressed,)
 
 
-def _of_tap(windows: Sequence[Window], args: Arguments) -> Sequence[Node]:
+def _of_tap(windows: Sequence[Window], args: Arguments) -> Sequence[ViewNode]:
     node_id = args.filled("nodeId")
     if node_id is not None:
         seen = find_node(windows, node_id)
@@ -101,7 +101,7 @@ def _of_tap(windows: Sequence[Window], args: Arguments) -> Sequence[Node]:
     return () if x is None or y is None else _at(windows, x, y)
 
 
-def _of_long_press(windows: Sequence[Window], args: Arguments) -> Sequence[Node]:
+def _of_long_press(windows: Sequence[Window], args: Arguments) -> Sequence[ViewNode]:
     node_id = args.filled("node_id", "nodeId")
     if node_id is not None:
         seen = find_node(windows, node_id)
@@ -110,13 +110,13 @@ def _of_long_press(windows: Sequence[Window], args: Arguments) -> Sequence[Node]
     return () if x is None or y is None else _at(windows, x, y, hold=True)
 
 
-def _at(windows: Sequence[Window], x: int, y: int, *, hold: bool = False) -> Sequence[Node]:
+def _at(windows: Sequence[Window], x: int, y: int, *, hold: bool = False) -> Sequence[ViewNode]:
     """What reacts at a point of the window on top: it may cover what was named."""
     node = hit(windows[0], x, y, hold=hold)
     return () if node is None else (node,)
 
 
-def _texts(node: Node) -> Iterator[str]:
+def _texts(node: ViewNode) -> Iterator[str]:
     yield from (text for text in (node.text, node.description) if text)
     for child in node.children:
         yield from _texts(child)

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from clients.phone.handset.device import Device
 from clients.phone.handset.screens import DIALER
-from clients.phone.handset.world import Contact, Phone, Radio
+from clients.phone.handset.world import Contact, PhoneNumber, Radio
 from svc_proto.basics.moment import Moment
 from svc_proto.device.arguments import Arguments, clamp, utf16_length
 from svc_proto.device.handset import Later, Performed, Reply
@@ -126,7 +126,7 @@ def _contact(contact: Contact) -> dict[str, object]:
     return {"id": contact.id, "name": contact.name, "phones": listed}
 
 
-def _rank(phone: Phone) -> tuple[bool, int]:
+def _rank(phone: PhoneNumber) -> tuple[bool, int]:
     label = f"{phone.kind} {phone.label}".lower()
     known = BEST_FIRST.index(phone.kind) if phone.kind in BEST_FIRST else len(BEST_FIRST)
     return any(word in label for word in HARDLY_A_PHONE), known

@@ -7,7 +7,7 @@ from itertools import islice
 from clients.phone.handset.device import Device
 from clients.phone.handset.events import CAPACITY
 from clients.phone.handset.hashing import screen_hash
-from clients.phone.handset.model import LIMIT, Node, Seen, find_node, listing, union, walk
+from clients.phone.handset.model import LIMIT, Seen, ViewNode, find_node, listing, union, walk
 from clients.phone.handset.png import draw
 from svc_proto.basics.moment import Moment
 from svc_proto.device.arguments import Arguments, clamp
@@ -102,7 +102,7 @@ def find_nodes(device: Device, args: Arguments, _now: Moment) -> Performed:
     limit = args.integer("limit")
     limit = clamp(20 if limit is None else limit, 1, LIMIT)
 
-    def fits(node: Node) -> bool:
+    def fits(node: ViewNode) -> bool:
         return (
             (text is None or mentions(node, text))
             and (class_name is None or node.class_name == class_name)
@@ -193,7 +193,7 @@ def events(device: Device, args: Arguments, _now: Moment) -> Performed:
 # --- helpers -------------------------------------------------------------------------------------------------
 
 
-def mentions(node: Node, text: str) -> bool:
+def mentions(node: ViewNode, text: str) -> bool:
     """Whether a text occurs in the node's text or description, in any case."""
     needle = text.lower()
     return needle in (node.text or "").lower() or needle in (node.description or "").lower()

@@ -8,7 +8,7 @@ from enum import Enum
 from attrs import frozen
 
 from clients.phone.handset.layout import App, Screen, entry, label, switch
-from clients.phone.handset.model import FULL, Bounds, Dismiss, Launch, Node, Window
+from clients.phone.handset.model import FULL, Bounds, Dismiss, Launch, ViewNode, Window
 
 __all__ = [
     "LAUNCHER",
@@ -76,5 +76,5 @@ def shade(notices: Iterable[Notice]) -> Screen:
 
 def keyguard() -> Window:
     """The lock screen."""
-    clock = Node(class_name="android.widget.TextView", bounds=Bounds(0, 400, 1080, 700), text="Locked")
-    return Window(SYSTEM_UI, Node(class_name="android.widget.FrameLayout", bounds=FULL, children=(clock,)))
+    clock = ViewNode(class_name="android.widget.TextView", bounds=Bounds(0, 400, 1080, 700), text="Locked")
+    return Window(SYSTEM_UI, ViewNode(class_name="android.widget.FrameLayout", bounds=FULL, children=(clock,)))

@@ -17,7 +17,7 @@ __all__ = [
     "Gesture",
     "OutboxItem",
     "Permissions",
-    "Phone",
+    "PhoneNumber",
     "Radio",
 ]
 
@@ -64,7 +64,7 @@ class Gesture:
 
 
 @frozen
-class Phone:
+class PhoneNumber:
     """One number of a contact; `kind` is a type of 3.7."""
 
     number: str
@@ -78,7 +78,7 @@ class Contact:
 
     id: int
     name: str
-    phones: tuple[Phone, ...]
+    phones: tuple[PhoneNumber, ...]
 
 
 @frozen(kw_only=True)
@@ -98,14 +98,14 @@ SAMPLE_CONTACTS: tuple[Contact, ...] = (
         41,
         "Ada Lovelace",
         (
-            Phone("+15550103", "fax_work", "Fax"),
-            Phone("+15550101", "custom", "Watch"),
-            Phone("+15550105", "work", "Work"),
-            Phone("+15550100", "mobile", "Mobile"),
+            PhoneNumber("+15550103", "fax_work", "Fax"),
+            PhoneNumber("+15550101", "custom", "Watch"),
+            PhoneNumber("+15550105", "work", "Work"),
+            PhoneNumber("+15550100", "mobile", "Mobile"),
         ),
     ),
-    Contact(42, "Bo Peep", (Phone("+15550102"),)),
-    Contact(43, "Cleo Byron", (Phone("+15550104", "home", "Home"),)),
+    Contact(42, "Bo Peep", (PhoneNumber("+15550102"),)),
+    Contact(43, "Cleo Byron", (PhoneNumber("+15550104", "home", "Home"),)),
     Contact(44, "Nobody Known", ()),
 )
 SAMPLE_FIXES: tuple[Fix, ...] = (

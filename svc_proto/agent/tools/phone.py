@@ -21,7 +21,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.peers.phone import PhoneAnswer, PhoneLink, RelayLink
 from svc_proto.schema.members import Members
 
-__all__ = ["ROWS", "Row", "path_of", "perform", "phone_tools", "tools_of"]
+__all__ = ["ROWS", "ToolRow", "path_of", "perform", "phone_tools", "tools_of"]
 
 SWIPE_PART = {"short": 15, "medium": 30, "long": 45}  # per cent of the axis that a finger travels
 Properties: TypeAlias = "Mapping[str, Mapping[str, object]]"
@@ -29,7 +29,7 @@ NONE: Properties = {}
 
 
 @frozen(kw_only=True)
-class Row:
+class ToolRow:
     """One tool, `phone_<name>`. `prepare` makes the route's arguments out of the tool's."""
 
     name: str
@@ -68,18 +68,18 @@ def tools_of(link: PhoneLink, brand: Brand) -> tuple[Tool, ...]:
     return tuple(_tool(row, link, brand) for row in ROWS)
 
 
-def perform(row: Row, link: PhoneLink, brand: Brand, arguments: Arguments) -> Flow[PhoneAnswer]:
+def perform(row: ToolRow, link: PhoneLink, brand: Brand, arguments: Arguments) -> Flow[PhoneAnswer]:
     """Have the phone do what a row says. Raises `ToolError` where it cannot be asked."""
     given = arguments if row.prepare is None else (yield from row.prepare(link, arguments))
     return (yield from link.call(row.method, path_of(row, brand), {**given, **row.always}))
 
 
-def path_of(row: Row, brand: Brand) -> str:
+def path_of(row: ToolRow, brand: Brand) -> str:
     """Of its route."""
     return brand.self_foreground if row.name == "return_to_app" else row.path
 
 
-def _tool(row: Row, link: PhoneLink, brand: Brand) -> Tool:
+def _tool(row: ToolRow, link: PhoneLink, brand: Brand) -> Tool:
     def run(arguments: Arguments) -> Flow[str]:
         answer = yield from perform(row, link, brand, arguments)
         return result_of(row.name, answer, brand, bounds=arguments.get("include_bounds") is True)
@@ -167,70 +167,70 @@ def _one_of(*words: str) -> Mapping[str, object]:
     return {"type": "string", "enum": list(words)}
 
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[ToolRow, ...] = (
     # core
-    Row(name="ping", method="GET", path="/ping", description="Whether the phone is there."),
-    Row(name="setup", method="POST", path="/setup", description="Greet a phone that was just paired."),
-    Row(name="current_app", method="GET", path="/current_app", description="The package of the app in front."),
-    Row(
+    ToolRow(name="ping", method="GET", path="/ping", description="Whether the phone is there."),
+    ToolRow(name="setup", method="POST", path="/setup", description="Greet a phone that was just paired."),
+    ToolRow(name="current_app", method="GET", path="/current_app", description="The package of the app in front."),
+    ToolRow(
         name="return_to_app", method="POST", path="/return_to_svc", acts=True,
         description="Bring the chat app on the phone to the front again.",
     ),
     # read
-    Row(
+    ToolRow(
         name="screen", method="GET", path="/screen",
         description="What is on the screen: texts and controls with their node ids. What is not mentioned is false.",
         properties={"include_bounds": {**FLAG, "description": "also where each one is, in pixels"}},
         always={"include_bounds": True},  # without, phones in use find no nodes at all (wire bridge 3.4)
     ),
-    Row(name="screen_hash", method="GET", path="/screen_hash", description="A fingerprint of the screen."),
-    Row(
+    ToolRow(name="screen_hash", method="GET", path="/screen_hash", description="A fingerprint of the screen."),
+    ToolRow(
         name="diff_screen", method="POST", path="/diff_screen",
         description="Whether the screen has changed since a fingerprint.",
         required=("previous_hash",), properties={"previous_hash": WORD},
     ),
-    Row(
+    ToolRow(
         name="find_nodes", method="POST", path="/find_nodes",
         description="Find what is on the screen by its text, its class, or whether it can be tapped.",
         properties={"text": WORD, "class_name": WORD, "clickable": FLAG, "limit": _limit(512)},
     ),
-    Row(
+    ToolRow(
         name="describe_node", method="POST", path="/describe_node", description="Everything about one node.",
         required=("nodeId",), properties={"nodeId": NODE},
     ),
-    Row(
+    ToolRow(
         name="screenshot", method="GET", path="/screenshot",
         description="Take a picture of the screen, to show it to the user.",
     ),
-    Row(name="get_apps", method="GET", path="/get_apps", description="The apps that can be opened."),
+    ToolRow(name="get_apps", method="GET", path="/get_apps", description="The apps that can be opened."),
     # act
-    Row(
+    ToolRow(
         name="tap", method="POST", path="/tap", acts=True, description="Tap a node, or a point.",
         properties={"nodeId": NODE, "x": PIXEL, "y": PIXEL, "duration_ms": _ms(1, 3000)},
     ),
-    Row(
+    ToolRow(
         name="tap_text", method="POST", path="/tap_text", acts=True,
         description="Tap the first thing on the screen whose text contains this.",
         required=("text",), properties={"text": WORD},
     ),
-    Row(
+    ToolRow(
         name="long_press", method="POST", path="/long_press", acts=True,
         description="Press a node, or a point, for long.",
         properties={"nodeId": NODE, "x": PIXEL, "y": PIXEL, "duration": _ms(100, 3000)},
     ),
-    Row(
+    ToolRow(
         name="drag", method="POST", path="/drag", acts=True, description="Drag from one point to another.",
         required=("start_x", "start_y", "end_x", "end_y"),
         properties={
             "start_x": PIXEL, "start_y": PIXEL, "end_x": PIXEL, "end_y": PIXEL, "duration_ms": _ms(100, 3000),
         },
     ),
-    Row(
+    ToolRow(
         name="type", method="POST", path="/type", acts=True,
         description="Put text into the focused input; it replaces what is there.",
         required=("text",), properties={"text": WORD},
     ),
-    Row(
+    ToolRow(
         name="swipe", method="POST", path="/swipe", acts=True,
         description="Swipe in a direction, or from one point to another.",
         properties={
@@ -240,12 +240,12 @@ ROWS: tuple[Row, ...] = (
         },
         prepare=_swipe,
     ),
-    Row(
+    ToolRow(
         name="scroll", method="POST", path="/scroll", acts=True,
         description="Scroll the screen, or one node, to show more of it.",
         required=("direction",), properties={"direction": DIRECTION, "nodeId": NODE},
     ),
-    Row(
+    ToolRow(
         name="press_key", method="POST", path="/press_key", acts=True, description="Press a system key.",
         required=("key",),
         properties={
@@ -254,25 +254,25 @@ ROWS: tuple[Row, ...] = (
             )
         },
     ),
-    Row(
+    ToolRow(
         name="wait", method="POST", path="/wait", acts=True, description="Let the phone wait, 15 seconds at the most.",
         required=("ms",), properties={"ms": _ms(0, 15_000)},
     ),
-    Row(
+    ToolRow(
         name="open_app", method="POST", path="/open_app", acts=True, description="Open an app by its package.",
         required=("package",), properties={"package": WORD},
     ),
-    Row(name="clipboard_read", method="GET", path="/clipboard", description="Read the phone's clipboard."),
-    Row(
+    ToolRow(name="clipboard_read", method="GET", path="/clipboard", description="Read the phone's clipboard."),
+    ToolRow(
         name="clipboard_write", method="POST", path="/clipboard", acts=True, description="Set the phone's clipboard.",
         required=("text",), properties={"text": WORD},
     ),
-    Row(
+    ToolRow(
         name="media", method="POST", path="/media", acts=True, description="Control what is playing.",
         required=("action",),
         properties={"action": _one_of("play", "pause", "toggle", "next", "previous", "volume_up", "volume_down")},
     ),
-    Row(
+    ToolRow(
         name="send_intent", method="POST", path="/send_intent", acts=True, description="Start an Android intent.",
         required=("action",),
         properties={
@@ -280,42 +280,42 @@ ROWS: tuple[Row, ...] = (
         },
         asks="An intent can make any app do something.", asks_by=AIM,
     ),
-    Row(
+    ToolRow(
         name="broadcast", method="POST", path="/broadcast", acts=True, description="Send an Android broadcast.",
         required=("action",), properties={"action": WORD, "data": WORD, "package": WORD, "extras": EXTRAS},
         asks="A broadcast can make any app do something.", asks_by=AIM[:3],
     ),
     # events
-    Row(
+    ToolRow(
         name="events", method="GET", path="/events", description="What has happened on the screen lately.",
         properties={"limit": _limit(500), "since": {**WHOLE, "description": "epoch milliseconds"}},
     ),
-    Row(
+    ToolRow(
         name="events_stream", method="POST", path="/events/stream", description="Record such events, or stop that.",
         required=("enabled",), properties={"enabled": FLAG},
     ),
     # sideload-only
-    Row(name="location", method="GET", path="/location", description="Where the phone was last."),
-    Row(
+    ToolRow(name="location", method="GET", path="/location", description="Where the phone was last."),
+    ToolRow(
         name="search_contacts", method="POST", path="/search_contacts", description="Find contacts by name.",
         required=("query",), properties={"query": WORD, "limit": _limit(100)},
     ),
-    Row(
+    ToolRow(
         name="call", method="POST", path="/call", acts=True, description="Call a number.",
         required=("number",), properties={"number": WORD},
         asks="A call is placed from the phone and may cost money.", asks_by=("number",), asks_there=True,
     ),
-    Row(
+    ToolRow(
         name="send_sms", method="POST", path="/send_sms", acts=True, description="Send a text message.",
         required=("to", "body"), properties={"to": WORD, "body": WORD},
         asks="A text message is sent from the phone and may cost money.", asks_by=("to",), asks_there=True,
     ),
-    Row(
+    ToolRow(
         name="share_media", method="POST", path="/share_media", acts=True,
         description="Open the phone's share screen with text or files; the user chooses where they go.",
         properties={"text": WORD, "title": WORD, "attachments": ATTACHMENTS, "package": WORD},
     ),
-    Row(
+    ToolRow(
         name="send_mms", method="POST", path="/send_mms", acts=True,
         description="Open a message with text or files to a number; the user sends it.",
         required=("to",), properties={"to": WORD, "text": WORD, "attachments": ATTACHMENTS, "package": WORD},

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, Access, branded_header
 from svc_proto.api.answers import Fields, branded, event_stream, failure, read_flag, read_object, system_of
-from svc_proto.api.content import Conversation, read_conversation
+from svc_proto.api.content import MessageList, read_conversation
 from svc_proto.api.errors import invalid
 from svc_proto.api.idempotency import IdempotencyKeys, fingerprint
 from svc_proto.api.model_options import ModelOptions, read_model_options
@@ -117,7 +117,7 @@ class _Completions:
             fields=branded(self._api.config.brand, SESSION_KEY, memory or ""),
         )
 
-    def _order(self, body: Members, talk: Conversation, options: ModelOptions, scope: _Scope) -> Flow[TurnOrder]:
+    def _order(self, body: Members, talk: MessageList, options: ModelOptions, scope: _Scope) -> Flow[TurnOrder]:
         api = self._api
         settings = yield from api.settings()
         name = body.text("model")
@@ -202,7 +202,7 @@ def _wants_usage(body: Members) -> bool:
     return read_flag(optional(body, "stream_options", object_) or {}, "include_usage")
 
 
-def _derived(talk: Conversation) -> str:
+def _derived(talk: MessageList) -> str:
     """The same for every request of one conversation: a hash over system prompt and first user text (wire api 5.3)."""
     asked = (content_text(message["content"]) for message in talk.history if message["role"] == "user")
     first = next(asked, content_text(talk.prompt))

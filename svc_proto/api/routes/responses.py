@@ -8,7 +8,7 @@ from attrs import frozen
 
 from svc_proto.api.access import Access
 from svc_proto.api.answers import event_stream, failure, read_flag, read_object, session_fields, system_of
-from svc_proto.api.content import Conversation, read_conversation, read_history, read_text
+from svc_proto.api.content import MessageList, read_conversation, read_history, read_text
 from svc_proto.api.errors import invalid, not_found
 from svc_proto.api.history import MAX_ROWS
 from svc_proto.api.idempotency import IdempotencyKeys, fingerprint
@@ -146,7 +146,7 @@ class _Responses:
             conversation=name,
         )
 
-    def _order(self, body: Members, talk: Conversation, chain: _Chain) -> Flow[TurnOrder]:
+    def _order(self, body: Members, talk: MessageList, chain: _Chain) -> Flow[TurnOrder]:
         api = self._api
         settings = yield from api.settings()
         history = talk.history
@@ -174,13 +174,13 @@ class _Responses:
         )
 
 
-def _talk(body: Members) -> Conversation:
+def _talk(body: Members) -> MessageList:
     """`input`: a string, or an array of strings, of `{role, content}`, and of what an earlier response put out."""
     text = body.string("input")
     entries = body.array("input") if text is None else [text]
     talk = read_conversation([_message_of(entry) for entry in entries], "input")
     system = system_of(talk.system, read_text(body, ("instructions",)))
-    return Conversation(system=system, history=talk.history, prompt=talk.prompt)
+    return MessageList(system=system, history=talk.history, prompt=talk.prompt)
 
 
 def _message_of(entry: object) -> object:

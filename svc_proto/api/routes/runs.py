@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.api.access import Access
 from svc_proto.api.answers import branded, event_stream, read_flag, read_object, session_fields, system_of
-from svc_proto.api.content import Conversation, read_conversation, read_history, read_prompt, read_text
+from svc_proto.api.content import MessageList, read_conversation, read_history, read_prompt, read_text
 from svc_proto.api.errors import invalid, not_found
 from svc_proto.api.projections.runs import RunProjection
 from svc_proto.api.rows import ChatSession
@@ -127,7 +127,7 @@ class _Runs:
         kind = f"{api.config.brand.name}.run.approval_response"
         return json_response(200, {"object": kind, "run_id": run_id, "choice": answer.choice, "resolved": resolved})
 
-    def _order(self, body: Members, talk: Conversation) -> Flow[TurnOrder]:
+    def _order(self, body: Members, talk: MessageList) -> Flow[TurnOrder]:
         api = self._api
         run_id = api.runs.new_id()
         wanted = body.get("session_id")
@@ -159,7 +159,7 @@ class _Runs:
         return () if session is None else (yield from api.history(session))
 
 
-def _talk(body: Members) -> Conversation:
+def _talk(body: Members) -> MessageList:
     """`input`: text, content parts, or messages; `conversation_history` wins over earlier messages (wire api 6.1)."""
     value = body.get("input")
     if value is None and body.get("message") is None:
@@ -167,12 +167,12 @@ def _talk(body: Members) -> Conversation:
     if any("role" in entry for entry in body.rows("input")):
         talk = read_conversation(value, "input")
     else:
-        talk = Conversation(system="", history=(), prompt=read_prompt(body, names=("input", "message")))
+        talk = MessageList(system="", history=(), prompt=read_prompt(body, names=("input", "message")))
     history = talk.history
     if body.get("conversation_history") is not None:
         history = read_history(body["conversation_history"], "conversation_history")
     instructions = read_text(body, ("instructions", "system_message"))
-    return Conversation(system=system_of(talk.system, instructions), history=history, prompt=talk.prompt)
+    return MessageList(system=system_of(talk.system, instructions), history=history, prompt=talk.prompt)
 
 
 def _wants_events(request: Request) -> bool:

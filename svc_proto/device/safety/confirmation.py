@@ -32,7 +32,7 @@ __all__ = [
     "Confirmation",
     "ConfirmationState",
     "ConfirmationTrigger",
-    "Question",
+    "PhoneQuestion",
     "Trust",
     "clamp_timeout",
 ]
@@ -80,7 +80,7 @@ class Awaiting:
 
 
 @frozen(kw_only=True)
-class Question:
+class PhoneQuestion:
     """What the overlay shows. `action` is the route without slash; `verb` is None on the routes that always ask."""
 
     action: str
@@ -94,7 +94,7 @@ class Confirmation:
 
     confirmation_id: str
     command: HandsetCommand
-    question: Question
+    question: PhoneQuestion
     context: tuple[str, ...]  # what was on the screen when the user was asked: an Allow is good for that alone
     deadline: float
     state: ConfirmationState = field(default=ConfirmationState.NONE, init=False)
@@ -125,11 +125,11 @@ class Trust:
         """Trusted actions (`call`, `send_sms`, `send_mms`, `share_media`), oldest first."""
         return tuple(self._actions)
 
-    def covers(self, question: Question) -> bool:
+    def covers(self, question: PhoneQuestion) -> bool:
         """Whether the overlay can be skipped."""
         return question.action in self._actions if question.verb is None else question.verb in self._verbs
 
-    def remember(self, question: Question) -> None:
+    def remember(self, question: PhoneQuestion) -> None:
         """Not to ask again about the verb, or the action where there is none. To be called on an Allow only."""
         if question.verb is None:
             self._actions[question.action] = None

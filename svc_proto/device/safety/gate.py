@@ -27,7 +27,7 @@ from svc_proto.device.safety.confirmation import (
     Awaiting,
     Confirmation,
     ConfirmationTrigger,
-    Question,
+    PhoneQuestion,
     Trust,
     clamp_timeout,
 )
@@ -37,7 +37,7 @@ from svc_proto.device.safety.master import Master
 from svc_proto.device.safety.report import overlaid
 from svc_proto.device.safety.unattended import Unattended
 from svc_proto.device.safety.verbs import DestructiveVerbs
-from svc_proto.device.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, Chip, Overlay, SafetyView
+from svc_proto.device.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, Chip, ConfirmationView, SafetyView
 
 __all__ = ["MAX_WAITING", "Answer", "SafetyGate"]
 
@@ -307,7 +307,7 @@ class SafetyGate:
             verbs=self.verbs.verbs,
             trusted_verbs=self.trust.verbs,
             trusted_actions=self.trust.actions,
-            overlays=tuple(Overlay.of(confirmation, now) for confirmation in self.confirmations()),
+            overlays=tuple(ConfirmationView.of(confirmation, now) for confirmation in self.confirmations()),
             activity=tuple(self.log.entries()),
         )
 
@@ -344,7 +344,7 @@ class SafetyGate:
     def _texts(self, command: HandsetCommand) -> tuple[str, ...]:
         return rules.inspected_texts(command, self._handset.text_of, self._pressed)
 
-    def _question(self, command: HandsetCommand) -> Question | None:
+    def _question(self, command: HandsetCommand) -> PhoneQuestion | None:
         if command.path in rules.ALWAYS_ASK:
             question = rules.prompt(command)
             return None if self.trust.covers(question) else question
@@ -355,7 +355,7 @@ class SafetyGate:
                     return question
         return None
 
-    def _ask(self, log_id: str, command: HandsetCommand, question: Question, now: Moment) -> Performed | Awaiting:
+    def _ask(self, log_id: str, command: HandsetCommand, question: PhoneQuestion, now: Moment) -> Performed | Awaiting:
         if len(self._waiting) >= MAX_WAITING:
             return self._logged(log_id, Reply(503, {"error": "too many commands wait for the user"}))
         self._count += 1

@@ -11,7 +11,7 @@ from svc_proto.basics.brand import BRANDS
 from svc_proto.device.arguments import Arguments
 from svc_proto.device.handset import HandsetCommand, Reply
 from svc_proto.device.outgoing import READERS
-from svc_proto.device.safety.confirmation import Question
+from svc_proto.device.safety.confirmation import PhoneQuestion
 from svc_proto.device.safety.view import ACCESSIBILITY_HINT
 
 __all__ = [
@@ -149,13 +149,13 @@ def targets(command: HandsetCommand) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def prompt(command: HandsetCommand) -> Question:
+def prompt(command: HandsetCommand) -> PhoneQuestion:
     """What to ask on the routes that always ask: all that would leave the phone, as the handset reads it.
 
     Raises `Refusal` where the handset would: nobody is asked about what cannot be done.
     """
     outgoing = READERS[command.path](Arguments(command.body))
-    return Question(action=_action(command), verb=None, text=outgoing.shown)
+    return PhoneQuestion(action=_action(command), verb=None, text=outgoing.shown)
 
 
 def blocked_package(command: HandsetCommand, package: str) -> Reply:
@@ -166,7 +166,7 @@ def blocked_package(command: HandsetCommand, package: str) -> Reply:
     return Reply(403, result)
 
 
-def denied(question: Question) -> Reply:
+def denied(question: PhoneQuestion) -> Reply:
     """The body of wire bridge 5.5, for a denial, a time-out and an overlay that could not be shown.
 
     `error` is the spec's own; what was denied is named in the instruction.
@@ -187,9 +187,9 @@ def denied(question: Question) -> Reply:
     )
 
 
-def question_about(command: HandsetCommand, verb: str, text: str) -> Question:
+def question_about(command: HandsetCommand, verb: str, text: str) -> PhoneQuestion:
     """What to ask about a destructive verb."""
-    return Question(action=_action(command), verb=verb, text=text)
+    return PhoneQuestion(action=_action(command), verb=verb, text=text)
 
 
 def _action(command: HandsetCommand) -> str:

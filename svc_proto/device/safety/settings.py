@@ -9,10 +9,10 @@ from attrs import frozen
 from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.device.safety.bounds import DEFAULT_IDLE_MINUTES, DEFAULT_TIMEOUT
 
-__all__ = ["Answers", "SafetySettings", "Switch"]
+__all__ = ["Answerer", "SafetySettings", "Switch"]
 
 
-class Answers(Enum):
+class Answerer(Enum):
     """Who answers the confirmations: the person, or a standing word of theirs."""
 
     ASK = "ask"
@@ -36,7 +36,7 @@ class SafetySettings:
     """The careful ones by default: Device Control is off until it is turned on, and the person is asked."""
 
     armed: bool = False  # turn the master toggle on at the start
-    answers: Answers = Answers.ASK
+    answers: Answerer = Answerer.ASK
     unattended: bool = False
     chip: bool = False
     idle_minutes: int = DEFAULT_IDLE_MINUTES  # 5 to 120

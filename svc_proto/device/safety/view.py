@@ -11,7 +11,7 @@ from svc_proto.device.safety.activity import Activity
 from svc_proto.device.safety.confirmation import Confirmation
 from svc_proto.device.safety.master import MasterState, MasterTrigger
 
-__all__ = ["ACCESSIBILITY_HINT", "NOTIFICATION", "Chip", "ForegroundNotification", "Overlay", "SafetyView"]
+__all__ = ["ACCESSIBILITY_HINT", "NOTIFICATION", "Chip", "ForegroundNotification", "ConfirmationView", "SafetyView"]
 
 ACCESSIBILITY_HINT = "Turn on the accessibility service of this app in the system settings."
 
@@ -39,7 +39,7 @@ NOTIFICATION = ForegroundNotification(
 
 
 @frozen(kw_only=True)
-class Overlay:
+class ConfirmationView:
     """One open confirmation: "the command, the flagged verb and the full text"."""
 
     confirmation_id: str
@@ -51,7 +51,7 @@ class Overlay:
     seconds_left: float
 
     @classmethod
-    def of(cls, confirmation: Confirmation, now: Moment) -> Overlay:
+    def of(cls, confirmation: Confirmation, now: Moment) -> ConfirmationView:
         """What to draw for a confirmation that waits."""
         command, question = confirmation.command, confirmation.question
         return cls(
@@ -92,5 +92,5 @@ class SafetyView:
     verbs: tuple[str, ...]
     trusted_verbs: tuple[str, ...]
     trusted_actions: tuple[str, ...]
-    overlays: tuple[Overlay, ...]
+    overlays: tuple[ConfirmationView, ...]
     activity: tuple[Activity, ...]

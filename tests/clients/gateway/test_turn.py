@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clients.gateway.turn import Turn
+from clients.gateway.turn import GatewayTurn
 from svc_proto.wire.sse import ServerSentEvent
 
 
@@ -16,7 +16,7 @@ class Told:
 
     def __init__(self) -> None:
         self.said: list[tuple[str, Any]] = []
-        self.turn = Turn(lambda kind, payload: self.said.append((kind, payload)))
+        self.turn = GatewayTurn(lambda kind, payload: self.said.append((kind, payload)))
 
     def take(self, kind: str, data: object) -> list[tuple[str, Any]]:
         """Take an event; what was said since."""

@@ -10,23 +10,23 @@ import pytest
 from clients.phone.handset.events import EventBuffer, EventKind
 from clients.phone.handset.hashing import screen_hash
 from clients.phone.handset.layout import App, Screen, label
-from clients.phone.handset.model import Bounds, Leave, Node, Select, Window, find_node, hit, listing, union, walk
+from clients.phone.handset.model import Bounds, Leave, Select, ViewNode, Window, find_node, hit, listing, union, walk
 from clients.phone.handset.png import draw
 from svc_proto.basics.moment import Moment
 
 
-def node(text: str | None = None, *children: Node, bounds: Bounds = Bounds(0, 0, 10, 10)) -> Node:  # noqa: B008 - a value
-    return Node(class_name="android.view.View", bounds=bounds, text=text, children=children)
+def node(text: str | None = None, *children: ViewNode, bounds: Bounds = Bounds(0, 0, 10, 10)) -> ViewNode:  # noqa: B008 - a value
+    return ViewNode(class_name="android.view.View", bounds=bounds, text=text, children=children)
 
 
 def test_the_check_value_of_the_hash() -> None:
-    button = Node(
+    button = ViewNode(
         class_name="android.widget.Button",
         text="Send",
         bounds=Bounds(40, 2210, 1040, 2330),
         view_id="com.example:id/send",
     )
-    title = Node(class_name="android.widget.TextView", text="Inbox", bounds=Bounds(0, 120, 1080, 220))
+    title = ViewNode(class_name="android.widget.TextView", text="Inbox", bounds=Bounds(0, 120, 1080, 220))
     expected = "7d6176bc476365c716e2a286d1d0a297af5af420711bf1b5bb0db0792b944edd"
     assert screen_hash([button, title]) == expected
     assert screen_hash([title, button]) != expected
@@ -51,16 +51,16 @@ def test_ids_count_interesting_nodes_over_all_windows() -> None:
 @pytest.mark.parametrize(
     ("each", "expected"),
     [
-        (Node(class_name="v", bounds=Bounds(0, 0, 1, 1)), False),
-        (Node(class_name="v", bounds=Bounds(0, 0, 1, 1), description="d"), True),
-        (Node(class_name="v", bounds=Bounds(0, 0, 1, 1), press=Leave()), True),
-        (Node(class_name="v", bounds=Bounds(0, 0, 1, 1), hold=Select("k")), True),
-        (Node(class_name="v", bounds=Bounds(0, 0, 1, 1), scrollable=True), True),
-        (Node(class_name="v", bounds=Bounds(0, 0, 1, 1), field="k"), True),
-        (Node(class_name="v", bounds=Bounds(0, 0, 0, 1), field="k"), False),
+        (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1)), False),
+        (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), description="d"), True),
+        (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), press=Leave()), True),
+        (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), hold=Select("k")), True),
+        (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), scrollable=True), True),
+        (ViewNode(class_name="v", bounds=Bounds(0, 0, 1, 1), field="k"), True),
+        (ViewNode(class_name="v", bounds=Bounds(0, 0, 0, 1), field="k"), False),
     ],
 )
-def test_interesting_nodes(each: Node, expected: bool) -> None:
+def test_interesting_nodes(each: ViewNode, expected: bool) -> None:
     assert each.interesting is expected
 
 
@@ -82,8 +82,8 @@ def test_bounds() -> None:
 
 
 def test_a_touch_reaches_the_innermost_node_that_reacts() -> None:
-    inner = Node(class_name="i", bounds=Bounds(0, 0, 5, 5), press=Leave(), enabled=False)
-    outer = Node(class_name="o", bounds=Bounds(0, 0, 10, 10), press=Leave(), hold=Select("k"), children=(inner,))
+    inner = ViewNode(class_name="i", bounds=Bounds(0, 0, 5, 5), press=Leave(), enabled=False)
+    outer = ViewNode(class_name="o", bounds=Bounds(0, 0, 10, 10), press=Leave(), hold=Select("k"), children=(inner,))
     window = Window("a", node(None, outer))
     assert hit(window, 1, 1) is outer
     assert hit(window, 1, 1, hold=True) is outer
@@ -121,16 +121,16 @@ def decode(data: bytes) -> tuple[int, int, list[bytes]]:
 def test_the_picture_is_a_png_of_the_nodes() -> None:
     full = Bounds(0, 0, 1080, 2400)
     kinds = (
-        Node(class_name="e", bounds=Bounds(0, 0, 200, 100), field="k"),
-        Node(class_name="s", bounds=Bounds(0, 100, 200, 200), text="on", checked=True),
-        Node(class_name="s", bounds=Bounds(0, 200, 200, 300), text="off", checked=False),
-        Node(class_name="l", bounds=Bounds(0, 300, 200, 400), scrollable=True),
-        Node(class_name="b", bounds=Bounds(0, 400, 200, 500), press=Leave()),
-        Node(class_name="g", bounds=Bounds(0, 500, 200, 600), text="group", children=(node(),)),
-        Node(class_name="t", bounds=Bounds(0, 600, 1000, 700), description="text"),
-        Node(class_name="t", bounds=Bounds(2000, 600, 2004, 700), text="outside"),
+        ViewNode(class_name="e", bounds=Bounds(0, 0, 200, 100), field="k"),
+        ViewNode(class_name="s", bounds=Bounds(0, 100, 200, 200), text="on", checked=True),
+        ViewNode(class_name="s", bounds=Bounds(0, 200, 200, 300), text="off", checked=False),
+        ViewNode(class_name="l", bounds=Bounds(0, 300, 200, 400), scrollable=True),
+        ViewNode(class_name="b", bounds=Bounds(0, 400, 200, 500), press=Leave()),
+        ViewNode(class_name="g", bounds=Bounds(0, 500, 200, 600), text="group", children=(node(),)),
+        ViewNode(class_name="t", bounds=Bounds(0, 600, 1000, 700), description="text"),
+        ViewNode(class_name="t", bounds=Bounds(2000, 600, 2004, 700), text="outside"),
     )
-    window = Window("a", Node(class_name="r", bounds=full, children=kinds))
+    window = Window("a", ViewNode(class_name="r", bounds=full, children=kinds))
     width, height, rows = decode(draw((window,)))
     assert (width, height) == (108, 240)
     assert [rows[y][5] for y in (5, 15, 25, 35, 45, 55, 65, 200)] == [5, 6, 7, 5, 4, 2, 3, 1]

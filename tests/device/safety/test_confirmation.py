@@ -13,16 +13,16 @@ from svc_proto.device.safety.confirmation import (
     Confirmation,
     ConfirmationState,
     ConfirmationTrigger,
-    Question,
+    PhoneQuestion,
     Trust,
     clamp_timeout,
 )
 from tests.machines.lifecycles import check_table
 
 NOW = Moment(100.0, 1_800_000_000.0)
-TAP_SEND = Question(action="tap", verb="send", text="Send")
-TYPE_PAY = Question(action="type", verb="pay", text="pay it")
-SMS = Question(action="send_sms", verb=None, text="send it")
+TAP_SEND = PhoneQuestion(action="tap", verb="send", text="Send")
+TYPE_PAY = PhoneQuestion(action="type", verb="pay", text="pay it")
+SMS = PhoneQuestion(action="send_sms", verb=None, text="send it")
 
 
 def test_the_table() -> None:
@@ -68,12 +68,12 @@ def test_trust_is_by_verb_and_by_action() -> None:
     trust = Trust()
     trust.remember(TAP_SEND)
     assert trust.covers(TAP_SEND)
-    assert trust.covers(Question(action="tap_text", verb="send", text="send all"))
+    assert trust.covers(PhoneQuestion(action="tap_text", verb="send", text="send all"))
     assert not trust.covers(TYPE_PAY)
     assert not trust.covers(SMS)
     trust.remember(SMS)
     assert trust.covers(SMS)
-    assert not trust.covers(Question(action="send_mms", verb=None, text="send it"))
+    assert not trust.covers(PhoneQuestion(action="send_mms", verb=None, text="send it"))
     assert (trust.verbs, trust.actions) == (("send",), ("send_sms",))
 
 

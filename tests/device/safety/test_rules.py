@@ -7,7 +7,7 @@ import pytest
 from svc_proto.device.handset import HandsetCommand, Reply
 from svc_proto.device.refusal import Refusal
 from svc_proto.device.safety import rules
-from svc_proto.device.safety.confirmation import Question
+from svc_proto.device.safety.confirmation import PhoneQuestion
 from tests.device.safety.recorder import command
 
 TEXTS = {"w0:1": "Send", "w0:2": "Cancel", "5": "Five"}
@@ -100,7 +100,7 @@ def test_the_denial_names_the_action_and_says_it_is_final() -> None:
     assert reply.result["final"] is True
     assert str(reply.result["instruction"]).startswith("The user did not allow call: +1\n")
     assert "Do not retry" in str(reply.result["instruction"])
-    nothing = rules.denied(Question(action="call", verb=None, text="")).result["instruction"]
+    nothing = rules.denied(PhoneQuestion(action="call", verb=None, text="")).result["instruction"]
     assert str(nothing).startswith("The user did not allow call\n")
 
 

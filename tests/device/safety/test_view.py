@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.device.safety.gate import SafetyGate
 from svc_proto.device.safety.master import MasterState, MasterTrigger
-from svc_proto.device.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, Chip, Overlay, SafetyView
+from svc_proto.device.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, Chip, ConfirmationView, SafetyView
 from tests.device.safety.recorder import (
     NOW,
     Recorder,
@@ -66,7 +66,7 @@ def test_the_view() -> None:
         trusted_verbs=("pay",),
         trusted_actions=("call",),
         overlays=(
-            Overlay(
+            ConfirmationView(
                 confirmation_id="c3",
                 request_id="r1",
                 method="POST",
