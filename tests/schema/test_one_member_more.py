@@ -1,0 +1,49 @@
+"""A member more of an event is a line in one file: it is added there, and whoever writes, reads or documents it has it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+BEFORE = '    """The whole answer."""\n\n    content: str = ""\n'
+SCRIPT = f"""
+import sys, types
+from pathlib import Path
+
+import svc_proto.schema
+
+path = Path("svc_proto/schema/chat_events.py")
+source = path.read_text()
+before = {BEFORE!r}
+assert source.count(before) == 1
+events = svc_proto.schema.chat_events = types.ModuleType("svc_proto.schema.chat_events")
+sys.modules[events.__name__] = events
+exec(compile(source.replace(before, before + '    tone: str = "plain"\\n'), path, "exec"), vars(events))
+
+import clients.gateway.turn, svc_proto.client.chat, svc_proto.voice.agent.run_mapping
+from svc_proto.schema.members import Members
+from tests.api import test_shapes_turns as streams
+
+# The server: what it says is as its document has it, to the member.
+book = streams.TurnBook()
+call = book.chat(book.session(), {{"message": "Hi"}})
+streams.play(call, book, "", asks=False)
+book.hand.finish()
+told = {{event.event: Members.parsed(event.data) for event in call.stream()}}
+assert told["assistant.completed"]["tone"] == "plain"
+assert "assistant.completed" in streams.told(call, "POST /api/sessions/{{id}}/chat/stream", head=streams.HEAD)
+schemas = streams.DOCUMENTED.document["components"]["schemas"]
+assert schemas["AssistantCompleted"]["properties"]["tone"] == {{"type": "string"}}
+
+# Who reads it: the chat command, the gateway and the voice session.
+for reader in (svc_proto.client.chat.chat_events, clients.gateway.turn.events, svc_proto.voice.agent.run_mapping.events):
+    assert reader.read_event("assistant.completed", Members(tone="warm")) == events.AssistantCompleted(tone="warm")
+print("carried")
+"""
+
+
+def test_a_member_more_of_an_event_is_a_line_in_one_file() -> None:
+    run = subprocess.run([sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (run.stdout, run.stderr) == ("carried\n", "")
