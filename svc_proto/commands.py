@@ -227,7 +227,7 @@ class ReloadTls(Operation[TlsReloaded]):
 
 @fixed
 class TerminalSize:
-    """Of a pseudo-terminal, in character cells; both at least 1."""
+    """The size of a pseudo-terminal, in character cells; both at least 1."""
 
     cols: int
     rows: int

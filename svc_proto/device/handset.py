@@ -32,7 +32,7 @@ class Reply:
 
 @frozen
 class Later:
-    """The answer comes after `seconds` (`/wait`)."""
+    """The answer to a command comes after `seconds` (`/wait`)."""
 
     seconds: float
     reply: Reply

@@ -20,7 +20,7 @@ __all__ = ["Invite", "read_invite"]
 
 @frozen(kw_only=True)
 class Invite:
-    """The relay's address, the code, and the routes, best first; without routes there is only the one address."""
+    """An invite: the relay's address, the code, and the routes, best first; without routes only the one address."""
 
     remote: str
     code: str
@@ -28,7 +28,7 @@ class Invite:
 
 
 def read_invite(text: str, preferences: Preferences) -> Invite:
-    """Read it in any of its forms. `Refused` 400: `invalid_invite`, or `plain_route` where consent is missing."""
+    """Read an invite in any form. `Refused` 400: `invalid_invite`, or `plain_route` where consent is missing."""
     payload = parse_invite(text)
     relay = payload.inner("relay")
     url, code = relay.text("url"), relay.text("code")

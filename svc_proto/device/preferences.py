@@ -23,7 +23,7 @@ def _cache(value: int) -> int:
 
 @frozen(kw_only=True)
 class Preferences:
-    """Sizes in MB (of 1,048,576 bytes), clamped to their range as a settings page clamps them."""
+    """What the person prefers. Sizes in MB (of 1,048,576 bytes), clamped to their range as on a settings page."""
 
     max_inbound_mb: int = field(default=25, converter=_inbound)  # 5 to 100
     auto_fetch_threshold_mb: int = field(default=2, converter=_threshold)  # 0 to 50; stored but not enforced

@@ -11,7 +11,7 @@ __all__ = ["Refusal"]
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault
-    """Ends a route early. `error` names the argument at fault; `more` are the companions of 3.1."""
+    """Ends a route of the phone early. `error` names the argument at fault, `more` goes with it (wire bridge 3.1)."""
 
     def __init__(self, status: int, error: str, error_code: str | None = None, /, **more: object) -> None:
         super().__init__(error)

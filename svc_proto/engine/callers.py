@@ -85,7 +85,7 @@ def is_local(request: Request) -> bool:
 
 
 def is_from_this_host(request: Request) -> bool:
-    """The same, whatever page a browser on this host shows."""
+    """Whether a program on this host makes the request, whatever page a browser here shows."""
     host = request.headers.get(b"host")
     named = host is None or is_loopback_name(b"http://" + host)
     return named and request.peer.host in LOOPBACK and not is_forwarded(request)

@@ -48,7 +48,7 @@ class ChildHandler(Protocol):
 
 @frozen
 class Finished:
-    """A command that ran to its end."""
+    """What became of a command that ran to its end."""
 
     status: int | None
     output: bytes

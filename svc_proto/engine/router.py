@@ -35,7 +35,7 @@ class Kind(Enum):
 
 @frozen(kw_only=True)
 class Route:
-    """One row of the table.
+    """One row of a service's route table.
 
     `access` is the name of a policy that the service knows; it is checked before the body is read. `pattern` is a path
     whose segments in braces match any one segment that is not empty and become `request.params`. A GET route answers

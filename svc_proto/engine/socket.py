@@ -136,7 +136,7 @@ class Socket:
         return self._send(text)
 
     def send_binary(self, data: bytes) -> bool:
-        """The same of a binary message."""
+        """Send one binary message; False when the socket is closing or closed and nothing was sent."""
         return self._send(data)
 
     def _send(self, message: str | bytes) -> bool:

@@ -25,7 +25,7 @@ class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
 
 @frozen
 class Ping(StoreRequest[None]):
-    """Answer, if the store would answer anything."""
+    """Ask nothing of the store but an answer, if it would answer anything."""
 
     answer = type(None)
 

@@ -41,7 +41,7 @@ SYNONYMS = {"approve": "once", "approved": "once", "allow": "once"}
 
 
 class ApprovalState(Enum):
-    """What became of a question."""
+    """What became of a question of a run."""
 
     PENDING = "pending"
     ANSWERED = "answered"
@@ -66,7 +66,7 @@ APPROVAL_TABLE: Table[ApprovalState, ApprovalTrigger] = {
 
 @define(eq=False)
 class Approval:
-    """One question: for which call, what may be answered, since when and until when (monotonic seconds)."""
+    """A question of a run: for which call, what may be answered, since when and until when (monotonic seconds)."""
 
     call_id: str
     choices: tuple[str, ...]

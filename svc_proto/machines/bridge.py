@@ -163,7 +163,7 @@ class BridgeCommandRecord:
 
 
 class BridgeCommands:
-    """The pending table and the ring of records.
+    """The commands that phones have yet to answer, and the ring of records of what became of the others.
 
     A record has its parameters as they were sent, but for `SECRET_KEYS`. With `hide_text` typed texts stay out of the
     ring: of a command that carries one, what the phone says is not kept either, since phones repeat it.

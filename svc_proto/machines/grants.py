@@ -52,7 +52,7 @@ def default_grants(now: float, expires_at: float | None) -> dict[str, float | No
 
 
 def build_grants(now: float, expires_at: float | None, preset: Preset | None) -> dict[str, float | None]:
-    """The defaults, with the channels of `preset` put in their place or left out."""
+    """The grants of a new session: the defaults, with the channels of `preset` put in their place or left out."""
     grants = default_grants(now, expires_at)
     for channel, span in (preset or {}).items():
         if span is None:

@@ -25,7 +25,7 @@ __all__ = ["MEDIA_TABLE", "MediaEntry", "MediaRegistry", "MediaState", "MediaTri
 
 
 class MediaState(Enum):
-    """Where an entry is in its life."""
+    """Where a registered file is in its life."""
 
     NONE = "(none)"
     REGISTERED = "Registered"
@@ -84,7 +84,7 @@ class MediaEntry:
 
 
 class MediaRegistry:
-    """All entries, least recently used first. `ttl` in seconds."""
+    """All files that can be fetched by a token, least recently used first. `ttl` in seconds."""
 
     def __init__(self, *, ttl: float, cap: int) -> None:
         self._ttl = ttl
@@ -135,7 +135,7 @@ class MediaRegistry:
         return [dropped[1]]
 
     def peek(self, token: str) -> MediaEntry | None:
-        """The same as `lookup`, unnoticed, whether its time is over or not."""
+        """The file of a token, whether its time is over or not, without counting as a look."""
         return self._entries.peek(token)
 
     def lookup(self, token: str, now: Moment) -> MediaEntry | None:

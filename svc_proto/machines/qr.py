@@ -60,7 +60,7 @@ class RelayBlock:
 
 
 def relay_block(url: str, code: str, meta: PairingMeta) -> RelayBlock:
-    """The block for a code that was registered with these values.
+    """The `relay` member of an invite, for a code that was registered with these values.
 
     What is withheld is left out: clients declare these grants as numbers (wire core 2.6), and learn of it by `auth.ok`.
     """
@@ -85,7 +85,7 @@ def build_payload(
     endpoints: Sequence[object] | None = None,
     dashboard_url: str | None = None,
 ) -> dict[str, object]:
-    """The payload, its members in the order of wire core 3.1; what is None is left out.
+    """The payload of an invite, its members in the order of wire core 3.1; what is None is left out.
 
     Under the `hermes` brand both version members are written, `svc` first (wire core 3.6).
     """
@@ -114,12 +114,12 @@ def sign(payload: Mapping[str, object], secret: bytes) -> str:
 
 
 def signed(payload: Mapping[str, object], secret: bytes) -> dict[str, object]:
-    """The payload with its signature as the last member."""
+    """The payload of an invite with its signature as the last member."""
     return {**_without_sig(payload), "sig": sign(payload, secret)}
 
 
 def verify(payload: Mapping[str, object], secret: bytes) -> bool:
-    """Whether the payload carries the signature that this secret gives."""
+    """Whether the payload of an invite carries the signature that this secret gives."""
     sig = as_text(payload.get("sig"))
     return sig is not None and same_secret(sig, sign(payload, secret))
 
@@ -133,7 +133,7 @@ def encode_payload(payload: Mapping[str, object]) -> str:
 
 
 def pairing_url(brand: Brand, text: str) -> str:
-    """The invite URL that carries the same text (wire core 3.5)."""
+    """The invite URL that carries the text of a QR code (wire core 3.5)."""
     value = base64.urlsafe_b64encode(text.encode("utf-8")).rstrip(b"=").decode("ascii")
     return f"{brand.scheme}://pair?payload={value}"
 

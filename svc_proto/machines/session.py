@@ -251,7 +251,7 @@ class Session:
 
 
 def session_record(session: Session, is_current: bool, *, online: bool = False) -> dict[str, object]:
-    """One element of `GET /sessions` (wire core 4.2); null for what never expires. `online`, with a socket, is ours."""
+    """A session in `GET /sessions` (wire core 4.2); null for what never expires. `online`, with a socket, is ours."""
     return {
         **{name: getattr(session, name) for name in SHOWN},
         "grants": dict(session.grants),

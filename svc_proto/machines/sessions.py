@@ -126,7 +126,7 @@ class Sessions:
         return self.shown(sha256_hex(token), now)
 
     def shown(self, token_hash: str, now: Moment) -> Session | None:
-        """The same for the token of this hash."""
+        """The session whose token has this hash, if it is accepted now; moves `last_seen`."""
         session = self._sessions.peek(token_hash)
         if session is None or session.tokens is not None or not self._is_alive(session, now):
             return None

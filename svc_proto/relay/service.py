@@ -367,7 +367,7 @@ class Relay:
 
     @property
     def open_oauth(self) -> OAuth | None:
-        """The same as `oauth`, if it was ever needed."""
+        """What lets MCP clients elsewhere in, if it was ever needed."""
         return self._oauth
 
     def live_terminals(self) -> dict[str, Terminal]:

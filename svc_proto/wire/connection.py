@@ -21,7 +21,7 @@ class Role(Enum):
 
 
 class Connection(Protocol):
-    """Both roles, every version of HTTP, and the WebSockets inside them.
+    """A connection in either role, of any version of HTTP, with the WebSockets inside it.
 
     The owner feeds what it read, calls `next_event()` until that returns None, sends its own events, and writes
     what `data_to_send()` returns. The properties are to be read when `next_event()` has returned None.

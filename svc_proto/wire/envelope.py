@@ -16,7 +16,7 @@ __all__ = ["Envelope", "parse_envelope", "parse_message", "write_envelope"]
 
 @fixed
 class Envelope:
-    """One message. `id` is empty when the peer sent none; `payload` is an object in any case."""
+    """One message of the relay's WebSocket. `id` is empty if the peer sent none; `payload` is always an object."""
 
     channel: str
     type: str
@@ -34,7 +34,7 @@ def parse_message(text: str) -> object:
 
 
 def parse_envelope(text: str) -> Envelope | None:
-    """Read one message; None for what is not a JSON object. Members of a wrong type count as absent."""
+    """Read a message of the relay's WebSocket; None for what is no object. Members of a wrong type count as absent."""
     try:
         value = parse_message(text)
     except strict_json.JsonError:
@@ -52,7 +52,7 @@ def parse_envelope(text: str) -> Envelope | None:
 
 
 def write_envelope(channel: str, kind: str, identity: str, payload: Mapping[str, object], **beside: object) -> str:
-    """Write one message as text; `beside` are further members of the frame."""
+    """Write one message of the relay's WebSocket; `beside` are further members of the frame."""
     for value in payload.values():
         if type(value) is str and len(value) >= strict_json.LONG:
             return _with_long_texts({"channel": channel, "type": kind, "id": identity}, payload, beside)

@@ -21,7 +21,7 @@ __all__ = ["LIFE", "Keepalive", "KeepaliveAction", "KeepaliveState", "KeepaliveT
 
 
 class KeepaliveAction(Enum):
-    """What the owner is to do."""
+    """What the owner of a connection is to do about pings."""
 
     NOTHING = "nothing"
     PING = "ping"

@@ -12,7 +12,7 @@ RESERVE = 512  # file descriptors
 
 @frozen(kw_only=True)
 class Limits:
-    """Sizes in bytes, times in seconds."""
+    """How much a peer may send and take, and how long that may last: sizes in bytes, times in seconds."""
 
     max_head: int = 32 * 1024  # request or response head: 431 and close
     max_fields: int = 100  # header fields in one head: 431 and close
@@ -42,7 +42,7 @@ class Limits:
     max_connections: int = 10_000  # open channels of one server: further ones are closed at once
 
     def shared(self, *, descriptors: int, servers: int) -> Limits:
-        """Those of one of several servers in a process that may have so many file descriptors.
+        """The limits of one of several servers in a process that may have so many file descriptors.
 
         A reserve of up to 512, or a half, is for files, shells and calls of our own.
         """

@@ -53,7 +53,7 @@ _ENCODINGS = (b"7bit", b"8bit", b"binary")
 
 @frozen
 class PartBegin:
-    """A part begins. `headers` are all its fields."""
+    """A part of a multipart body begins. `headers` are all its fields."""
 
     name: str
     filename: str | None
@@ -63,14 +63,14 @@ class PartBegin:
 
 @frozen
 class PartData:
-    """A piece of the part's content, never empty."""
+    """A piece of what a part of a multipart body holds, never empty."""
 
     data: bytes
 
 
 @frozen
 class PartEnd:
-    """The part is complete."""
+    """The part of a multipart body is complete."""
 
 
 MultipartEvent = PartBegin | PartData | PartEnd
@@ -78,7 +78,7 @@ MultipartEvent = PartBegin | PartData | PartEnd
 
 @frozen(kw_only=True)
 class Part:
-    """A part to be written."""
+    """A part of a multipart body, to be written."""
 
     name: str
     data: bytes
@@ -116,7 +116,7 @@ LIFE: dict[tuple[MultipartState, MultipartTrigger], MultipartState] = {
 
 
 class MultipartDecoder:
-    """One body. Feed bytes, then take events until None; `finished` tells whether the closing delimiter was seen."""
+    """One multipart body. Feed bytes, then take events until None; `finished`: the closing delimiter was seen."""
 
     def __init__(self, content_type: bytes | str, *, max_parts: int = MAX_PARTS, max_head: int = MAX_HEAD) -> None:
         """`content_type` is the field of the request. Raises `RemoteProtocolError` if it is not for this decoder."""
@@ -227,7 +227,7 @@ class MultipartDecoder:
 
 
 def encode_multipart(parts: Iterable[Part], boundary: str) -> bytes:
-    """A whole body. Raises `LocalProtocolError` for a boundary that is malformed or occurs in a part."""
+    """A whole multipart body. Raises `LocalProtocolError` for a boundary that is malformed or occurs in a part."""
     if not _BOUNDARY.fullmatch(boundary):
         raise LocalProtocolError("multipart: the boundary is malformed")
     mark = boundary.encode("ascii")

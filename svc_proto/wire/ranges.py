@@ -37,7 +37,7 @@ def entity_tag(size: int, modified: float) -> str:
 def requested_range(
     headers: Headers, size: int, tag: str, modified: float, now: float
 ) -> ByteRange | Unsatisfiable | None:
-    """The part that a GET asks for; None for the whole file.
+    """The part of a file that a GET asks for; None for the whole.
 
     Several ranges, units other than bytes and malformed fields are ignored, as is a range whose `If-Range` does not
     hold any more.
@@ -60,7 +60,7 @@ def requested_range(
 
 
 def content_disposition(name: str | None) -> bytes:
-    """`inline`, with the file's name in ASCII for old clients and in UTF-8 for the others."""
+    """The field of a file that is shown: its name in ASCII for old clients and in UTF-8 for the others."""
     if not name:
         return b"inline"
     clean = _UNSAFE.sub("_", name)

@@ -28,7 +28,7 @@ class ServerSentEvent(NamedTuple):
 
 
 def encode_event(data: str, *, event: str | None = None, id: str | None = None, retry: int | None = None) -> bytes:  # noqa: A002 - the field's name
-    """One event. `data` may have several lines; `retry` is in milliseconds.
+    """One server-sent event. `data` may have several lines; `retry` is in milliseconds.
 
     Raises `LocalProtocolError` for a line end or NUL in `event` or `id`, which would be read as something else.
     """

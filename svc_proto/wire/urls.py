@@ -81,7 +81,7 @@ def parse_query_list(query: str) -> list[tuple[str, str]]:
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """The parameters of a query, decoded as above; of a repeated name the first value."""
+    """The parameters of a query, escapes and `+` decoded; of a repeated name the first value."""
     parameters: dict[str, str] = {}
     for name, value in parse_query_list(query):
         parameters.setdefault(name, value)

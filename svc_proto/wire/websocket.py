@@ -141,7 +141,7 @@ class WebSocket(ServerConnection):
 
     @property
     def must_close(self) -> bool:
-        """It is over."""
+        """The WebSocket is over."""
         return self._state is WebSocketState.CLOSED
 
     @property

@@ -33,7 +33,7 @@ class Switch(Enum):
 
 @frozen(kw_only=True)
 class SafetySettings:
-    """The careful ones by default: Device Control is off until it is turned on, and the person is asked."""
+    """A phone's safety switches. By default Device Control is off until it is turned on, and the person is asked."""
 
     armed: bool = False  # turn the master toggle on at the start
     answers: Answerer = Answerer.ASK
