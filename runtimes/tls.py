@@ -12,7 +12,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from svc_proto.basics.pins import pin_of, same_pin
+from svc_proto.basics.entropy import same_secret
+from svc_proto.basics.pins import pin_of
 from svc_proto.facts import HTTP1, HTTP2
 
 __all__ = [
@@ -143,7 +144,7 @@ class PinnedTls:
         except ValueError:
             return (host, port) not in self._expected
         expected = self._expected.get((host, port))
-        if expected is not None and not same_pin(expected, pin):
+        if expected is not None and not same_secret(expected, pin):
             return False
         self._seen[host, port] = pin
         return True

@@ -36,7 +36,6 @@ EXCEPTIONS = {
     "arguments of phones and models, and words of YAML, for whom a number is text and text a number": {
         "svc_proto/agent/mcp_config.py": {"_text"},
         "svc_proto/agent/tools/arguments.py": {"_text", "_value", "_whole"},
-        "svc_proto/device/safety/rules.py": {"_scalar"},
         "svc_proto/engine/host_api.py": {"_text"},
         "svc_proto/machines/arguments.py": {"_choice", "_flag", "_handover", "_text", "_whole", "check"},
         "svc_proto/relay/routes/media.py": {"_flag"},

@@ -8,9 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from svc_proto.basics.entropy import same_secret
-
-__all__ = ["PIN_CHANGED", "is_pin", "pin_of", "same_pin"]
+__all__ = ["PIN_CHANGED", "is_pin", "pin_of"]
 
 PIN_CHANGED = "the certificate is not the one that was pinned"  # detail of a `Failure`
 PREFIX = "sha256/"
@@ -35,11 +33,6 @@ def pin_of(certificate: bytes) -> str:
 def is_pin(value: object) -> bool:
     """Whether it is written like a pin."""
     return isinstance(value, str) and value.startswith(PREFIX) and len(value) == LENGTH
-
-
-def same_pin(left: str, right: str) -> bool:
-    """Compare two."""
-    return same_secret(left, right)
 
 
 def _element(data: bytes, at: int, tag: int | None = None) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import cast
 
 from svc_proto.basics import strict_json
 
-__all__ = ["Members", "NotAnObject", "as_array", "as_flag", "as_text", "content_text", "error_text", "json_value"]
+__all__ = ["Members", "NotAnObject", "as_array", "as_text", "content_text", "error_text", "json_value"]
 
 
 _ERRORS = ("error", "message", "detail", "msg", "errors")  # where servers put what is wrong
@@ -71,7 +71,8 @@ class Members(dict[str, object]):
 
     def flag(self, name: str) -> bool | None:
         """True or false, where this member is that."""
-        return as_flag(self.get(name))
+        value = self.get(name)
+        return value if isinstance(value, bool) else None
 
     def word(self, *names: str) -> str:
         """The first of these members that is text, and not blank, without the blanks around it; else empty."""
@@ -138,11 +139,6 @@ class Members(dict[str, object]):
 def as_text(value: object) -> str | None:
     """A value that is text, empty or not; None for any other."""
     return value if isinstance(value, str) else None
-
-
-def as_flag(value: object) -> bool | None:
-    """A value that is true or false; None for any other."""
-    return value if isinstance(value, bool) else None
 
 
 def as_array(value: object) -> list[object] | None:

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.basics.pins import is_pin, pin_of, same_pin
+from svc_proto.basics.pins import is_pin, pin_of
 
 
 def made(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, name: str = "localhost") -> bytes:
@@ -78,8 +78,3 @@ def test_a_bad_one_is_never_more_than_a_value_error(at: int, byte: int) -> None:
 )
 def test_what_a_pin_looks_like(value: object, good: bool) -> None:
     assert is_pin(value) is good
-
-
-def test_comparing() -> None:
-    assert same_pin("sha256/a", "sha256/a")
-    assert not same_pin("sha256/a", "sha256/b")

@@ -7,7 +7,6 @@ from svc_proto.schema.members import (
     Members,
     NotAnObject,
     as_array,
-    as_flag,
     as_text,
     content_text,
     error_text,
@@ -54,7 +53,7 @@ def test_an_object() -> None:
 def test_what_is_empty_is_there(value: object, string: object, flag: object, nested: object, listed: object) -> None:
     members = Members({"x": value})
     assert (members.string("x"), members.flag("x"), members.listed("x")) == (string, flag, listed)
-    assert (as_text(value), as_flag(value), as_array(value)) == (string, flag, listed)
+    assert (as_text(value), as_array(value)) == (string, listed)
     assert members.nested("x") == Members.maybe(value) == nested
 
 

@@ -1,4 +1,4 @@
-"""A member more of an event is a line in one file: it is added there, and whoever writes, reads or documents it has it."""
+"""A member more of an event is a line in one file: added there, whoever writes, reads or documents the event has it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ events = svc_proto.schema.chat_events = types.ModuleType("svc_proto.schema.chat_
 sys.modules[events.__name__] = events
 exec(compile(source.replace(before, before + '    tone: str = "plain"\\n'), path, "exec"), vars(events))
 
-import clients.gateway.turn, svc_proto.client.chat, svc_proto.voice.agent.run_mapping
 from svc_proto.schema.members import Members
 from tests.api import test_shapes_turns as streams
 
@@ -38,11 +37,14 @@ schemas = streams.DOCUMENTED.document["components"]["schemas"]
 assert schemas["AssistantCompleted"]["properties"]["tone"] == {{"type": "string"}}
 
 # Who reads it: the chat command, the gateway and the voice session.
-for reader in (svc_proto.client.chat.chat_events, clients.gateway.turn.events, svc_proto.voice.agent.run_mapping.events):
+from clients.gateway.turn import events as gateway
+from svc_proto.client.chat import chat_events as chat
+from svc_proto.voice.agent.run_mapping import events as voice
+
+for reader in (chat, gateway, voice):
     assert reader.read_event("assistant.completed", Members(tone="warm")) == events.AssistantCompleted(tone="warm")
 print("carried")
 """
-
 
 def test_a_member_more_of_an_event_is_a_line_in_one_file() -> None:
     run = subprocess.run([sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from svc_proto.basics.brand import BRANDS
-from svc_proto.device.arguments import Arguments
+from svc_proto.device.arguments import Arguments, scalar_text
 from svc_proto.device.handset import HandsetCommand, Reply
 from svc_proto.device.outgoing import READERS
+from svc_proto.device.refusal import Refusal
 from svc_proto.device.safety.confirmation import PhoneQuestion
 from svc_proto.device.safety.view import ACCESSIBILITY_HINT
 
@@ -81,7 +82,6 @@ _NODE_ROUTES = ("/tap", "/long_press")
 _TARGET_ROUTES = ("/open_app", "/send_intent", "/broadcast", "/share_media", "/send_mms")
 _SHARING_ROUTES = ("/share_media", "/send_mms")
 _MAX_QUOTE = 200  # characters of a text in a refusal
-_MAX_NUMBER_BITS = 1_024  # far past any use, far below the interpreter's limit on digits
 
 
 def _shut(status: int, code: str, error: str, action: str, **more: object) -> Reply:
@@ -197,14 +197,8 @@ def _action(command: HandsetCommand) -> str:
 
 
 def _scalar(body: Mapping[str, object], name: str) -> str:
-    """An argument as text, as phones read it. Empty for a null, an array or an object, which no route takes."""
-    value = body.get(name)
-    match value:
-        case str():
-            return value
-        case int() if value.bit_length() <= _MAX_NUMBER_BITS:
-            return str(value).lower()
-        case float():
-            return repr(value)
-        case _:
-            return ""
+    """An argument as text, as phones read it; empty for what no route takes, such as a null or an array."""
+    try:
+        return scalar_text(body.get(name), name)
+    except Refusal:
+        return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.basics import strict_json
-from svc_proto.schema.members import as_flag
+from svc_proto.schema.members import Members
 from svc_proto.voice.contract import SpeechRequest
 from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.vendor import JSON, Form, VendorCall, number
@@ -51,7 +51,7 @@ class Xai:
         latency = number(request.options, "optimize_streaming_latency", 0, 1)
         if latency is not None:
             asked["optimize_streaming_latency"] = int(latency)
-        normal = as_flag(request.options.get("text_normalization"))
+        normal = Members.of(request.options).flag("text_normalization")
         if normal is not None:
             asked["text_normalization"] = normal
         return VendorCall(
