@@ -14,10 +14,9 @@ from attrs import Factory, field, frozen
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.settings import Settings
 
-__all__ = ["KEY_VARIABLES", "MAX_TEXT", "URL_VARIABLES", "VENDORS", "Vendor", "VoiceConfig", "voice_config"]
+__all__ = ["KEY_VARIABLES", "URL_VARIABLES", "VENDORS", "Vendor", "VoiceConfig", "voice_config"]
 __all__ += ["OPENAI", "OPENAI_REALTIME", "XAI", "XAI_REALTIME", "ELEVENLABS", "GROQ", "MISTRAL", "DEEPINFRA"]
 
-MAX_TEXT = 5_000  # characters of a text to be spoken before the clean-up, and of a turn: wire terminal-voice 9
 OUTPUT_PREFIX = "RELAY_VOICE_OUTPUT_"
 REALTIME_PREFIX = "RELAY_REALTIME_VOICE_"
 SLOW_TOOLS = ("cron", "desktop_", "browser", "execute_code", "terminal", "spawn")  # wire 6.9

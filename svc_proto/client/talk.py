@@ -55,7 +55,7 @@ from svc_proto.machines.table import Table, step
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
-from svc_proto.voice_config import MAX_TEXT
+from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["LIFE", "MAX_SECONDS", "RECORDER_RATE", "TalkChore", "TalkOrder", "TalkState", "TalkTrigger"]
 

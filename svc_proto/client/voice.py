@@ -15,7 +15,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
-from svc_proto.voice_config import MAX_TEXT
+from svc_proto.wire.limits import MAX_TEXT
 from svc_proto.wire.multipart import Part
 
 __all__ = ["MAX_RECORDING", "Heard", "VoiceFile", "config_rows", "save_speech", "transcribe", "voice_config"]

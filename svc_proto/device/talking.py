@@ -22,7 +22,7 @@ from svc_proto.facts import Failure
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
-from svc_proto.voice_config import MAX_TEXT
+from svc_proto.wire.limits import MAX_TEXT
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

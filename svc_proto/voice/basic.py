@@ -23,7 +23,7 @@ from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.providers.command import Command, CommandLine
 from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.text import clean_for_speech
-from svc_proto.voice_config import MAX_TEXT
+from svc_proto.wire.limits import MAX_TEXT
 
 if TYPE_CHECKING:
     from svc_proto.voice.service import Voice

@@ -13,7 +13,7 @@ from svc_proto.basics.pcm import duration
 from svc_proto.basics.redact import REDACTED
 from svc_proto.basics.validate import invalid, object_, optional, text
 from svc_proto.schema.members import Members
-from svc_proto.voice_config import MAX_TEXT
+from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["Metrics", "audio_of", "expression_of", "masked", "options_of", "text_of"]
 

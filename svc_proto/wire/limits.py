@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from attrs import evolve, frozen
 
-__all__ = ["DEFAULT_LIMITS", "Limits"]
+__all__ = ["DEFAULT_LIMITS", "MAX_TEXT", "Limits"]
 
 MIB = 1024 * 1024
 RESERVE = 512  # file descriptors
+MAX_TEXT = 5_000  # characters of a text to be spoken before the clean-up, and of a turn: wire terminal-voice 9
 
 
 @frozen(kw_only=True)

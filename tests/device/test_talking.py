@@ -15,7 +15,6 @@ from svc_proto.device import talking
 from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.device.talking import HEARING_RATE, LONGEST, PIECE, READ_WITHIN, READY_WITHIN, SILENT_WITHIN
 from svc_proto.facts import Closed, Failed, Failure, FailureKind
-from svc_proto.voice_config import MAX_TEXT
 from svc_proto.wire.events import (
     AcceptSocket,
     BinaryMessage,
@@ -28,6 +27,7 @@ from svc_proto.wire.events import (
     SocketClosed,
     TextMessage,
 )
+from svc_proto.wire.limits import MAX_TEXT
 from tests.device.rig import ASKING, RELAY, STREAM, TOKEN, RelayEnd, Rig, request
 
 MADE = {"success": True, "websocket_path": "/voice/realtime-agent/v1"}

@@ -46,6 +46,7 @@ for reader in (chat, gateway, voice):
 print("carried")
 """
 
+
 def test_a_member_more_of_an_event_is_a_line_in_one_file() -> None:
     run = subprocess.run([sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.stdout, run.stderr) == ("carried\n", "")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.voice.text import clean_for_speech
-from svc_proto.voice_config import MAX_TEXT
+from svc_proto.wire.limits import MAX_TEXT
 
 CASES = {
     "Hello there.": "Hello there.",

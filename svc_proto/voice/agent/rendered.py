@@ -34,7 +34,7 @@ from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.rendering import Rendering
 from svc_proto.voice.session import VoiceSession, problem_of
 from svc_proto.voice.text import clean_for_speech
-from svc_proto.voice_config import MAX_TEXT
+from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["LIFE", "RenderedMode", "RenderedState", "RenderedTrigger"]
 

@@ -11,7 +11,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
 from svc_proto.schema.members import Members
 from svc_proto.voice.realtime.calls import Call, CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
-from svc_proto.voice_config import MAX_TEXT
+from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["function_schemas", "parse_call", "tool_surface"]
 
