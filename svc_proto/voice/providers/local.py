@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -308,8 +307,8 @@ class _Complaint:
 
 def _engines(answer: Members) -> Engines:
     return Engines(
-        speak=tuple(cast("Sequence[str]", answer.get("speak") or ())),
-        listen=tuple(cast("Sequence[str]", answer.get("listen") or ())),
+        speak=tuple(answer.texts("speak")),
+        listen=tuple(answer.texts("listen")),
         mp3=answer.get("mp3") is True,
         decode=answer.get("decode") is True,
     )

@@ -79,7 +79,7 @@ def studio_with(
     studio = Studio()
     studio.host.compute["voice.engines"] = lambda: {
         "speak": [SPEAKER, "--stdin"] if speak else [],
-        "listen": (LISTENER,) if listen else None,
+        "listen": [LISTENER] if listen else [],
         "mp3": mp3 is not None,
         "decode": True,
     }
@@ -368,7 +368,7 @@ def test_it_is_looked_for_once_or_once_a_minute() -> None:
 
     def engines() -> object:
         asked.append(studio.sim.now)
-        return {**cast("Any", answer()), "listen": None} if empty[0] else answer()
+        return {**cast("Any", answer()), "listen": []} if empty[0] else answer()
 
     def plan(providers: Providers, engine: Engine) -> Flow[list[bool]]:
         found = []
