@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fuzz.doors import CALLERS, CHANNEL_DOORS, IN, RELAY_DOORS
 from runtimes import threads_loop
-from svc_proto.engine import boundary
+from svc_proto import boundary
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs/embedding/runtime.md").read_text()

@@ -34,10 +34,7 @@ LIMITS = {
     "tools.demo.MAX_SECONDS": 10,
     "tools.mcp.MAX_PICTURE": 4 * 1024 * 1024,
     "tools.mcp.MAX_PICTURES": 4,
-    "tools.pairing.WITHIN": 10.0,
     "tools.phone.SWIPE_PART": {"short": 15, "medium": 30, "long": 45},
-    "tools.relay.QUICK": 2.0,
-    "tools.relay.WITHIN": 35.0,
     "upstream.MAX_DIGITS": 6,
     "upstream.RETRIED": (408, 409, 425, 429),
 }

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc_proto.basics import resampler
 from svc_proto.basics.resampler import Resampler
-from svc_proto.voice.providers import resampler
 
 RATES = st.sampled_from([8_000, 16_000, 22_050, 24_000, 44_100, 48_000, 24_001])
 

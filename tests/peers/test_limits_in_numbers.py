@@ -12,6 +12,9 @@ from tests.limits import value_of
     [
         ("link.SIGN_IN_WITHIN", 15.0),  # wire core 1.6
         ("link.CLOSE_WITHIN", 1.0),
+        ("pairing.WITHIN", 10.0),
+        ("phone.QUICK", 2.0),
+        ("phone.WITHIN", 35.0),
         ("peer.PATIENCE", 10.0),  # wire terminal-voice 6.7
         ("vitals.EVERY", 15.0),  # decision 149
         ("vitals.SPAN", 3600.0),

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from clients.phone.handset import SimulatedHandset
-from svc_proto.agent.tools import relay
 from svc_proto.basics.errors import ToolError
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Performed, Reply
@@ -17,6 +16,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.peers import phone
 from svc_proto.peers.phone import FILE, NO_RELAY, NO_TOKEN, PhoneAnswer, RelayLink
 from svc_proto.wire.events import Headers
 from tests.agent.world import HOME, AgentWorld
@@ -223,7 +223,7 @@ def test_a_relay_that_refuses_a_fresh_token_too(monkeypatch: pytest.MonkeyPatch)
         yield from ()
         return "00000000-made-up"
 
-    monkeypatch.setattr(relay, "pair", pair)
+    monkeypatch.setattr(phone, "pair", pair)
     assert call(world, times=2) == ["the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)"] * 2
 
 

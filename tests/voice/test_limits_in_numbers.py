@@ -41,7 +41,6 @@ LIMITS = {
     "realtime.story.MAX_PREVIEW": 2000,
     "realtime.story.MAX_TOOLS": 256,
     # spec "Limits"
-    "text.MAX_TEXT": 5000,
     # wire terminal-voice 3.3, 4.1, 4.4, 4.7, 4.10
     "providers.vendor.MAX_UPLOAD": 25 * 1024 * 1024,
     "providers.discovery.MAX_NAME": 160,
@@ -96,8 +95,6 @@ LIMITS = {
     "settings.LENGTHS": {"provider": 80, "model": 160, "voice": 160, "language": 24},
     "event_log.ANSWER_WITHIN": 60.0,
     "options.MAX_CACHED": 64,
-    "pcm.FULL_SCALE": 32_767,
-    "pcm.MAX_LEVELS": 256,
     "providers.discovery.MAX_OFFERED": 2_000,
     "providers.elevenlabs.RATE": 24_000,
     "providers.elevenlabs.RATES": (8_000, 16_000, 22_050, 24_000, 44_100, 48_000),

@@ -19,6 +19,7 @@ LIMITS = {
     "http2_setup.CONNECTION_WINDOW": 1024 * 1024,
     "http2_setup.MAX_STREAMS": 100,
     "http2_setup.STREAM_WINDOW": 256 * 1024,
+    "limits.MAX_TEXT": 5_000,
     "websocket.MAX_PONGS": 64,
     # its own, of which no other test knows the number
     "deflate.INFLATER": 8 * 1024,
