@@ -76,7 +76,7 @@ class Subscriber:
     def __init__(self, engine: Engine, projection: Projection, on_caught_up: Callable[[Subscriber], None]) -> None:
         self.state = SubscriberState.AWAITED
         self._engine = engine
-        self._projection = projection
+        self._projection: Projection | None = projection  # until there is no reader: it may hold what was told
         self._on_caught_up = on_caught_up
         self._pieces: list[str] = []
         self._size = 0  # characters in them
@@ -97,7 +97,7 @@ class Subscriber:
 
     def take(self, event: StoryEvent) -> None:
         """An event of the run that this reader is to be told next."""
-        if self.state is SubscriberState.GONE:
+        if self._projection is None:
             return
         piece = self._projection.encode(event, self._engine.now)
         if not piece:
@@ -121,6 +121,7 @@ class Subscriber:
             return
         self.state = step(LIFE, self.state, SubscriberTrigger.DROP)
         self._unread.retire()
+        self._projection = None
         self._pieces = []
         self._size = 0
         self._on_caught_up(self)

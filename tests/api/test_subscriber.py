@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from weakref import ref
+
 import pytest
 
 from svc_proto.agent.contract import TextDelta
@@ -57,6 +59,15 @@ def test_a_reader_that_nobody_awaits_any_more_hears_nothing() -> None:
     assert caught_up == [reader]
     assert reader.state is SubscriberState.GONE
     assert not reader.behind
+
+
+def test_a_reader_that_is_gone_holds_nothing_of_what_was_told() -> None:
+    projection = Blanks(3)
+    held = ref(projection)
+    reader, _ = made(TurnBook(), projection)
+    del projection
+    reader.drop()
+    assert held() is None
 
 
 def test_an_event_that_has_no_words_here_is_not_told() -> None:
