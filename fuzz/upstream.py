@@ -10,11 +10,13 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+from fuzz.part import Round, round_of
 from fuzz.visit import Visit
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.events import (
     Headers,
+    RequestHead,
     ResponseData,
     ResponseEnd,
     ResponseHead,
@@ -45,6 +47,7 @@ class Manner(Enum):
     BREAK = "break"  # the connection breaks in the middle
     HANG = "hang"  # nothing more comes in the middle
     NONSENSE = "nonsense"  # no JSON in its events
+    SCRIPT = "script"  # as the question says behind its number sign, in JSON: see `fuzz.part.Round`
 
 
 CALLS = (Manner.TOOL, Manner.ASK, Manner.LOSE)
@@ -65,7 +68,10 @@ class Upstream:
         self.forsaken: dict[str, None] = {}  # what was asked when the model was about to leave
         self.broken: list[tuple[float, str]] = []  # when an answer ended before its end, and what was asked
         self.on_question: list[Callable[[str, list[dict[str, Any]]], None]] = []  # who hears what it is asked
+        self.on_request: list[Callable[[RequestHead, dict[str, Any]], None]] = []  # who sees it whole
         self.newest: dict[str, float] = {}  # when something was last asked
+        self.offers: tuple[str, ...] = ("sim",)  # models, as it says who is asked for them
+        self.listed = 0  # how often it was
         host.world.network.listen(host, MODEL_PORT, self)
 
     @property
@@ -92,7 +98,11 @@ class _Visit(Visit):
 
     def asked(self, body: bytes) -> None:
         """Something is to be said."""
-        upstream, asked = self._upstream, json.loads(body)
+        upstream = self._upstream
+        if self.head.method == "GET":
+            self._list()
+            return
+        asked = json.loads(body)
         upstream.asked += 1
         rows = asked["messages"]
         question = next(_text(row["content"]) for row in reversed(rows) if row["role"] == "user")
@@ -105,16 +115,30 @@ class _Visit(Visit):
             upstream.host.world.after(upstream.doomed.pop(0), self.end.abort)
         for listener in upstream.on_question:
             listener(question, rows)
-        after_tool = rows[-1]["role"] == "tool"
-        if manner is Manner.REFUSE:
-            body = b'{"error":{"message":"no"}}'
-            fields = Headers([(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))])
-            self.put(ResponseHead(self.stream, 500, fields), ResponseData(self.stream, body))
-            upstream.visits.pop(self)
-            self.put(ResponseEnd(self.stream))
+        for watcher in upstream.on_request:
+            watcher(self.head, asked)
+        part = round_of(rows, question) if manner is Manner.SCRIPT else None
+        status = 500 if manner is Manner.REFUSE else 200 if part is None else part.status
+        if status != 200:
+            self._refuse(status)
             return
         fields = Headers([(b"content-type", b"text/event-stream")])
         self.put(ResponseHead(self.stream, 200, fields))
+        if part is None:
+            self._answer(manner, rows, question)
+        else:
+            self._play(part)
+
+    def _play(self, part: Round) -> None:
+        words = [_chunk(delta) for delta in part.deltas]
+        if part.hang:
+            self._tell(words, Manner.HANG)
+            return
+        ending = [*part.ending(_chunk), DONE]
+        self._tell([*words, *ending], rest=(len(ending) if part.wait else -1, part.wait))
+
+    def _answer(self, manner: Manner, rows: list[dict[str, Any]], question: str) -> None:
+        after_tool = rows[-1]["role"] == "tool"
         if manner in CALLS and not after_tool:
             call = {"index": 0, "id": "call_0", "type": "function"}
             sms = json.dumps({"to": "+15550100", "body": question})
@@ -147,9 +171,25 @@ class _Visit(Visit):
             return
         self._tell([*pieces, _chunk({}, "stop"), *([_usage()] if manner is Manner.NOTES else []), DONE])
 
-    def _tell(self, pieces: list[bytes], manner: Manner = Manner.PLAIN) -> None:
-        """One piece after another, each some time after the last."""
+    def _list(self) -> None:
+        self._upstream.listed += 1
+        self._whole(200, json.dumps({"data": [{"id": name} for name in self._upstream.offers]}).encode())
+
+    def _refuse(self, status: int) -> None:
+        self._upstream.visits.pop(self)
+        self._whole(status, b'{"error":{"message":"no"}}')
+
+    def _whole(self, status: int, body: bytes) -> None:
+        fields = Headers([(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))])
+        self.put(ResponseHead(self.stream, status, fields), ResponseData(self.stream, body))
+        self.put(ResponseEnd(self.stream))
+
+    def _tell(self, pieces: list[bytes], manner: Manner = Manner.PLAIN, rest: tuple[int, float] = (-1, 0.0)) -> None:
+        """One piece after another, each some time after the last; `rest`: so many s when so many are left."""
         if self.end.gone:
+            return
+        if len(pieces) == rest[0]:
+            self._upstream.host.world.after(rest[1], lambda: self._tell(pieces, manner))
             return
         if pieces and self.end.unsent == 0:
             if pieces[0] is DONE:  # and may leave now
@@ -159,7 +199,7 @@ class _Visit(Visit):
         if pieces:
             world = self._upstream.host.world
             pause = 1.0 if self.end.unsent else 0.002 if len(pieces) > LONG // 5 else 0.2
-            world.after(world.rng.random() * pause, lambda: self._tell(pieces, manner))
+            world.after(world.rng.random() * pause, lambda: self._tell(pieces, manner, rest))
         elif manner is Manner.BREAK:
             self.end.abort()
         elif manner is not Manner.HANG:

@@ -71,8 +71,8 @@ LIMITS = Limits(
 ONE_WRITE = 128 * 1024  # bytes that one turn of a core may add when a channel was just under its limit
 STATUSES = (
     200, 201, 202, 204, 206, 303, 304,
-    400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 416, 422, 429, 431,
-    500, 502, 503, 504,
+    400, 401, 403, 404, 405, 406, 408, 409, 412, 413, 415, 416, 422, 429, 431,
+    500, 501, 502, 503, 504,
 )  # fmt: skip
 TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW, idle_minutes=120)
 POLICIES = (*[OPEN] * 6, Policy(max_ttl=5 * 86_400.0), Policy(reduce_only=True))

@@ -16,6 +16,7 @@ from fuzz.audits.introductions import INTRODUCTIONS
 from fuzz.audits.labs import LABS
 from fuzz.audits.limits import LIMITERS
 from fuzz.audits.races import RACES
+from fuzz.audits.rooms_of_api import ROOMS_OF_API
 from fuzz.audits.sessions import SESSIONS
 from fuzz.audits.shelves import SHELVES
 from fuzz.audits.speech import SPEECH
@@ -41,6 +42,7 @@ ROOMS: tuple[Kind, ...] = (
     *SPEECH,
     *BOARDS,
     *RACES,
+    *ROOMS_OF_API,
     *WIRES,
     *AGENTS,
     *GRANTED,

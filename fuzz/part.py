@@ -1,0 +1,79 @@
+"""What a model says in a turn whose question has its part written out: round after round, calls of tools and words.
+
+script: audit7x #[{"calls": [["memory", {"action": "add", "content": "x"}]]}, {"text": "Done."}]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from attrs import field, frozen
+
+__all__ = ["Round", "asking", "round_of"]
+
+
+@frozen(kw_only=True)
+class Round:
+    """One answer of the model."""
+
+    text: str = ""
+    think: str = ""
+    calls: list[list[Any]] = field(factory=list)  # name and arguments of each; text counts as what it is
+    finish: str = "stop"
+    usage: list[int] | None = None  # tokens in, and out
+    status: int = 200  # else it refuses
+    wait: float = 0.0  # s of silence before the end
+    hang: bool = False  # nothing comes behind the words
+    number: int = 0
+
+    @property
+    def deltas(self) -> list[dict[str, object]]:
+        """Thoughts, then words."""
+        told = (("reasoning_content", self.think), ("content", self.text))
+        return [{name: word} for name, text in told for word in _words(text)]
+
+    def ending(self, chunk: Callable[..., bytes]) -> list[bytes]:
+        """Calls, the reason of the end, and tokens; all that comes behind the words but for the very last."""
+        told = [
+            {"index": n, "id": f"call_{self.number}_{n}", "type": "function", "function": _function(*call)}
+            for n, call in enumerate(self.calls)
+        ]
+        pieces = [chunk({"tool_calls": told})] if told else []
+        pieces.append(chunk({}, "tool_calls" if told else self.finish))
+        if self.usage is not None:
+            asked, said = self.usage
+            usage = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
+            pieces.append(b"data: " + json.dumps({"id": "c", "choices": [], "usage": usage}).encode() + b"\n\n")
+        return pieces
+
+
+def asking(word: str, *rounds: Round, more: str = "") -> str:
+    """The question that has a model say this."""
+    told = [{name: value for name, value in _members(each).items() if value} for each in rounds]
+    return f"script: {word}{more} #{json.dumps(told)}"
+
+
+def round_of(rows: list[dict[str, Any]], question: str) -> Round:
+    """What is said now: the rounds are counted by what the model has said since it was asked."""
+    last = max(place for place, row in enumerate(rows) if row["role"] == "user")
+    made = sum(row["role"] == "assistant" for row in rows[last:])
+    rounds = json.loads(question.partition("#")[2])
+    return Round(number=made, **rounds[min(made, len(rounds) - 1)])
+
+
+def _members(part: Round) -> dict[str, Any]:
+    names = ("text", "think", "calls", "usage", "wait", "hang")
+    members: dict[str, Any] = {name: getattr(part, name) for name in names}
+    members["finish"] = part.finish if part.finish != "stop" else ""
+    members["status"] = part.status if part.status != 200 else 0
+    return members
+
+
+def _function(name: str, arguments: Any) -> dict[str, str]:
+    return {"name": name, "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments)}
+
+
+def _words(text: str) -> list[str]:
+    return [f"{word} " for word in text.split(" ")] if text else []
