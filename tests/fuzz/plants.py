@@ -48,6 +48,7 @@ from svc_proto.voice.socket import VoiceSocket
 from svc_proto.wire.events import Event, ResponseData, StreamReset
 from svc_proto.wire.http2 import Http2Connection
 from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plants_answers import ANSWERS
 from tests.fuzz.plants_audits import AUDITS
 from tests.fuzz.plants_books import BOOKS
 from tests.fuzz.plants_doors import DOORS
@@ -486,4 +487,5 @@ PLANTS = (
     *ERRANDS,
     *BOOKS,
     *AUDITS,
+    *ANSWERS,
 )
