@@ -61,6 +61,7 @@ class _Consents:
     def __init__(self, audit: Audit) -> None:
         self.audit = audit
         self.kept: list[str] = []  # notes
+        self.sessions: dict[str, None] = {}
         self.of_session: dict[str, list[str]] = {}  # notes that are allowed there from now on
         self.always: list[str] = []
 
@@ -86,7 +87,8 @@ class _Consents:
     def question(self, notes: list[str]) -> str:
         word = self.audit.word()
         adds = [["memory", {"action": "add", "content": note}] for note in notes]
-        return asking(word, Round(calls=[[f"no_{word}", {}]]), Round(calls=adds), Round(text="Done."))
+        harmless = [Round(calls=[["skills_list", {}]])] * self.audit.pick((0, 0, 1))
+        return asking(word, Round(calls=[[f"no_{word}", {}]]), *harmless, Round(calls=adds), Round(text="Done."))
 
     def post(self, notes: list[str], session: str = "") -> _Turn:
         """Begin a turn as a run, or as a chat's stream that shows questions."""
@@ -104,6 +106,7 @@ class _Consents:
             turn = _Turn(notes, session, events, caller, chat=True)
         audit.wait(lambda: len(events.told) > 0, why="no turn is told")
         turn.run_id = events.told[0][1]["run_id"]
+        self.sessions[turn.session] = None
         return turn
 
     def begin(self) -> _Turn:
@@ -200,7 +203,8 @@ class _Consents:
     def name_one(self, turn: _Turn) -> None:
         """By its call: at once, either of them, and not twice."""
         audit, one = self.audit, self.audit.pick(turn.open)
-        said, choice = audit.pick((*WORDS, ("always", "always"), ("deny", "deny")))
+        lasting = (("session", "session"), ("session", "session"), ("always", "always"))
+        said, choice = audit.pick((*WORDS, *lasting, ("deny", "deny")))
         body = {"choice": said, "call_id": one.call_id}
         self.settled(turn, self.answer(turn, body), [one], choice)
         caller = self.answer(turn, body)
@@ -317,7 +321,8 @@ class _Consents:
         self.answer(turn, {"choice": "deny", "all": True})
         audit.answer(turn.caller, 30.0)
         if note not in self.always:  # and nowhere else
-            other = self.post([note])
+            others = [each for each in self.sessions if note not in self.of_session.get(each, ())]
+            other = self.post([note], audit.pick(("", *others)))
             audit.wait(
                 lambda: "approval.request" in other.events.names, 30.0, "what was allowed in one chat is so in all"
             )

@@ -171,6 +171,8 @@ def _whose(audit: Audit, _clients_: tuple[_Client, _Client]) -> None:
     audit.right(audit.answer(stranger.begin("DELETE", None, session)), 404, about="to end another's session")
     if audit.chance(0.5):
         late = audit.pick((-5.0, 5.0))
+        audit.rest(IDLE / 2)
+        audit.right(relay.request("ping", {}, session), 200, about="a session that is used now and then")
         audit.rest(IDLE + late)
         audit.right(
             relay.request("ping", {}, session), 404 if late > 0 else 200, about=f"a session {late} s about its end"
@@ -179,7 +181,7 @@ def _whose(audit: Audit, _clients_: tuple[_Client, _Client]) -> None:
         return
     sessions = [session, *(relay.open() for _ in range(OF_CALLER - 1))]
     audit.rest(2.0)
-    used = audit.pick(sessions[:3])
+    used = sessions[0]
     audit.same(relay.result("ping", used), {}, "a session that is used")
     audit.rest(2.0)
     fresh = relay.open()
@@ -257,7 +259,8 @@ def _cancelled(audit: Audit, client: _Client, session: str) -> None:
     """A call that is cancelled stops its turn; one whose connection breaks goes on, and is read later."""
     text = asking(audit.word(), Round(text="a b", wait=20.0))
     body = {"jsonrpc": "2.0", "id": 7_000, "method": "tools/call"}
-    body |= {"params": {"name": "ask", "arguments": {"message": text}}}
+    params: Members = {"name": "ask", "arguments": {"message": text}, "_meta": {"progressToken": 7_000}}
+    body |= {"params": params}
     heard = bytearray()
     caller = client.begin("POST", body, session, heard.extend)
     audit.wait(lambda: text in audit.world.upstream.questions, 20.0, "the model is not asked")
@@ -269,16 +272,22 @@ def _cancelled(audit: Audit, client: _Client, session: str) -> None:
         caller.hang_up()
         return
     audit.rest(6.0)  # it is told as events by now
-    ids = [event.id for event in EventStreamDecoder().receive_data(bytes(heard)) if event.id]
+    before = EventStreamDecoder().receive_data(bytes(heard))
+    ids = [event.id for event in before if event.id]
     if not ids:
         audit.wrong(f"an answer that takes long has no number: {bytes(heard)!r}")
     caller.hang_up(reset=True)
     audit.rest(audit.pick((1.0, 20.0)))
     again = audit.answer(client.begin("GET", None, session, last_event_id=ids[-1]), 60.0)
     audit.right(again, 200)
-    told = [json.loads(event.data) for event in EventStreamDecoder().receive_data(again.answer.body) if event.data]
-    audit.same([each.get("id") for each in told], [7_000], "what is told to who comes back")
-    audit.same(told[0]["result"]["content"][0]["text"], "a b ", "what the agent has said meanwhile")
+    events = (*before, *EventStreamDecoder().receive_data(again.answer.body))
+    told = [json.loads(event.data) for event in events if event.data]
+    steps = [each["params"]["progress"] for each in told[:-1]]
+    audit.same(
+        ([each.get("id") for each in told[:-1]], told[-1].get("id")), ([None] * len(steps), 7_000), "what is told"
+    )
+    audit.same(steps, sorted({*steps}), "how a call gets on, as it is told to who comes back")
+    audit.same(told[-1]["result"]["content"][0]["text"], "a b ", "what the agent has said meanwhile")
     bad = audit.answer(client.begin("GET", None, session, last_event_id=audit.pick(("x", "99-1", "1"))))
     audit.right(bad, 400, "unknown_event")
 

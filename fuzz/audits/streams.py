@@ -42,7 +42,9 @@ def _ways(audit: Audit) -> dict[str, Way]:
 
 def _begin(audit: Audit, way: Way, text: str, events: Events | None = None) -> Caller:
     path, body = way
-    return audit.begin_api("POST", path, body(text), events)
+    goes_on = path == "/v1/chat/completions" and audit.chance(0.5)  # in a session that is there
+    session = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"] if goes_on else ""
+    return audit.begin_api("POST", path, body(text), events, **({"x_svc_session_id": session} if session else {}))
 
 
 def _silence(audit: Audit) -> None:
