@@ -12,10 +12,11 @@ from urllib.parse import urlencode
 from attrs import field
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.errors import RemoteProtocolError, ToolError
+from svc_proto.basics.errors import ToolError
 from svc_proto.basics.value import fixed
 from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.engine.callers import is_loopback_name
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
@@ -25,7 +26,6 @@ from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
-from svc_proto.wire.urls import parse_url
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -36,7 +36,6 @@ FILE = "agent-relay.json"  # `{"url": ..., "token": ...}` in the state folder, m
 WITHIN = 35.0  # s for one call: above the relay's 30, so that its 504 arrives (wire bridge 6)
 QUICK = 2.0  # s for the questions whether there is a phone, and whether a token is accepted
 _MEDIA_TOKEN = re.compile("[A-Za-z0-9_-]{1,200}")
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 NO_RELAY = "the relay cannot be reached (SVC_RELAY_URL)"
 NO_TOKEN = (
     "the phone cannot be used: there is no session token for the relay. Ask the operator to pair one that holds a "
@@ -85,6 +84,7 @@ class RelayLink:
     def __init__(self, engine: Engine, url: str, token: str, *, who: str = DEVICE_NAME, file: str = FILE) -> None:
         self._engine = engine
         self._url = url.rstrip("/")
+        self._is_here = is_loopback_name(url.encode())
         self._here = RelayClient("the relay", self._url, local=True)
         self._set = token
         self._who = who  # as the operator sees a session that was made here
@@ -95,11 +95,11 @@ class RelayLink:
     @property
     def configured(self) -> bool:
         """Whether there is a token, or a way to one."""
-        return bool(self._set) or self._is_here()
+        return bool(self._set) or self._is_here
 
     def phone_is_there(self) -> Flow[bool]:
         """Whether a phone is connected that can be controlled (wire bridge 4.1, 6); of a relay elsewhere, perhaps."""
-        if not self._is_here():
+        if not self._is_here:
             return self.configured
         status = yield from self._status()
         able = status.inner("bridge").get("device_control_supported") is not False
@@ -107,7 +107,7 @@ class RelayLink:
 
     def bound_to_gates(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
         """By the `safety` of the phone's status: one that has said nothing may have no gates."""
-        if not self._is_here():
+        if not self._is_here:
             return None
         device = arguments.get("device")
         status = yield from self._status("" if device is None else f"?{urlencode({'device': device})}")
@@ -133,7 +133,7 @@ class RelayLink:
 
     def activity(self) -> Flow[list[Members]]:
         """As the relay's operator sees it, so of a relay on this host alone. Raises `ToolError`."""
-        if not self._is_here():
+        if not self._is_here:
             raise ToolError("a relay on another host does not tell what was done")
         found = yield from _reached(self._here.request(self._engine, "GET", "/bridge/activity", fields=()))
         if found.status != 200:
@@ -192,7 +192,7 @@ class RelayLink:
             self._pairing.leave()
 
     def _fresh(self) -> Flow[str]:
-        if not self._is_here():
+        if not self._is_here:
             raise ToolError(NO_TOKEN)
         engine = self._engine
         try:
@@ -208,12 +208,6 @@ class RelayLink:
         if isinstance(stored, Failure):
             engine.log(Level.WARNING, "relay token not stored", problem=stored.kind.value)
         return token
-
-    def _is_here(self) -> bool:
-        try:
-            return parse_url(self._url).host in LOOPBACK
-        except RemoteProtocolError:
-            return False
 
     def _stored(self) -> Flow[str]:
         """The stored token of this relay, or nothing: a token is never sent to another one."""
