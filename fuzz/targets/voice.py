@@ -14,8 +14,9 @@ The first byte of an input chooses the family: output, lab or agent. Then each l
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from random import Random
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
@@ -32,8 +33,9 @@ from svc_proto.voice.service import Voice
 from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice_config import VoiceConfig
 
-__all__ = ["voice"]
+__all__ = ["VoiceEngine", "voice"]
 
+T = TypeVar("T")
 ORDER = ("output", "lab", "agent")
 NUMBERED = ("output", "agent")
 LOST_WITH = (1006, 1000, 1001, 1005, 4999)
@@ -78,22 +80,94 @@ class _Client:
         assert seconds == 20.0, "another ping interval"
 
 
-class _Game:
+class VoiceEngine:
+    """An engine without a service: what is called happens inside of a `handle`, its disk is a dict, time is moved."""
+
+    def __init__(self, now: Moment, entropy: Callable[[int], bytes], log_level: Level = Level.INFO) -> None:
+        self.now = now
+        self.engine = Engine(_Nothing(), entropy=entropy, log_level=log_level)
+        self.disk: dict[str, bytes] = {}
+        self.disk_problem: FailureKind | None = None
+        self.logs: list[Log] = []
+        self.handle(Started())
+
+    def handle(self, fact: Fact | None) -> list[Command]:
+        """Give the engine a fact and carry out what it orders; what is left is returned."""
+        left: list[Command] = []
+        facts = [fact]
+        while facts:
+            for command in self.engine.handle(facts.pop(0), self.now):
+                match command:
+                    case Log():
+                        assert command.event != "bug", f"a bug: {command}"
+                        self.logs.append(command)
+                    case Cancel(op=op):
+                        facts.append(Failed(op, Failure(FailureKind.CANCELLED)))
+                    case Operation() if (answer := self.perform(command)) is not None:
+                        facts.append(answer)
+                    case _:
+                        left.append(command)
+        return left
+
+    def perform(self, order: Operation[Any]) -> Fact | None:
+        """The disk's answer; nothing else can be reached."""
+        if self.disk_problem is not None:
+            return Failed(order.op, Failure(self.disk_problem))
+        match order:
+            case AppendFile(op=op, data=data, name=name, head=head):
+                whole = self.disk.get(name, b"") + data
+                self.disk[name] = head + whole[len(head) :]
+                return Done(op, len(whole))
+            case SweepFolder(op=op):
+                return Done(op, 0)
+            case _:
+                return Failed(order.op, Failure(FailureKind.UNREACHABLE))
+
+    def do(self, call: Callable[[], T]) -> T:
+        """Call something inside of a `handle`; what it raises is raised here."""
+        outcome: list[T] = []
+        problem: list[Exception] = []
+
+        def run() -> None:
+            try:
+                outcome.append(call())
+            except Exception as error:  # noqa: BLE001, RUF100 - passed on below
+                problem.append(error)
+
+        self.engine.timers.timer(run).set(self.now.mono)
+        self.handle(None)
+        if problem:
+            raise problem[0]
+        return outcome[0]
+
+    def flow(self, flow: Flow[T]) -> T:
+        """Run a flow that comes to its end without help."""
+        results: list[T] = []
+        problems: list[Exception] = []
+        self.do(lambda: self.engine.spawn(flow, on_done=results.append, on_error=problems.append))
+        if problems:
+            raise problems[0]
+        return results[0]
+
+    def after(self, seconds: float) -> None:
+        """Let time pass, waking the engine at each deadline."""
+        end = self.now.mono + seconds
+        while (due := self.engine.next_deadline()) is not None and due <= end:
+            self.now = self.now.at(max(due, self.now.mono))
+            self.handle(None)
+        self.now = self.now.at(end)
+
+
+class _Game(VoiceEngine):
     def __init__(self, family: str) -> None:
-        self.now = Moment(1000.0, 1_800_000_000.0)
-        self.engine = Engine(_Nothing(), entropy=Random(1).randbytes, log_level=Level.INFO)
+        super().__init__(Moment(1000.0, 1_800_000_000.0), Random(1).randbytes)
         self.numbered = family in NUMBERED
-        self.disk_fails = False
         self.known: dict[int, str] = {}  # what was told with which id
         self.clients: list[_Client] = []
         self.sockets = 0  # that there have been
         self.speaker: _Client | None = None
-        self.log = b""
-        self.handle(Started())
         self.family = self.do(lambda: FAMILIES[family](Voice(self.engine, VoiceConfig(home="/home"))))
-        self.answer: dict[str, Any] = {}
-        self.run(self.family.create({"provider": "stub"}, PRINCIPAL))
-        assert bool(self.answer), "no session"
+        self.answer = self.flow(self.family.create({"provider": "stub"}, PRINCIPAL))
         self.token = str(self.answer.get("resume_token", "none"))
         self.come()
 
@@ -119,7 +193,7 @@ class _Game:
             case ".":
                 self.after(TIMES[_digit(line) % len(TIMES)])
             case "?":
-                self.disk_fails = True
+                self.disk_problem = FailureKind.NO_SPACE
             case _:
                 self.say(line)
         self.sweep()
@@ -183,71 +257,16 @@ class _Game:
 
     def end(self) -> None:
         """Everybody goes, and time passes."""
-        self.disk_fails = False
+        self.disk_problem = None
         for client in list(self.clients):
             self.leave(client, 1006)
         self.after(FOR_EVER)
         table = cast("SessionTable", cast("Any", self.family).sessions)
         assert len(table) == 0, "a session is left"
         assert self.engine.next_deadline() is None, "a timer is left"
-        for line in self.log.splitlines():
+        logs = [data for name, data in self.disk.items() if name.endswith(".jsonl")]
+        for line in b"".join(logs).splitlines():
             assert isinstance(json.loads(line)["unix_ms"], int), "a line without a time"
-
-    # --- the engine ---
-
-    def do(self, call: Any) -> Any:
-        outcome: list[Any] = []
-        problem: list[Exception] = []
-
-        def run() -> None:
-            try:
-                outcome.append(call())
-            except Exception as error:  # noqa: BLE001, RUF100 - passed on below
-                problem.append(error)
-
-        self.engine.timers.timer(run).set(self.now.mono)
-        self.handle(None)
-        if problem:
-            raise problem[0]
-        return outcome[0]
-
-    def run(self, flow: Flow[dict[str, object]]) -> None:
-        self.do(lambda: self.engine.spawn(flow, on_done=self.answer.update))
-
-    def after(self, seconds: float) -> None:
-        end = self.now.mono + seconds
-        while (due := self.engine.next_deadline()) is not None and due <= end:
-            self.now = self.now.at(max(due, self.now.mono))
-            self.handle(None)
-        self.now = self.now.at(end)
-
-    def handle(self, fact: Fact | None) -> None:
-        facts = [fact]
-        while facts:
-            for command in self.engine.handle(facts.pop(0), self.now):
-                answer = self.carry_out(command)
-                if answer is not None:
-                    facts.append(answer)
-
-    def carry_out(self, command: Command) -> Fact | None:
-        match command:
-            case Log(event=event, fields=fields):
-                assert event != "bug", f"a bug: {fields}"
-            case Cancel(op=op):
-                return Failed(op, Failure(FailureKind.CANCELLED))
-            case Operation() if self.disk_fails:
-                return Failed(command.op, Failure(FailureKind.NO_SPACE))
-            case AppendFile(op=op, data=data, name=name):
-                if name.endswith(".jsonl"):
-                    self.log += data
-                return Done(op, len(data))
-            case SweepFolder(op=op):
-                return Done(op, 0)
-            case Operation():
-                return Failed(command.op, Failure(FailureKind.UNREACHABLE))
-            case _:
-                pass
-        return None
 
 
 class _Nothing:

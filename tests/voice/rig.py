@@ -12,20 +12,20 @@ Whatever is done happens inside of a `handle` of the engine, as in life, and tim
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from attrs import evolve
 
+from fuzz.targets.voice import VoiceEngine
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import AppendFile, Cancel, Command, Level, Log, Operation, SweepFolder
-from svc_proto.engine.channel import Channel
+from svc_proto.commands import AppendFile, Level, Operation, SweepFolder
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request
 from svc_proto.engine.socket import Socket
-from svc_proto.facts import Accepted, Done, Fact, Failed, Failure, FailureKind, OperationId, Started
+from svc_proto.facts import Fact, OperationId
 from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Rendered, Renderer, SpeechRequest
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.providers.stub import StubRenderer
@@ -182,20 +182,15 @@ class Client:
         self.pings_every = seconds
 
 
-class Rig:
+class Rig(VoiceEngine):
     """See the module."""
 
     def __init__(self, *, brand: Brand = SVC) -> None:
-        self.now = Moment(1000.0, WALL)
-        self.engine = Engine(_Nothing(), entropy=source(), log_level=Level.DEBUG)
-        self.disk: dict[str, bytes] = {}
-        self.disk_problem: FailureKind | None = None
         self.silent_disk = False
         self.sweeps: list[SweepFolder] = []
-        self.logs: list[Log] = []
         self.writes = 0
         self._sockets = 0
-        self.handle(Started())
+        super().__init__(Moment(1000.0, WALL), source(), Level.DEBUG)
         self.voice = FakeVoice(self.engine, brand)
         self.output = VoiceOutput(cast("Any", self.voice))
         self.lab = RealtimeLab(cast("Any", self.voice))
@@ -204,60 +199,6 @@ class Rig:
     def puppet(self) -> PuppetRenderer:
         """The renderer that a test plays: that of every provider but `stub`."""
         return self.voice.providers.puppet
-
-    # --- the engine ---
-
-    def handle(self, fact: Fact | None) -> list[Command]:
-        """Give the engine a fact and carry out what it orders; what is left is returned."""
-        left: list[Command] = []
-        facts: list[Fact | None] = [fact]
-        while facts:
-            for command in self.engine.handle(facts.pop(0), self.now):
-                match command:
-                    case Log():
-                        assert command.event != "bug", command
-                        self.logs.append(command)
-                    case Operation() if (answer := self._answer(command)) is not None:
-                        facts.append(answer)
-                    case Cancel(op=op):
-                        facts.append(Failed(op, Failure(FailureKind.CANCELLED)))
-                    case _:
-                        left.append(command)
-        return left
-
-    def do(self, call: Callable[[], T]) -> T:
-        """Call something inside of a `handle`; what it raises is raised here."""
-        outcome: list[T] = []
-        problem: list[Exception] = []
-
-        def run() -> None:
-            try:
-                outcome.append(call())
-            except Exception as error:  # noqa: BLE001, RUF100 - passed on below
-                problem.append(error)
-
-        self.engine.timers.timer(run).set(self.now.mono)
-        self.handle(None)
-        if problem:
-            raise problem[0]
-        return outcome[0]
-
-    def flow(self, flow: Flow[T]) -> T:
-        """Run a flow that comes to its end without help."""
-        results: list[T] = []
-        problems: list[Exception] = []
-        self.do(lambda: self.engine.spawn(flow, on_done=results.append, on_error=problems.append))
-        if problems:
-            raise problems[0]
-        return results[0]
-
-    def after(self, seconds: float) -> None:
-        """Let time pass, waking the engine at each deadline."""
-        end = self.now.mono + seconds
-        while (due := self.engine.next_deadline()) is not None and due <= end:
-            self.now = self.now.at(max(due, self.now.mono))
-            self.handle(None)
-        self.now = self.now.at(end)
 
     # --- sessions and sockets ---
 
@@ -280,22 +221,18 @@ class Rig:
 
     # --- the world ---
 
-    def _answer(self, order: Operation[Any]) -> Done | Failed | None:
+    def perform(self, order: Operation[Any]) -> Fact | None:
+        """As any, but that a disk may be silent."""
         if self.silent_disk:
             return None
-        if self.disk_problem is not None:
-            return Failed(order.op, Failure(self.disk_problem))
         match order:
-            case AppendFile(name=name, data=data, head=head):
+            case AppendFile() if self.disk_problem is None:
                 self.writes += 1
-                whole = self.disk.get(name, b"") + data
-                self.disk[name] = head + whole[len(head) :]
-                return Done(order.op, len(whole))
-            case SweepFolder():
+            case SweepFolder() if self.disk_problem is None:
                 self.sweeps.append(order)
-                return Done(order.op, 0)
             case _:
-                raise AssertionError(order)
+                assert self.disk_problem is not None, order
+        return super().perform(order)
 
 
 def spoken(rig: Rig, **body: object) -> tuple[dict[str, Any], Client]:
@@ -309,20 +246,3 @@ def spoken(rig: Rig, **body: object) -> tuple[dict[str, Any], Client]:
 def give(rig: Rig, *moves: AudioChunk | Exception | None) -> None:
     """Have the puppet do that."""
     rig.do(lambda: rig.puppet.give(*moves))
-
-
-class _Nothing:
-    """A service that does nothing by itself."""
-
-    def bind(self, engine: Engine) -> None:
-        """Nothing to keep."""
-
-    def on_started(self) -> None:
-        """Nothing to load."""
-
-    def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Nobody comes."""
-        return None
-
-    def on_stopping(self) -> None:
-        """Nothing to end."""
