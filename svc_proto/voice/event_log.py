@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KEEP_DAYS", "AudioCopy", "EventLog", "GrowingFile", "in_order", "run_name", "sweep_runs"]
 
-WRITE_AFTER = 1.0  # s that what was said first may wait for more: each write is an order to the disk's threads
-WRITE_AT = 64 * 1024  # bytes that are written at once
+WRITE_AFTER = 2.0  # s that what was said first may wait for more: each write is an order to the disk's threads
+WRITE_AT = 128 * 1024  # bytes that are written at once
 MAX_WAITING = 1024 * 1024  # bytes that wait for a slow disk: the file is given up
 MAX_LOG = 32 * 1024 * 1024  # bytes of one event log: what comes later is not logged
 MAX_COPY = 64 * 1024 * 1024  # bytes of one WAV copy, 23 minutes at 24 kHz: what comes later is not copied

@@ -215,8 +215,8 @@ class Rig(VoiceEngine):
         return Client(self, number, handler)
 
     def log(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The event log of a session, as far as it is on the disk after a second."""
-        self.after(1.0)
+        """The event log of a session, as far as it is on the disk after two seconds."""
+        self.after(2.0)
         return [json.loads(line) for line in self.disk.get(answer["event_log_path"], b"").splitlines()]
 
     # --- the world ---

@@ -31,7 +31,7 @@ def test_what_is_said_at_once_is_written_at_once(rig: Rig) -> None:
     for _ in range(100):
         grow(rig, file, b"x")
     assert rig.writes == 0
-    rig.after(1.0)
+    rig.after(2.0)
     assert (rig.writes, rig.disk["/runs/a"]) == (1, b"x" * 100)
     grow(rig, file, b"y" * WRITE_AT)
     assert rig.writes == 2
@@ -86,10 +86,10 @@ def test_a_disk_that_is_full(rig: Rig) -> None:
     rig.disk_problem = FailureKind.NO_SPACE
     file = GrowingFile(rig.engine, "/runs/a")
     grow(rig, file, b"1")
-    rig.after(1.0)
+    rig.after(2.0)
     rig.disk_problem = None
     grow(rig, file, b"2")
-    rig.after(1.0)
+    rig.after(2.0)
     rig.do(file.close)
     assert (file.given_up, rig.disk, len(rig.logs)) == (True, {}, 1)
 
@@ -138,7 +138,7 @@ def test_a_copy_can_be_played_at_any_time(rig: Rig, monkeypatch: pytest.MonkeyPa
         (700, 16_000, 500),
     ):
         rig.do(partial(copy.write, bytes(size), rate))
-        rig.after(1.0)
+        rig.after(2.0)
         with wave.open(BytesIO(rig.disk["/runs/a.wav"])) as file:
             assert (file.getframerate(), file.getnframes()) == (16_000, frames)
     rig.do(copy.close)

@@ -67,7 +67,7 @@ LIMITS = {
     "auth.MAX_CACHED": 1_000,
     "auth.MAX_PROBES": 64,
     "event_log.MAX_WAITING": 1024 * 1024,
-    "event_log.WRITE_AT": 64 * 1024,
+    "event_log.WRITE_AT": 128 * 1024,
     "event_log.MAX_LOG": 32 * 1024 * 1024,
     "event_log.MAX_COPY": 64 * 1024 * 1024,
     "provider_link.MAX_BYTES": 16 * 1024 * 1024,

@@ -158,9 +158,9 @@ a full disk does not stop speech
     disk no_space
     spoken
     speaks sound
-    after 1
+    after 2
     speaks sound end -> audio.delta audio.done response.done
-    after 1
+    after 2
     given_up
 the process ends
     spoken
@@ -309,6 +309,7 @@ a lost socket stops the response and the session may be opened again
     A leaves
     after 121
     are 0
+    after 2
     rests
 a second socket of the lab takes the place of the first
     lab

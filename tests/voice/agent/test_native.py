@@ -36,7 +36,7 @@ def logged(agent: Agent, kind: str) -> list[dict[str, Any]]:
     """Lines of the event log so far."""
     agent.world.clock()
     assert isinstance(agent.world, VirtualWorld)
-    agent.world.pass_time(1.0)
+    agent.world.pass_time(2.0)
     lines = contents(agent.world, agent.answer["event_log_path"]).splitlines()
     return [line for line in map(json.loads, lines) if line["type"] == kind]
 
