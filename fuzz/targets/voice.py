@@ -24,7 +24,6 @@ from svc_proto.commands import AppendFile, Cancel, Command, Level, Log, Operatio
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Accepted, Done, Fact, Failed, Failure, FailureKind, Started
 from svc_proto.relay.voice_side import FAMILIES
@@ -210,9 +209,8 @@ class _Game(VoiceEngine):
     def come(self) -> None:
         if len(self.clients) >= MOST_SOCKETS:
             return
-        request = cast("Request", None)  # nothing of it is looked at
         try:
-            handler = self.do(lambda: self.family.open(request, PRINCIPAL, self.answer["session_id"]))
+            handler = self.do(lambda: self.family.open(PRINCIPAL, self.answer["session_id"]))
         except Refused as refused:
             if refused.status not in (404, 410):
                 raise

@@ -119,14 +119,15 @@ class EventLog:
 
     def record(self, event: Mapping[str, object]) -> None:
         """Write a line."""
-        self._write(in_order({**event, **self._time()}))
+        self._write(in_order({**event, "unix_ms": self._unix_ms}))
 
     def add(self, text: str) -> None:
         """Write a line that is a text of `in_order`, whose names are all before `unix_ms`."""
-        self._write(f"{text[:-1]},{in_order(self._time())[1:]}")
+        self._write(f'{text[:-1]},"unix_ms":{self._unix_ms}}}')
 
-    def _time(self) -> dict[str, object]:
-        return {"unix_ms": int(self._engine.now.wall * 1000)}
+    @property
+    def _unix_ms(self) -> int:
+        return int(self._engine.now.wall * 1000)
 
     def _write(self, text: str) -> None:
         if self._left <= 0:
@@ -134,7 +135,7 @@ class EventLog:
         line = _line(text)
         self._left -= len(line)
         if self._left <= 0:
-            line = _line(in_order({"type": "log.full", "limit_bytes": MAX_LOG, **self._time()}))
+            line = _line(in_order({"type": "log.full", "limit_bytes": MAX_LOG, "unix_ms": self._unix_ms}))
         self._file.write(line)
 
     def close(self) -> None:

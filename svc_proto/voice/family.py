@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request
 from svc_proto.voice.session import VoiceKind, VoiceMode, VoiceSession
 from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings, SettingsT, choose
@@ -41,7 +40,7 @@ class Family(ABC):
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
         """A new session; the answer of the route. `Refused` 404 when disabled, 400 for a bad choice, 503 when full."""
 
-    def open(self, request: Request, principal: Principal, session_id: str) -> VoiceSocket:
+    def open(self, principal: Principal, session_id: str) -> VoiceSocket:
         """`GET /voice/<place>/{session_id}` as a WebSocket. `Refused` 404, 410 or 403."""
         return self.sessions.open(session_id, principal)
 

@@ -71,8 +71,8 @@ class SessionTable:
         """A new session; `make_room` came before."""
         self._sessions[session.id] = session
 
-    def find(self, session_id: str, principal: Principal) -> VoiceSession:
-        """The session that somebody wants to open a socket for; `Refused` 404, 410 or 403, in that order."""
+    def open(self, session_id: str, principal: Principal) -> VoiceSocket:
+        """A socket for a session; `Refused` 404, 410 or 403, in that order."""
         session = self._sessions.get(session_id)
         if session is None:
             if self._over.get(session_id, self.engine.now.mono):
@@ -80,7 +80,7 @@ class SessionTable:
             raise Refused(404, "session_not_found", "there is no such voice session")
         if not session.principal.matches(principal):
             raise Refused(403, "not_your_session", "this voice session belongs to somebody else")
-        return session
+        return VoiceSocket(session, principal.bearer_hash, principal.until)
 
     def forget(self, session: VoiceSession) -> None:
         """A session is over."""
@@ -95,10 +95,6 @@ class SessionTable:
         if days > 0 and now >= self._swept.get(runs, 0.0):
             self._swept[runs] = now + SWEEP_EVERY
             sweep_runs(self.engine, runs, family, days=days)
-
-    def open(self, session_id: str, principal: Principal) -> VoiceSocket:
-        """A socket for a session, as `find` lets it."""
-        return VoiceSocket(self.find(session_id, principal), principal.bearer_hash, principal.until)
 
     def end_bearer(self, bearer_hash: str, reason: str) -> None:
         """A token is accepted no more: close what was opened with it, and stop the sessions' runs."""

@@ -23,7 +23,6 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import integer
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request
 from svc_proto.machines.table import Table, step
 from svc_proto.schema.members import as_text
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
@@ -114,10 +113,10 @@ class RealtimeLab(Family):
         )
         return self.admit(principal, chosen, kind, lambda session: LabMode(session, chosen))
 
-    def open(self, request: Request, principal: Principal, session_id: str) -> VoiceSocket:
+    def open(self, principal: Principal, session_id: str) -> VoiceSocket:
         """As of any family, but that what is over is unknown: 404."""
         try:
-            return super().open(request, principal, session_id)
+            return super().open(principal, session_id)
         except Refused as refused:
             if refused.status == 410:
                 raise Refused(404, "session_not_found", "there is no such voice session") from None

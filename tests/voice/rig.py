@@ -23,7 +23,6 @@ from svc_proto.basics.moment import Moment
 from svc_proto.commands import AppendFile, Level, Operation, SweepFolder
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.message import Request
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Fact, OperationId
 from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Rendered, Renderer, SpeechRequest
@@ -210,8 +209,7 @@ class Rig(VoiceEngine):
         """Open a socket."""
         self._sockets += 1
         number = self._sockets
-        request = cast("Request", None)  # nothing of it is looked at
-        handler = self.do(lambda: family.open(request, principal, answer["session_id"]))
+        handler = self.do(lambda: family.open(principal, answer["session_id"]))
         return Client(self, number, handler)
 
     def log(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:

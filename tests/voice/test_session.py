@@ -64,9 +64,9 @@ class Slow(Play):
         self.sessions.add(self.session)
         self.answer = {"session_id": self.session.id, "resume_token": self.session.resume_token}
 
-    def open(self, request: object, principal: object, session_id: str) -> VoiceSocket:
+    def open(self, principal: object, session_id: str) -> VoiceSocket:
         """As a family does."""
-        return VoiceSocket(self.sessions.find(session_id, PHONE))
+        return self.sessions.open(session_id, PHONE)
 
     def begin(self) -> None:
         self.rig.do(self.session.begin)

@@ -50,4 +50,4 @@ def _create(relay: Relay, family: str, request: Request) -> Flow[Response]:
 def _open(relay: Relay, family: str, request: Request) -> SocketHandler | Flow[Answer]:
     principal, name = cast("Principal", request.principal), request.params["session_id"]
     sessions = relay.voice_side.sessions[family]
-    return here_or_elsewhere(relay, request, "voice", name, lambda: sessions.open(request, principal, name))
+    return here_or_elsewhere(relay, request, "voice", name, lambda: sessions.open(principal, name))

@@ -16,7 +16,7 @@ from svc_proto.voice.realtime.calls import Call, CancelCall, RunCall, cancelled_
 from svc_proto.voice.realtime.delivery import Delivery
 from svc_proto.voice.realtime.filler import Filler
 from svc_proto.voice.realtime.floor import ANSWERED_WITHIN, DRAIN_WITHIN, Floor, FloorState, FloorTrigger
-from svc_proto.voice.realtime.mouth import ALARM, Held, Mouth, SpokenAnswer, passed_on
+from svc_proto.voice.realtime.mouth import ALARM, Held, Mouth, passed_on
 from svc_proto.voice.realtime.orders import (
     AnswerCall,
     CancelResponse,
@@ -143,7 +143,7 @@ class VoiceConversation:
         response_id = self._quiet()
         out += [CancelResponse(), ClearInput()]
         self._emit("voice.response.done", response_id=response_id, cancelled=True, **extra)
-        self._end()
+        self.answer.end()
         return out
 
     def confirm(self, confirmation_id: str | None, answer: str, now: float) -> list[Order]:
@@ -201,7 +201,7 @@ class VoiceConversation:
         """The audio of a response is complete."""
         out = self._begin(now)
         current = self._is_current(response_id)
-        if current and self._tells:
+        if current and self.answer.tells:
             out += self.mouth.audio_done(response_id)
         elif current or response_id == self.floor.tail:
             self._emit("voice.output_audio.done", response_id=response_id)
@@ -238,7 +238,7 @@ class VoiceConversation:
                 out.append(Note("voice.response.intermediate_done", {"response_id": response_id}))
             return out
         floor.responses.bury(response_id)
-        if self._tells:
+        if self.answer.tells:
             out += self.answer.complete(response_id, now)
         elif status == "failed":
             self._fail("The voice provider could not answer.", response_id)
@@ -308,13 +308,13 @@ class VoiceConversation:
             self._out += self.runs.drop_turn(cancelled_output)
             if working:
                 self._emit("voice.response.done", response_id=None, cancelled=True, run_id=run.story.run_id)
-                self._end()
+                self.answer.end()
         else:
             out += run.story.complete()
             answer = run.finish(runs.speakable)
             out.append(AnswerCall(call_id, completed_output(run, answer)))
             if working:
-                self._tell(self.runs.tell(run))
+                out += self.answer.tell(self.runs.tell(run), now)
         return out
 
     def run_failed(self, call_id: str, message: str, now: float, *, error_code: str | None = None) -> list[Order]:
@@ -351,18 +351,15 @@ class VoiceConversation:
     def _emit(self, kind: str, **fields: object) -> None:
         self._out.append(Emit(kind, fields))
 
-    def _end(self) -> None:
-        self.answer.end()
-
     def _overdue(self) -> None:
         floor = self.floor
         if floor.drain is not None:
             self._out.append(floor.drain.timed_out)
             self._go_on()
-        elif self._tells:
+        elif self.answer.tells:
             self._out.append(Note("voice.realtime_agent.delivery_unconfirmed", {}))
-            self._give_up()
-            self._end()
+            self._out += self.answer.give_up(self._now)
+            self.answer.end()
         elif floor.state is _S.HEARING:
             self._out += floor.respond(self._now)
         else:
@@ -388,9 +385,9 @@ class VoiceConversation:
     def _interrupt(self) -> None:
         """The person begins something new: end what is going on, but for a run."""
         self._out += self.answer.filler.stop()
-        if self._tells:
+        if self.answer.tells:
             self._out.append(Note("voice.realtime_agent.delivery_preempted", {}))
-            self._give_up(cancelled=True)
+            self._out += self.answer.give_up(self._now, cancelled=True)
         elif self.floor.state in (_S.ANSWERING, _S.CONSULTED):
             self._out += self.floor.hush()
             self._emit("voice.response.done", response_id=self._quiet(), cancelled=True)
@@ -402,7 +399,7 @@ class VoiceConversation:
 
     def _go_on(self) -> None:
         """What was said is played."""
-        if self._tells:
+        if self.answer.tells:
             self._out += self.answer.speak(self._now)
         else:
             self._out += self.floor.respond(self._now)
@@ -411,15 +408,15 @@ class VoiceConversation:
         """The provider's answer is over: what next?"""
         run = self.runs.turn
         if run is None:
-            self._end()
+            self.answer.end()
         elif run.state is VoiceRunState.ANSWERED:
-            self._tell(self.runs.tell(run))
+            self._out += self.answer.tell(self.runs.tell(run), self._now)
         else:
             self.floor.go(_T.WORK)
 
     def _fail(self, message: str, response_id: str | None = None, **fields: object) -> None:
         """Something broke: whatever is going on ends here. An answer is shown first: clients leave after an error."""
-        if self._tells:
+        if self.answer.tells:
             self._end_turn()
             self._emit("voice.error", message=message, **fields)
         else:
@@ -429,31 +426,21 @@ class VoiceConversation:
     def _end_turn(self, response_id: str | None = None) -> None:
         """End the turn. A run goes on without us."""
         run = self.runs.turn
-        if self._tells:
-            self._give_up()
+        if self.answer.tells:
+            self._out += self.answer.give_up(self._now)
         elif self.floor.state is not _S.IDLE:
             if run is not None and run.live:
                 self._out.append(LeaveRun(run.call_id))
             self.runs.drop_turn(None)
             self._emit("voice.response.done", response_id=self._quiet() or response_id)
-        self._end()
+        self.answer.end()
 
     # --- the answer on its way to the ear ---
-
-    @property
-    def _tells(self) -> bool:
-        return self.answer.tells
-
-    def _tell(self, answer: SpokenAnswer, *, background: bool = False) -> None:
-        self._out += self.answer.tell(answer, self._now, background=background)
-
-    def _give_up(self, *, cancelled: bool = False) -> None:
-        self._out += self.answer.give_up(self._now, cancelled=cancelled)
 
     def _hear(self, response_id: str, held: Held, now: float) -> list[Order]:
         out, floor = self._begin(now), self.floor
         current = self._is_current(response_id)
-        if current and self._tells:
+        if current and self.answer.tells:
             out += self.answer.hear(response_id, held, now)
         elif current or response_id == floor.tail:
             floor.spoke = floor.spoke or bool(held.audio)
@@ -484,7 +471,7 @@ class VoiceConversation:
             self._out += runs.start_next(now)
             answer = runs.take_result(now)
             if answer is not None:
-                self._tell(answer, background=True)
+                self._out += self.answer.tell(answer, self._now, background=True)
 
     def _promote(self, run: VoiceRun) -> None:
         """The turn waits no longer."""
@@ -502,7 +489,7 @@ class VoiceConversation:
         if spoken:
             self._speak_of(run.call_id)
         else:
-            self._end()
+            self.answer.end()
 
     def _wait_in_line(self, run: VoiceRun, tier: Tier) -> None:
         call_id = run.call_id
@@ -511,7 +498,7 @@ class VoiceConversation:
             self._speak_of(call_id)
         else:
             self._emit("voice.response.done", response_id=None)
-            self._end()
+            self.answer.end()
 
     def _speak_of(self, call_id: str) -> None:
         """The provider was told something in place of a result: have it say that, once it is done with the call."""
@@ -528,7 +515,7 @@ class VoiceConversation:
         self._out += told
         if stops is not None and self.floor.state is _S.WORKING:  # called together with the run function
             self._emit("voice.response.done", response_id=None, cancelled=True, run_id=stops.story.run_id)
-            self._end()
+            self.answer.end()
         self._out.append(AnswerCall(call.call_id, output))
 
     def _consult(self, call_id: str) -> None:

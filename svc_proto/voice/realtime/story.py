@@ -202,7 +202,8 @@ class RunStory:
                 return [Emit(f"{self._word}.session.bound", bound)]
             case RunBegan(run_id=run_id):
                 self.run_id = run_id
-                return self._begin()
+                began, self._began = self._began, True
+                return [] if began else [self._emit("run.started")]
             case MessageBegan(message_id=message_id):
                 return [self._emit("message.started", message_id=message_id)]
             case AnswerDelta(delta=delta):
@@ -226,14 +227,12 @@ class RunStory:
             case ToolBegan():
                 told = [*self._start(event)]
                 self._tools[event.call_id] = _Tool(event.name, _Stage.RUNNING)
-                return [*told, *self._settle(event.call_id)]
+                return [*told, *self.settle(event.call_id)]
             case ToolSaid(call_id=call_id, name=name, delta=delta):
                 message = doing(name)
                 told = [*self._made_up(call_id, name)]
                 return [*told, self._emit("tool.delta", delta=delta, tool_name=name, message=message)]
-            case ToolSucceeded(call_id=call_id, name=name):
-                return self._end_tool(event, call_id, name)
-            case ToolFailed(call_id=call_id, name=name):
+            case ToolSucceeded(call_id=call_id, name=name) | ToolFailed(call_id=call_id, name=name):
                 return self._end_tool(event, call_id, name)
             case ApprovalAsked(question=question):
                 tool = self._tools.get(question.id)
@@ -266,7 +265,8 @@ class RunStory:
 
     def settle(self, question_id: str) -> list[Emit]:
         """A question needs no answer any more: show the next."""
-        return self._settle(question_id)
+        head = self.confirmations.head if self.confirmations.settle(question_id) else None
+        return [] if head is None else [self._shown(head)]
 
     def status(self) -> tuple[str, str, str]:
         """`status`, `status_key` and a message for people (wire terminal-voice 6.5)."""
@@ -291,12 +291,6 @@ class RunStory:
 
     def _emit(self, kind: str, **fields: object) -> Emit:
         return Emit(f"{self._word}.{kind}", {"session_id": self.session_id, "run_id": self.run_id, **fields})
-
-    def _begin(self) -> list[Emit | AskAboutApproval]:
-        if self._began:
-            return []
-        self._began = True
-        return [self._emit("run.started")]
 
     def _start(self, event: ToolWaits | ToolBegan) -> list[Emit]:
         known = self._tools.get(event.call_id)
@@ -346,17 +340,13 @@ class RunStory:
                     message=message,
                 )
             )
-        return [*told, *self._settle(call_id)]
+        return [*told, *self.settle(call_id)]
 
     def _last(self, name: str, status: str, message: str) -> None:
         self.last_tool_name, self.last_tool_status, self.last_tool_message = name, status, message
 
     def _shown(self, question: Question) -> Emit:
         return self._emit("confirmation.requested", confirmation_id=question.id, message=question.message)
-
-    def _settle(self, question_id: str) -> list[Emit]:
-        head = self.confirmations.head if self.confirmations.settle(question_id) else None
-        return [] if head is None else [self._shown(head)]
 
 
 # --- words for people ---------------------------------------------------------------------------------------------
