@@ -166,7 +166,7 @@ class _Game(VoiceEngine):
         self.sockets = 0  # that there have been
         self.speaker: _Client | None = None
         self.family = self.do(lambda: FAMILIES[family](Voice(self.engine, VoiceConfig(home="/home"))))
-        self.answer = self.flow(self.family.create({"provider": "stub"}, PRINCIPAL))
+        self.answer: dict[str, Any] = self.flow(self.family.create({"provider": "stub"}, PRINCIPAL))
         self.token = str(self.answer.get("resume_token", "none"))
         self.come()
 

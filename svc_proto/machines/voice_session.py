@@ -41,6 +41,12 @@ UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4
 RESUME_WINDOW = 30.0  # s, default of RELAY_VOICE_RESUME_TTL_MS, wire terminal-voice 4.8
 RING_EVENTS = 2000  # wire terminal-voice 4.8
 RING_BYTES = 4 * 1024 * 1024  # about a minute of 24 kHz audio in base64
+ACKNOWLEDGED = (
+    "event_id",
+    "audio_event_id",
+    "played_audio_event_id",
+    "input_chunk_id",
+)  # a cursor's, in order
 AWAY_EVENTS = RING_EVENTS // 2  # recorded while nobody listens, before whoever speaks has to wait: the other
 AWAY_BYTES = RING_BYTES // 2  # half of the ring is for what was said right before, and may not have arrived
 
@@ -114,8 +120,7 @@ class Ids(NamedTuple):
     audio: int = 0
 
 
-@frozen(kw_only=True)
-class Cursor:
+class Cursor(NamedTuple):
     """How far a client has come, by ids; 0 for nothing."""
 
     event: int = 0
@@ -125,32 +130,18 @@ class Cursor:
 
     def up_to(self, other: Cursor) -> Cursor:
         """The greater one of each."""
-        return Cursor(
-            event=max(self.event, other.event),
-            audio=max(self.audio, other.audio),
-            played=max(self.played, other.played),
-            chunk=max(self.chunk, other.chunk),
-        )
+        return Cursor(*map(max, self, other))
 
     @classmethod
     def from_ack(cls, message: Mapping[str, object]) -> Cursor:
         """The fields of `client.ack`; `Refused` 400 for what is no whole number (wire 4.7)."""
-        return cls(
-            event=_cursor(message, "event_id") or 0,
-            audio=_cursor(message, "audio_event_id") or 0,
-            played=_cursor(message, "played_audio_event_id") or 0,
-            chunk=_cursor(message, "input_chunk_id") or 0,
-        )
+        return cls(*(_cursor(message, name) or 0 for name in ACKNOWLEDGED))
 
     @classmethod
     def from_resume(cls, message: Mapping[str, object], acked: Cursor) -> Cursor:
         """The fields of `session.resume`; those that are missing are as acknowledged. `Refused` 400 as above."""
-        return cls(
-            event=_given(_cursor(message, "last_event_id"), acked.event),
-            audio=_given(_cursor(message, "last_audio_event_id"), acked.audio),
-            played=_given(_cursor(message, "last_played_audio_event_id"), acked.played),
-            chunk=_given(_cursor(message, "last_input_chunk_id"), acked.chunk),
-        )
+        given = [_cursor(message, f"last_{name}") for name in ACKNOWLEDGED]
+        return cls(*(known if value is None else value for value, known in zip(given, acked, strict=True)))
 
 
 NO_CURSOR = Cursor()
@@ -326,12 +317,7 @@ class VoiceLife:
     def _clamped(self, cursor: Cursor) -> Cursor:
         """Nobody has come further than we have."""
         event, audio = self.last
-        return Cursor(
-            event=min(cursor.event, event),
-            audio=min(cursor.audio, audio),
-            played=min(cursor.played, audio),
-            chunk=cursor.chunk,
-        )
+        return Cursor(min(cursor.event, event), min(cursor.audio, audio), min(cursor.played, audio), cursor.chunk)
 
     def _end(self) -> None:
         self.owner = self.deadline = None
@@ -349,7 +335,3 @@ def _cursor(message: Mapping[str, object], name: str) -> int | None:
     if not 0 <= found < 1 << 63:
         raise invalid(name, "a whole number from 0 on")
     return found
-
-
-def _given(value: int | None, otherwise: int) -> int:
-    return otherwise if value is None else value

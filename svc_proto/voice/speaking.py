@@ -41,6 +41,10 @@ OPTIONS = (
     "temperature",
     "seed",
 )
+UNMEASURED = (  # members of `metrics` that are null
+    *("speech_pacing", "tone_consistency", "emotion_consistency", "voice_drift", "interrupt_latency"),
+    *("pronunciation_quality", "context_retention"),
+)
 MASKED = ("token", "secret", "key", "password", "authorization")
 
 
@@ -115,13 +119,7 @@ class Metrics:
             "response_done_ms": _ms(now - self.begun),
             "audio_chunk_gap_ms": _ms(self.gap),
             "audio_underruns": self.underruns,
-            "speech_pacing": None,
-            "tone_consistency": None,
-            "emotion_consistency": None,
-            "voice_drift": None,
-            "interrupt_latency": None,
-            "pronunciation_quality": None,
-            "context_retention": None,
+            **dict.fromkeys(UNMEASURED),
         }
 
 

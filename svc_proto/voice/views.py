@@ -5,7 +5,6 @@ Clients in use decode them strictly: numbers and booleans are JSON numbers and b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import asdict, frozen
@@ -122,7 +121,7 @@ def options_answer(
 def validate_answer(view: View, offer: Offer, choice: Choice, brand: Brand) -> dict[str, object]:
     """`POST …/providers/{id}/validate`."""
     checks = check_choice(offer, choice)
-    valid = _all_fine(checks)
+    valid = all(check["status"] != "error" for check in checks)
     answer: dict[str, object] = {
         "success": True,
         "mode": view.mode,
@@ -166,7 +165,3 @@ def _auth(view: View, keys: Keys) -> dict[str, object]:
 def _has(keys: Keys, name: str, vendor: Vendor) -> dict[str, object]:
     present = keys.present(*vendor.keys)
     return {f"{name}_env": bool(present), f"{name}_env_names": present}
-
-
-def _all_fine(checks: Sequence[Mapping[str, str]]) -> bool:
-    return all(check["status"] != "error" for check in checks)

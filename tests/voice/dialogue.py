@@ -20,7 +20,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve
 
@@ -189,9 +189,11 @@ class Play:
         return {name: self.answer["resume_token"] if value == "$token" else _value(value) for name, _, value in pairs}
 
 
-def play(lines: Sequence[str], stage: Play | None = None) -> Play:
+PlayT = TypeVar("PlayT", bound=Play)
+
+
+def play(lines: Sequence[str], stage: PlayT) -> PlayT:
     """Hold a dialogue, and compare."""
-    stage = stage or Play()
     for line in lines:
         deed, arrow, expected = line.partition(" ->")
         told = stage.do(deed)

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.voice.settings import Scope
-from tests.voice.dialogue import dialogues, play
+from tests.voice.dialogue import Play, dialogues, play
 from tests.voice.rig import Rig
 
 EXPRESSION = {"emotion": "calm", "intensity": 0.5, "unknown": 1, "provider_overrides": {"speed": 2, "url": "x"}}
@@ -66,4 +66,4 @@ a session that nobody attends
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
 def test_a_dialogue(title: str, lines: list[str]) -> None:
-    play(lines)
+    play(lines, Play())

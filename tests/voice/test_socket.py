@@ -8,7 +8,7 @@ from attrs import evolve
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.voice.socket import MAX_MESSAGE, PING_EVERY, RECHECK
 from tests.machines.sources import WALL
-from tests.voice.dialogue import play
+from tests.voice.dialogue import Play, play
 from tests.voice.rig import PHONE, Client, Rig, spoken
 
 
@@ -39,7 +39,7 @@ def test_a_message_that_would_take_too_long_to_read(rig: Rig) -> None:
 
 
 def test_candidates_are_few_and_have_little_time() -> None:
-    stage = play(["spoken", "B comes", "C comes", "D comes", "E comes"])
+    stage = play(["spoken", "B comes", "C comes", "D comes", "E comes"], Play())
     play(["F comes -> B:session.resume_failed B:closed(code=4009)", "C leaves", "after 29.9 -> nothing"], stage)
     ends = [f"{name}:session.resume_failed {name}:closed(code=4009)" for name in "DEF"]
     play([f"after 0.2 -> {' '.join(ends)}"], stage)
