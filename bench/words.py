@@ -113,7 +113,7 @@ def _voices(sentences: int) -> Iterator[tuple[str, list[Recording]]]:
         yield f"espeak-ng, {voice}", [(text, _spoken(text, voice)) for text in SENTENCES[:sentences]]
     package = find_spec("moonshine_voice")
     if package is not None and package.origin is not None:
-        yield "a person who reads Dickens", [(READ, Path(package.origin).with_name("").joinpath(PERSON).read_bytes())]
+        yield "a person who reads Dickens", [(READ, Path(package.origin).parent.joinpath(PERSON).read_bytes())]
 
 
 def _spoken(text: str, voice: str) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from svc_proto.commands import CreateBlob, FinishBlob, WriteBlob
@@ -10,6 +12,7 @@ from svc_proto.relay.routes.voice_basic import MAX_BUSY
 from svc_proto.relay.voice_upload import MAX_UPLOAD
 from svc_proto.voice.contract import ProviderError, SpeechRequest, Spoken
 from svc_proto.wire.multipart import Part, encode_multipart
+from tests.relay.routes.voice_dialogue import Routes, dialogues, play
 from tests.relay.routes.voice_world import AGENT_FILE, WORK, put_yaml, voice_book
 from tests.relay.world import REMOTE, Answer, RelayBook
 
@@ -30,13 +33,6 @@ def say(book: RelayBook, body: object, query: str = "") -> Answer:
     return book.request("POST", f"/voice/synthesize{query}", body, token=book.pair().token)
 
 
-def config(book: RelayBook, query: str = "") -> dict[str, object]:
-    answer = book.request("GET", f"/voice/config{query}", token=book.pair().token)
-    assert answer.status == 200, answer
-    found: dict[str, object] = answer.json
-    return found
-
-
 def failed(answer: Answer, status: int) -> str:
     """The text of a refusal of these three routes."""
     assert answer.status == status, answer
@@ -45,117 +41,135 @@ def failed(answer: Answer, status: int) -> str:
     return str(answer.json["error"])
 
 
-# --- config -----------------------------------------------------------------------------------------------------------
+DIALOGUES = """
+nothing is configured and nothing is installed
+    GET config -> 200 success = true; profile = null; config_scope = "global"; config_path = null
+        -> ; fallback_to_global = false; stt = {"provider": null, "model": null, "enabled": false}
+        -> ; tts = {"provider": null, "voice_id": null, "voice": null, "model": null, "enabled": false,
+        -> "enhanced": null}
+        -> ; requirements.available = false; requirements.audio_available = false; requirements.stt_available = false
+        -> ; requirements.missing_packages = ["espeak-ng"]
+        -> ; requirements.environment = {"available": false, "warnings": []}
+    details speaks: nothing; listens: nothing; not installed: espeak-ng
+this host's own engines are the default
+    key OPENAI_API_KEY k
+    local
+    GET config -> 200 stt = {"provider": "local", "model": null, "enabled": true}
+        -> ; tts = {"provider": "local", "voice_id": null, "voice": null, "model": null, "enabled": true,
+        -> "enhanced": null}
+    details speaks: local; listens: local
+else the first vendor with a key
+    text env "XAI_API_KEY=k\\nELEVENLABS_API_KEY=k\\n"
+    GET config -> 200 tts.provider = "xai"; stt.provider = "xai"
+what is configured counts
+    file agent {tts: {provider: XAI, xai: {voice_id: leo, model: xai-tts}, openai: {voice: x}}}
+    local
+    GET config -> 200 stt = {"provider": "local", "model": null, "enabled": true}; tts.provider = "xai"
+        -> ; tts.voice_id = "leo"; tts.voice = "leo"; tts.model = "xai-tts"; tts.enabled = true
+        -> ; tts.enhanced = {"provider": "xai", "supported": true, "voices": [], "models": [], "audio_tag_models": [],
+        -> "audio_tags_enabled": false, "audio_tags_label": "", "supports_persona": false, "supports_language": true,
+        -> "persona_prompt_file": null, "overrides": ["voice", "language"]}
+who listens is configured
+    file agent {stt: {provider: openai, openai: {model: whisper-1}, enabled: "off"}}
+    local
+    GET config -> 200 stt = {"provider": "openai", "model": "whisper-1", "enabled": false}; tts.provider = "local"
+profiles
+    three
+    GET config -> 200 profile = null; config_scope = "global"; config_path = null; fallback_to_global = false
+        -> ; tts.provider = "xai"; stt.provider = "xai"
+    GET config?profile=default -> 200 profile = "default"; config_scope = "profile"; fallback_to_global = false
+        -> ; config_path = "/home/svc/config.yaml"; tts.provider = "xai"; stt.provider = "xai"
+    GET config?profile=work -> 200 profile = "work"; config_scope = "profile"; fallback_to_global = false
+        -> ; config_path = "/home/svc/profiles/work/config.yaml"; tts.provider = "openai"; stt.provider = "xai"
+    GET config?profile=bare -> 200 profile = "bare"; config_scope = "global"; config_path = null
+        -> ; fallback_to_global = true; tts.provider = "xai"; stt.provider = "xai"
+    GET config?profile=nobody -> 200 profile = "nobody"; config_scope = "global"; config_path = null
+        -> ; fallback_to_global = true; tts.provider = "xai"; stt.provider = "xai"
+    GET config?profile=.. -> 200 profile = ".."; config_scope = "global"; config_path = null
+        -> ; fallback_to_global = true; tts.provider = "xai"; stt.provider = "xai"
+a profile that names no provider
+    file agent {tts: {provider: xai, xai: {voice_id: eve}, enabled: false}}
+    file work {tts: {xai: {voice_id: leo}}}
+    local
+    GET config?profile=work -> 200 config_scope = "profile"; tts.provider = "xai"; tts.voice = "leo"
+        -> ; tts.enabled = true; stt = {"provider": "local", "model": null, "enabled": true}
+what a request may choose of xai
+    xai
+    POST synthesize {"text": "x"} -> 200
+    spoke {"text": "x", "model": "xai-tts", "voice": "leo", "language": "en"}
+    POST synthesize {"text": "x", "voice": "ara", "language": "de", "model": "other", "base_url": "http://evil"} -> 200
+    spoke {"text": "x", "model": "xai-tts", "voice": "ara", "language": "de"}
+    POST synthesize {"text": "x", "enhanced": {"voice": "ara"}, "language": " "} -> 200
+    spoke {"text": "x", "model": "xai-tts", "voice": "ara", "language": "en"}
+    POST synthesize {"text": "x", "enhanced": 5, "voice": null} -> 200
+    spoke {"text": "x", "model": "xai-tts", "voice": "leo", "language": "en"}
+nothing can be chosen of the others
+    file agent {tts: {provider: openai, openai: {voice: nova}}}
+    key OPENAI_API_KEY k
+    POST synthesize {"text": "x", "voice": 5} -> 200
+    spoke {"text": "x", "voice": "nova"}
+the profile of the query beats the body's
+    three
+    key OPENAI_API_KEY k
+    key XAI_API_KEY k
+    POST synthesize {"text": "x", "profile": "work"} -> 200
+    spoke {"text": "x", "voice": "nova"}
+    POST synthesize?profile=default {"text": "x", "profile": "work"} -> 200
+    spoke {"text": "x"}
+bad input
+    xai
+    POST synthesize -> 400 ~ JSON
+    POST synthesize { -> 400 ~ JSON
+    POST synthesize [] -> 400 ~ object
+    POST synthesize {} -> 400 ~ string
+    POST synthesize {"text": 5} -> 400 ~ string
+    POST synthesize {"text": "  "} -> 400 ~ 5000
+    POST synthesize {"text": "```code```"} -> 400 ~ spoken
+    POST synthesize {"text": "x", "profile": 5} -> 400 ~ profile
+    POST synthesize {"text": "x", "voice": 5} -> 400 ~ voice
+    POST synthesize {"text": "x", "voice": "a\\nb"} -> 400 ~ voice
+    long text 5001 5000
+    long language 161 language
+    asked 0
+no engine that speaks
+    POST synthesize {"text": "x"} -> 500 ~ TTS configuration error
+    POST synthesize {"text": "x"} -> 500 ~ OPENAI_API_KEY
+one without its key
+    file agent {tts: {provider: elevenlabs}}
+    POST synthesize {"text": "x"} -> 500 ~ TTS configuration error (elevenlabs): ELEVENLABS_API_KEY not set
+one that is turned off
+    file agent {tts: {enabled: 0, provider: xai}}
+    POST synthesize {"text": "x"} -> 500 ~ disabled
+"""
 
 
-def test_nothing_is_configured_and_nothing_is_installed() -> None:
-    book, _ = voice_book()
-    assert config(book) == {
-        "success": True,
-        "profile": None,
-        "config_scope": "global",
-        "config_path": None,
-        "fallback_to_global": False,
-        "tts": {"provider": None, "voice_id": None, "voice": None, "model": None, "enabled": False, "enhanced": None},
-        "stt": {"provider": None, "model": None, "enabled": False},
-        "requirements": {
-            "available": False,
-            "audio_available": False,
-            "stt_available": False,
-            "missing_packages": ["espeak-ng"],
-            "details": "speaks: nothing; listens: nothing; not installed: espeak-ng",
-            "environment": {"available": False, "warnings": []},
-        },
-    }
+class Stage(Routes):
+    def details(self, *words: str) -> None:
+        """What `/voice/config` says of the engines in words."""
+        answer = self.request("GET", "config", "").json
+        assert answer["requirements"]["details"] == " ".join(words)
+
+    def three(self) -> None:
+        """The files of the host, of a profile that says something, and of one that does not."""
+        self.file("agent", "{tts: {provider: xai}, stt: {provider: xai}}")
+        self.file("work", "{tts: {provider: openai, openai: {voice: nova}}}")
+        self.file("bare", "{model: x, tts: not a mapping}")
+
+    def xai(self) -> None:
+        """xAI speaks."""
+        self.file("agent", "{tts: {provider: xai, xai: {voice_id: leo, model: xai-tts, language: en}}}")
+        self.key("XAI_API_KEY", "k")
+
+    def long(self, name: str, more: str) -> None:
+        """A member that is too long, and what the refusal names."""
+        size, word = more.split()
+        answer = self.request("POST", "synthesize", json.dumps({"text": "x", name: "x" * int(size)}))
+        assert word in failed(answer, 400)
 
 
-def test_this_hosts_own_engines_are_the_default() -> None:
-    book, puppets = voice_book(variables={"OPENAI_API_KEY": "k"})
-    puppets.local = True
-    found = config(book)
-    assert (found["tts"], found["stt"]) == (
-        {"provider": "local", "voice_id": None, "voice": None, "model": None, "enabled": True, "enhanced": None},
-        {"provider": "local", "model": None, "enabled": True},
-    )
-    assert found["requirements"]["details"] == "speaks: local; listens: local"  # type: ignore[index]
-
-
-def test_else_the_first_vendor_with_a_key() -> None:
-    book, _ = voice_book({"/home/svc/.env": "XAI_API_KEY=k\nELEVENLABS_API_KEY=k\n"})
-    found = config(book)
-    assert found["tts"]["provider"] == found["stt"]["provider"] == "xai"  # type: ignore[index]
-
-
-def test_what_is_configured_counts() -> None:
-    said = {
-        "tts": {"provider": "XAI", "xai": {"voice_id": "leo", "model": "xai-tts"}, "openai": {"voice": "x"}},
-        "stt": {"provider": "openai", "openai": {"model": "whisper-1"}, "enabled": "off"},
-    }
-    book, puppets = voice_book({AGENT_FILE: put_yaml(said)})
-    puppets.local = True
-    found = config(book)
-    assert found["tts"] == {
-        "provider": "xai",
-        "voice_id": "leo",
-        "voice": "leo",
-        "model": "xai-tts",
-        "enabled": True,
-        "enhanced": {
-            "provider": "xai",
-            "supported": True,
-            "voices": [],
-            "models": [],
-            "audio_tag_models": [],
-            "audio_tags_enabled": False,
-            "audio_tags_label": "",
-            "supports_persona": False,
-            "supports_language": True,
-            "persona_prompt_file": None,
-            "overrides": ["voice", "language"],
-        },
-    }
-    assert found["stt"] == {"provider": "openai", "model": "whisper-1", "enabled": False}
-
-
-BARE = "/home/svc/profiles/bare/config.yaml"
-FILES = {
-    AGENT_FILE: put_yaml({"tts": {"provider": "xai"}, "stt": {"provider": "xai"}}),
-    WORK: put_yaml({"tts": {"provider": "openai", "openai": {"voice": "nova"}}}),
-    BARE: put_yaml({"model": "x", "tts": "not a mapping"}),
-}
-
-
-@pytest.mark.parametrize(
-    ("query", "profile", "scope", "path", "fallback", "tts"),
-    [
-        ("", None, "global", None, False, "xai"),
-        ("?profile=default", "default", "profile", AGENT_FILE, False, "xai"),
-        ("?profile=work", "work", "profile", WORK, False, "openai"),
-        ("?profile=bare", "bare", "global", None, True, "xai"),
-        ("?profile=nobody", "nobody", "global", None, True, "xai"),
-        ("?profile=..", "..", "global", None, True, "xai"),
-    ],
-)
-def test_profiles(query: str, profile: str | None, scope: str, path: str | None, fallback: bool, tts: str) -> None:
-    book, _ = voice_book(FILES)
-    found = config(book, query)
-    scoped = (found["profile"], found["config_scope"], found["config_path"], found["fallback_to_global"])
-    assert scoped == (profile, scope, path, fallback)
-    assert found["tts"]["provider"] == tts  # type: ignore[index]
-    assert found["stt"]["provider"] == "xai"  # type: ignore[index]
-
-
-def test_a_profile_that_names_no_provider() -> None:
-    """Wire 3.2: the provider is the section's, else the one in force; what is set of it is the section's."""
-    root = {"tts": {"provider": "xai", "xai": {"voice_id": "eve"}, "enabled": False}}
-    theirs = {"tts": {"xai": {"voice_id": "leo"}}}
-    book, puppets = voice_book({AGENT_FILE: put_yaml(root), WORK: put_yaml(theirs)})
-    puppets.local = True
-    found = config(book, "?profile=work")
-    tts = found["tts"]
-    assert isinstance(tts, dict)
-    assert (found["config_scope"], tts["provider"], tts["voice"], tts["enabled"]) == ("profile", "xai", "leo", True)
-    assert found["stt"] == {"provider": "local", "model": None, "enabled": True}
+@pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
+def test_a_dialogue(title: str, lines: list[str]) -> None:
+    play(lines, Stage())
 
 
 # --- transcribe -------------------------------------------------------------------------------------------------------
@@ -322,77 +336,6 @@ def test_another_kind_of_file() -> None:
     puppets.local, puppets.spoken = True, Spoken(b"RIFF", "audio/wav")
     answer = say(book, {"text": "x"})
     assert answer.headers.get(b"content-disposition") == b'inline; filename="tts.wav"'
-
-
-XAI = {"tts": {"provider": "xai", "xai": {"voice_id": "leo", "model": "xai-tts", "language": "en"}}}
-
-
-@pytest.mark.parametrize(
-    ("body", "voice", "language"),
-    [
-        ({}, "leo", "en"),
-        ({"voice": "ara", "language": "de", "model": "other", "base_url": "http://evil"}, "ara", "de"),
-        ({"enhanced": {"voice": "ara"}, "language": " "}, "ara", "en"),
-        ({"enhanced": 5, "voice": None}, "leo", "en"),
-    ],
-)
-def test_what_a_request_may_choose_of_xai(body: dict[str, object], voice: str, language: str) -> None:
-    book, puppets = voice_book({AGENT_FILE: put_yaml(XAI)}, variables={"XAI_API_KEY": "k"})
-    assert say(book, {"text": "x", **body}).status == 200
-    assert puppets.asked == [SpeechRequest(text="x", model="xai-tts", voice=voice, language=language)]
-
-
-def test_nothing_can_be_chosen_of_the_others() -> None:
-    book, puppets = voice_book(
-        {AGENT_FILE: put_yaml({"tts": {"provider": "openai", "openai": {"voice": "nova"}}})},
-        variables={"OPENAI_API_KEY": "k"},
-    )
-    assert say(book, {"text": "x", "voice": 5}).status == 200
-    assert puppets.asked == [SpeechRequest(text="x", voice="nova")]
-
-
-def test_the_profile_of_the_query_beats_the_bodys() -> None:
-    book, puppets = voice_book(FILES, variables={"OPENAI_API_KEY": "k", "XAI_API_KEY": "k"})
-    assert say(book, {"text": "x", "profile": "work"}).status == 200
-    assert say(book, {"text": "x", "profile": "work"}, "?profile=default").status == 200
-    assert [request.voice for request in puppets.asked] == ["nova", ""]  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("body", "word"),
-    [
-        (b"", "JSON"),
-        (b"{", "JSON"),
-        ([], "object"),
-        ({}, "string"),
-        ({"text": 5}, "string"),
-        ({"text": "  "}, "5000"),
-        ({"text": "x" * 5001}, "5000"),
-        ({"text": "```code```"}, "spoken"),
-        ({"text": "x", "profile": 5}, "profile"),
-        ({"text": "x", "voice": 5}, "voice"),
-        ({"text": "x", "language": "x" * 161}, "language"),
-        ({"text": "x", "voice": "a\nb"}, "voice"),
-    ],
-)
-def test_bad_input(body: object, word: str) -> None:
-    book, puppets = voice_book({AGENT_FILE: put_yaml(XAI)}, variables={"XAI_API_KEY": "k"})
-    assert word in failed(say(book, body), 400)
-    assert puppets.asked == []
-
-
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ({}, ("TTS configuration error", "OPENAI_API_KEY")),
-        ({"tts": {"provider": "elevenlabs"}}, ("TTS configuration error (elevenlabs): ELEVENLABS_API_KEY not set",)),
-        ({"tts": {"enabled": 0, "provider": "xai"}}, ("disabled",)),
-    ],
-)
-def test_no_engine_that_speaks(said: object, words: tuple[str, ...]) -> None:
-    book, _ = voice_book({AGENT_FILE: put_yaml(said)})
-    text = failed(say(book, {"text": "x"}), 500)
-    assert all(word in text for word in words)
 
 
 def test_an_engine_that_fails() -> None:

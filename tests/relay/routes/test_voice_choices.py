@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
-from svc_proto.voice_config import VoiceConfig
-from tests.relay.routes.voice_world import (
-    AGENT,
-    AGENT_FILE,
-    BASES,
-    FIRST_15,
-    LAB,
-    OUTPUT,
-    WORK,
-    get,
-    put_yaml,
-    strict,
-    text_of,
-    validate,
-    voice_book,
-)
-from tests.relay.world import Answer
+from tests.relay.routes.voice_dialogue import Routes, dialogues, play
+from tests.relay.routes.voice_world import AGENT, BASES, FIRST_15, OUTPUT, get, strict, text_of, voice_book
 
-STATIC = {"attempted": False, "status": "static", "source": "provider_info"}
 FOUND = Discovered(
     source="xai_api",
     voices=(OfferedVoice("eve", "Eve!"), OfferedVoice("mine", "My voice", custom=True)),
@@ -33,226 +18,184 @@ FOUND = Discovered(
     languages=("de",),
     language_labels={"de": "German"},
 )
+STUB = """
+success: true
+mode: voice_output
+protocol: svc.voice.output.options.v0
+schema_version: 1
+provider_id: stub
+default_provider: xai_tts
+default_model: xai-tts
+default_voice: eve
+sample_rate: 24000
+language: en
+profile: null
+config_scope: relay
+fallback_to_global: false
+dynamic: {attempted: false, status: static, source: provider_info}
+"""
+DIALOGUES = """
+what the vendor offers is added
+    key XAI_API_KEY k
+    offers
+    GET output/providers/xai/options -> 200
+        -> dynamic = {"attempted": true, "status": "ok", "source": "xai_api", "voice_count": 2, "custom_voice_count": 1,
+        -> "model_count": 1}
+        -> ; provider.voices = ["eve", "ara", "rex", "sal", "leo", "mine"]; provider.models = ["xai-tts", "xai-tts-2"]
+        -> ; provider.languages = ["en", "de"]; provider.model_labels = {"xai-tts-2": "Second"}
+        -> ; provider.language_labels = {"de": "German"}; provider.voice_labels.eve = "Eve!"
+        -> ; provider.voice_labels.mine = "My voice"; provider.recommended_voices = ["eve", "ara", "sal"]
+        -> ; provider.model_voice_compatibility = {"xai-tts": ["eve", "ara", "rex", "sal", "leo", "mine"]}
+        -> ; provider.voice_groups.*.id = ["xai_builtin", "xai_custom"]
+        -> ; provider.voice_groups.*.custom = [false, true]; provider.voice_groups.0.values.4 = "leo"
+        -> ; provider.voice_groups.0.values.5 = "no 5"; provider.voice_groups.1.values = ["mine"]
+        -> ; provider.voice_metadata.mine = {"source": "xai_api", "custom": true, "recommended": false,
+        -> "experimental": false, "requires_manual_id": false, "label": "My voice"}
+what was found is kept for a while
+    options_kept 600
+    text env "XAI_API_KEY=first"
+    offers
+    GET output/providers/xai_tts/options -> 200 dynamic.cache = "no cache"
+    after 599
+    GET output/providers/xai_tts/options -> 200 dynamic.cache = "hit"; dynamic.cache_ttl_seconds = 600
+    asked 1
+    after 1
+    GET output/providers/xai_tts/options -> 200 dynamic.cache = "no cache"
+    asked 2
+    text env "XAI_API_KEY=another account"
+    GET output/providers/xai_tts/options -> 200 dynamic.cache = "no cache"
+        -> ; dynamic.cache_ttl_seconds = "no cache_ttl_seconds"
+    asked 3
+what was found is not kept
+    options_kept 0
+    text env "XAI_API_KEY=first"
+    offers
+    GET output/providers/xai_tts/options -> 200 dynamic.cache = "no cache"
+    GET output/providers/xai_tts/options -> 200 dynamic.cache = "no cache"
+    asked 2
+a vendor that cannot be asked
+    GET output/providers/xai_tts/options -> 200 provider.voices = ["eve", "ara", "rex", "sal", "leo"]
+        -> ; dynamic = {"attempted": false, "source": "provider_info", "status": "auth_missing",
+        -> "message": "XAI_API_KEY not set"}
+        -> ; provider.voice_groups.*.id = ["xai_builtin"]; provider.voice_groups.0.source = "xai_docs"
+        -> ; provider.voice_groups.0.recommended = ["eve", "ara", "sal"]
+    in_trouble xAI answered with 500
+    GET output/providers/xai_tts/options -> 200 dynamic = {"attempted": true, "status": "error",
+        -> "source": "provider_info", "message": "xAI answered with 500"}
+the example
+    POST output/providers/xai_tts/validate {"voice": "zed", "sample_rate": 16000} -> 200
+        -> checks.*.id = ["model_known", "voice_compatible", "sample_rate_known", "language_known"]
+        -> ; checks.*.status = ["ok", "error", "error", "ok"]; valid = false; summary = "invalid"
+        -> ; checks.1.message = "the model xai-tts has no voice zed"
+        -> ; checks.2.message = "16000 Hz is not one of 24000"; dynamic.status = "static"
+no model
+    POST output/providers/xai_tts/validate {"model": " "} -> 200 checks.0.id = "model_present"; valid = false
+        -> ; checks.0.status = "error"; checks.*.id has "language_known"
+a voice that may be somebody's own
+    POST output/providers/elevenlabs/validate {"voice": "custom"} -> 200 checks.1.id = "voice_known"; valid = true
+        -> ; checks.1.status = "warning"; summary = "ok"; checks.*.id has "language_known"
+all that is set
+    POST output/providers/stub/validate -> 200 checks.*.status = ["ok", "ok", "ok", "ok"]; valid = true
+        -> ; checks.*.id = ["model_known", "voice_known", "sample_rate_known", "language_known"]
+a family without languages
+    POST realtime/providers/xai/validate {"sample_rate": "24000"} -> 200 valid = true
+        -> ; checks.*.id = ["model_known", "voice_known", "sample_rate_known"]; checks.2.status = "ok"
+    POST realtime-agent/providers/stub/validate {"voice": "x", "language": "de"} -> 200 checks.1.status = "warning"
+        -> ; checks.*.id = ["model_known", "voice_known", "sample_rate_known"]; valid = true
+voices that were found are known
+    key XAI_API_KEY k
+    offers
+    POST output/providers/xai_tts/validate {"voice": "mine"} -> 200 checks.1.id = "voice_compatible"
+        -> ; checks.1.status = "error"
+    GET output/providers/xai_tts/options -> 200
+    POST output/providers/xai_tts/validate {"voice": "mine"} -> 200 checks.1.id = "voice_known"
+        -> ; checks.1.status = "ok"; dynamic.cache = "hit"
+    asked 1
+what is not said comes from the settings
+    file work {voice_output: {provider: openai, openai: {voice: nova}, sample_rate: 8000}}
+    POST output/providers/openai_tts/validate {"profile": "work"} -> 200 voice = "nova"; sample_rate = 8000
+    POST output/providers/stub/validate?profile=work {} -> 200 voice = "sine"; sample_rate = 16000
+a rate that the provider has is that of the settings
+    POST output/providers/stub/validate {} -> 200 sample_rate = 24000
+    POST output/session {"provider": "stub"} -> 200 sample_rate = 24000
+    POST output/providers/elevenlabs_tts/validate {} -> 200 sample_rate = 24000
+    POST output/session {"provider": "elevenlabs_tts"} -> 200 sample_rate = 24000
+    POST output/providers/openai_tts/validate {} -> 200 sample_rate = 24000
+    POST output/session {"provider": "openai_tts"} -> 200 sample_rate = 24000
+bad choices
+    POST output/providers/stub/validate { -> 400
+    POST output/providers/stub/validate [] -> 400
+    POST output/providers/stub/validate {"sample_rate": "many"} -> 400
+    POST output/providers/stub/validate {"model": 5} -> 400
+    POST output/providers/stub/validate {"profile": {}} -> 400
+"""
+
+
+class Stage(Routes):
+    def offers(self) -> None:
+        """What the vendor has."""
+        self.found = FOUND
+
+    def in_trouble(self, words: str, more: str = "") -> None:
+        """From now on it cannot be asked."""
+
+        def discover(provider_id: str) -> object:
+            raise ProviderError(f"{words} {more}")
+
+        self.puppets.discover = discover  # type: ignore[assignment,method-assign]  # a vendor in trouble
+
+
+@pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
+def test_a_dialogue(title: str, lines: list[str]) -> None:
+    play(lines, Stage())
 
 
 def test_the_options_of_the_tables() -> None:
-    book, _ = voice_book()
-    found = get(book, f"{OUTPUT}/providers/stub/options")
+    found = get(voice_book()[0], f"{OUTPUT}/providers/stub/options")
     strict(found)
     provider = found.pop("provider")
-    assert found == {
-        "success": True,
-        "mode": "voice_output",
-        "protocol": "svc.voice.output.options.v0",
-        "schema_version": 1,
-        "provider_id": "stub",
-        "default_provider": "xai_tts",
-        "default_model": "xai-tts",
-        "default_voice": "eve",
-        "sample_rate": 24000,
-        "language": "en",
-        "profile": None,
-        "config_scope": "relay",
-        "fallback_to_global": False,
-        "dynamic": STATIC,
-    }
+    assert found == yaml.safe_load(STUB)
     assert list(provider)[:15] == FIRST_15
     assert (provider["models"], provider["voices"]) == (["stub-tone"], ["sine"])
 
 
-def test_what_the_vendor_offers_is_added() -> None:
-    book, puppets = voice_book(variables={"XAI_API_KEY": "k"})
-    puppets.found = FOUND
-    found = get(book, f"{OUTPUT}/providers/xai/options")
-    strict(found)
-    provider = found["provider"]
-    assert found["dynamic"] == {
-        "attempted": True,
-        "status": "ok",
-        "source": "xai_api",
-        "voice_count": 2,
-        "custom_voice_count": 1,
-        "model_count": 1,
-    }
-    assert provider["voices"] == ["eve", "ara", "rex", "sal", "leo", "mine"]
-    assert provider["models"] == ["xai-tts", "xai-tts-2"]
-    assert provider["languages"] == ["en", "de"]
-    assert (provider["model_labels"], provider["language_labels"]) == ({"xai-tts-2": "Second"}, {"de": "German"})
-    assert (provider["voice_labels"]["eve"], provider["voice_labels"]["mine"]) == ("Eve!", "My voice")
-    assert provider["recommended_voices"] == ["eve", "ara", "sal"]
-    assert provider["model_voice_compatibility"] == {"xai-tts": provider["voices"]}
-    assert [(group["id"], group["custom"], group["values"][-1]) for group in provider["voice_groups"]] == [
-        ("xai_builtin", False, "leo"),
-        ("xai_custom", True, "mine"),
-    ]
-    assert provider["voice_metadata"]["mine"] == {
-        "source": "xai_api",
-        "custom": True,
-        "recommended": False,
-        "experimental": False,
-        "requires_manual_id": False,
-        "label": "My voice",
-    }
+THERE = """
+output: local, xai_tts, stub, -openai_realtime, -nobody
+realtime: xai, local, -stub, -xai_tts
+realtime-agent: stub, local, openai-realtime, -elevenlabs, -%0a%07
+"""
 
 
 @pytest.mark.parametrize(
-    ("lasts", "seconds", "key", "hit"),
-    [(600, 599.0, "first", True), (600, 600.0, "first", False), (600, 0.0, "second", False), (0, 0.0, "first", False)],
+    ("base", "name"), [(base, name) for base, names in yaml.safe_load(THERE).items() for name in names.split(", ")]
 )
-def test_what_was_found_is_kept_for_a_while(lasts: int, seconds: float, key: str, hit: bool) -> None:
-    """By the key: another one is another account."""
-    config = VoiceConfig(home="/home/svc-relay", service_home="/home/svc", config_path=AGENT_FILE, options_cache=lasts)
-    book, puppets = voice_book({"/home/svc/.env": "XAI_API_KEY=first"}, voice=config)
-    puppets.found = FOUND
-    path = f"{OUTPUT}/providers/xai_tts/options"
-    get(book, path)
-    book.after(seconds)
-    book.files["/home/svc/.env"] = f"XAI_API_KEY={key}".encode()
-    again = get(book, path)["dynamic"]
-    assert (again.get("cache"), again.get("cache_ttl_seconds")) == (("hit", 600) if hit else (None, None))
-    assert len(puppets.asked) == 2 - hit
-
-
-def test_a_vendor_that_cannot_be_asked() -> None:
-    book, puppets = voice_book()
-    path = f"{OUTPUT}/providers/xai_tts/options"
-    found = get(book, path)
-    assert found["dynamic"] == {**STATIC, "status": "auth_missing", "message": "XAI_API_KEY not set"}
-    assert found["provider"]["voices"] == ["eve", "ara", "rex", "sal", "leo"]
-    (group,) = found["provider"]["voice_groups"]
-    assert (group["id"], group["source"], group["recommended"]) == ("xai_builtin", "xai_docs", ["eve", "ara", "sal"])
-
-    def discover(provider_id: str) -> object:
-        raise ProviderError("xAI answered with 500")
-
-    puppets.discover = discover  # type: ignore[assignment,method-assign]  # a vendor in trouble
-    dynamic = get(book, path)["dynamic"]
-    assert dynamic == {
-        "attempted": True,
-        "status": "error",
-        "source": "provider_info",
-        "message": "xAI answered with 500",
-    }
-
-
-@pytest.mark.parametrize(
-    ("base", "provider", "there"),
-    [
-        (OUTPUT, "openai_realtime", False),
-        (OUTPUT, "nobody", False),
-        (OUTPUT, "local", True),
-        (LAB, "stub", False),
-        (LAB, "xai_tts", False),
-        (LAB, "xai", True),
-        (LAB, "local", True),
-        (AGENT, "stub", True),
-        (AGENT, "local", True),
-        (AGENT, "elevenlabs", False),
-        (AGENT, "openai-realtime", True),
-        (AGENT, "%0a%07", False),
-    ],
-)
-def test_whose_options_there_are(base: str, provider: str, there: bool) -> None:
+def test_whose_options_there_are(base: str, name: str) -> None:
     book, _ = voice_book(variables={"OPENAI_API_KEY": "k", "XAI_API_KEY": "k"})
-    token = book.pair().token
-    options = book.request("GET", f"{base}/providers/{provider}/options", token=token)
-    checked = book.request("POST", f"{base}/providers/{provider}/validate", {}, token=token)
-    if there:
-        assert (options.status, checked.status) == (200, 200)
-        assert ("language" in options.json, "language" in checked.json) == (base == OUTPUT,) * 2
-        assert ("tool_surface" in options.json) == (base == AGENT)
-    else:
+    token, path = book.pair().token, f"/voice/{base}/providers/{name.removeprefix('-')}"
+    options = book.request("GET", f"{path}/options", token=token)
+    checked = book.request("POST", f"{path}/validate", {}, token=token)
+    if name.startswith("-"):
         assert text_of(options, 400) == text_of(checked, 400)
+        return
+    assert (options.status, checked.status) == (200, 200)
+    assert ("language" in options.json, "language" in checked.json) == (base == "output",) * 2
+    assert ("tool_surface" in options.json) == (f"/voice/{base}" == AGENT)
 
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("installed", [True, False])
 def test_what_is_the_default_has_options(base: str, installed: bool) -> None:
     """Where a session is made with it, a client can ask what there is to choose."""
-    book, puppets = voice_book()
-    puppets.local = installed
-    token = book.pair().token
-    default = book.request("GET", f"{base}/config", token=token).json["default_provider"]
-    assert default == ("local" if installed else "xai_tts" if base == OUTPUT else "xai_realtime")
-    assert book.request("GET", f"{base}/providers/{default}/options", token=token).json["provider"]["id"] == default
-    assert book.request("POST", f"{base}/providers/{default}/validate", {}, token=token).json["valid"] is True
-    assert book.request("POST", f"{base}/session", {}, token=token).json["provider"] == default
-
-
-# --- validate -------------------------------------------------------------------------------------------------------
-
-
-def statuses(answer: Answer) -> dict[str, str]:
-    return {check["id"]: check["status"] for check in answer.json["checks"]}
-
-
-def test_the_example() -> None:
-    book, _ = voice_book()
-    answer = validate(book, f"{OUTPUT}/providers/xai_tts/validate", {"voice": "zed", "sample_rate": 16000})
-    assert answer.status == 200
-    checks = answer.json.pop("checks")
-    assert [(check["id"], check["status"]) for check in checks] == [
-        ("model_known", "ok"),
-        ("voice_compatible", "error"),
-        ("sample_rate_known", "error"),
-        ("language_known", "ok"),
+    default = "local" if installed else "xai_tts" if base == OUTPUT else "xai_realtime"
+    place = base.removeprefix("/voice/")
+    lines = [
+        *(["local"] if installed else []),
+        f'GET {place}/config -> 200 default_provider = "{default}"',
+        f'GET {place}/providers/{default}/options -> 200 provider.id = "{default}"',
+        f"POST {place}/providers/{default}/validate {{}} -> 200 valid = true",
+        f'POST {place}/session {{}} -> 200 provider = "{default}"',
     ]
-    assert all(check["message"] for check in checks)
-
-
-@pytest.mark.parametrize(
-    ("base", "provider", "body", "expected", "valid"),
-    [
-        (OUTPUT, "xai_tts", {"model": " "}, {"model_present": "error"}, False),
-        (OUTPUT, "elevenlabs", {"voice": "custom"}, {"voice_known": "warning"}, True),
-        (OUTPUT, "stub", None, {"model_known": "ok", "voice_known": "ok", "sample_rate_known": "ok"}, True),
-        (LAB, "xai", {"sample_rate": "24000"}, {"sample_rate_known": "ok"}, True),
-        (AGENT, "stub", {"voice": "x", "language": "de"}, {"voice_known": "warning"}, True),
-    ],
-)
-def test_checks(base: str, provider: str, body: object, expected: dict[str, str], valid: bool) -> None:
-    book, _ = voice_book()
-    answer = validate(book, f"{base}/providers/{provider}/validate", body)
-    assert answer.status == 200, answer
-    assert expected.items() <= statuses(answer).items()
-    assert (answer.json["valid"], answer.json["summary"]) == (valid, "ok" if valid else "invalid")
-    assert ("language_known" in statuses(answer)) == (base == OUTPUT)
-    assert answer.json["dynamic"] == STATIC
-
-
-def test_voices_that_were_found_are_known() -> None:
-    book, puppets = voice_book(variables={"XAI_API_KEY": "k"})
-    puppets.found = FOUND
-    path = f"{OUTPUT}/providers/xai_tts"
-    assert statuses(validate(book, f"{path}/validate", {"voice": "mine"}))["voice_compatible"] == "error"
-    get(book, f"{path}/options")
-    answer = validate(book, f"{path}/validate", {"voice": "mine"})
-    assert (statuses(answer)["voice_known"], answer.json["dynamic"]["cache"]) == ("ok", "hit")
-    assert len(puppets.asked) == 1
-
-
-def test_what_is_not_said_comes_from_the_settings() -> None:
-    said = {"voice_output": {"provider": "openai", "openai": {"voice": "nova"}, "sample_rate": 8000}}
-    book, _ = voice_book({WORK: put_yaml(said)})
-    answer = validate(book, f"{OUTPUT}/providers/openai_tts/validate", {"profile": "work"})
-    assert (answer.json["voice"], answer.json["sample_rate"]) == ("nova", 8000)
-    answer = validate(book, f"{OUTPUT}/providers/stub/validate?profile=work", {})
-    assert (answer.json["voice"], answer.json["sample_rate"]) == ("sine", 16000)
-
-
-@pytest.mark.parametrize("provider", ["stub", "elevenlabs_tts", "openai_tts"])
-def test_a_rate_that_the_provider_has_is_that_of_the_settings(provider: str) -> None:
-    """Wire 4.5: what is missing comes from the settings; a session (4.6) would get the same."""
-    book, _ = voice_book()
-    token = book.pair().token
-    said = validate(book, f"{OUTPUT}/providers/{provider}/validate", {})
-    made = book.request("POST", f"{OUTPUT}/session", {"provider": provider}, token=token)
-    assert said.json["sample_rate"] == made.json["sample_rate"] == 24000
-
-
-@pytest.mark.parametrize("body", [b"{", [], {"sample_rate": "many"}, {"model": 5}, {"profile": {}}])
-def test_bad_choices(body: object) -> None:
-    text_of(validate(voice_book()[0], f"{OUTPUT}/providers/stub/validate", body), 400)
+    play(lines)
 
 
 def test_no_secret_is_told() -> None:

@@ -1,0 +1,197 @@
+"""The voice routes as dialogues: what is on the disk, what is asked, and what the answer says.
+
+    a file that is not there is made
+        PATCH realtime/config {"enabled": "off"} -> 200
+        kept relay "realtime_voice:\\n  enabled: false\\n"
+
+A request is a method, a path below `/voice/` and a JSON body. Behind the arrow stands its status, and parted by `;`
+what is looked at: `name = JSON` of a member (`auth.xai_env`, `providers.*.id`), `name has JSON` for what it contains.
+Of a refusal `~ words` are in its text. The other lines are methods of `Routes`; those that make the relay come first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import yaml
+
+from svc_proto.basics.brand import HERMES
+from svc_proto.commands import Compute, WriteConfig
+from svc_proto.voice.contract import SpeechRequest
+from svc_proto.voice.errors import BASIC_PATHS
+from svc_proto.voice.providers.discovery import Discovered
+from svc_proto.voice_config import VoiceConfig
+from tests.relay.routes.voice_world import AGENT_FILE, RELAY_FILE, WORK, Puppets, put_yaml, strict, text_of, voice_book
+from tests.relay.world import Answer, RelayBook
+from tests.voice.realtime.book import dialogues
+
+__all__ = ["Routes", "dialogues", "play"]
+
+BARE = "/home/svc/profiles/bare/config.yaml"
+FILES = {"agent": AGENT_FILE, "relay": RELAY_FILE, "work": WORK, "bare": BARE, "env": "/home/svc/.env"}
+STEPS: dict[str, type[object]] = {"WriteConfig": WriteConfig, "Compute": Compute}
+
+
+class Routes:
+    """A relay that is made with the first request."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}
+        self.variables: dict[str, str] = {}
+        self.config: dict[str, Any] = {}
+        self.found: Discovered | None = None
+        self.speaks = False
+        self.bearer = ""  # in place of a paired phone's token
+        self._made: tuple[RelayBook, Puppets] | None = None
+
+    @property
+    def book(self) -> RelayBook:
+        return self._relay()[0]
+
+    @property
+    def puppets(self) -> Puppets:
+        return self._relay()[1]
+
+    def _relay(self) -> tuple[RelayBook, Puppets]:
+        if self._made is None:
+            self._made = book, puppets = voice_book(self.files, variables=self.variables, **self.config)
+            puppets.local, puppets.found = self.speaks, self.found
+            if self.bearer:
+                book.upstream = lambda head: (200, b"{}")
+        return self._made
+
+    # --- how the relay is ---
+
+    def file(self, name: str, value: str) -> None:
+        """A file of the host, in YAML."""
+        self.files[FILES[name]] = put_yaml(yaml.safe_load(value))
+
+    def text(self, name: str, value: str) -> None:
+        """A file, as JSON text; later on what it is now."""
+        if self._made is None:
+            self.files[FILES[name]] = json.loads(value)
+        else:
+            self.book.files[FILES[name]] = json.loads(value).encode("latin-1")
+
+    def key(self, name: str, value: str) -> None:
+        """A variable of the environment."""
+        self.variables[name] = value
+
+    def hermes(self) -> None:
+        """The other brand."""
+        self.config["brand"] = HERMES
+
+    def options_kept(self, seconds: str) -> None:
+        """How long what a vendor offers is kept."""
+        self.config["voice"] = VoiceConfig(
+            home="/home/svc-relay", service_home="/home/svc", config_path=AGENT_FILE, options_cache=int(seconds)
+        )
+
+    def local(self) -> None:
+        """This host has engines."""
+        self.speaks = True
+
+    def api_bearer(self, bearer: str) -> None:
+        """Who asks shows a bearer that the API server takes."""
+        self.bearer = bearer
+
+    def folder(self) -> None:
+        """A folder is where the relay's file was."""
+        del self.book.files[RELAY_FILE]
+        self.book.disk.folder(RELAY_FILE)
+
+    def refuses(self, step: str) -> None:
+        """The host does not do this."""
+        self.book.refuse = (STEPS[step],) if step else ()
+
+    def after(self, seconds: str) -> None:
+        """Time passes."""
+        self.book.after(float(seconds))
+
+    # --- looks ---
+
+    def kept(self, name: str, value: str) -> None:
+        """A file's text now, as JSON; null: there is none."""
+        wanted, data = json.loads(value), self.book.files.get(FILES[name])
+        assert (None if data is None else data.decode()) == wanted
+
+    def section(self, name: str, value: str) -> None:
+        """What stands there of speech output, in order."""
+        found = yaml.safe_load(self.book.files[FILES[name]])["voice_output"]
+        assert list(found.items()) == list(yaml.safe_load(value).items())
+
+    def asked(self, count: str) -> None:
+        """How often a vendor was."""
+        assert len(self.puppets.asked) == int(count)
+
+    def spoke(self, *value: str) -> None:
+        """What an engine was asked to speak since this was looked at."""
+        (asked,) = self.puppets.asked
+        self.puppets.asked.clear()
+        assert asked == SpeechRequest(**json.loads(" ".join(value)))
+
+    # --- requests ---
+
+    def request(self, method: str, path: str, body: str) -> Answer:
+        """The answer; a body that is no JSON goes as it is."""
+        token = self.bearer or self.book.pair().token
+        given: object = b""
+        if body:
+            try:
+                given = json.loads(body)
+            except ValueError:
+                given = body.encode()
+        return self.book.request(method, f"/voice/{path}", given if body else b"", token=token)
+
+
+def play(lines: Sequence[str], routes: Routes | None = None) -> Routes:
+    """Go through it, and compare."""
+    routes = routes or Routes()
+    for line in lines:
+        deed, _, expected = line.partition(" ->")
+        word, _, rest = deed.partition(" ")
+        if word.isupper():
+            path, _, body = rest.partition(" ")
+            answer = routes.request(word, path, body.strip())
+            _compare(answer, path, expected.strip(), deed)
+        else:
+            call: Callable[..., None] = getattr(routes, word)
+            call(*(rest.split(" ", 1) if rest else []))
+    return routes
+
+
+def _compare(answer: Answer, path: str, expected: str, deed: str) -> None:
+    status, _, looks = expected.partition(" ")
+    assert answer.status == int(status), (deed, answer)
+    plain = answer.status >= 400 and f"/voice/{path.partition('?')[0]}" not in BASIC_PATHS
+    sound = (answer.headers.get(b"content-type") or b"").startswith(b"audio/")
+    told: Any = text_of(answer, answer.status) if plain else None if sound else answer.json
+    if plain:
+        assert "{" not in told
+    elif answer.status >= 400:
+        assert (answer.headers.get(b"content-type"), told["success"]) == (b"application/json", False)
+    elif deed.startswith("GET") and not path.startswith("config"):
+        strict(told)
+    for look in filter(None, map(str.strip, looks.split(";"))):
+        if look.startswith("~"):
+            assert look[1:].strip() in (told if plain else told["error"]), (deed, told)
+            continue
+        name, _, wanted = look.partition(" = ")
+        if wanted:
+            assert _at(told, name.split(".")) == json.loads(wanted), (deed, look, _at(told, name.split(".")))
+        else:
+            name, _, wanted = look.partition(" has ")
+            assert json.loads(wanted) in _at(told, name.split(".")), (deed, look)
+
+
+def _at(value: Any, names: list[str]) -> Any:
+    for place, name in enumerate(names):
+        if name == "*":
+            return [_at(each, names[place + 1 :]) for each in value]
+        if isinstance(value, list):
+            value = value[int(name)] if int(name) < len(value) else f"no {name}"
+            continue
+        value = value.get(name, f"no {name}")
+    return value
