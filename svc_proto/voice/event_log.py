@@ -119,24 +119,22 @@ class EventLog:
 
     def record(self, event: Mapping[str, object]) -> None:
         """Write a line."""
-        self._write(in_order({**event, "unix_ms": self._unix_ms}))
+        self._write(in_order({**event, "unix_ms": int(self._engine.now.wall * 1000)}))
 
     def add(self, text: str) -> None:
         """Write a line that is a text of `in_order`, whose names are all before `unix_ms`."""
-        self._write(f'{text[:-1]},"unix_ms":{self._unix_ms}}}')
-
-    @property
-    def _unix_ms(self) -> int:
-        return int(self._engine.now.wall * 1000)
+        self._write(f'{text[:-1]},"unix_ms":{int(self._engine.now.wall * 1000)}}}')
 
     def _write(self, text: str) -> None:
         if self._left <= 0:
             return
-        line = _line(text)
+        line = f"{text}\n".encode("utf-8", "backslashreplace")  # half a surrogate stays JSON
         self._left -= len(line)
-        if self._left <= 0:
-            line = _line(in_order({"type": "log.full", "limit_bytes": MAX_LOG, "unix_ms": self._unix_ms}))
-        self._file.write(line)
+        if self._left > 0:
+            self._file.write(line)
+        else:
+            full = in_order({"type": "log.full", "limit_bytes": MAX_LOG, "unix_ms": int(self._engine.now.wall * 1000)})
+            self._file.write(f"{full}\n".encode())
 
     def close(self) -> None:
         """The session is over."""
@@ -166,10 +164,6 @@ class AudioCopy:
     def close(self) -> None:
         """Nothing more is recorded; what waits is still written."""
         self._file.close()
-
-
-def _line(text: str) -> bytes:
-    return f"{text}\n".encode("utf-8", "backslashreplace")  # half a surrogate stays JSON
 
 
 def _sweep(engine: Engine, folder: str, prefix: str, before: float) -> Flow[None]:

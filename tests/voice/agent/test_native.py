@@ -425,8 +425,11 @@ def test_a_run_that_is_stopped_and_never_gets_a_name(world: VirtualWorld, tmp_pa
     world.wait_until(lambda: len(api.seen) == 2)
     client.say("response.cancel")
     client.until("voice.response.done")
+    relay = world.relay_host.processes[-1]
+    channels = relay.channel_count
     world.pass_time(15.0)
     assert len(api.seen) == 2
+    assert relay.channel_count == channels - 1  # nobody listens for its name any more
 
 
 def test_a_client_that_reads_nothing_makes_nobody_late(world: VirtualWorld, tmp_path: Path) -> None:
