@@ -45,8 +45,8 @@ class Seat:
         self._audit = audit
         world = audit.world
         self.talker = Talker(
-            world.carrier(host, REMOTE, fresh=True),
-            REMOTE,
+            world.carrier(host, audit.remote, fresh=True),
+            audit.remote,
             path=path,
             headers=headers,
             on_open=lambda talker: setattr(self, "opened", True),
@@ -106,6 +106,8 @@ class Audit:
         self._pass_until = pass_until
         self._supervise = supervise
         self._hosts = 0
+        self.home, self.local, self.remote = self.world.home, LOCAL, REMOTE  # the relay's host, and ways to it
+        self.policy = self.world.policy
 
     # --- time ---
 
@@ -117,7 +119,7 @@ class Audit:
     @property
     def wall(self) -> float:
         """Epoch seconds of the home."""
-        return self.world.home.wall()
+        return self.home.wall()
 
     def rest(self, seconds: float) -> None:
         """Let time pass."""
@@ -185,8 +187,12 @@ class Audit:
 
     def ask_here(self, method: str, path: str, body: object = None, **headers: str) -> Caller:
         """A program of the home asks the relay."""
-        fields = {**self.world.shown_here(), **_fields(headers)}
-        return self.answer(self.begin((self.world.home, LOCAL), method, path, body, fields))
+        fields = {**self.shown_here(), **_fields(headers)}
+        return self.answer(self.begin((self.home, self.local), method, path, body, fields))
+
+    def shown_here(self) -> dict[str, str]:
+        """What such a program shows."""
+        return self.world.shown_here()
 
     def ask(self, token: str, method: str, path: str, body: object = None, **headers: str) -> Caller:
         """An agent elsewhere asks the relay, with a token."""
@@ -195,7 +201,7 @@ class Audit:
     def begin_as(self, token: str, method: str, path: str, body: object = None, **headers: str) -> Caller:
         """The same, without waiting."""
         fields = {**({"authorization": f"Bearer {token}"} if token else {}), **_fields(headers)}
-        return self.begin((self.world.agent, REMOTE), method, path, body, fields)
+        return self.begin((self.world.agent, self.remote), method, path, body, fields)
 
     def ask_api(self, method: str, path: str, body: object = None, **headers: str) -> Caller:
         """Somebody with the key asks the API."""

@@ -6,6 +6,7 @@ from random import Random
 
 from fuzz.audit import Kind
 from fuzz.audits.agents import AGENTS
+from fuzz.audits.annex import ANNEXES
 from fuzz.audits.board import BOARDS
 from fuzz.audits.bridge import BRIDGES
 from fuzz.audits.desk import DESKS
@@ -48,6 +49,7 @@ ROOMS: tuple[Kind, ...] = (
     *GRANTED,
     *TONES,
     *GATES,
+    *ANNEXES,
     *LABS,
     *GUARDED,
     *TALLIES,

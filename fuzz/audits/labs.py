@@ -145,10 +145,7 @@ class _Lab:
         """All of it, and nothing else."""
         audit, sound = self.audit, ""
         assert self.seat is not None
-        while self.seat.heard or not self.seat.over:
-            told = self.seat.take()
-            if told["type"] != "voice.audio.delta":
-                break
+        while (told := self.seat.take())["type"] == "voice.audio.delta":
             sound += told["audio_base64"]
             if self.provider != "stub":
                 self.check_sound(told["audio_base64"], number)

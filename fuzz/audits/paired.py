@@ -96,12 +96,12 @@ def pair(
     members, wall = told["payload"], audit.wall
     token = members.pop("session_token")
     audit.world.secrets[token] = f"the token {token[:8]}"
-    expires_at, due = members["expires_at"], paired(wish.or_else(asks), audit.world.policy, wall)
+    expires_at, due = members["expires_at"], paired(wish.or_else(asks), audit.policy, wall)
     created = wall
     if isinstance(expires_at, int | float):  # the very moment is the relay's
         audit.near(expires_at, due.expires_at, "the end of a session")
         created = wall + expires_at - due.expires_at
-        due = paired(wish.or_else(asks), audit.world.policy, created)
+        due = paired(wish.or_else(asks), audit.policy, created)
     grants = members.pop("grants")
     audit.same({*grants}, {*due.grants}, "the channels that are granted")
     for channel, end in grants.items():

@@ -163,7 +163,8 @@ def _refused(audit: Audit, one: Paired, folder: str, body: dict[str, Any], kind:
             {**body, "bytes_base64": "*"},
         ),
         {**body, "bytes_base64": base64.b64encode(other).decode()},
-        *({**body, "bytes_base64": body["bytes_base64"] + "="}, {"format": kind}, [], {**body, "filename_hint": 5}),
+        {**body, "bytes_base64": base64.b64encode(KEPT[kind] + bytes(-len(KEPT[kind]) % 3)).decode() + "="},
+        *({"format": kind}, [], {**body, "filename_hint": 5}),
         *({"bytes_base64": body["bytes_base64"]}, b"x", None),
     )
     before = {*disk.files(folder)}

@@ -478,6 +478,8 @@ def base64_bytes(value: object, field: str) -> bytes:
         data = base64.b64decode(text(value, field), validate=True)
     except ValueError:
         raise invalid(field, "base64") from None
+    if len(text(value, field)) % 4:  # padding that is not needed
+        raise invalid(field, "base64")
     if not data:
         raise invalid(field, "base64 of at least one byte")
     return data
