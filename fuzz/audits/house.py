@@ -9,7 +9,9 @@ from fuzz.audits.agents import AGENTS
 from fuzz.audits.annex import ANNEXES
 from fuzz.audits.board import BOARDS
 from fuzz.audits.bridge import BRIDGES
+from fuzz.audits.consoles import CONSOLES
 from fuzz.audits.desk import DESKS
+from fuzz.audits.driven import DRIVEN
 from fuzz.audits.gate import GATES
 from fuzz.audits.grants import GRANTED
 from fuzz.audits.guarded import GUARDED
@@ -49,6 +51,8 @@ ROOMS: tuple[Kind, ...] = (
     *GRANTED,
     *TONES,
     *GATES,
+    *CONSOLES,
+    *DRIVEN,
     *ANNEXES,
     *LABS,
     *GUARDED,

@@ -261,6 +261,7 @@ def profiles(audit: Audit) -> None:
             same = {"model": {"default": known[name]["model"]}, "description": known[name]["description"]}
             disk.put(path, json.dumps({**same, "x": word}).encode())
         elif kind == 3 and name != "default" and name not in known:
+            disk.remove(path)  # which may be there, and be none
             disk.folder(f"{folder}/{name}")
             known[name] = {"model": "unknown", "description": ""}
         else:

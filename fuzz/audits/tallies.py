@@ -43,6 +43,8 @@ def _numbers(audit: Audit) -> dict[str, float]:
 
 def numbers(audit: Audit) -> None:
     """What is counted is what has happened, and what there is is what there is."""
+    if audit.world.phone_service.state.name != "ONLINE":
+        audit.rest(45.0)  # the reference phone comes back by then
     one = pair(audit)
     phone = pair(audit, device_id=audit.word(), surface="android", form="phone")
     device = phone.shown["device_id"]

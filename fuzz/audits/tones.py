@@ -288,7 +288,8 @@ def tones(audit: Audit) -> None:
     audit.pick((tones.doors, tones.trouble))()
     for path in tones.files:
         disk.remove(path)
-        disk.remove(path.removesuffix("/config.yaml"))
+        if path != tones.root:
+            disk.remove(path.removesuffix("/config.yaml"))
     if before is not None:
         disk.put(tones.root, before)
     audit.world.provider.on_request.remove(tones.hear)

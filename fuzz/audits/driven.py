@@ -1,0 +1,154 @@
+"""What a phone is told to do, route by route: what it can use reaches it as it was said, and nothing else does."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from fuzz.audit import Audit
+from fuzz.audits.paired import pair
+
+__all__ = ["DRIVEN"]
+
+Bodies = tuple[dict[str, Any], ...]
+POINT, LINE = {"x": 1, "y": 2}, {"start_x": 1, "start_y": 2, "end_x": 3, "end_y": 4}
+NUMBERS: Bodies = ({"x": "x"}, {"x": -1}, {"x": 1.5}, {"x": "1.5"}, {"x": True}, {"x": [1]}, {"x": None}, {"x": ""})
+
+
+def _spoilt(good: dict[str, Any], name: str) -> Bodies:
+    """The same, with a number that is none."""
+    return tuple({**good, name: bad["x"]} for bad in NUMBERS)
+
+
+def _word(name: str, **more: Any) -> tuple[Bodies, Bodies]:
+    """A text that has to be there, and to say something."""
+    good: Bodies = ({name: "a word", **more}, {name: 5, **more}, {name: "é ", **more, "more": {"a": [None]}})
+    return good, (*({**more, name: bad} for bad in ("", "  ", None, True, ["x"], {})), {**more})
+
+
+def _text(name: str) -> tuple[Bodies, Bodies]:
+    """A text that has to be there, and may be empty."""
+    return ({name: ""}, {name: "x"}, {name: 5}), (*({name: bad} for bad in (None, True, ["x"], {})), {})
+
+
+def _flag(name: str) -> tuple[Bodies, Bodies]:
+    good = tuple({name: each} for each in (True, False, "true", "false"))
+    return good, (*({name: bad} for bad in ("True", 1, "yes", None, [])), {})
+
+
+DIRECTIONS = ("up", "DOWN", "left", "right")
+ROUTES: dict[str, tuple[Bodies, Bodies]] = {  # of POST: what is good, and what is not
+    "/setup": (({}, {"a": 1}), ()),
+    "/diff_screen": _word("previous_hash"),
+    "/find_nodes": (
+        ({}, {"text": "x", "class_name": "c", "clickable": "true", "limit": "5"}),
+        ({"limit": "x"}, {"clickable": "no"}),
+    ),
+    "/describe_node": (({"nodeId": "w0:1"}, {"node_id": "w0:1"}), ({}, {"nodeId": " "}, {"nodeId": True})),
+    "/tap": (
+        (POINT, {"x": "3", "y": "4"}, {"nodeId": "w0:1"}, {**POINT, "duration_ms": 5}),
+        (*_spoilt(POINT, "x"), {"x": 1}, {}, {"nodeId": " "}, {**POINT, "duration_ms": "x"}),
+    ),
+    "/tap_text": _word("text"),
+    "/long_press": (
+        (POINT, {"node_id": "w0:1"}, {"nodeId": "w0:1", "duration": 100}),
+        (*_spoilt(POINT, "y"), {"y": 1}, {}),
+    ),
+    "/drag": (
+        (LINE, {**LINE, "duration_ms": "9"}),
+        (*_spoilt(LINE, "end_x"), {**LINE, "duration_ms": 1.5}, {"start_x": 1}),
+    ),
+    "/type": _text("text"),
+    "/swipe": (
+        (LINE, {**LINE, "start_x": -5}, *({"direction": each} for each in DIRECTIONS)),
+        ({**LINE, "end_y": "x"}, {"start_x": 1}, {"direction": "away"}, {}),
+    ),
+    "/scroll": (tuple({"direction": each} for each in DIRECTIONS), ({"direction": "away"}, {"direction": 5}, {})),
+    "/press_key": _word("key"),
+    "/wait": (({}, {"ms": 5}, {"ms": "5"}), ({"ms": "x"}, {"ms": 1.5}, {"ms": []})),
+    "/open_app": _word("package"),
+    "/clipboard": _text("text"),
+    "/media": _word("action"),
+    "/send_intent": _word("action", extras={"a": 1}),
+    "/broadcast": _word("action"),
+    "/events/stream": _flag("enabled"),
+    "/search_contacts": _word("query", limit=5),
+    "/call": _word("number"),
+    "/send_sms": _word("to", body="hello"),
+    "/return_to_svc": (({}, {"a": 1}), ()),
+    "/return_to_hermes": (({},), ()),
+}
+QUERIES: dict[str, tuple[Bodies, Bodies]] = {  # of GET
+    **{
+        path: (({}, {"a": "b c"}), ())
+        for path in ("/ping", "/current_app", "/screen_hash", "/get_apps", "/apps", "/location")
+    },
+    "/screenshot": (({},), ()),
+    "/clipboard": (({},), ()),
+    "/screen": (({}, {"include_bounds": "true"}, {"include_bounds": "false"}), ({"include_bounds": "yes"},)),
+    "/events": (({}, {"limit": "5", "since": "0"}), ({"limit": "x"}, {"since": "1.5"})),
+}
+MOST_AT_ONCE = 40
+
+
+def driven(audit: Audit) -> None:
+    """Each route with what it takes, and what it does not."""
+    phone, one = pair(audit, device_id=audit.word(), surface="android", form="phone"), pair(audit)
+    one.seat.hang_up()
+    seat, device = phone.seat, phone.shown["device_id"]
+    rows = [("POST", path, *rows) for path, rows in ROUTES.items()] + [
+        ("GET", path, *rows) for path, rows in QUERIES.items()
+    ]
+    for method, path, good, bad in audit.rng.sample(rows, 14):
+        for fits, body in [(True, audit.pick(good))] + [
+            (False, each) for each in audit.rng.sample(bad, min(2, len(bad)))
+        ]:
+            target = path
+            if method == "GET":
+                query = {**body, "device": device}
+                target += "?" + "&".join(f"{name}={quote(str(value))}" for name, value in query.items())
+                caller = audit.begin_as(one.token, method, target)
+            else:
+                caller = audit.begin_as(one.token, method, target, {**body, "device": device})
+            audit.wait(lambda: bool(seat.heard) or caller.over, 10.0, f"{method} {path} comes to nothing")  # noqa: B023
+            if not fits:
+                if seat.heard:
+                    audit.wrong(f"{method} {path} with {body} reached a phone: {seat.heard}")
+                audit.right(caller, 400, "invalid_field", f"{method} {path} with {body}")
+                continue
+            if caller.over:
+                audit.wrong(f"{method} {path} with {body} got {caller.status} {caller.answer.body!r:.200}")
+            told = seat.take()["payload"]
+            sent = {name: value for name, value in body.items() if value is not None}
+            theirs = path.replace("_svc", "_hermes")
+            is_ = (method, theirs, sent, sent if method == "GET" else {})
+            audit.same((told["method"], told["path"], told["body"], told["params"]), is_, "what a phone is told")
+            word = {"said": audit.word()}
+            reply = {"request_id": told["request_id"], "status": 200, "result": word}
+            seat.say("bridge", "bridge.response", reply)
+            audit.same(audit.right(audit.answer(caller), 200), word, f"what {path} is answered")
+    _at_once(audit, one.token, phone.seat, device)
+    seat.hang_up()
+
+
+def _at_once(audit: Audit, token: str, seat: Any, device: str) -> None:
+    """Many at once, answered in another order: each caller has his own answer, and one that is not in time is lost."""
+    many = audit.rng.randint(2, MOST_AT_ONCE)
+    callers = [audit.begin_as(token, "GET", f"/ping?device={device}&n={number}") for number in range(many)]
+    told = [seat.take()["payload"] for _ in range(many)]
+    names = [each["request_id"] for each in told]
+    audit.same(len({*names}), many, "how many names commands have")
+    numbers = {each["params"]["n"]: each["request_id"] for each in told}
+    audit.same(sorted(numbers, key=int), [str(number) for number in range(many)], "what comes to a phone")
+    for number in audit.rng.sample(range(many), many):
+        reply = {"request_id": numbers[str(number)], "status": 200, "result": {"n": number}}
+        seat.say("bridge", "bridge.response", reply)
+    for number, caller in enumerate(callers):
+        audit.same(audit.right(audit.answer(caller), 200), {"n": number}, "the answer of one of many")
+    shown = audit.right(audit.ask_here("GET", f"/bridge/activity?limit={many}"), 200)["activity"]
+    order = [each["params"].get("n") for each in shown if each["device_id"] == device]
+    due = [each["params"]["n"] for each in told]
+    audit.same(order, due[::-1], "the activity of many at once")
+
+
+DRIVEN = (driven,)
