@@ -122,7 +122,7 @@ def endings(audit: Audit) -> None:
         _probe(audit, one, seat, held, device)
         seat.hang_up()
     audit.right(audit.ask(one.token, "GET", "/sessions"), 200, about="a session without its grants")
-    one.seat.hang_up()
+    one.seats[0].hang_up()
 
 
 def _probe(audit: Audit, one: Paired, seat: Seat, held: set[str], device: str) -> None:

@@ -158,6 +158,7 @@ def invites(audit: Audit) -> None:
         first, *_, last = [register(audit) for _ in range(MOST_CODES + 1)]
         for code, good in ((first, False), (last, True)):
             _shown(audit, code, good=good, about=f"a code with {MOST_CODES} behind it").hang_up()
+        codes = [register(audit)]  # all others had to make room
     late = audit.chance(0.5)
     audit.rest(CODE_LASTS + (0.5 if late else -2.0))
     for code in codes[-2:] if late else codes[-1:]:
