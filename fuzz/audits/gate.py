@@ -116,11 +116,11 @@ def passwords(audit: Audit) -> None:
     board = Board(audit, host="0.0.0.0", password=PASSWORD, names=("board.example",))
     people = [_Counted(None), _Counted(audit.host()), _Counted(audit.host())]
     for _ in range(audit.rng.randint(14, 26)):
-        one = audit.pick((people[1], people[1], *people))
+        one = audit.pick((*people[1:2] * 5, *people))
         path = audit.pick(SHOWN)
         while one.failures and audit.now - one.failures[0] >= WINDOW:
             one.failures.popleft()
-        kind, blocked = audit.rng.randrange(9), audit.now < one.until
+        kind, blocked = audit.pick((0, 1, 1, 2, 3, 4, 5, 5, 5, 5, 5, 5)), audit.now < one.until
         near = [mark for mark in (one.until, *(each + WINDOW for each in one.failures)) if audit.now < mark]
         if kind == 0 and near:
             audit.rest_until(audit.pick(near) + audit.pick((-EDGE, EDGE)))

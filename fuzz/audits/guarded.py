@@ -168,10 +168,23 @@ class _Guarded:
             elif kind == 5:
                 self.look()
             else:
+                if audit.chance(0.5):
+                    self.make_ready()
                 self.call(audit.pick(audit.pick(GROUPS)))
         self.process.stop(5.0)
         audit.wait(lambda: not self.process.alive, 30.0, "a phone does not stop")
         audit.right(audit.ask_here("DELETE", f"/sessions/{self.token[:8]}"), 200)
+
+    def make_ready(self) -> None:
+        """Its holder turns on what an agent needs, and leaves the bank."""
+        state = self.state
+        if self.store:
+            return
+        for switch, on in (("accessibility", state.accessible), ("overlay", state.overlay), ("", state.armed)):
+            if not on:
+                self.turn(switch, True)
+        if self.handset.foreground == BANK:
+            self.show(MAIL)
 
     def pass_time(self) -> None:
         """It may have turned itself off."""
@@ -277,7 +290,7 @@ class _Guarded:
         said = next(iter(value for key, value in route.body.items() if key in ("text", "body", "number")))
         if said not in text:
             audit.wrong(f"a question about {said!r} says {text!r}")
-        way = audit.pick(("y", "y", "a", "n", "", "off"))
+        way = audit.pick(("y", "y", "a", "a", "n", "", "off", "bank", "blind"))
         if way == "":
             audit.answer(caller, self.patience + 5.0)
             audit.near(caller.ended - since, self.patience, "how long its holder is waited for", 1.0)
@@ -291,9 +304,16 @@ class _Guarded:
             audit.answer(caller, 5.0)
             self.check_refused(caller, 403, "bridge_disabled")
             return
+        if way == "bank":
+            self.show(BANK)
+        elif way == "blind":
+            self.turn("accessibility", False)
         audit.rest(2.0)  # a word right behind another question counts for none
-        self.type(f"{way} {name}")
+        self.type(f"{way if len(way) == 1 else 'y'} {name}")
         audit.answer(caller, 20.0)
+        if len(way) > 1:  # what was allowed passes all gates again
+            self.check_refused(caller, *(self.refusal(route) or (0, "")))
+            return
         if way == "n":
             told = self.check_refused(caller, 403, "user_denied")
             audit.same((told["final"], told["reason"]), (True, "confirmation_denied_or_timeout"), "a no")

@@ -9,7 +9,7 @@ from attrs import define, field
 
 from fuzz.audit import Audit, Seat
 from fuzz.audits.paired import Paired, pair
-from fuzz.provider import recording_of
+from fuzz.provider import VENDOR_PORT, recording_of
 from fuzz.world import API_KEY
 
 __all__ = ["LABS"]
@@ -208,12 +208,22 @@ def lab(audit: Audit) -> None:
             case _:
                 one.hear_out(one.begin())
     assert one.seat is not None
+    if provider != "stub" and audit.chance(0.6):
+        one.begin()
+        audit.wait(lambda: bool(_called(audit)), 5.0, "a vendor is not asked")
     one.seat.tell({"type": "session.close"})
     audit.wait(lambda: one.seat is not None and one.seat.over, 10.0, "a session that is closed keeps its socket")
     audit.same(one.seat.talker.close_code, 1000, "the end of a session of the lab")
-    audit.rest(0.5)
+    audit.rest(0.2)
+    audit.same(_called(audit), [], "vendors who are listened to for nobody")
     late = audit.sit(owner.host, one.path, authorization=f"Bearer {owner.token}")
     audit.same((late.over, late.talker.status), (True, 404), "a session of the lab that is over")
+
+
+def _called(audit: Audit) -> list[str]:
+    """Connections to the vendor of speech."""
+    network = audit.world.sim.network
+    return [f"{each}" for each in network.connections if each.client.peer.port == VENDOR_PORT and not each.client.gone]
 
 
 def choices(audit: Audit) -> None:
@@ -230,7 +240,12 @@ def choices(audit: Audit) -> None:
     audit.right(audit.ask(one.token, "PATCH", f"{base}/config", asked), 200)
     relay = _values(audit.right(audit.ask(one.token, "GET", f"{base}/config"), 200))
     mine: dict[str, object] = {}
-    for _ in range(audit.rng.randint(6, 12)):
+    for _ in range(audit.rng.randint(6, 10)):
+        edges = audit.pick([*rows])
+        for value, good in rows[edges]:
+            if good is None:
+                refused = audit.ask(one.token, "PATCH", f"{base}/config", {edges: value})
+                audit.right(refused, 400, about=f"{base} with {edges} {value!r}")
         profile = audit.chance(0.4)
         names = audit.rng.sample([*rows], audit.rng.randint(1, 3))
         chosen = {each: audit.pick(rows[each]) for each in names}
@@ -274,6 +289,42 @@ def choices(audit: Audit) -> None:
     audit.rest(35.0)
 
 
+def speakers(audit: Audit) -> None:
+    """A voice session is its device's, by whichever token; it is cut when its token or its grant is."""
+    device, host = audit.word(), audit.host()
+    one, again = (pair(audit, device_id=device, host=host) for _ in range(2))
+    other = pair(audit)
+    base, grant = audit.pick((("/voice/output", "voice:tts"), ("/voice/realtime", "voice:realtime")))
+    told = audit.right(audit.ask(one.token, "POST", f"{base}/session", {"provider": "stub"}), 200)
+    path = told["websocket_path"]
+    for token, status in ((other.token, 403), (API_KEY, 403), ("x" * 36, 403)):
+        seat = audit.sit(audit.host(), path, authorization=f"Bearer {token}")
+        audit.same((seat.over, seat.talker.status), (True, status), f"a voice session of another device, {token[:4]}")
+    key = audit.sit(audit.home, path, authorization=f"Bearer {API_KEY}") if audit.chance(0.3) else None
+    if key is not None and not key.over and key.talker.status == 101:
+        audit.wrong("the API's key opened a device's voice session")
+    by = audit.pick((one, again))
+    seat = audit.sit(host, path, authorization=f"Bearer {by.token}")
+    audit.same(seat.take()["type"], "voice.session.ready", "a voice session of one's own device")
+    away, revoked = audit.pick((one, again)), audit.chance(0.5)
+    if revoked:
+        audit.right(audit.ask_here("DELETE", f"/sessions/{away.prefix}"), 200)
+    else:
+        grants = audit.pick(({grant: False}, {grant: False}, {"terminal": False}))
+        audit.right(audit.ask_here("PATCH", f"/sessions/{away.prefix}", {"grants": grants}), 200)
+        away = away if grant in grants else other
+    if away is by or (revoked and away is one):  # who has made the session
+        audit.wait(lambda: seat.over, 3.0, "a voice socket outlives what has let it in")
+        audit.same(seat.talker.close_code, 1008, "the end of a voice socket that is cut")
+    else:
+        audit.rest(3.0)
+        audit.same(seat.over, False, f"whether a voice socket ends for what was done to another, {away is other}")
+        seat.tell({"type": "session.close"})
+        audit.wait(lambda: seat.over, 5.0, "a session that is closed keeps its socket")
+    for each in (one, again, other):
+        each.seat.hang_up()
+
+
 def _values(told: dict[str, Any]) -> dict[str, object]:
     """What is set, by the names that it is set by."""
     rows = {"/voice/output": OUTPUT, "agent": AGENT}
@@ -312,4 +363,4 @@ def _checked(audit: Audit, one: Paired) -> None:
     audit.right(bad, 400, about="a rate that is no number")
 
 
-LABS = (lab, choices)
+LABS = (lab, choices, speakers)

@@ -352,9 +352,9 @@ def codes(audit: Audit) -> None:
     if audit.chance(0.5):
         audit.rest(audit.pick((0.0, 300.0)))
         code = register(audit)
-    since = audit.now
+    since, wish = audit.now, False
     if audit.chance(0.4):  # a second time, for something else
-        body = {"code": code, "ttl_seconds": 60}
+        body, wish = {"code": code, "ttl_seconds": 60, "transport_hint": "wss"}, True
         audit.right(audit.ask_here("POST", audit.pick(("/pairing/register", "/pairing/approve")), body), 200)
         since = audit.now
     late = audit.pick((0.0, CODE_LASTS - 0.4, CODE_LASTS + 0.4, CODE_LASTS - 0.4))
@@ -363,6 +363,8 @@ def codes(audit: Audit) -> None:
     told = seat.take()
     good = late < CODE_LASTS
     audit.same(told["type"], "auth.ok" if good else "auth.fail", f"a code {late:.1f} s after it was registered")
+    if good:
+        audit.same(told["payload"]["transport_hint"], "wss" if wish else "ws", "what was said of a code last")
     if not good and not {"pairing", "invalid"} <= {*told["payload"]["reason"].replace(",", "").split()}:
         audit.wrong(f"a code that is over is told {told}")
     again = sign_in(audit, audit.host(), {"pairing_code": code})

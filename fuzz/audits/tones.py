@@ -281,8 +281,8 @@ def tones(audit: Audit) -> None:
     disk, tones = audit.world.home.disk, _Tones(audit)
     before = disk.get(tones.root) if disk.exists(tones.root) else None
     disk.put(tones.root, b"{}")
-    kinds = (tones.write, tones.look, tones.speak, tones.speak, tones.listen, tones.refuse)
-    for _ in range(audit.rng.randint(8, 14)):
+    kinds = (tones.write, tones.write, tones.look, *[tones.speak] * 4, tones.listen, tones.listen, tones.refuse)
+    for _ in range(audit.rng.randint(12, 18)):
         audit.pick(kinds)()
     tones.look()
     audit.pick((tones.doors, tones.trouble))()

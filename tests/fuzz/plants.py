@@ -58,6 +58,7 @@ from tests.fuzz.plants_kept import KEPT
 from tests.fuzz.plants_lives import LIVES
 from tests.fuzz.plants_mcp import MCP
 from tests.fuzz.plants_promises import PROMISES
+from tests.fuzz.plants_rooms import ROOMS
 
 __all__ = ["PLANTS"]
 
@@ -488,4 +489,5 @@ PLANTS = (
     *BOOKS,
     *AUDITS,
     *ANSWERS,
+    *ROOMS,
 )
