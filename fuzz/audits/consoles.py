@@ -1,4 +1,4 @@
-"""Channels of a session that has several sockets: what each hears, what is not served, and how much of it one may have."""
+"""Channels of a session that has several sockets: what each hears, what is not served, and how much one may have."""
 
 from __future__ import annotations
 

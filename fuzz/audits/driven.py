@@ -20,20 +20,24 @@ def _spoilt(good: dict[str, Any], name: str) -> Bodies:
     return tuple({**good, name: bad["x"]} for bad in NUMBERS)
 
 
+def _spoilt_by(name: str, *values: Any, **more: Any) -> Bodies:
+    return (*({**more, name: value} for value in values), {**more})
+
+
 def _word(name: str, **more: Any) -> tuple[Bodies, Bodies]:
     """A text that has to be there, and to say something."""
     good: Bodies = ({name: "a word", **more}, {name: 5, **more}, {name: "é ", **more, "more": {"a": [None]}})
-    return good, (*({**more, name: bad} for bad in ("", "  ", None, True, ["x"], {})), {**more})
+    return good, _spoilt_by(name, "", "  ", None, True, ["x"], {}, **more)
 
 
 def _text(name: str) -> tuple[Bodies, Bodies]:
     """A text that has to be there, and may be empty."""
-    return ({name: ""}, {name: "x"}, {name: 5}), (*({name: bad} for bad in (None, True, ["x"], {})), {})
+    return ({name: ""}, {name: "x"}, {name: 5}), _spoilt_by(name, None, True, ["x"], {})
 
 
 def _flag(name: str) -> tuple[Bodies, Bodies]:
     good = tuple({name: each} for each in (True, False, "true", "false"))
-    return good, (*({name: bad} for bad in ("True", 1, "yes", None, [])), {})
+    return good, _spoilt_by(name, "True", 1, "yes", None, [])
 
 
 DIRECTIONS = ("up", "DOWN", "left", "right")

@@ -28,6 +28,8 @@ __all__ = ["GATES"]
 PORT, RELAY_PORT, API_PORT = 9120, 9500, 9501
 PASSWORD = "correct horse"
 GUESSES, WINDOW, BLOCK, EDGE = 5, 60.0, 300.0, 1.0
+RIGHT, WRONG = 1, 5  # of what is done at the door
+KINDS = (0, RIGHT, RIGHT, 2, 3, 4, *[WRONG] * 6)
 PATIENCE = 5.0  # s, of a call of the dashboard
 PREFIX = "/api/plugins/svc-relay"
 SHOWN = ("/api/plugins/hermes-relay/push", f"{PREFIX}/push", "/openapi.json")
@@ -115,12 +117,18 @@ def passwords(audit: Audit) -> None:
     """Who knows the password is let in, unless its address has guessed too often; nothing is not a guess."""
     board = Board(audit, host="0.0.0.0", password=PASSWORD, names=("board.example",))
     people = [_Counted(None), _Counted(audit.host()), _Counted(audit.host())]
-    for _ in range(audit.rng.randint(14, 26)):
-        one = audit.pick((*people[1:2] * 5, *people))
-        path = audit.pick(SHOWN)
+    planned = deque[float]()
+    if audit.chance(0.5):  # most of five are late in the first one's minute, and the others behind it
+        planned += [WRONG, WINDOW - 3.0, WRONG, WRONG, WRONG, 6.0, WRONG, WRONG, RIGHT]
+    for _ in range(audit.rng.randint(20, 30)):
+        one = people[1] if planned else audit.pick((*people[1:2] * 5, *people))
+        path, what = audit.pick(SHOWN), planned.popleft() if planned else audit.pick(KINDS)
+        if what > WRONG:
+            audit.rest(what)
+            continue
         while one.failures and audit.now - one.failures[0] >= WINDOW:
             one.failures.popleft()
-        kind, blocked = audit.pick((0, 1, 1, 2, 3, 4, 5, 5, 5, 5, 5, 5)), audit.now < one.until
+        kind, blocked = int(what), audit.now < one.until
         near = [mark for mark in (one.until, *(each + WINDOW for each in one.failures)) if audit.now < mark]
         if kind == 0 and near:
             audit.rest_until(audit.pick(near) + audit.pick((-EDGE, EDGE)))
@@ -138,13 +146,7 @@ def passwords(audit: Audit) -> None:
                 told = (caller.answer.headers.get(b"www-authenticate") or b"").decode()
                 audit.same(told.partition(" ")[0], "Basic", "how to come in")
         elif kind == 4 and not blocked:
-            name = audit.pick(("elsewhere.example", f"board.example.org:{PORT}"))
-            caller = board.ask("GET", path, host=one.host, name=name, authorization=_basic("wrong"))
-            audit.right(caller, 403, about=f"a dashboard that is called {name}")
-            caller = board.ask("GET", path, host=one.host, origin="https://x.example", authorization=_basic("wrong"))
-            audit.right(caller, 403, about="a page of elsewhere")
-            good = board.ask("GET", path, host=one.host, name=f"BOARD.example:{PORT}", authorization=_basic(PASSWORD))
-            audit.right(good, 200, about="a dashboard by its name")
+            _called(audit, board, path, one)
             one.failures.clear()
         else:
             wrong = audit.pick((PASSWORD[:-1], f"{PASSWORD}x", PASSWORD.upper(), "", f"x:{PASSWORD}"))
@@ -160,6 +162,17 @@ def passwords(audit: Audit) -> None:
                 one.until = audit.now + BLOCK
     audit.right(board.ask("GET", "/healthz"), 200, about="whether it lives")
     board.stop()
+
+
+def _called(audit: Audit, board: Board, path: str, one: _Counted) -> None:
+    """By what name it may be called, and from where; a wrong password is none of a guess there."""
+    name = audit.pick(("elsewhere.example", f"board.example.org:{PORT}"))
+    caller = board.ask("GET", path, host=one.host, name=name, authorization=_basic("wrong"))
+    audit.right(caller, 403, about=f"a dashboard that is called {name}")
+    caller = board.ask("GET", path, host=one.host, origin="https://x.example", authorization=_basic("wrong"))
+    audit.right(caller, 403, about="a page of elsewhere")
+    good = board.ask("GET", path, host=one.host, name=f"BOARD.example:{PORT}", authorization=_basic(PASSWORD))
+    audit.right(good, 200, about="a dashboard by its name")
 
 
 class _Fake:

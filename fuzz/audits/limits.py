@@ -130,6 +130,10 @@ class _Guesser:
 def guessers(audit: Audit) -> None:
     """Two addresses guess: each is blocked by its own failures, and a registration forgives all of them."""
     both = [_Guesser(audit, audit.host()) for _ in range(2)]
+    if audit.chance(0.5):  # most of five are late in the first one's minute, and the others behind it
+        for pause in (WINDOW - 4.0, 0.0, 0.0, 8.0, 0.0, 0.0):
+            both[0].guess()
+            audit.rest(pause)
     for _ in range(audit.rng.randint(12, 24)):
         one = audit.pick((*both, both[0]))
         if audit.chance(0.03):

@@ -1,14 +1,15 @@
-"""Bugs to plant in the rooms around the phone: introductions, speech, the dashboard, a phone's gates, other settings."""
+"""Bugs to plant in the rooms around the phone: introductions, speech, the dashboard, its gates, other settings."""
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
 from fuzz.invariants import Invariant
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.dashboard import relay_calls
+from svc_proto.dashboard import checks, relay_calls
 from svc_proto.dashboard.access import Gate
 from svc_proto.device.safety import rules
 from svc_proto.device.safety.confirmation import Question, Trust
@@ -56,14 +57,14 @@ def _the_right_password_passes_a_block(patch: Patch) -> None:
 
 
 def _shown(request: Request) -> bytes:
-    from base64 import b64decode  # noqa: PLC0415
-
     return b64decode((request.headers.get(b"authorization") or b"").partition(b" ")[2])
 
 
 def _a_flag_that_is_said_is_on(patch: Patch) -> None:
-    flag_of = relay_calls.flag_of
-    patch.setattr(relay_calls, "flag_of", lambda request, name: None if flag_of(request, name) is None else True)
+    def lax(request: Request, name: str) -> bool | None:
+        return None if checks.flag_of(request, name) is None else True
+
+    patch.setattr(relay_calls, "flag_of", lax)
 
 
 def _a_host_is_no_name(patch: Patch) -> None:
