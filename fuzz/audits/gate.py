@@ -139,12 +139,7 @@ def passwords(audit: Audit) -> None:
             if not blocked:
                 one.failures.clear()
         elif kind == 3:
-            more = audit.pick(({}, {"authorization": f"Bearer {PASSWORD}"}, {"authorization": PASSWORD}))
-            caller = board.ask("GET", path, host=one.host, **more)
-            audit.right(caller, 429 if blocked else 401, about=f"no password, {one}")
-            if not blocked:
-                told = (caller.answer.headers.get(b"www-authenticate") or b"").decode()
-                audit.same(told.partition(" ")[0], "Basic", "how to come in")
+            _nothing_shown(audit, board, path, one, blocked=blocked)
         elif kind == 4 and not blocked:
             _called(audit, board, path, one)
             one.failures.clear()
@@ -162,6 +157,16 @@ def passwords(audit: Audit) -> None:
                 one.until = audit.now + BLOCK
     audit.right(board.ask("GET", "/healthz"), 200, about="whether it lives")
     board.stop()
+
+
+def _nothing_shown(audit: Audit, board: Board, path: str, one: _Counted, *, blocked: bool) -> None:
+    """Who shows no password is told that there is one, and has not guessed."""
+    more = audit.pick(({}, {"authorization": f"Bearer {PASSWORD}"}, {"authorization": PASSWORD}))
+    caller = board.ask("GET", path, host=one.host, **more)
+    audit.right(caller, 429 if blocked else 401, about=f"no password, {one}")
+    if not blocked:
+        told = (caller.answer.headers.get(b"www-authenticate") or b"").decode()
+        audit.same(told.partition(" ")[0], "Basic", "how to come in")
 
 
 def _called(audit: Audit, board: Board, path: str, one: _Counted) -> None:
