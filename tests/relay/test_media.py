@@ -158,7 +158,9 @@ def test_base64_comes_back(data: bytes) -> None:
     assert base64_bytes(base64.b64encode(data).decode(), "x") == data
 
 
-@pytest.mark.parametrize("value", ["", "QQ", "QQ=", "QUJD=", "QUJD==", "Q Q=", "QQ==\n", "QQ==QQ==", "-_-_", "ä", None, b"QQ=="])
+@pytest.mark.parametrize(
+    "value", ["", "QQ", "QQ=", "QUJD=", "QUJD==", "Q Q=", "QQ==\n", "QQ==QQ==", "-_-_", "ä", None, b"QQ=="]
+)
 def test_what_is_no_base64(value: object) -> None:
     with pytest.raises(Refused) as refused:
         base64_bytes(value, "x")
