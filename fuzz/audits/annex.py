@@ -95,9 +95,12 @@ def addresses(audit: Audit) -> None:
         audit.same(_guess(audit, each), "429", f"{each.address}, behind {[guess.address for guess in guesses]}")
     for one in near:
         audit.same(_guess(audit, one), "auth.fail", f"{one.address}, which is of another net")
-    device = pair(audit, host=near[0])  # a code that is registered lifts all blocks
-    audit.same(_guess(audit, same[0]), "auth.fail", "who was blocked before a code was registered")
-    device.seat.hang_up()
+    audit.right(audit.ask_here("POST", "/pairing"), 200)
+    audit.same(_guess(audit, same[0]), "429", "who is blocked when a program makes a code for itself")
+    code = f"B{audit.crowd.number():05}"
+    path, body = audit.pick((("/pairing/approve", {"code": code}), ("/pairing/mint", {"api_key": ""})))
+    audit.right(audit.ask_here("POST", path, body), 200)
+    audit.same(_guess(audit, same[0]), "auth.fail", f"who was blocked before {path}")
     for _ in range(FAILURES - 1):
         audit.same(_guess(audit, same[1]), "auth.fail", "a guess behind a block that was lifted")
     since = audit.now
