@@ -60,7 +60,7 @@ ROUTES: dict[str, tuple[Bodies, Bodies]] = {  # of POST: what is good, and what 
     ),
     "/drag": (
         (LINE, {**LINE, "duration_ms": "9"}),
-        (*_spoilt(LINE, "end_x"), {**LINE, "duration_ms": 1.5}, {"start_x": 1}),
+        (*_spoilt(LINE, "end_x"), *(_spoilt(LINE, "start_y")[1:2] * 4), {**LINE, "duration_ms": 1.5}, {"start_x": 1}),
     ),
     "/type": _text("text"),
     "/swipe": (
@@ -105,7 +105,7 @@ def driven(audit: Audit) -> None:
     ]
     for method, path, good, bad in audit.rng.sample(rows, 14):
         for fits, body in [(True, audit.pick(good))] + [
-            (False, each) for each in audit.rng.sample(bad, min(2, len(bad)))
+            (False, each) for each in audit.rng.sample(bad, min(6, len(bad)))
         ]:
             target = path
             if method == "GET":

@@ -218,7 +218,7 @@ def _the_board_asks_for_all_commands(patch: Patch) -> None:
 
 AUDITS = (
     Plant(_a_good_token_ends_a_block, 0, (Invariant.AS_TOLD,), quick=True),
-    Plant(_a_stranger_that_leaves_keeps_its_place, 4, (Invariant.AS_TOLD,)),
+    Plant(_a_stranger_that_leaves_keeps_its_place, 2, (Invariant.AS_TOLD,)),
     Plant(_an_address_has_the_share_of_all, 2, (Invariant.AS_TOLD,)),
     Plant(_the_activity_forgets_the_last_of_a_hundred, 4, (Invariant.AS_TOLD,)),
     Plant(_what_lies_in_lists_is_not_redacted, 0, (Invariant.AS_TOLD,)),

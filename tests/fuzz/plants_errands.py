@@ -107,7 +107,7 @@ ERRANDS = (
     Plant(_a_denial_of_all_is_for_one, 18, (Invariant.CONFIRMED,)),
     Plant(_a_code_keeps_what_was_said_first, 0, (Invariant.LIFETIME,)),
     Plant(_what_a_shell_says_last_is_lost, 3, (Invariant.ONE_END,)),
-    Plant(_one_run_too_many, 7, (Invariant.BOOKS,)),
+    Plant(_one_run_too_many, 15, (Invariant.BOOKS,)),
     Plant(_the_newest_phone_is_the_active_one, 11, (Invariant.REACHED,)),
     Plant(_the_first_of_several_notes_is_meant, 26, (Invariant.AS_TOLD,)),
 )

@@ -242,7 +242,7 @@ PROMISES = (
     Plant(_a_grant_that_was_shortened_ends_when_stored, 134, (Invariant.VOICE_GRANT,)),
     Plant(_a_caller_that_leaves_ends_its_command, 2, (Invariant.IN_TIME, Invariant.REPORTED)),
     Plant(_a_phone_has_the_status_of_the_last, 1, (Invariant.REPORTED,)),
-    Plant(_what_is_evicted_stays_on_the_disk, 3, (Invariant.MEDIA_LIFE, Invariant.BOOKS)),
+    Plant(_what_is_evicted_stays_on_the_disk, 7, (Invariant.MEDIA_LIFE, Invariant.BOOKS)),
     Plant(_a_file_is_judged_once, 41, (Invariant.OWN_BYTES,)),
     Plant(_a_notification_takes_the_place_of_another, 17, (Invariant.REPORTED,), quick=True),
     Plant(_the_history_is_read_before_the_turn_has_its_place, 1, (Invariant.HISTORY,), quick=True),
