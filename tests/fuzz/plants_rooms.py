@@ -12,7 +12,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.dashboard import checks, relay_calls
 from svc_proto.dashboard.access import Gate
 from svc_proto.device.safety import rules
-from svc_proto.device.safety.confirmation import Question, Trust
+from svc_proto.device.safety.confirmation import PhoneQuestion, Trust
 from svc_proto.device.safety.gate import SafetyGate
 from svc_proto.device.safety.verbs import DestructiveVerbs
 from svc_proto.engine.callers import Proxies
@@ -90,7 +90,7 @@ def _a_picture_goes_after_four_minutes(patch: Patch) -> None:
 def _who_trusts_one_verb_trusts_all(patch: Patch) -> None:
     covers = Trust.covers
 
-    def lax(self: Trust, question: Question) -> bool:
+    def lax(self: Trust, question: PhoneQuestion) -> bool:
         return covers(self, question) or (question.verb is not None and bool(self._verbs))
 
     patch.setattr(Trust, "covers", lax)
