@@ -83,9 +83,7 @@ def _pictures(audit: Audit, heard: _Listener) -> None:
 def _options(audit: Audit, heard: _Listener) -> None:
     """What shapes an answer goes to the model as it is; of two limits the lesser; what says nothing is left out."""
     names = dict(audit.rng.sample(OPTIONS, 3))
-    limits = audit.pick(
-        ({}, {"max_tokens": 9}, {"max_completion_tokens": 8}, {"max_tokens": 7, "max_completion_tokens": 9})
-    )
+    limits = audit.pick(({}, {"max_tokens": 9}, *[{"max_tokens": 7, "max_completion_tokens": 9}] * 2))
     body = {"messages": [{"role": "user", "content": "plain: x"}], **names, **limits, **audit.pick(HARMLESS)}
     audit.right(audit.ask_api("POST", "/v1/chat/completions", body), 200)
     asked = heard.asked[-1]

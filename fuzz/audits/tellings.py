@@ -426,7 +426,7 @@ class _Teller:
 
     def run_of(self, more: Said, events: Events, **headers: str) -> tuple[Tale, Caller, str]:
         audit = self.audit
-        wanted = audit.pick(("", f"run-{audit.word()}", *(each for each in self.sessions if each.startswith("run-"))))
+        wanted = audit.pick(("", f"run-{audit.word()}", *self.sessions))
         history, more = list[Said](), {**more}
         if audit.chance(0.3):
             history = [{"role": "user", "content": audit.word()}, {"role": "assistant", "content": "so"}]
