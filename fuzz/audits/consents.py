@@ -74,7 +74,7 @@ class _Consents:
                 audit.pick((self.name_one, self.name_one, self.name_none, self.wait, self.deny_all, self.stop))(turn)
             self.check_end(turn)
         self.refuse_where_nobody_is_asked()
-        if audit.chance(0.4) and self.always:
+        if audit.chance(0.7) and self.always:
             audit.restart("api", kill=audit.chance(0.5))
             self.of_session.clear()
         if self.always or self.of_session:

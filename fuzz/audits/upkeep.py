@@ -20,6 +20,7 @@ from runtimes.sim.disk import Folder
 
 __all__ = ["UPKEEP"]
 
+ELSEWHERE = MODEL_PORT + 1  # another server, for whom no key is
 URL = f"http://10.0.0.3:{MODEL_PORT}/v1"
 MAX_FILE = 256 * 1024  # bytes of a file of a skill
 LISTED_FOR = 60.0  # s that a list of models is good for
@@ -191,6 +192,8 @@ def configured(audit: Audit) -> None:
     """Personalities, aliases and the model are as the file has them now, and secrets in it are told to nobody."""
     before = settings_of(audit)
     word = audit.word()
+    upstream = audit.world.upstream
+    upstream.host.world.network.listen(upstream.host, ELSEWHERE, upstream)
     secrets = [f"secret-{audit.word()}" for _ in range(3)]
     for secret in secrets:
         audit.world.secrets[secret] = "a key in the configuration file"
@@ -202,6 +205,7 @@ def configured(audit: Audit) -> None:
     aliases: Members = {
         "far": {"model": f"far-{word}", "base_url": "http://10.0.0.3:9000/v2", "api_key": secrets[0]},
         "near": {"model": f"near-{word}"},
+        "other": {"model": f"other-{word}", "base_url": f"http://10.0.0.3:{ELSEWHERE}/v1"},
         "lost": {"base_url": URL},
     }
     display = {"personality": audit.pick(("brief", "default")), "skin": "dark", "token": secrets[1]}
@@ -222,7 +226,7 @@ def configured(audit: Audit) -> None:
     rows = [
         (row["id"], row["root"], row["parent"]) for row in audit.right(audit.ask_api("GET", "/v1/models"), 200)["data"]
     ]
-    due = [(NAME, NAME, None), ("far", f"far-{word}", NAME), ("near", f"near-{word}", NAME)]
+    due = [(NAME, NAME, None), *((name, f"{name}-{word}", NAME) for name in ("far", "near", "other"))]
     audit.same(rows, due, "the models")
     audit.right(audit.ask_api("GET", "/v1/models/far"), 200)
     audit.right(audit.ask_api("GET", "/v1/models/lost"), 404, "model_not_found")
@@ -235,6 +239,7 @@ def configured(audit: Audit) -> None:
     audit.right(audit.ask_api("GET", "/api/config"), 200)
     if audit.chance(0.5):
         _offered(audit)
+    upstream.host.world.network.unlisten(upstream.host, ELSEWHERE, upstream)
 
 
 def _asked_as(audit: Audit, word: str, prompts: dict[str, str], default: str, secret: str) -> None:
@@ -248,7 +253,7 @@ def _asked_as(audit: Audit, word: str, prompts: dict[str, str], default: str, se
     way, person, alias = (
         audit.rng.randrange(4),
         audit.pick((*prompts, None, 5)),
-        audit.pick(("far", "near", "lost", None)),
+        audit.pick(("far", "near", "other", "lost", None)),
     )
     text, orders = f"plain: {audit.word()}", dict[str, str]()
     more = {} if alias is None else {"model": alias}
@@ -273,11 +278,10 @@ def _asked_as(audit: Audit, word: str, prompts: dict[str, str], default: str, se
     audit.world.upstream.on_request.remove(note)
     ((_, key, asked),) = heard
     named = alias if way else None  # a chat has the server's model
-    audit.same(
-        asked["model"], {"far": f"far-{word}", "near": f"near-{word}"}.get(named or "", "sim"), "which model is asked"
-    )
-    due = secret if named == "far" else MODEL_KEY
-    audit.same(key, f"Bearer {due}".encode(), f"the key for {named}")
+    model = f"{named}-{word}" if named in ("far", "near", "other") else "sim"
+    audit.same(asked["model"], model, "which model is asked")
+    due = None if named == "other" else f"Bearer {secret if named == 'far' else MODEL_KEY}".encode()
+    audit.same(key, due, f"the key for {named}")
     system = asked["messages"][0]["content"]
     chosen = prompts.get(person, "") if isinstance(person, str) else ""
     wanted = chosen or prompts[default]
