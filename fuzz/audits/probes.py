@@ -191,8 +191,8 @@ def _routes(audit: Audit) -> None:
     streams = audit.ask_api("HEAD", "/v1/runs", accept="text/event-stream").answer.headers
     audit.same(streams.get(b"x-svc-run-streaming"), b"sse", "how a phone learns of streams")
     body = audit.right(audit.ask_api("GET", "/openapi.json"), 200)
-    told = {BLANK.sub("{x}", path) for path in body["paths"]}
-    missing = {path for path, _ in ROUTES if path != "/openapi.json"} - told
+    listed = {BLANK.sub("{x}", path) for path in body["paths"]}
+    missing = {path for path, _ in ROUTES if path != "/openapi.json"} - listed
     if missing - {"/api/skills/toggle"}:
         audit.wrong(f"the manual has no {missing}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import evolve
@@ -15,7 +15,7 @@ from svc_proto.agent.loop import ModelAgent
 from svc_proto.agent.tools import phone, phone_answer
 from svc_proto.api import content, settings, subscriber
 from svc_proto.api.access import MAIN
-from svc_proto.api.model_options import ModelOptions
+from svc_proto.api.model_options import LIMITS, ModelOptions, read_model_options
 from svc_proto.api.projections import completions as chunks
 from svc_proto.api.projections import runs as run_events
 from svc_proto.api.projections.story import TurnEnded
@@ -163,7 +163,7 @@ def _a_response_that_is_deleted_can_be_continued(patch: Patch) -> None:
 
 
 def _the_model_is_asked_three_times(patch: Patch) -> None:
-    init = ModelAgent.__init__
+    init: Callable[..., None] = ModelAgent.__init__
 
     def less(self: ModelAgent, *args: Any) -> None:
         *others, limits = args
@@ -189,11 +189,9 @@ def _a_picture_is_shown_in_any_detail(patch: Patch) -> None:
 
 
 def _the_larger_limit_counts(patch: Patch) -> None:
-    read = completions.read_model_options
-
     def larger(body: Mapping[str, object]) -> ModelOptions:
-        given = [body[name] for name in ("max_tokens", "max_completion_tokens") if isinstance(body.get(name), int)]
-        return evolve(read(body), max_tokens=max(given, default=None))  # type: ignore[type-var]
+        given = [value for name in LIMITS if isinstance(value := body.get(name), int)]
+        return evolve(read_model_options(body), max_tokens=max(given, default=None))
 
     patch.setattr(completions, "read_model_options", larger)
 
@@ -234,23 +232,23 @@ ANSWERS = (
     Plant(_an_answer_that_is_too_long_has_ended_well, 3, (Invariant.AS_TOLD,)),
     Plant(_a_failed_tool_of_a_run_has_done_well, 13, (Invariant.AS_TOLD,)),
     Plant(_a_no_is_for_the_newest_question, 8, (Invariant.AS_TOLD,)),
-    Plant(_always_is_until_the_next_start, 0, (Invariant.AS_TOLD,)),
+    Plant(_always_is_until_the_next_start, 8, (Invariant.AS_TOLD,)),
     Plant(_what_is_allowed_in_one_chat_is_allowed_in_all, 16, (Invariant.AS_TOLD,)),
     Plant(_a_session_of_mcp_is_anybodys, 5, (Invariant.AS_TOLD, Invariant.OWN_ANSWER)),
     Plant(_a_session_of_mcp_that_is_used_grows_old, 5, (Invariant.AS_TOLD, Invariant.RECOVERY)),
     Plant(_a_key_that_was_replaced_keeps_its_sessions_of_mcp, 2, (Invariant.AS_TOLD,)),
-    Plant(_a_run_is_nobodys, 0, (Invariant.AS_TOLD,)),
+    Plant(_a_run_is_nobodys, 2, (Invariant.AS_TOLD,)),
     Plant(_a_screen_comes_with_its_bounds, 3, (Invariant.AS_TOLD,)),
     Plant(_a_short_swipe_is_a_long_one, 6, (Invariant.AS_TOLD,)),
     Plant(_what_a_phone_says_is_final_is_not, 6, (Invariant.AS_TOLD,)),
     Plant(_a_response_that_is_deleted_can_be_continued, 3, (Invariant.AS_TOLD,)),
     Plant(_the_model_is_asked_three_times, 0, (Invariant.AS_TOLD,)),
     Plant(_one_row_too_many_is_kept, 0, (Invariant.AS_TOLD,)),
-    Plant(_a_picture_is_shown_in_any_detail, 0, (Invariant.AS_TOLD,)),
-    Plant(_the_larger_limit_counts, 0, (Invariant.AS_TOLD,)),
+    Plant(_a_picture_is_shown_in_any_detail, 23, (Invariant.AS_TOLD,)),
+    Plant(_the_larger_limit_counts, 23, (Invariant.AS_TOLD,)),
     Plant(_a_file_of_a_skill_may_have_a_byte_less, 34, (Invariant.AS_TOLD,)),
     Plant(_a_key_goes_to_every_host, 0, (Invariant.AS_TOLD,)),
-    Plant(_a_conversation_is_known_by_its_first_words, 0, (Invariant.AS_TOLD,)),
-    Plant(_who_is_unknown_has_no_personality, 0, (Invariant.AS_TOLD,)),
+    Plant(_a_conversation_is_known_by_its_first_words, 13, (Invariant.AS_TOLD,)),
+    Plant(_who_is_unknown_has_no_personality, 5, (Invariant.AS_TOLD,)),
     Plant(_a_turn_that_was_cut_off_is_complete, 0, (Invariant.AS_TOLD, Invariant.STREAM)),
 )
