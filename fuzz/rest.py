@@ -73,7 +73,7 @@ KEPT: Mapping[str, str] = {
     "ToolCall.args": _ENDED,
     "TurnEnded.interrupted": _ENDED,
     "IdempotencyKeys._entries": _ENDED,
-    "Approvals._sessions": "what was allowed for a chat",
+    "ApprovalMemory._sessions": "what was allowed for a chat",
     "McpServer._answers": _OFFER,
     "ApiConfig.enabled": "the settings as they are since the key was changed",
     "Answers._pending": _OFFER,

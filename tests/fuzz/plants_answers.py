@@ -9,7 +9,7 @@ from attrs import evolve
 
 from fuzz.invariants import Invariant
 from svc_proto.agent import skills
-from svc_proto.agent.approvals import Approvals as Allowed
+from svc_proto.agent.approvals import ApprovalMemory
 from svc_proto.agent.contract import ModelAnswered, TurnEvent
 from svc_proto.agent.loop import ModelAgent
 from svc_proto.agent.tools import phone, phone_answer
@@ -81,20 +81,20 @@ def _a_no_is_for_the_newest_question(patch: Patch) -> None:
 
 
 def _always_is_until_the_next_start(patch: Patch) -> None:
-    def forget(self: Allowed, pattern: str) -> Flow[None]:
+    def forget(self: ApprovalMemory, pattern: str) -> Flow[None]:
         yield from ()
 
-    patch.setattr(Allowed, "_write", forget)
+    patch.setattr(ApprovalMemory, "_write", forget)
 
 
 def _what_is_allowed_in_one_chat_is_allowed_in_all(patch: Patch) -> None:
-    remember = Allowed._remember
-    patch.setattr(Allowed, "_remember", lambda self, session_id, pattern: remember(self, "", pattern))
-    remembers = Allowed.remembers
-    patch.setattr(Allowed, "remembers", lambda self, session_id, pattern: remembers(self, "", pattern))
+    remember = ApprovalMemory._remember
+    patch.setattr(ApprovalMemory, "_remember", lambda self, session_id, pattern: remember(self, "", pattern))
+    remembers = ApprovalMemory.remembers
+    patch.setattr(ApprovalMemory, "remembers", lambda self, session_id, pattern: remembers(self, "", pattern))
 
 
-def _a_session_of_mcp_is_anybodys(patch: Patch) -> None:
+def _any_caller_goes_on_in_a_session_of_mcp(patch: Patch) -> None:
     def find(self: HttpSessions, caller: str, identity: bytes | None) -> HttpSession:
         session = None if identity is None else self._sessions.peek(identity.decode("latin-1"))
         if session is None:
@@ -234,7 +234,7 @@ ANSWERS = (
     Plant(_a_no_is_for_the_newest_question, 8, (Invariant.AS_TOLD,)),
     Plant(_always_is_until_the_next_start, 8, (Invariant.AS_TOLD,)),
     Plant(_what_is_allowed_in_one_chat_is_allowed_in_all, 16, (Invariant.AS_TOLD,)),
-    Plant(_a_session_of_mcp_is_anybodys, 5, (Invariant.AS_TOLD, Invariant.OWN_ANSWER)),
+    Plant(_any_caller_goes_on_in_a_session_of_mcp, 5, (Invariant.AS_TOLD, Invariant.OWN_ANSWER)),
     Plant(_a_session_of_mcp_that_is_used_grows_old, 5, (Invariant.AS_TOLD, Invariant.RECOVERY)),
     Plant(_a_key_that_was_replaced_keeps_its_sessions_of_mcp, 2, (Invariant.AS_TOLD,)),
     Plant(_a_run_is_nobodys, 2, (Invariant.AS_TOLD,)),
