@@ -30,9 +30,13 @@ def asks_for_secret(script: Script) -> bool:
     return lasts and Random(f"door {script.seed}").random() < SECRETIVE
 
 
-def secret_of(home: Host) -> tuple[str, str]:
-    """The header field that programs of the relay's user show, who can read its file."""
-    return HEADER.decode(), home.disk.get(f"{home.state}/{LOCAL_SECRET}").decode()
+def secret_of(home: Host) -> tuple[str, str] | None:
+    """The header field that programs of the relay's user show, who can read its file; None while there is none.
+
+    A relay that could not read whether it has a public route makes one, too.
+    """
+    path = f"{home.state}/{LOCAL_SECRET}"
+    return (HEADER.decode(), home.disk.get(path).decode()) if home.disk.exists(path) else None
 
 
 def check_ends(engine: Engine, relay: Relay) -> None:

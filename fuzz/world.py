@@ -301,11 +301,11 @@ class World:
 
     def shown_here(self) -> dict[str, str]:
         """What the operator's programs show to the relay on their own host."""
-        if not self.secretive:
+        shown = secret_of(self.home)
+        if shown is None:
             return {}
-        field, secret = secret_of(self.home)
-        self.secrets[secret] = "the local secret"
-        return {field: secret}
+        self.secrets[shown[1]] = "the local secret"
+        return dict([shown])
 
     def carrier(self, host: Host, target: Target, *, deflate: bool = False, fresh: bool = False) -> Carrier:
         """What a host speaks through: a connection of HTTP/2 that its people share, or one of HTTP/1.1 for each."""

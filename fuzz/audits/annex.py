@@ -47,7 +47,8 @@ class Annex(Audit):
 
     def shown_here(self) -> dict[str, str]:
         """The secret, where there is a proxy."""
-        return dict([secret_of(self.home)]) if self.config.trusted_proxies else {}
+        shown = secret_of(self.home)
+        return {} if shown is None else dict([shown])
 
     def host(self) -> Host:
         """The same, of the same row."""
