@@ -33,8 +33,8 @@ _COST = {b"{": 300, b"}": 100, b"[": 50, b"]": 50, b":": 400, b",": 30, b".": 40
 _BYTE_COST = 30  # ns for each byte between the strings: an integer of 4,300 digits takes 130,000
 
 # What a text may have for which `quoted` knows an escape; the backslash comes first.
-_ESCAPES = {0x5C: "\\\\", 0x22: '\\"', 0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t", 0x1B: "\\u001b"}
-_MARKS = bytes(_ESCAPES)
+_ESCAPES = {b"\\": b"\\\\", b'"': b'\\"', b"\n": b"\\n", b"\r": b"\\r", b"\t": b"\\t", b"\x1b": b"\\u001b"}
+_MARKS = b"".join(_ESCAPES)
 _ORDINARY = bytes(set(range(0x20, 0x100)) - set(_MARKS))
 _BLANK = b" \t\r\n"
 _NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
@@ -91,15 +91,19 @@ def quoted(text: str) -> str:
     """A text as `dumps` writes it. A long one is looked at as a whole, in C, and not character by character."""
     if len(text) < LONG:
         return json.encoder.encode_basestring(text) if text.isascii() else dumps(text)
-    if not _is_encodable(text):
+    try:
+        raw = text.encode("utf-8")
+    except UnicodeEncodeError:
         return dumps(text)
-    marks = text.encode("utf-8").translate(None, _ORDINARY)
+    marks = raw.translate(None, _ORDINARY)
+    if not marks:
+        return f'"{text}"'
     if marks.translate(None, _MARKS):
         return dumps(text)
     for mark, escape in _ESCAPES.items():
         if mark in marks:
-            text = text.replace(chr(mark), escape)
-    return f'"{text}"'
+            raw = raw.replace(mark, escape)  # of bytes it takes a third of what it does of text
+    return f'"{raw.decode("utf-8")}"'
 
 
 def dumps_bytes(value: object) -> bytes:
