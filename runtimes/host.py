@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import field
 
 from runtimes.channel import Channel
 from runtimes.child import Children
@@ -32,6 +32,7 @@ from runtimes.tls_reload import TlsReload
 from runtimes.waker import Handle
 from runtimes.workers import Workers
 from svc_proto.basics.moment import Moment
+from svc_proto.basics.value import fixed
 from svc_proto.boundary import Core
 from svc_proto.commands import Exit, SendFile, Tell
 from svc_proto.facts import FailureKind, Reloading, Started, Stopping
@@ -55,7 +56,7 @@ def now() -> Moment:
     return _moment((time.monotonic(), time.time()))
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class Services:
     """What one core's commands are carried out with. Whatever is None answers `UNSUPPORTED`."""
 
@@ -69,7 +70,7 @@ class Services:
     logger: logging.Logger = field(factory=lambda: logging.getLogger("svc"))
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class Program:
     """A core with what it listens on and works with. The callbacks are called on the loop's thread."""
 

@@ -10,14 +10,13 @@ import ssl
 from collections import deque
 from typing import Any
 
-from attrs import frozen
-
 from runtimes.channel import Channel
 from runtimes.failures import why
 from runtimes.loop import Source
 from runtimes.pump import Pump
 from runtimes.tls import HANDSHAKE_TIMEOUT, MAX_HANDSHAKES
 from runtimes.tls_channel import TlsChannel
+from svc_proto.basics.value import fixed
 from svc_proto.facts import Accepted, Address, ChannelId, Failure
 
 __all__ = ["Acceptor", "MAX_PORT", "BindError", "Listener", "adopt", "bind", "plain_address", "tune"]
@@ -36,7 +35,7 @@ class BindError(Exception):
     """An address cannot be listened on; the text names it and why."""
 
 
-@frozen
+@fixed
 class Listener:
     """A bound, listening socket and the TLS it speaks, if any; `ReloadTls` replaces that of a `ServerContext`."""
 

@@ -13,7 +13,6 @@ from contextlib import closing, suppress
 from runtimes.host import Program
 from runtimes.listen import Listener, plain_address
 from runtimes.running import ROLES
-from svc_proto.client.watch import Watch
 from svc_proto.commands import Tell
 from svc_proto.engine.core import Engine
 
@@ -32,6 +31,8 @@ def watcher(programs: Sequence[Program], url_of: Callable[[Listener], str], env:
     named, every, process = (env.get(name, "") for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"))
     if not named.startswith(("/", "@")):
         return []
+    from svc_proto.client.watch import Watch
+
     plain = [[door for door in program.doors if door.tls is None][-1:] for program in programs]
     urls = [url_of(door) for doors in plain for door in doors]
     period = int(every) / 2e6 if every.isdecimal() and int(every) and process in ("", str(os.getpid())) else None

@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
-from attrs import field, frozen
+from attrs import field
 
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.validate import MAX_SECONDS
+from svc_proto.basics.value import fixed
 from svc_proto.commands import Level
 from svc_proto.settings import Bucket, ConfigError, RedisAddress, Settings, http_address
 from svc_proto.voice_config import VoiceConfig, voice_config
@@ -50,7 +51,7 @@ class LocalTrust(Enum):
     SECRET = "secret"
 
 
-@frozen
+@fixed
 class ApiAddress:
     """Where the API server is."""
 
@@ -59,7 +60,7 @@ class ApiAddress:
     tls: bool
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class RelayConfig:
     """Everything that the relay was told at its start. Sizes and times in the unit that the name ends in."""
 

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from attrs import field, frozen
+from attrs import field
 
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.basics.validate import FALSE_WORDS, MAX_SECONDS, TRUE_WORDS
+from svc_proto.basics.value import fixed
 from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
 
@@ -34,7 +35,7 @@ class ConfigError(ValueError):
     """A setting cannot be used. The message names the variable or option and says what it must be."""
 
 
-@frozen
+@fixed
 class HttpAddress:
     """Where an HTTP server is."""
 
@@ -43,7 +44,7 @@ class HttpAddress:
     tls: bool
 
 
-@frozen
+@fixed
 class RedisAddress:
     """Where a Redis or Valkey is, or Sentinels that say where, and who we are there."""
 
@@ -59,7 +60,7 @@ class RedisAddress:
     sentinel_password: str = field(default="", repr=False)
 
 
-@frozen
+@fixed
 class Bucket:
     """A store that is compatible with S3: where objects are, and who we are there."""
 
@@ -82,7 +83,7 @@ def http_address(url: str) -> HttpAddress | None:
     return HttpAddress(host, port, scheme == "https")
 
 
-@frozen
+@fixed
 class Settings:
     """One environment, and the start options that were given (`None` ones left out)."""
 

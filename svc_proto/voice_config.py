@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import Factory, field, frozen
+from attrs import Factory, field
 
 from svc_proto.basics.brand import SVC, Brand
+from svc_proto.basics.value import fixed
 from svc_proto.settings import Settings
 
 __all__ = ["KEY_VARIABLES", "URL_VARIABLES", "VENDORS", "Vendor", "VoiceConfig", "voice_config"]
@@ -22,7 +23,7 @@ REALTIME_PREFIX = "RELAY_REALTIME_VOICE_"
 SLOW_TOOLS = ("cron", "desktop_", "browser", "execute_code", "terminal", "spawn")  # wire 6.9
 
 
-@frozen
+@fixed
 class Vendor:
     """What is known of a vendor: where it is, without a slash at the end, and other names of its key.
 
@@ -74,7 +75,7 @@ def _below(name: str) -> Any:
     return field(default=Factory(lambda config: f"{config.home}/{name}", takes_self=True))
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class VoiceConfig:
     """Everything that the voice side was told at its start. Paths are absolute when they come from `servers`."""
 

@@ -5,12 +5,12 @@ Input accepts both spellings, always; output uses the chosen one (`--brand`, `SV
 
 from __future__ import annotations
 
-from attrs import frozen
+from svc_proto.basics.value import fixed
 
 __all__ = ["BRANDS", "HERMES", "SVC", "Brand"]
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class Brand:
     """One spelling of every branded word."""
 

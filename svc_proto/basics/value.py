@@ -10,7 +10,7 @@ takes a twelfth of a server's start.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from attrs import frozen as fixed
 else:
 
-    def fixed(cls: type) -> type:
+    def fixed(cls: type | None = None, *, kw_only: bool = False) -> Any:
         """A class decorator, in place of `attrs.frozen`."""
-        made = define(cls, eq=False, repr=False)
+        if cls is None:
+            return partial(fixed, kw_only=kw_only)
+        made = define(cls, eq=False, repr=False, kw_only=kw_only)
         made.__eq__, made.__hash__, made.__repr__ = _equal, _hash, _show
         _made.append(made)
         if _refusing:

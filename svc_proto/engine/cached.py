@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from attrs import field, frozen
+from attrs import field
 
+from svc_proto.basics.value import fixed
 from svc_proto.engine.message import LoneResponse, Request, Response
 from svc_proto.wire.events import Headers
 
@@ -14,7 +15,7 @@ __all__ = ["Cached"]
 ASK_AGAIN = (b"cache-control", b"no-cache")  # a new version of the program is seen at once
 
 
-@frozen
+@fixed
 class Cached:
     """One file of a kind. What has `policy`, header fields for a page, goes out without those of every answer."""
 

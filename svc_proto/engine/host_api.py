@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import field
 
 from svc_proto.basics.dotenv import parse_dotenv
+from svc_proto.basics.value import fixed
 from svc_proto.config import RelayConfig
 from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow
@@ -32,7 +33,7 @@ EXTRA = {  # members of `platforms.api_server.extra`, and where some may stand b
 }
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class ApiServer:
     """Host, port, key and whether it serves TLS; an empty key means open access."""
 

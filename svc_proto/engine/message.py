@@ -7,7 +7,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, ClassVar
 
-from attrs import define, frozen
+from attrs import define
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
@@ -146,7 +146,7 @@ class LoneResponse(Response):
     alone = True
 
 
-@frozen
+@fixed
 class Streamed:
     """A response whose length nobody knows: `producer` writes it, and its end is the end of the response.
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.value import fixed
 from svc_proto.engine.flow import Flow, Later
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.wire.events import Headers
@@ -33,7 +34,7 @@ class Kind(Enum):
     WEBSOCKET = "websocket"
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class Route:
     """One row of a service's route table.
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
-
+from svc_proto.basics.value import fixed
 from svc_proto.commands import StoreRequest
 
 __all__ = ["DeleteSession", "LoadSessions", "Ping", "SaveSession"]
 
 
-@frozen
+@fixed
 class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
     """All session records that were saved and not deleted; with a hash that of this token, if there is one."""
 
@@ -23,14 +22,14 @@ class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
     token_hash: str = ""
 
 
-@frozen
+@fixed
 class Ping(StoreRequest[None]):
     """Ask nothing of the store but an answer, if it would answer anything."""
 
     answer = type(None)
 
 
-@frozen
+@fixed
 class SaveSession(StoreRequest[None]):
     """Create or replace the record under `token_hash` (SHA-256 hex of the token).
 
@@ -44,7 +43,7 @@ class SaveSession(StoreRequest[None]):
     again: bool = False
 
 
-@frozen
+@fixed
 class DeleteSession(StoreRequest[None]):
     """Delete the record under `token_hash`; fine when there is none."""
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from attrs import frozen
-
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, unquoted
+from svc_proto.basics.value import fixed
 
 __all__ = ["ARGUMENTS", "Demand", "check_arguments"]
 
@@ -21,7 +20,7 @@ Arguments: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Arguments], None]
 
 
-@frozen
+@fixed
 class Demand:
     """What is checked, and for the documents which members it is about: of what kind they are, and whether all of them
     have to be there; `words` say what else there is to say.

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import partial
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from svc_proto.basics.entropy import CODE_LENGTH, same_secret
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import array, boolean, choice, invalid, object_, optional, seconds, text
+from svc_proto.basics.value import fixed
 from svc_proto.machines.grants import Preset, lenient_grants, parse_grants
 from svc_proto.machines.table import Table, step
 from svc_proto.schema.oauth import READ
@@ -70,7 +71,7 @@ CODE_TABLE: Table[CodeState, CodeTrigger] = {
 }
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class PairingMeta:
     """What the operator attached to a code; None where nothing was preset. Spans in seconds, 0 for never.
 

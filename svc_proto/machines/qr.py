@@ -15,12 +15,11 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
-from attrs import frozen
-
 from svc_proto.basics.brand import BRANDS, SVC, Brand
 from svc_proto.basics.entropy import same_secret
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.strict_json import JsonError, canonical, loads
+from svc_proto.basics.value import fixed
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.schema.members import Members, as_text
 
@@ -48,7 +47,7 @@ _WORD = re.compile(r"[^\s\"<>`#]+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+")
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class RelayBlock:
     """The `relay` member: where the relay is, the code, and what the operator preset. Spans in seconds, 0 never."""
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 
-from attrs import asdict, define, field, frozen
+from attrs import asdict, define, field
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import array, boolean, invalid, number, object_, optional, seconds, text
+from svc_proto.basics.value import fixed
 from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, parse_grants
 from svc_proto.machines.table import Table, step
 from svc_proto.schema.members import Members
@@ -77,7 +78,7 @@ SESSION_TABLE: Table[SessionState, SessionTrigger] = {
 _ACTIVE = SessionState.ACTIVE  # a member of an Enum takes Python 3.11 long to find, and each message asks
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class DeviceInfo:
     """What a device says about itself (wire core 1.3)."""
 
@@ -99,7 +100,7 @@ DEVICE_MEMBERS = {  # of the payload of `system/auth`; the first that says somet
 }
 
 
-@frozen
+@fixed
 class Given:
     """What the pairing gave: the lifetime, and the span of each channel that it did not withhold; in s, 0 for never."""
 
@@ -123,7 +124,7 @@ class Given:
         return cls(ttl, dict(grants))
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class Tokens:
     """What an OAuth client shows instead of the session's own token, by their SHA-256 (decision 153)."""
 

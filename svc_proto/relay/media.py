@@ -13,10 +13,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from attrs import frozen
-
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, text
+from svc_proto.basics.value import fixed
 from svc_proto.commands import Compute, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
 from svc_proto.config import RelayConfig
 from svc_proto.engine.date import http_date
@@ -392,7 +391,7 @@ class Media:
             self._timer.set(expiry)
 
 
-@frozen
+@fixed
 class _Part:
     """What a request gets of a file: the status, the fields that say so, and which bytes."""
 

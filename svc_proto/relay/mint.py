@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from svc_proto.basics.validate import boolean, integer, invalid, text, unquoted
+from svc_proto.basics.value import fixed
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["MintRequest", "key_for", "mint_invite", "parse_mint"]
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class MintRequest:
     """What a mint request asks for, defaults filled in; null counts as absent. `key` None: none was named."""
 

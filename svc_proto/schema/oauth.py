@@ -14,10 +14,9 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from attrs import frozen
-
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.value import fixed
 from svc_proto.basics.visible import plain
 from svc_proto.schema.members import Members
 
@@ -57,7 +56,7 @@ _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # a SHA-256 as base64url, RFC 763
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 section 4.1
 
 
-@frozen
+@fixed
 class Client:
     """Who asks: a name, which anybody may have chosen, and where answers may go."""
 
@@ -80,7 +79,7 @@ class Client:
         )
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class AuthorizationRequest:
     """What a client asks the owner for."""
 

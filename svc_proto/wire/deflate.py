@@ -16,11 +16,11 @@ import zlib
 from collections.abc import Iterable
 from functools import lru_cache
 
-from attrs import frozen
 from wsproto.extensions import Extension
 from wsproto.frame_protocol import CloseReason, FrameDecoder, FrameProtocol, Opcode, RsvBits
 
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.basics.value import fixed
 
 __all__ = ["OFFER", "DeflateParameters", "Deflater", "InboundGuard", "accept_offer", "read_agreement"]
 
@@ -43,7 +43,7 @@ SERVER_BITS = "server_max_window_bits"
 CLIENT_BITS = "client_max_window_bits"
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class DeflateParameters:
     """What the two ends agreed on. Window sizes are log2 of bytes."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import evolve
+
+from svc_proto.basics.value import fixed
 
 __all__ = ["DEFAULT_LIMITS", "MAX_TEXT", "Limits"]
 
@@ -11,7 +13,7 @@ RESERVE = 512  # file descriptors
 MAX_TEXT = 5_000  # characters of a text to be spoken before the clean-up, and of a turn: wire terminal-voice 9
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class Limits:
     """How much a peer may send and take, and how long that may last: sizes in bytes, times in seconds."""
 

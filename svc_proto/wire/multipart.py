@@ -20,9 +20,8 @@ import re
 from collections.abc import Iterable
 from enum import Enum
 
-from attrs import frozen
-
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.basics.value import fixed
 from svc_proto.wire.events import Headers
 
 __all__ = [
@@ -51,7 +50,7 @@ _UNSAFE = re.compile(rb"[\x00\r\n]")
 _ENCODINGS = (b"7bit", b"8bit", b"binary")
 
 
-@frozen
+@fixed
 class PartBegin:
     """A part of a multipart body begins. `headers` are all its fields."""
 
@@ -61,14 +60,14 @@ class PartBegin:
     headers: Headers
 
 
-@frozen
+@fixed
 class PartData:
     """A piece of what a part of a multipart body holds, never empty."""
 
     data: bytes
 
 
-@frozen
+@fixed
 class PartEnd:
     """The part of a multipart body is complete."""
 
@@ -76,7 +75,7 @@ class PartEnd:
 MultipartEvent = PartBegin | PartData | PartEnd
 
 
-@frozen(kw_only=True)
+@fixed(kw_only=True)
 class Part:
     """A part of a multipart body, to be written."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from attrs import frozen
-
+from svc_proto.basics.value import fixed
 from svc_proto.wire.conditions import read_date
 from svc_proto.wire.events import Headers
 
@@ -16,7 +15,7 @@ _RANGE = re.compile(r"bytes=[ \t]*(\d{0,19})-(\d{0,19})[ \t]*", re.IGNORECASE | 
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f";\\/]+')
 
 
-@frozen
+@fixed
 class ByteRange:
     """A part of a file: `first` byte and how many."""
 
@@ -24,7 +23,7 @@ class ByteRange:
     length: int
 
 
-@frozen
+@fixed
 class Unsatisfiable:
     """A range that lies outside of the file: 416."""
 

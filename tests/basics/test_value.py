@@ -46,6 +46,12 @@ class Answer:
 class Nothing: ...
 
 
+@fixed(kw_only=True)
+class Named:
+    x: int = 0
+    y: int
+
+
 def test_values_are_what_they_hold() -> None:
     assert Place(1) == Place(1, "")
     assert Place(1) != Place(2)
@@ -53,6 +59,14 @@ def test_values_are_what_they_hold() -> None:
     assert repr(Place(1)) == "Place(x=1, name='')"
     other: object = (1, "")
     assert Place(1) != other
+
+
+def test_values_may_be_made_by_name_alone() -> None:
+    assert Named(y=2) == Named(x=0, y=2)
+    with pytest.raises(TypeError, match="positional"):
+        Named(1, 2)  # type: ignore[misc]  # that is the point
+    with pytest.raises(FrozenInstanceError):
+        Named(y=2).x = 1  # type: ignore[misc]  # and that
 
 
 def test_what_does_not_count_is_neither_compared_nor_shown() -> None:
