@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import gc
+import platform
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -128,3 +131,26 @@ def test_what_lives_as_long_as_the_process_is_not_looked_through_for_garbage(mon
     with pytest.raises(SystemExit):
         launch(list, "asyncio")
     assert frozen[0] > 1000
+
+
+PIECES = """
+from resource import RUSAGE_SELF, getrusage
+from servers.launch import keep_freed
+
+def new_pages():
+    before = getrusage(RUSAGE_SELF).ru_minflt
+    for _ in range(100):
+        pieces = [b"x" * 60_000 for _ in range(8)]
+        del pieces
+    return getrusage(RUSAGE_SELF).ru_minflt - before
+
+keep_freed()
+new_pages()
+print(new_pages())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others keep what they like")
+def test_what_was_freed_stays_for_what_comes_next() -> None:
+    said = subprocess.run([sys.executable, "-c", PIECES], capture_output=True, text=True, check=True).stdout
+    assert int(said) < 100  # else 5,700
