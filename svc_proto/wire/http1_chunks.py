@@ -144,19 +144,22 @@ class ChunkedBody:
 
     def _take_plain(self, pieces: list[bytes]) -> bool:
         """Take chunks that are whole, one like the other; False, and nothing was taken, if the next one is not."""
-        inbox, at = self._inbox, 0
+        if self._inbox.find(CRLF, 0, LINE) <= 0:
+            return False  # a line that comes byte by byte is not copied each time
+        inbox, at = bytes(self._inbox), 0
         while True:
             line = inbox.find(CRLF, at, at + LINE)
-            size = _plain_size(bytes(inbox[at:line])) if line > 0 else 0
-            begin, end = line + len(CRLF), line + len(CRLF) + size
+            size = _plain_size(inbox[at:line]) if line > 0 else 0
+            begin = line + len(CRLF)
+            end = begin + size
             if not size or not inbox.startswith(CRLF, end):
                 break
-            pieces.append(bytes(inbox[begin:end]))
+            pieces.append(inbox[begin:end])
             at = end + len(CRLF)
             if size >= LARGE:
                 break
         if at:
-            del inbox[:at]
+            del self._inbox[:at]
             self._searched = 0
             self.begun = True
         return at > 0

@@ -96,28 +96,26 @@ class EventStreamDecoder:
         if text and self._after_cr:
             self._after_cr = False
             text = text.removeprefix("\n")
+        if self._line and ("\n" in text or "\r" in text):  # a line that is complete now is one piece again
+            text = "".join((*self._line, text))
+            self._line.clear()
+            self._line_size = 0
         events: list[ServerSentEvent] = []
+        if self._data and not self._line and text.startswith("\n"):  # it was cut between the two ends of line
+            events.append(self._dispatch())
+            text = text[1:]
         if text.startswith(PLAIN) and "\r" not in text:
             text = self._take_plain(text, events)
         if not text:
             return events
         self._after_cr = text.endswith("\r")
         *complete, rest = _LINE_END.split(text) if "\r" in text else text.split("\n")
-        for piece in complete:
-            line = piece
-            if self._line or len(piece) > self._max_line:
-                self._extend_line(piece)
-                line = "".join(self._line)
-                self._line.clear()
-                self._line_size = 0
-            if line:
-                self._take_line(line)
-            elif self._data:
-                events.append(self._dispatch())
-            else:
-                self._forget()
+        for line in complete:
+            self._take_line(line, events)
         if rest:
-            self._extend_line(rest)
+            self._line_size += len(rest)
+            self._check(self._line_size)
+            self._line.append(rest)
         return events
 
     def _take_plain(self, text: str, events: list[ServerSentEvent]) -> str:
@@ -134,13 +132,20 @@ class EventStreamDecoder:
             taken += 1
         return "\n\n".join((*blocks[taken:], rest))
 
-    def _extend_line(self, piece: str) -> None:
-        self._line_size += len(piece)
-        if self._line_size > self._max_line:
+    def _check(self, size: int) -> None:
+        if size > self._max_line:
             raise RemoteProtocolError(f"server-sent events: a line of more than {self._max_line} characters")
-        self._line.append(piece)
 
-    def _take_line(self, line: str) -> None:
+    def _take_line(self, line: str, events: list[ServerSentEvent]) -> None:
+        self._check(len(line))
+        if line:
+            self._take_field(line)
+        elif self._data:
+            events.append(self._dispatch())
+        else:
+            self._forget()
+
+    def _take_field(self, line: str) -> None:
         field, _, value = line.partition(":")  # a comment is a line whose field is empty
         value = value.removeprefix(" ")
         if field == "data":

@@ -64,7 +64,7 @@ def test_values_are_what_they_hold() -> None:
 def test_values_may_be_made_by_name_alone() -> None:
     assert Named(y=2) == Named(x=0, y=2)
     with pytest.raises(TypeError, match="positional"):
-        Named(1, 2)  # type: ignore[misc]  # that is the point
+        Named(1, 2)  # type: ignore[call-arg]  # that is the point
     with pytest.raises(FrozenInstanceError):
         Named(y=2).x = 1  # type: ignore[misc]  # and that
 
