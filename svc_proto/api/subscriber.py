@@ -55,6 +55,7 @@ LIFE: Table[SubscriberState, SubscriberTrigger] = {
     (SubscriberState.AWAITED, SubscriberTrigger.DROP): SubscriberState.GONE,
     (SubscriberState.READING, SubscriberTrigger.DROP): SubscriberState.GONE,
 }
+_READING = SubscriberState.READING  # as in `machines.session`
 
 
 class Subscriber:
@@ -104,15 +105,16 @@ class Subscriber:
             return
         self._pieces.append(piece)
         self._size += len(piece)
-        if self.state is SubscriberState.READING:
-            self._soil()
+        if self.state is _READING:
+            if not self._soiled:
+                self._soil()
         elif self._size > MAX_UNREAD:
             self.drop()
 
     def end(self) -> None:
         """The run has ended: the reader is told no more."""
         self._over = True
-        if self.state is SubscriberState.READING:
+        if self.state is SubscriberState.READING and not self._soiled:
             self._soil()
 
     def drop(self) -> None:
@@ -168,6 +170,5 @@ class Subscriber:
         return pieces
 
     def _soil(self) -> None:
-        if not self._soiled:
-            self._soiled = True
-            self._engine.soil(self)
+        self._soiled = True
+        self._engine.soil(self)

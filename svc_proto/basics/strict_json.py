@@ -90,7 +90,7 @@ def dumps(value: object) -> str:
 def quoted(text: str) -> str:
     """A text as `dumps` writes it. A long one is looked at as a whole, in C, and not character by character."""
     if len(text) < LONG:
-        return json.encoder.encode_basestring(text) if text.isascii() else dumps(text)
+        return _quote(text) if text.isascii() else dumps(text)
     try:
         raw = text.encode("utf-8")
     except UnicodeEncodeError:
@@ -193,6 +193,7 @@ def _float(text: str) -> float:
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
 _BODY = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _encode = encoder(_BODY)
+_quote = json.encoder.encode_basestring
 _scan: Callable[[str, int], tuple[object, int]] = vars(_DECODER)["scan_once"]
 _ESCAPED = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _CANONICAL = json.JSONEncoder(allow_nan=False, sort_keys=True, separators=(",", ":"))

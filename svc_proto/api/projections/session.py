@@ -116,4 +116,4 @@ def _echo(text: str) -> str:
     return f"{text[:MAX_ECHO]}\n[{len(text) - MAX_ECHO} more characters, which are in the session]"
 
 
-_quoted = strict_json.dumps
+_quoted = strict_json.quoted
