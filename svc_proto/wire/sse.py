@@ -15,6 +15,7 @@ MAX_EVENT = 8 * 1024 * 1024  # characters of the data of one event: RemoteProtoc
 _LINE_END = re.compile("\r\n|\r|\n")
 _DIGITS = re.compile("[0-9]+")
 PLAIN = "data: "  # how a line of data begins as a rule
+FROM = len(PLAIN)
 MAX_RETRY_DIGITS = 15  # longer ones are no time anybody waits, and cost time to convert
 
 
@@ -124,13 +125,12 @@ class EventStreamDecoder:
             return text
         most = min(self._max_line, self._max_event)
         blocks = text.split("\n\n")
-        rest, taken = blocks.pop(), 0
+        rest, last, retry, before = blocks.pop(), self._last_id, self._retry, len(events)
         for block in blocks:
             if len(block) > most or not block.startswith(PLAIN) or "\n" in block:
                 break
-            events.append(ServerSentEvent(block[len(PLAIN) :], "message", self._last_id, self._retry))
-            taken += 1
-        return "\n\n".join((*blocks[taken:], rest))
+            events.append(ServerSentEvent(block[FROM:], "message", last, retry))
+        return "\n\n".join((*blocks[len(events) - before :], rest))
 
     def _check(self, size: int) -> None:
         if size > self._max_line:

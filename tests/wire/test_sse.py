@@ -125,6 +125,19 @@ PIECES = (
 )
 
 
+@pytest.mark.parametrize("at", range(1, 40))
+def test_a_cut_before_events_of_both_ways(at: int) -> None:
+    stream = b"data: a\n\ndata: b\n\nevent: x\ndata: c\n\ndata: d\n\n"
+    decoder = EventStreamDecoder()
+    told = decoder.receive_data(stream[:at]) + decoder.receive_data(stream[at:])
+    assert [(event.event, event.data) for event in told] == [
+        ("message", "a"),
+        ("message", "b"),
+        ("x", "c"),
+        ("message", "d"),
+    ]
+
+
 def test_what_looks_like_an_event_may_belong_to_one_that_has_begun() -> None:
     decoder = EventStreamDecoder()
     assert decoder.receive_data(b"event: a\n") == []
