@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
+from svc_proto.basics.value import fixed
 from svc_proto.commands import ReadFile, SendFile
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
@@ -32,7 +31,7 @@ MOST_FOR_STEP = 86_400.0  # s for each of them, a little at a time; who takes no
 PATIENCE = 60.0  # s after which a wait looks again; the connection's own deadlines end it
 
 
-@frozen
+@fixed
 class FilePart:
     """`length` bytes of an open file from `offset` on."""
 
