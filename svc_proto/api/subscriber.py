@@ -106,15 +106,14 @@ class Subscriber:
         self._pieces.append(piece)
         self._size += len(piece)
         if self.state is _READING:
-            if not self._soiled:
-                self._soil()
+            self._soil()
         elif self._size > MAX_UNREAD:
             self.drop()
 
     def end(self) -> None:
         """The run has ended: the reader is told no more."""
         self._over = True
-        if self.state is SubscriberState.READING and not self._soiled:
+        if self.state is SubscriberState.READING:
             self._soil()
 
     def drop(self) -> None:
@@ -170,5 +169,6 @@ class Subscriber:
         return pieces
 
     def _soil(self) -> None:
-        self._soiled = True
-        self._engine.soil(self)
+        if not self._soiled:
+            self._soiled = True
+            self._engine.soil(self)
