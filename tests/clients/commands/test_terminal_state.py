@@ -120,7 +120,7 @@ main(args=["shell"], prog_name="svc-relay")
     ("line", "status"),
     [
         ("shell.ShellChore.typed = crash", 1),  # in the core: that channel is closed
-        ("raw = terminal.Terminal.raw; terminal.Terminal.raw = lambda self: crash(raw(self))", 70),
+        ("raw = terminal.TerminalGuard.raw; terminal.TerminalGuard.raw = lambda self: crash(raw(self))", 70),
         ("shell.ShellChore._ended = crash", 70),
     ],
 )
