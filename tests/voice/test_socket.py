@@ -6,6 +6,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.socket import MAX_MESSAGE, PING_EVERY, RECHECK
 from tests.machines.sources import WALL
 from tests.voice.dialogue import Play, play
@@ -57,6 +58,9 @@ def test_a_socket_ends_with_its_grant(rig: Rig) -> None:
     assert [client.closed] == [None]
     rig.after(0.2)
     assert (client.closed, client.reason) == (1008, "the grant has run out")
+    assert [session.life.state for session in rig.lab.sessions.sessions()] == [
+        VoiceState.FRESH
+    ]  # somebody else may come
     client.say("response.create", text="Hello.")  # is not heard any more
     assert client.types() == ["voice.session.ready"]
 
