@@ -97,11 +97,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only repeats, and say which tests may be tried again."""
-    if not config.getoption("full"):
-        repetition = [item for item in items if item.get_closest_marker("repetition")]
-        config.hook.pytest_deselected(items=repetition)
-        items[:] = [item for item in items if not item.get_closest_marker("repetition")]
+    """Leave out what only repeats, or what there is not, and say which tests may be tried again."""
+    for marker, asked in (("repetition", not config.getoption("full")), ("lane", config.getoption("law"))):
+        if asked:
+            config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(marker)])
+            items[:] = [item for item in items if not item.get_closest_marker(marker)]
     for item in items:
         if RERUNS and needs_the_machine(item):
             item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=2))

@@ -48,6 +48,7 @@ def test_a_request_is_logged_only_on_demand() -> None:
     assert book.logs[-1].fields == {"method": "GET", "route": "none", "status": 404, **who}
 
 
+@pytest.mark.lane
 def test_nothing_is_made_for_a_log_that_nobody_wants(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ServerChannel, "note", None)
     open_book().get(b"/item/1") << [sends(CH, startswith=b"HTTP/1.1 200")]

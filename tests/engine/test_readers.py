@@ -245,6 +245,7 @@ def tapped() -> tuple[Playbook, Slow, list[tuple[str, str]]]:
     return book, slow, taken
 
 
+@pytest.mark.lane
 def test_an_event_that_comes_alone_is_shown_before_it_is_kept() -> None:
     book, slow, taken = tapped()
     book.act(slow.read) << []
@@ -274,6 +275,7 @@ def test_what_does_not_come_alone_is_kept_in_order(reads: list[bytes], batch: li
     assert (taken, slow.batches[1:]) == ([], [batch])
 
 
+@pytest.mark.lane
 def test_the_longest_event_that_is_shown() -> None:
     book, _, taken = tapped()
     text = "x" * (LONGEST_TAPPED - len("event: a\ndata: \n\n"))
@@ -281,6 +283,7 @@ def test_the_longest_event_that_is_shown() -> None:
     assert taken == [("a", text)]
 
 
+@pytest.mark.lane
 def test_what_is_taken_is_no_silence() -> None:
     book, slow, _ = tapped()
     book.act(slow.read) << []
@@ -299,6 +302,7 @@ def test_chunks_in_halves_and_behind_a_pause_are_read_as_ever() -> None:
     assert (taken, slow.batches[1:]) == ([], [["1"]])
 
 
+@pytest.mark.lane
 def test_a_piece_of_a_body_that_comes_alone_is_shown_first() -> None:
     shown: list[bytes] = []
     read: list[object] = []
