@@ -346,6 +346,13 @@ def responses(clerk: Clerk) -> Errand:
         clerk.lasts.append(afterwards)
 
 
+def _is_whole(answer: dict[str, Any]) -> bool:
+    """Whether the model came to the end of a completion, or of a response."""
+    if "choices" in answer:
+        return bool(answer["choices"][0]["finish_reason"] == "stop")
+    return bool(answer["status"] == "completed")
+
+
 def _text_of(answer: dict[str, Any]) -> str:
     """What is said in a completion, or in a response."""
     if "choices" in answer:
@@ -386,7 +393,7 @@ def keys(clerk: Clerk) -> Errand:
         body |= {"messages": [{"role": "user", "content": text}]} if "chat" in path else {"input": text}
         caller = yield from clerk.ask("POST", path, body, headers={"idempotency-key": key}, for_a_place=True)
         answer = is_one(caller, 200, "a question with a key")
-        if not clerk.same_programs:
+        if not clerk.same_programs or not _is_whole(answer):  # one that failed answers nobody else
             return
         if newest is not None and (newest[0] == text) is not (newest[1] == answer["id"]):
             violated(Invariant.ONE_ANSWER, f"{text!r} got {answer['id']}, and its key stands for {newest}")

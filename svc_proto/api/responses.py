@@ -75,15 +75,15 @@ class Responses:
         return (self._sessions if kind == "response" else self._conversations).get(name)
 
     def keep(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
-        """Keep a response. One that is too large is not kept."""
-        yield from self.load(required=False)
+        """Keep a response. It is found from now on, whatever the file says. One that is too large is not kept."""
         response_id, text = str(response["id"]), strict_json.dumps(response)
+        self._texts[response_id], self._sessions[response_id] = text, session_id
         if conversation is not None:
             self._conversations.pop(conversation, None)
             self._conversations[conversation] = session_id
-            if len(self._conversations) > MAX_KEPT:
-                del self._conversations[next(iter(self._conversations))]
-        self._texts[response_id], self._sessions[response_id] = text, session_id
+        yield from self.load(required=False)
+        while len(self._conversations) > MAX_KEPT:
+            del self._conversations[next(iter(self._conversations))]
         size = sum(map(len, self._texts.values()))
         while self._texts and (len(self._texts) > MAX_KEPT or size > MAX_TEXT):
             oldest = next(iter(self._texts))

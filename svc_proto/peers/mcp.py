@@ -131,7 +131,7 @@ class McpClient:
         self._on_changed = on_changed
         self._asked: dict[RequestId, _Asked] = {}
         self._count = 0
-        self._why = McpFailed("it is not connected", unheard=True)
+        self._why = McpFailed("it is not connected")
         self.state = McpState.NEW
         self.offers = Members()  # its capabilities
         self.title = ""  # what it calls itself
@@ -162,7 +162,7 @@ class McpClient:
         """Make a request; its result. Raises `McpFailed`: what it refuses, no answer in time, or a lost connection."""
         engine = self._engine
         if self.state not in (McpState.OPENING, McpState.OPEN):
-            raise self._why
+            raise McpFailed(str(self._why), unheard=True)
         if len(self._asked) >= MAX_ASKED:
             raise McpFailed(f"{MAX_ASKED} requests wait for its answer already", unheard=True)
         self._count += 1
@@ -203,7 +203,7 @@ class McpClient:
 
     def close(self) -> None:
         """It is not wanted any more. Harmless when it is over."""
-        self._end(McpFailed("it is not connected", unheard=True), lambda why: None)
+        self._end(McpFailed("it is not connected"), lambda why: None)
 
     # --- for the carrier ------------------------------------------------------------------------------------------
 
@@ -241,9 +241,12 @@ class McpClient:
         if asked is not None:
             self._answer(asked, why)
 
-    def over(self, why: McpFailed) -> None:
-        """The connection has ended by itself. Harmless when it was over."""
-        self._end(why, self._on_over)
+    def over(self, why: McpFailed, refused: RequestId | None = None) -> None:
+        """The connection has ended by itself. Harmless when it was over.
+
+        One request may be `refused` by that, and not be taken; what became of the others nobody knows.
+        """
+        self._end(why, self._on_over, refused)
 
     # --- helpers --------------------------------------------------------------------------------------------------
 
@@ -257,13 +260,13 @@ class McpClient:
             asked.answer = answer
             self._engine.resume(asked.ticket, None)
 
-    def _end(self, why: McpFailed, tell: Callable[[McpFailed], None]) -> None:
+    def _end(self, why: McpFailed, tell: Callable[[McpFailed], None], refused: RequestId | None = None) -> None:
         if self.state in (McpState.OPENING, McpState.OPEN):
             self._step(McpTrigger.END)
             self._why = why
             tell(why)  # before those who wait, who may ask again
-            for asked in list(self._asked.values()):
-                self._answer(asked, why)
+            for identity, asked in list(self._asked.items()):
+                self._answer(asked, McpFailed(str(why), unheard=True) if identity == refused else why)
             self._carrier.close()
 
     def _step(self, trigger: McpTrigger) -> None:

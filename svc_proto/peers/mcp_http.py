@@ -55,7 +55,7 @@ class _Ends(Protocol):
 
     def failed(self, identity: RequestId, why: McpFailed) -> None: ...
 
-    def over(self, why: McpFailed) -> None: ...
+    def over(self, why: McpFailed, refused: RequestId | None = None) -> None: ...
 
 
 class HttpCarrier:
@@ -126,7 +126,7 @@ class HttpCarrier:
                 yield from self._read_on(answer)
             else:
                 self._begin(answer.headers.get(SESSION))
-                self._take(answer)
+                self._take(answer, identity)
             why = McpFailed("the connection ended before the answer")
         except PeerFailed as error:
             why = McpFailed(f"it cannot be reached: {error.why}")
@@ -135,11 +135,11 @@ class HttpCarrier:
         self._tasks.pop(identity, None)
         self._ends.failed(identity, why)
 
-    def _take(self, answer: Fetched) -> None:
-        """A whole answer."""
+    def _take(self, answer: Fetched, identity: RequestId) -> None:
+        """A whole answer to this request."""
         if answer.status == 404 and self._session:
             self._session = b""
-            self._ends.over(McpFailed(GONE, unheard=True))
+            self._ends.over(McpFailed(GONE), refused=identity)
         elif answer.status >= 300:
             what, said = STATUSES.get(answer.status, "it refuses the request"), quoted(said_in(answer.body))
             raise McpFailed(f"{what} (status {answer.status}{f', {said}' if said else ''})")

@@ -119,6 +119,19 @@ def test_a_file_that_cannot_be_read_for_a_while_loses_nothing() -> None:
     assert [after.request("GET", f"/v1/responses/{each}").status for each in ("resp_1", new, "resp_2")] == [200] * 3
 
 
+def test_one_that_was_answered_is_found_while_the_file_is_read_anew() -> None:
+    book = ApiBook()
+    book.refuse = (ReadConfig,)
+    run(book, kept(book).load(required=False))
+    book.refuse, book.hold = (), (ReadConfig,)
+    keeping = book.run(kept(book).keep(response(1), "s-1", "talk"))
+    found = book.run(kept(book).get("resp_1"))
+    assert (kept(book).known("response", "resp_1"), kept(book).known("conversation", "talk")) == ("s-1", "s-1")
+    book.hold = ()
+    book.release()
+    assert (keeping, found) == ([None], [response(1)])
+
+
 def test_it_is_loaded_once() -> None:
     book = ApiBook()
     assert isinstance(book.disk, Disk)

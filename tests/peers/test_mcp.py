@@ -184,6 +184,28 @@ def test_an_answer_is_that_of_its_number() -> None:
     assert talk.bag.forgotten == [1, two["id"], one["id"]]
 
 
+@pytest.mark.parametrize("closed", [False, True])
+def test_of_what_was_under_way_only_what_the_server_refused_may_be_made_again(closed: bool) -> None:
+    talk = opened()
+    failures: list[McpFailed] = []
+
+    def call(name: str) -> Flow[None]:
+        try:
+            yield from talk.client.ask("tools/call", {"name": name}, within=60.0)
+        except McpFailed as failed:
+            failures.append(failed)
+
+    talk.do(call("a"))
+    (refused,) = talk.do(call("b"))
+    if closed:
+        talk.book.act(talk.client.close)
+    else:
+        talk.book.act(lambda: talk.client.over(McpFailed("it forgot us"), refused=refused["id"]))
+    assert [failed.unheard for failed in failures] == [False, not closed]
+    talk.do(call("c"))
+    assert (failures[-1].unheard, str(failures[-1])) == (True, str(failures[0]))
+
+
 def test_what_a_server_may_ask() -> None:
     talk = opened()
     assert talk.hear(id="p", method="ping") == [{"jsonrpc": "2.0", "id": "p", "result": {}}]
