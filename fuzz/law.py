@@ -46,12 +46,10 @@ class LawReader:
         self._law = FrameProtocol(client, [guard])
         self.receive_bytes = self._law.receive_bytes
 
-    waits = True
-
-    def texts(self, data: bytes) -> list[str]:
+    def texts(self, data: bytes) -> tuple[list[str], bool]:
         """None: it is asked frame by frame."""
         self.receive_bytes(data)
-        return []
+        return [], True
 
     def next_frame(self) -> Frame | None:
         """The next frame, or what there is of it."""

@@ -87,11 +87,11 @@ class BothSockets:
 
     def hear_texts(self, data: bytes) -> None:
         """Bytes come, and the lane is asked for the plain texts that they begin with: the law's next events."""
-        texts = self.lane.texts(data)
+        texts, more = self.lane.texts(data)
         self.law.receive_data(data)
         heard = [self.law.next_event() for _ in texts]
         assert heard == [TextMessage(STREAM, text) for text in texts]
-        assert self.lane.waits or self.law.next_event() is None, "the lane has kept something back"
+        assert more or self.law.next_event() is None, "the lane has kept something back"
         self._do(lambda socket: socket.must_close)
         self.messages += len(texts)
 

@@ -171,4 +171,4 @@ class Subscriber:
     def _soil(self) -> None:
         if not self._soiled:
             self._soiled = True
-            self._engine.soil(self)
+            self._engine.dirty.append(self)

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from svc_proto.basics.strict_json import encoder
+from svc_proto.basics.strict_json import in_pieces
 
 __all__ = [
     "REDACTED",
@@ -31,7 +31,7 @@ REDACTED = "[redacted]"
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _MARKED = frozenset((*SECRET_KEYS, *TEXT_KEYS))
 _marked = re.compile(f'"(?:{"|".join(sorted(_MARKED))})"').search
-_compact = encoder(json.JSONEncoder(separators=(",", ":")))
+_compact = in_pieces(json.JSONEncoder(separators=(",", ":")))
 TOO_DEEP = "[too deep]"
 HUGE = 10**15
 WORST = 32  # characters of JSON that one of a name, or a value, may take: `"":"",` and \\uXXXX\\uXXXX, or 24 digits
@@ -55,7 +55,7 @@ def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
     """
     flat = _flat(value, limit, hide_text)
     if flat is not None:
-        text = _compact(flat)
+        text = "".join(_compact(flat, 0))
         if len(text) <= limit:
             return text
     return _cut(value, limit, hide_text)
@@ -68,7 +68,7 @@ def written(value: object, limit: int, size: int) -> str:
     """
     if size > 2 * limit or type(value) is not dict:
         return ""
-    text = _compact(value)
+    text = "".join(_compact(value, 0))
     return text if len(text) <= limit and "\\u" not in text and is_harmless(text) else ""
 
 

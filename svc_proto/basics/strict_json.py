@@ -15,12 +15,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 from math import isinf
 from typing import NoReturn
 
-__all__ = ["MAX_DEPTH", "JsonError", "JsonTooLarge", "canonical", "dumps", "dumps_bytes", "encoder", "loads", "quoted"]
+__all__ = [
+    "MAX_DEPTH",
+    "JsonError",
+    "JsonTooLarge",
+    "canonical",
+    "dumps",
+    "dumps_bytes",
+    "encoder",
+    "in_pieces",
+    "loads",
+    "quoted",
+]
 
 MAX_DEPTH = 64  # levels of objects and arrays
 MAX_NAME_SHOWN = 40  # characters of a name in an error text
@@ -54,11 +65,17 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
 
     A text that is `ours`, from a file or a program of this host, may take as long as it does.
     """
-    raw, text = _both_forms(data)
-    if max_bytes is not None and len(raw) > max_bytes:
+    try:
+        text = data if isinstance(data, str) else data.decode("utf-8")
+        size = len(text) if text.isascii() else len(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise JsonError("a lone surrogate") from None
+    except UnicodeDecodeError as error:
+        raise JsonError(f"not UTF-8 at byte {error.start}") from None
+    if max_bytes is not None and size > max_bytes:
         raise JsonTooLarge(f"longer than {max_bytes} bytes")
-    if len(raw) > FREE or raw.count(b"[") + raw.count(b"{") > max_depth:
-        _judge(raw, max_depth, ours=ours)
+    if size > FREE or text.count("[") + text.count("{") > max_depth:
+        _judge(text.encode("utf-8"), max_depth, ours=ours)
     try:
         try:
             value, end = _scan(text, 0)
@@ -74,14 +91,14 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
         raise JsonError("an integer has too many digits") from None
     except RecursionError:
         raise JsonError("nested too deep") from None
-    if b"\\" in raw and (b"\\ud" in raw or b"\\uD" in raw) and not _is_encodable(_encode(value)):
+    if "\\" in text and ("\\ud" in text or "\\uD" in text) and not _is_encodable("".join(_encode(value, 0))):
         raise JsonError("a lone surrogate")
     return value
 
 
 def dumps(value: object) -> str:
     """Compact JSON that can always be encoded. Raises ValueError for NaN and infinities, TypeError for other types."""
-    text = _encode(value)
+    text = "".join(_encode(value, 0))
     if text.isascii() or _is_encodable(text):
         return text
     return _ESCAPED.encode(value)
@@ -108,33 +125,31 @@ def quoted(text: str) -> str:
 
 def dumps_bytes(value: object) -> bytes:
     """Compact JSON in UTF-8, for bodies. Raises as `dumps` does."""
-    text = _encode(value)
+    text = "".join(_encode(value, 0))
     return text.encode("ascii") if text.isascii() else dumps(value).encode("utf-8")
 
 
 def encoder(made: json.JSONEncoder) -> Callable[[object], str]:
     """What `made.encode` does, of values without circles: it makes an encoder in C for each call, this makes one."""
+    write = in_pieces(made)
+    return lambda value: "".join(write(value, 0))
+
+
+def in_pieces(made: json.JSONEncoder) -> Callable[[object, int], Iterable[str]]:
+    """The same, with a 0 behind the value, for whoever joins the pieces of the text himself."""
     make = vars(json.encoder).get("c_make_encoder")  # not every Python has it
     if make is None:
-        return made.encode
+        return lambda value, level: (made.encode(value),)
     quote = json.encoder.encode_basestring_ascii if made.ensure_ascii else json.encoder.encode_basestring
     marks = made.key_separator, made.item_separator
+    encode: Callable[[object, int], Iterable[str]]
     encode = make(None, made.default, quote, None, *marks, made.sort_keys, made.skipkeys, made.allow_nan)
-    return lambda value: "".join(encode(value, 0))
+    return encode
 
 
 def canonical(value: object) -> str:
     """The one text of a value that signatures are made over: sorted names, no blanks, ASCII (wire core 3.4)."""
     return _CANONICAL.encode(value)
-
-
-def _both_forms(data: bytes | str) -> tuple[bytes, str]:
-    try:
-        return (data.encode("utf-8"), data) if isinstance(data, str) else (data, data.decode("utf-8"))
-    except UnicodeEncodeError:
-        raise JsonError("a lone surrogate") from None
-    except UnicodeDecodeError as error:
-        raise JsonError(f"not UTF-8 at byte {error.start}") from None
 
 
 def _judge(raw: bytes, max_depth: int, *, ours: bool) -> None:
@@ -192,7 +207,7 @@ def _float(text: str) -> float:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
 _BODY = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_encode = encoder(_BODY)
+_encode = in_pieces(_BODY)
 _quote = json.encoder.encode_basestring
 _scan: Callable[[str, int], tuple[object, int]] = vars(_DECODER)["scan_once"]
 _ESCAPED = json.JSONEncoder(allow_nan=False, separators=(",", ":"))

@@ -35,10 +35,12 @@ def say_at_once(
     engine, body = channel.engine, response.body
     common = () if response.alone else channel.app.fields(head, secure=channel.secure)
     fields = (*common, *response.headers)
-    if not channel.conn.answer(head.stream, response.status, http_date(engine.now.wall), fields, body):
+    if not channel.conn.answer(head.stream, response.status, http_date(int(engine.now.wall)), fields, body):
         return False
     channel.soil()
     engine.counts.answers[label][response.status] += 1
+    if begun is not None:
+        engine.counts.waits[label].add(engine.now.mono - begun)
     if engine.log_level <= _DEBUG:
         channel.note(head, label, response.status, engine.now.mono if begun is None else begun)
     if len(body) >= SPILL and response.status not in BODILESS:
@@ -47,11 +49,8 @@ def say_at_once(
 
 
 def say_whole(exchange: Exchange, response: Response, *, closing: bool) -> None:
-    """Say a whole answer."""
+    """Say a whole answer, event by event."""
     channel, stream = exchange.channel, exchange.stream
-    if not closing and say_at_once(channel, exchange.head, exchange.label, response, exchange.begun):
-        channel.engine.counts.waits[exchange.label].add(channel.engine.now.mono - exchange.begun)
-        return
     body = b"" if response.status in BODILESS else response.body
     say_head(exchange, response, length=len(body), closing=closing)
     if body:
@@ -65,7 +64,7 @@ def say_head(exchange: Exchange, answer: Response | Streamed, *, length: int | N
     """Say the head of an answer whose body has `length` bytes; None: nobody knows."""
     channel, head, status = exchange.channel, exchange.head, answer.status
     common = () if answer.alone else channel.app.fields(head, secure=channel.secure)
-    fields = [(b"date", http_date(channel.engine.now.wall)), *common, *answer.headers]
+    fields = [(b"date", http_date(int(channel.engine.now.wall))), *common, *answer.headers]
     if length is not None and status not in BODILESS:
         fields.append((b"content-length", b"%d" % length))
     if closing and exchange.stream:  # the answer on stream 0 closes by itself

@@ -104,12 +104,12 @@ class Channel(ABC):
         """Have the channel flushed at the end of this call of the core."""
         if not self._soiled:
             self._soiled = True
-            self.engine.soil(self)
+            self.engine.dirty.append(self)
 
     def write(self, data: bytes) -> None:
         """Order bytes to be written."""
         engine, credit = self.engine, self.credit
-        engine.emit(Send(self.ch, data, self.patient))
+        engine.out.append(Send(self.ch, data, self.patient))
         if not credit.unsent:
             self._stall.set(engine.now.mono + self.limits.write_timeout)
         if credit.queued(len(data)):

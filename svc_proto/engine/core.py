@@ -49,7 +49,7 @@ class Flushed(Protocol):
     """What gathers output during a `handle`: a channel, or whatever writes to one."""
 
     def flush(self) -> None:
-        """Called once, at the end of a `handle` in which `Engine.soil` was called for it."""
+        """Called at the end of a `handle` in which it was put among `Engine.dirty`, as often as it was."""
         ...
 
 
@@ -89,11 +89,11 @@ class Engine:
         self.pauses = Timers()
         self.counts = Counts()
         self.stopping = False
+        self.out: list[Command] = []  # what is ordered in this `handle`
+        self.dirty: list[Flushed] = []  # what is to be flushed at the end of this `handle`: see that it is here once
         self.holders = Holders()
         self.without_sockets: dict[tuple[str, int], None] = {}  # servers whose HTTP/2 opens no WebSockets, see `client`
-        self._out: list[Command] = []
         self._channels: dict[ChannelId, Channel] = {}
-        self._dirty: list[Flushed] = []
         self._parked: dict[OperationId, Task] = {}
         self._abandoned: dict[OperationId, Operation[Any]] = {}
         self._tasks: dict[Task, None] = {}
@@ -104,7 +104,6 @@ class Engine:
         self._grace = self.timers.timer(self._grace_over)
         self.on_reload: Callable[[], None] = Reload(self).ask
         self._apply: dict[type[Any], Callable[[Any], None]] = {
-            Received: self._received,
             Sent: self._sent,
             Done: self._done,
             Accepted: self._accepted,
@@ -124,29 +123,32 @@ class Engine:
         """See `svc_proto.boundary.Core`."""
         if self._exited:
             return []
-        out = self._out = []
+        out = self.out = []
         if self.timers.first <= now.mono:
-            self.counts.lateness.add(now.mono - self.timers.first)
             self._fire_due(now)
-            if out and fact is not None:
-                _drop_overtaken(out, fact)
+            _drop_overtaken(out, fact)
         self.now = now
         if fact is not None:
             try:
-                self._apply[type(fact)](fact)
+                if type(fact) is Received:  # as most are
+                    channel = self._channels.get(fact.ch)
+                    if channel is not None:
+                        channel.received(fact.data)
+                else:
+                    self._apply[type(fact)](fact)
             except Exception as error:
                 self._bug(error, getattr(fact, "ch", None))
-        elif self.pauses.first <= now.mono:
+        else:
             self._catch_up()
-        if self.stopping and not self._tasks:
+        if self.stopping:
             self._stop_the_last()
-        while self._dirty:
-            dirty, self._dirty = self._dirty, []
-            for channel in dirty:
+        while self.dirty:
+            dirty, self.dirty = self.dirty, []
+            for flushed in dirty:
                 try:
-                    channel.flush()
+                    flushed.flush()
                 except Exception as error:
-                    self._bug(error, getattr(channel, "ch", None))
+                    self._bug(error, getattr(flushed, "ch", None))
         if self.stopping and not self._channels and not self._tasks:
             self.exit(0)
         return out
@@ -162,12 +164,12 @@ class Engine:
 
     def emit(self, command: Command) -> None:
         """Order something of the runtime."""
-        self._out.append(command)
+        self.out.append(command)
 
     def log(self, level: Level, event: str, **fields: object) -> None:
         """Emit a log record if anyone wants it. Never pass a secret."""
         if level >= self.log_level:
-            self._out.append(Log(level, event, fields))
+            self.out.append(Log(level, event, fields))
 
     def new_op(self) -> OperationId:
         """A fresh operation number; also the ticket of a wait that `resume` ends."""
@@ -182,10 +184,6 @@ class Engine:
     def attach(self, channel: Channel) -> None:
         """Send the facts of `channel.ch` to `channel` from now on, until its `Closed`."""
         self._channels[channel.ch] = channel
-
-    def soil(self, channel: Flushed) -> None:
-        """Have `channel.flush()` called at the end of this `handle`. Channels keep themselves from asking twice."""
-        self._dirty.append(channel)
 
     def spawn(
         self,
@@ -216,7 +214,7 @@ class Engine:
         for task in list(self._tasks):
             task.cancel()
         self.emit(Exit(code, reason))
-        self._out = []  # `Exit` is the last command: what anyone says from here on is lost
+        self.out = []  # `Exit` is the last command: what anyone says from here on is lost
 
     def bug(self, error: Exception) -> str:
         """Log an unforeseen exception and return the reference under which it can be found."""
@@ -254,6 +252,7 @@ class Engine:
     # --- facts ---
 
     def _fire_due(self, now: Moment) -> None:
+        self.counts.lateness.add(now.mono - self.timers.first)
         while (timer := self.timers.pop_due(now.mono)) is not None:
             assert timer.when is not None  # a cancelled timer never surfaces
             self.now = now.at(max(timer.when, self.now.mono))
@@ -282,11 +281,6 @@ class Engine:
                 self.emit(Abort(fact.ch))
             else:
                 self.attach(channel)
-
-    def _received(self, fact: Received) -> None:
-        channel = self._channels.get(fact.ch)
-        if channel is not None:
-            channel.received(fact.data)
 
     def _sent(self, fact: Sent) -> None:
         channel = self._channels.get(fact.ch)
@@ -331,7 +325,7 @@ class Engine:
                 self._guard(channel.stop, channel)
 
     def _stop_the_last(self) -> None:
-        if all(channel.lasting for channel in self._channels.values()):
+        if not self._tasks and all(channel.lasting for channel in self._channels.values()):
             for channel in list(self._channels.values()):
                 self._guard(channel.stop, channel)
 
@@ -376,7 +370,7 @@ def _describe(error: Exception) -> dict[str, object]:
     return {"error": type(error).__name__, "at": place}
 
 
-def _drop_overtaken(out: list[Command], fact: Fact) -> None:
+def _drop_overtaken(out: list[Command], fact: Fact | None) -> None:
     """What a timer ordered just now, for a channel or an operation that the fact says is over."""
     match fact:
         case Closed(ch=ch):

@@ -11,13 +11,9 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def http_date(wall: float) -> bytes:
-    """IMF-fixdate of an epoch time in seconds, such as ``Sun, 06 Nov 1994 08:49:37 GMT``."""
-    return _format(int(wall))
-
-
 @lru_cache(maxsize=4)
-def _format(second: int) -> bytes:
+def http_date(second: int) -> bytes:
+    """IMF-fixdate of an epoch time, such as ``Sun, 06 Nov 1994 08:49:37 GMT``."""
     when = datetime.fromtimestamp(second, UTC)
     text = f"{DAYS[when.weekday()]}, {when.day:02} {MONTHS[when.month - 1]} {when.year:04} {when:%H:%M:%S} GMT"
     return text.encode("ascii")

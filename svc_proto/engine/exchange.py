@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.counts import NOWHERE
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.engine.answers import deliver_file, produce, say_head, say_whole
+from svc_proto.engine.answers import deliver_file, produce, say_at_once, say_head, say_whole
 from svc_proto.engine.flow import Flow, Later, Task, TaskState
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, refused_for
 from svc_proto.engine.router import Kind, Route
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.engine.stream import BodyStream, ResponseWriter
 from svc_proto.machines.exchange import COMING, HALF_SAID, KEEPING, LIFE, UNANSWERED, ExchangeState, ExchangeTrigger
-from svc_proto.machines.table import step
 from svc_proto.wire.events import AcceptSocket, Informational, RequestHead, ResponseEnd
 from svc_proto.wire.handshake import handshake_problem
 
@@ -26,32 +25,33 @@ __all__ = ["Exchange"]
 RESPONSES = (Response, Streamed)
 # As in `machines.session`.
 _BODY_END, _ANSWER, _DONE = ExchangeTrigger.BODY_END, ExchangeTrigger.ANSWER, ExchangeState.DONE
+_READING, _RUNNING = ExchangeState.READING, LIFE[ExchangeState.READING, _BODY_END]
 
 
 class Exchange:
     """One request on a server channel. Its states are those of `machines.exchange`."""
 
+    __slots__ = (
+        *("_answered_at", "_body", "_full_since", "_holder", "_incoming", "_length", "_request", "_route", "_task"),
+        *("begun", "channel", "head", "heard", "label", "outgoing", "received", "state", "stream"),
+    )
+
     _route: Route  # these two from the admission on
     _request: Request
 
-    # Most requests need no more of these than is said here.
-    state = ExchangeState.READING
-    label = NOWHERE  # of the route, for the log and the counts
-    received = 0  # bytes of body so far
-    outgoing: ResponseWriter | None = None
-    _length = 0  # bytes of body that were announced
-    _holder = ""  # while it is among what `Engine.holders` knows
-    _body: list[bytes] | None = None
-    _answered_at = 0  # bytes of body that came before the answer
-    _incoming: BodyStream | None = None
-    _full_since = 0.0  # when the incoming stream last became full
-    _task: Task | Later | None = None
-
     def __init__(self, channel: ServerChannel, head: RequestHead) -> None:
-        self.stream = head.stream
+        self.channel, self.head, self.stream = channel, head, head.stream
+        self.state = _READING
+        self.label = NOWHERE  # of the route, for the log and the counts
         self.begun = self.heard = channel.engine.now.mono  # when its head came, and the last piece of its body
-        self.channel = channel
-        self.head = head
+        self.received = self._length = 0  # bytes of body: so far, and that were announced
+        self._answered_at = 0  # bytes of body that came before the answer
+        self._body: list[bytes] | None = None
+        self._incoming: BodyStream | None = None
+        self._full_since = 0.0  # when the incoming stream last became full
+        self.outgoing: ResponseWriter | None = None
+        self._task: Task | Later | None = None
+        self._holder = ""  # while it is among what `Engine.holders` knows
 
     # --- properties ---
 
@@ -97,7 +97,7 @@ class Exchange:
         """The request came whole, and its handler has returned this, or raised it: no answer that is said at once."""
         self._route, self.label, self._request = route, route.label, request
         self._enter()
-        self._step(_BODY_END)
+        self.state = _RUNNING
         self._act(result)
 
     def data(self, data: bytes) -> None:
@@ -320,6 +320,12 @@ class Exchange:
 
     def _respond(self, answer: Response | Streamed) -> None:
         if not isinstance(answer, Streamed) and answer.file is None:
+            channel = self.channel
+            plain = self.state is _RUNNING and not (channel.eof or channel.engine.stopping)
+            if plain and say_at_once(channel, self.head, self.label, answer, self.begun):
+                self._step(_ANSWER)
+                channel.finished(self, idle=True)
+                return
             say_whole(self, answer, closing=self._closing())
             self._complete()
             return
@@ -352,7 +358,7 @@ class Exchange:
 
     def begin_body(self, answer: Response | Streamed, *, length: int | None) -> None:
         """Say the head of an answer whose body follows; `length` in bytes, None where nobody knows it."""
-        following = step(LIFE, self.state, ExchangeTrigger.SEND)
+        following = LIFE[self.state, ExchangeTrigger.SEND]
         say_head(self, answer, length=length, closing=self._closing())
         self.state = following
 
@@ -380,7 +386,7 @@ class Exchange:
             self._task.cancel()
 
     def _step(self, trigger: ExchangeTrigger) -> None:
-        self.state = step(LIFE, self.state, trigger)
+        self.state = LIFE[self.state, trigger]
         if self._holder and self.state is _DONE:
             self.channel.engine.holders.leave(self)
             self._holder = ""

@@ -86,7 +86,10 @@ class HttpChannel(Channel):
                     self.hold(self.crowded)
                 if not data:
                     return
-        self.parse(data)
+        if self._frames is None:
+            self.parse(data)
+        else:
+            HttpChannel.parse(self, data)  # the same for all
 
     def parse(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
@@ -103,10 +106,11 @@ class HttpChannel(Channel):
         (socket,) = self.sockets.values()
         self._pumping = True
         try:
-            socket.heard(frames.texts(data))
+            texts, more = frames.texts(data)
+            socket.heard(texts)
         finally:
             self._pumping = False
-        if frames.waits:
+        if more:
             self.pump()
 
     def read_closed(self) -> None:

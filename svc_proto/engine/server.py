@@ -116,9 +116,6 @@ class ServerChannel(HttpChannel):
 
     def parse(self, data: bytes) -> None:
         """As of any channel; a request may come whole, and a fresh channel find that its peer speaks HTTP/2."""
-        if self._frames is not None:
-            super().parse(data)
-            return
         if self._fresh is not None and not self.closing:
             data, alpn = self._first + data, self._fresh.alpn
             if alpn == HTTP2 or (alpn != HTTP1 and data.startswith(PRI)):
@@ -198,10 +195,10 @@ class ServerChannel(HttpChannel):
         current.fail(refused_for(error))
         self.shut()
 
-    def finished(self, exchange: Exchange) -> None:
-        """An exchange is over: let the next request come."""
+    def finished(self, exchange: Exchange, *, idle: bool = False) -> None:
+        """An exchange is over: let the next request come. It is `idle` if all of it was said at once."""
         del self.exchanges[exchange.stream]
-        idle = self.conn.idle
+        idle = idle or self.conn.idle
         if self.engine.stopping or (not idle and self.conn.must_close):
             self.shut()
         counted = self.visit is not None and self.visit.held

@@ -20,7 +20,6 @@ from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.facts import ChannelId
 from svc_proto.machines.table import Table, step
 from svc_proto.wire.events import (
     BinaryMessage,
@@ -92,7 +91,7 @@ _OPEN = SocketState.OPEN  # as in `machines.session`
 class Socket:
     """A WebSocket on one stream of a channel. `on_end` gets the close code, once, for the log."""
 
-    __slots__ = ("_carrier", "_handler", "_keepalive", "_on_end", "_timer", "state", "stream")
+    __slots__ = ("_carrier", "_handler", "_keepalive", "_on_end", "_timer", "ch", "state", "stream")
 
     def __init__(
         self,
@@ -109,6 +108,7 @@ class Socket:
         self._timer = engine.timers.timer(self._due)
         self._timer.set(self._keepalive.due)
         self.stream = stream
+        self.ch = carrier.ch  # the channel that carries it
         self.state = _OPEN
 
     # --- for the service ---
@@ -116,30 +116,18 @@ class Socket:
     @property
     def number(self) -> int:
         """A number that no other socket of this process ever has."""
-        return self._carrier.ch
-
-    @property
-    def ch(self) -> ChannelId:
-        """The channel that carries this socket."""
-        return self._carrier.ch
+        return self.ch
 
     @property
     def writable(self) -> bool:
         """False while more than `high_water` bytes wait to be sent: hold back what can wait."""
         return not self._carrier.credit.blocked
 
-    def send_text(self, text: str) -> bool:
-        """Send one text message; False when the socket is closing or closed and nothing was sent.
+    def send_text(self, message: str | bytes) -> bool:
+        """Send one message; False when the socket is closing or closed and nothing was sent.
 
         A peer that leaves `max_unsent` bytes unread is dropped.
         """
-        return self._send(text)
-
-    def send_binary(self, data: bytes) -> bool:
-        """Send one binary message; False when the socket is closing or closed and nothing was sent."""
-        return self._send(data)
-
-    def _send(self, message: str | bytes) -> bool:
         carrier = self._carrier
         if self.state is not _OPEN or carrier.gone:
             return False
@@ -147,6 +135,8 @@ class Socket:
             return False
         carrier.say(self.stream, message)
         return True
+
+    send_binary = send_text
 
     def hold(self, holding: bool) -> None:
         """Read no more from the peer for now, or go on. It is kept from giving us up meanwhile: see `Keepalive`.
@@ -193,7 +183,10 @@ class Socket:
                 return
             if self._carrier.credit.unsent:
                 self._carrier.bear()
-            self._tell(self._handler.on_text, text)
+            try:
+                self._handler.on_text(text)
+            except Exception as error:
+                self._failed(error)
 
     def event(self, event: Event) -> None:
         """Take an event of this stream. The wire drops messages that come after our close frame."""
@@ -240,8 +233,11 @@ class Socket:
     def _tell(self, call: Callable[..., None], *what: object) -> None:
         try:
             call(*what)
-        except RemoteProtocolError as error:
-            self.close(error.close_code, str(error))
         except Exception as error:
-            reference = self._carrier.engine.bug(error)
-            self.close(1011, f"internal error, reference {reference}")
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        if isinstance(error, RemoteProtocolError):
+            self.close(error.close_code, str(error))
+        else:
+            self.close(1011, f"internal error, reference {self._carrier.engine.bug(error)}")

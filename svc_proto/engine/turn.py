@@ -62,7 +62,7 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
         channel.pump()
         return
     request.principal = principal
-    if principal is not STRANGER:
+    if channel.visit is not None and principal is not STRANGER:
         channel.vouch()
     if route.body_limit:
         request.body = body

@@ -18,7 +18,7 @@ from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.redact import abridge, is_harmless, redact, summary, written
 from svc_proto.basics.value import fixed
-from svc_proto.machines.table import Table, step
+from svc_proto.machines.table import Table
 
 __all__ = [
     "BRIDGE_TABLE",
@@ -94,6 +94,8 @@ BRIDGE_TABLE: Table[Decision, BridgeTrigger] = {
 }
 
 _SIGNS = frozenset({"error_code", "blocked", "status", "confirmation_required", "confirmed"})  # of all but success
+_ASIDE = frozenset({"error", "blocked"})  # the same beside a result
+_SUCCESS = BridgeTrigger.SUCCESS  # as in `machines.session`
 
 _RELAY_MADE: dict[str, tuple[int, str]] = {  # code -> status and text, wire bridge 2.2
     "phone_timeout": (504, "the phone did not answer within 30 seconds"),
@@ -141,9 +143,6 @@ class BridgeCommandRecord:
     error: str | None = field(default=None, init=False)
     decision: Decision = field(default=Decision.PENDING, init=False)
 
-    def step(self, trigger: BridgeTrigger) -> None:
-        self.decision = step(BRIDGE_TABLE, self.decision, trigger)
-
     def to_record(self) -> dict[str, object]:
         return {
             "request_id": self.request_id,
@@ -185,7 +184,6 @@ class BridgeCommands:
     def begin(
         self,
         request_id: str,
-        *,
         socket: int,
         method: str,
         path: str,
@@ -244,7 +242,16 @@ class BridgeCommands:
         if command is None or command.socket != socket or command.deadline <= now.mono:
             return None
         self.took.add(now.mono - command.deadline + RESPONSE_TIMEOUT)
-        said = _Said(payload, size)
+        status, result = payload.get("status"), payload.get("result")
+        text = written(result, MAX_SUMMARY, size)  # once, for the record and for the caller
+        plain = text and type(status) is int and status == 200 and _ASIDE.isdisjoint(payload)
+        if plain and isinstance(result, dict) and _SIGNS.isdisjoint(result):  # as mostly
+            command.response_status, command.result_summary = 200, HIDDEN if command.typed else text
+            self._settle(command, _SUCCESS)
+            outcome = Outcome(200, result, (), text)
+            command.tell(outcome)
+            return outcome
+        said = _Said(payload, text)
         outcome = said.outcome()
         if said.status is not None and not said.impossible:
             command.response_status = said.status
@@ -306,7 +313,7 @@ class BridgeCommands:
 
     def _settle(self, command: BridgeCommandRecord, trigger: BridgeTrigger) -> None:
         del self._pending[command.request_id]
-        command.step(trigger)
+        command.decision = BRIDGE_TABLE[command.decision, trigger]
         self.settled[trigger] += 1
 
     def _shown(self, params: Mapping[str, object]) -> object:
@@ -319,7 +326,7 @@ def phone_outcome(payload: Mapping[str, object]) -> Outcome:
 
     What cannot be the status of a final response (below 200, above 599) becomes a 502.
     """
-    return _Said(payload, LARGE).outcome()
+    return _Said(payload).outcome()
 
 
 def relay_outcome(code: str) -> Outcome:
@@ -342,7 +349,7 @@ class _Said:
 
     __slots__ = ("blocked", "error", "impossible", "result", "status", "text")
 
-    def __init__(self, payload: Mapping[str, object], size: int) -> None:
+    def __init__(self, payload: Mapping[str, object], text: str = "") -> None:
         status, error = payload.get("status"), payload.get("error")
         self.status = status if isinstance(status, int) and not isinstance(status, bool) else None
         # An interim status cannot end an HTTP exchange, so 1xx is as impossible as 600.
@@ -350,7 +357,7 @@ class _Said:
         self.blocked = payload.get("blocked") is True
         self.error = error if isinstance(error, str) else None
         self.result = payload.get("result")
-        self.text = written(self.result, MAX_SUMMARY, size)  # once, for the record and for the caller
+        self.text = text  # of the result, if it was written
 
     def outcome(self) -> Outcome:
         if self.impossible:
@@ -362,8 +369,6 @@ class _Said:
 
     def trigger(self) -> BridgeTrigger:
         result: dict[str, object] = self.result if isinstance(self.result, dict) else {}
-        if self.status == 200 and not self.blocked and self.error is None and _SIGNS.isdisjoint(result):
-            return BridgeTrigger.SUCCESS  # as mostly
         code = result.get("error_code")
         if (
             self.blocked

@@ -15,7 +15,7 @@ from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.schema.oauth import READ
 
-__all__ = ["GRANTS", "Access", "authorize", "may_look", "need_bridge", "session_of", "token_of"]
+__all__ = ["GRANTS", "Access", "authorize", "driver", "may_look", "need_bridge", "session_of", "token_of"]
 
 
 class Access(Enum):
@@ -87,6 +87,15 @@ def authorize(
             return need_bridge(_bearer(request, sessions, now, agents=True), now, looks=True)
         case _:
             raise LocalProtocolError("voice routes have a gate of their own")
+
+
+def driver(request: Request, sessions: Sessions, now: Moment) -> Session | None:
+    """Whoever BRIDGE lets in, found as quickly as can be; None: `authorize` knows, and why."""
+    session = sessions.hashed(request.headers.bearer_hash)
+    if session is None or session.tokens is not None or not session.holds("bridge", now.wall):
+        return None
+    session.last_seen, request.holder = now.wall, session.token_hash
+    return session
 
 
 def session_of(request: Request, sessions: Sessions, now: Moment) -> Session | None:

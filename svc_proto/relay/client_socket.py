@@ -94,6 +94,7 @@ class ClientSocket:
         "_task",
         "_timer",
         "address",
+        "number",
         "relay",
         "session",
         "socket",
@@ -102,7 +103,8 @@ class ClientSocket:
         "tui",
     )
 
-    socket: Socket  # from `on_open` on
+    socket: Socket  # these two from `on_open` on
+    number: int  # names this socket for as long as the process lives
 
     def __init__(self, relay: Relay, request: Request) -> None:
         self.relay = relay
@@ -120,7 +122,7 @@ class ClientSocket:
 
     def on_open(self, socket: Socket) -> None:
         """Wait for `system/auth`."""
-        self.socket = socket
+        self.socket, self.number = socket, socket.number
         engine = self.relay.engine
         self._timer = engine.pauses.timer(self._timed_out)
         self._timer.set(engine.now.mono + AUTH_TIMEOUT)
@@ -128,7 +130,8 @@ class ClientSocket:
     def on_text(self, text: str) -> None:
         """Authenticate with the first message, pass on the others."""
         envelope = parse_envelope(text)
-        self._hear()
+        if self.session is not None:  # `_hear` without a call
+            self.session.last_seen = self.relay.engine.now.wall
         if self.state is _OPEN:
             if envelope is not None:
                 dispatch(self, envelope)
@@ -162,11 +165,6 @@ class ClientSocket:
         self.relay.forget(self)
 
     # --- for the relay and its channels ---
-
-    @property
-    def number(self) -> int:
-        """Names this socket for as long as the process lives."""
-        return self.socket.number
 
     @property
     def who(self) -> dict[str, object]:

@@ -32,7 +32,7 @@ T = TypeVar("T")
 class PhoneLine(Protocol):
     """What leads to a phone."""
 
-    def send_text(self, text: str) -> bool:
+    def send_text(self, text: str, /) -> bool:
         """Send it a message; False if that cannot be done any more."""
         ...
 

@@ -30,7 +30,7 @@ from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone, Phones
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import MAX_OF_A_SERVICE, Sessions
-from svc_proto.relay.access import GRANTS, Access, authorize, may_look, session_of, token_of
+from svc_proto.relay.access import GRANTS, Access, authorize, driver, may_look, session_of, token_of
 from svc_proto.relay.changes import DEVICES, Changes
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.commons import Commons, PhoneLine
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = ["Relay"]
 
 RECHECK = 3600.0  # s: sessions expire by the wall clock, so look again at least this often in case it was stepped
+_BRIDGE, _MONITOR = Access.BRIDGE, Access.MONITOR  # as in `machines.session`
 TARGET_SURFACES = ("android", "quest")  # what announces itself so is a phone right after auth.ok (wire bridge 1.4)
 
 
@@ -160,7 +161,11 @@ class Relay:
         """See `svc_proto.relay.access`, and `voice_access` for voice routes."""
         if not isinstance(access, Access):
             raise TypeError("the relay's routes name an Access")
-        if access is Access.MONITOR:
+        if access is _BRIDGE:
+            session = driver(request, self.sessions, self.engine.now)
+            if session is not None:
+                return session
+        if access is _MONITOR:
             self._monitor.check(request)
             return None
         if access in GRANTS:

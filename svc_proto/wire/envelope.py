@@ -30,13 +30,15 @@ def parse_message(text: str) -> object:
     try:
         return strict_json.loads(text)
     except strict_json.JsonTooLarge as error:
-        raise RemoteProtocolError(f"the message is too big: {error}", close_code=1009) from None
+        raise _too_big(error) from None
 
 
 def parse_envelope(text: str) -> Envelope | None:
     """Read a message of the relay's WebSocket; None for what is no object. Members of a wrong type count as absent."""
     try:
-        value = parse_message(text)
+        value = strict_json.loads(text)
+    except strict_json.JsonTooLarge as error:
+        raise _too_big(error) from None
     except strict_json.JsonError:
         return None
     if not isinstance(value, dict):
@@ -57,6 +59,10 @@ def write_envelope(channel: str, kind: str, identity: str, payload: Mapping[str,
         if type(value) is str and len(value) >= strict_json.LONG:
             return _with_long_texts({"channel": channel, "type": kind, "id": identity}, payload, beside)
     return strict_json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload, **beside})
+
+
+def _too_big(error: strict_json.JsonTooLarge) -> RemoteProtocolError:
+    return RemoteProtocolError(f"the message is too big: {error}", close_code=1009)
 
 
 def _with_long_texts(head: dict[str, str], payload: Mapping[str, object], beside: dict[str, object]) -> str:

@@ -49,7 +49,7 @@ _LANE = Who.LANE  # as in `wire.websocket`
 class FrameReader:
     """The frames of one socket, as wsproto gives them. `guard` judges and inflates what the law reads."""
 
-    __slots__ = ("_at", "_buffer", "_client", "_guard", "_law", "_left", "_who", "waits")
+    __slots__ = ("_at", "_buffer", "_client", "_guard", "_law", "_left", "_who")
 
     def __init__(self, client: bool, guard: InboundGuard) -> None:
         self._client = client
@@ -59,11 +59,9 @@ class FrameReader:
         self._buffer = b""  # that nobody has read yet, from `_at` on
         self._at = 0
         self._left = 0  # bytes to come of the frame that the law reads
-        self.waits = False  # something has come that `next_frame` may not have told
 
     def receive_bytes(self, data: bytes) -> None:
         """Take bytes from the peer."""
-        self.waits = True
         if self._law is not None and self._who is not _LANE:
             mine = data if self._who is Who.LAW else data[: self._left]
             self._law.receive_bytes(mine)
@@ -74,12 +72,15 @@ class FrameReader:
         self._buffer = self._buffer[self._at :] + data if self._buffer else data
         self._at = 0
 
-    def texts(self, data: bytes) -> list[str]:
-        """Take bytes, as `receive_bytes` does, and tell the plain texts that they begin with."""
+    def texts(self, data: bytes) -> tuple[list[str], bool]:
+        """Take bytes, as `receive_bytes` does, and tell the plain texts that they begin with.
+
+        The other is whether anything is left that `next_frame` may tell.
+        """
         texts: list[str] = []
         if self._buffer or self._who is not _LANE:
             self.receive_bytes(data)
-            return texts
+            return texts, True
         at, here, most = 0, len(data), self._guard.max_message
         marked, least = (0, 2) if self._client else (MASK, 6)  # the second byte's bit, bytes of the shortest frame
         while here - at >= least and data[at] == TEXT:
@@ -99,8 +100,8 @@ class FrameReader:
             except UnicodeDecodeError:
                 break
             at = end
-        self._buffer, self._at, self.waits = data[at:], 0, at < here
-        return texts
+        self._buffer, self._at = data[at:], 0
+        return texts, at < here
 
     def next_frame(self) -> Frame | None:
         """The next frame, or what there is of it; None when more bytes are needed. Raises `ParseFailed`."""

@@ -154,7 +154,8 @@ class PlainConnection(ServerConnection):
         else:
             shown = b"" if self._head.method == "HEAD" else body
             self._out.append(b"%b%b%bcontent-length: %d\r\n\r\n%b" % (before, date, after, len(body), shown))
-        self._forget()
+        self._raw = self._body = b""
+        del self._head
         return True
 
     # --- properties ---
@@ -330,7 +331,6 @@ class PlainConnection(ServerConnection):
 
     def _forget(self) -> None:
         self._raw = self._body = b""
-        self._told = PENDING
         self._said = None
         del self._head
 

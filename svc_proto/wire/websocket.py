@@ -163,20 +163,15 @@ class WebSocket(ServerConnection):
         if self._reader is not None and not self._eof:
             self._reader.receive_bytes(data)
 
-    def texts(self, data: bytes) -> list[str]:
+    def texts(self, data: bytes) -> tuple[list[str], bool]:
         """Take bytes in place of `receive_data`: the text messages that they begin with, as far as those are plain.
 
-        They are what `next_event` would have told before anything else. What is behind them it will, if it `waits`.
+        They are what `next_event` would have told before anything else; and whether it may have more to tell.
         """
         if self._state is _OPEN and self._pieces is None and not self._eof and self._reader is not None:
             return self._reader.texts(data)
         self.receive_data(data)
-        return []
-
-    @property
-    def waits(self) -> bool:
-        """There may be something for `next_event` to tell."""
-        return self._reader is None or self._reader.waits or self._eof
+        return [], True
 
     def receive_eof(self) -> None:
         """The peer will send no more bytes."""

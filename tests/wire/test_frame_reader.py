@@ -193,8 +193,7 @@ def test_plain_texts_are_told_at_once(client: bool) -> None:
         return frame(first, payload, masked=not client)
 
     frames = reader(client=client)
-    assert frames.texts(whole(b"a") + whole(b"b" * 300) + whole(b"")) == ["a", "b" * 300, ""]
-    assert not frames.waits
+    assert frames.texts(whole(b"a") + whole(b"b" * 300) + whole(b"")) == (["a", "b" * 300, ""], False)
     for behind in (
         whole(b"x", 0x82),
         whole(b"\xff"),
@@ -205,6 +204,5 @@ def test_plain_texts_are_told_at_once(client: bool) -> None:
         b"\x81" + bytes([126 | (0 if client else 0x80)]) + b"\0\5" + b"abcdefghi",
     ):
         frames = reader(client=client)
-        assert frames.texts(whole(b"a") + behind) == ["a"]
-        assert frames.waits
-        assert frames.texts(whole(b"b")) == []
+        assert frames.texts(whole(b"a") + behind) == (["a"], True)
+        assert frames.texts(whole(b"b")) == ([], True)

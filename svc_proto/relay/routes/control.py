@@ -77,6 +77,7 @@ COMMAND = (  # as `write_envelope` would; ids, methods and paths have nothing to
     '{"channel":"bridge","type":"bridge.command","id":"%s","payload":'
     '{"request_id":"%s","method":"%s","path":"%s","params":%s,"body":%s}}'
 )
+_INFO = Level.INFO  # as in `machines.session`
 SENT_AS = {SVC.self_foreground: HERMES.self_foreground}
 
 
@@ -138,39 +139,38 @@ def ask_phone(
     request_id = next(relay.command_ids)
 
     def note(outcome: Outcome) -> None:
-        if engine.log_level > Level.INFO:
-            return
         # What the command was about, and what came of it in words, is nobody's business.
         what = {"phone": phone.name, "command": f"{method} {sent}", "status": outcome.status}
-        engine.log(Level.INFO, "phone driven", by=by.device_name, session=by.token_prefix, **what)
+        engine.log(_INFO, "phone driven", by=by.device_name, session=by.token_prefix, **what)
 
     def settled(outcome: Outcome) -> None:
-        if tell(outcome):
+        if tell(outcome) and engine.log_level <= _INFO:
             note(outcome)
 
     shown = strict_json.dumps(params) if params else "{}"
     said = shown if method == "GET" else strict_json.dumps(body)
-    relay.bridge.begin(
+    relay.bridge.begin(  # in their order, as in `engine.turn`
         request_id,
-        socket=phone.socket,
-        method=method,
-        path=path,
-        params=params,
-        body=body,
-        now=engine.now,
-        device_id=phone.device_id,
-        device_name=phone.name,
-        alias_used=selector,
-        asked_by=by.device_name,
-        session=by.token_prefix,
-        tell=settled,
-        text=shown + said,
+        phone.socket,
+        method,
+        path,
+        params,
+        body,
+        engine.now,
+        phone.device_id,
+        phone.name,
+        selector,
+        by.device_name,
+        by.token_prefix,
+        settled,
+        shown + said,
     )
     relay.watch_commands()
     if line.send_text(COMMAND % (request_id, request_id, method, sent, shown, said)):
         return None
     failed = relay.bridge.send_failed(request_id)
-    note(failed)
+    if engine.log_level <= _INFO:
+        note(failed)
     return failed
 
 
@@ -180,4 +180,6 @@ def _arguments(request: Request) -> dict[str, object]:
         members = parse_json(request.body) if request.body else None
     except strict_json.JsonError:
         return {}
-    return {key: member for key, member in members.items() if member is not None} if isinstance(members, dict) else {}
+    if isinstance(members, dict) and None in members.values():
+        return {key: member for key, member in members.items() if member is not None}
+    return members if isinstance(members, dict) else {}
