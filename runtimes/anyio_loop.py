@@ -1,7 +1,7 @@
-"""asyncio, uvloop and trio, by way of anyio.
+"""asyncio and uvloop, by way of anyio.
 
 asyncio waits in a selector that it is given, and there `SharedLoop` does what is ours. uvloop calls back when a file
-descriptor is ready: that is `CallbackLoop`. trio has a task wait for one selector with all of ours: `NestedLoop`.
+descriptor is ready: that is `CallbackLoop`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from runtimes.threads_loop import ThreadsLoop
 from runtimes.waker import Handle
 from svc_proto.commands import Exit
 
-__all__ = ["CallbackLoop", "NestedLoop", "SharedLoop", "run_asyncio", "run_trio", "run_uvloop"]
+__all__ = ["CallbackLoop", "SharedLoop", "run_asyncio", "run_uvloop"]
 
 Ts = TypeVarTuple("Ts")
 
@@ -43,14 +43,9 @@ def run_uvloop(programs: Sequence[Program], *, handle: Handle, grace: float, sig
     return anyio.run(_main, programs, CallbackLoop, handle, grace, signals, backend="asyncio", backend_options=options)
 
 
-def run_trio(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """See `runtimes.run.Runtime`."""
-    return anyio.run(_main, programs, NestedLoop, handle, grace, signals, backend="trio")
-
-
 async def _main(
     programs: Sequence[Program],
-    make_loop: Callable[[anyio.abc.TaskGroup], SharedLoop | CallbackLoop | NestedLoop],
+    make_loop: Callable[[anyio.abc.TaskGroup], SharedLoop | CallbackLoop],
     handle: Handle,
     grace: float,
     signals: bool,
@@ -231,47 +226,3 @@ class CallbackLoop:
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self._bug = context.get("exception") or RuntimeError(context["message"])
         self._finished.set()
-
-
-class NestedLoop(ThreadsLoop):
-    """A selector of our own has the sockets, and a task of trio waits for that: it is readable when it has something.
-
-    So trio is asked once for all that is ready, in place of once for each socket (decision 172).
-    """
-
-    def __init__(self, tasks: anyio.abc.TaskGroup) -> None:
-        from trio.lowlevel import wait_readable  # noqa: PLC0415, RUF100 - it is not everywhere
-
-        super().__init__()
-        self._wait_readable = wait_readable  # as anyio has it, without the way there
-        self._tasks = tasks
-        self._serving = anyio.CancelScope()
-        self._alarm = anyio.CancelScope()  # its deadline is the time to wake
-        self._offset = anyio.current_time() - time.monotonic()  # trio's clock has another origin
-
-    async def serve(self) -> None:
-        """Until `finish`. What escapes from a callback, which is a bug, ends the task group."""
-        self.turn(0.0)
-        self._tasks.start_soon(self._sleep)
-        with self._serving:
-            while not self.finished:
-                await self._wait_readable(self.selector)
-                self.turn(0.0)
-
-    def wake_at(self, when: float) -> None:
-        """See `Loop`."""
-        super().wake_at(when)
-        self._alarm.deadline = when + self._offset
-
-    def finish(self) -> None:
-        """See `Loop`."""
-        super().finish()
-        self._serving.cancel()
-
-    async def _sleep(self) -> None:
-        while True:
-            with self._alarm:
-                await anyio.sleep_forever()
-            self._alarm = anyio.CancelScope()
-            self.turn(0.0)
-            self._alarm.deadline = self._wake + self._offset  # the clocks may differ by a little

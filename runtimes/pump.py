@@ -106,7 +106,6 @@ class Pump:
         self._now = owner.clock()
         self._accepted = ChannelId(0)
         self._handlers: dict[type, Handler] = {
-            Send: self._send,
             CloseWrite: self._close_write,
             Abort: self._abort,
             PauseReading: self._pause,
@@ -132,7 +131,12 @@ class Pump:
             return
         self._busy = True
         try:
-            self._drain(fact)
+            now = self.owner.clock()  # one instant for what happens without a wait in between
+            if self._late and now.mono - self._late_since >= LATE:
+                self._facts += [self._report(channel) for channel in [*self._late]]
+                self._carry_out(self._facts.popleft(), self._now)  # they had left by then: no timer is to be due before
+            self._now, self.mono = now, now.mono
+            self._carry_out(fact, now)
         except Exception as error:  # noqa: BLE001, RUF100 - the core catches its own: a bug, so end loudly
             self.log.bug("core.bug", error)
             self._exit(Exit(BUG_EXIT, f"internal error: {type(error).__name__}"))
@@ -269,23 +273,19 @@ class Pump:
 
     # --- below: the parts of the above, and the commands ---------------------------------------------------------
 
-    def _drain(self, fact: Fact | None) -> None:
-        now = self.owner.clock()  # one instant for what happens without a wait in between
-        if self._late and now.mono - self._late_since >= LATE:
-            self._facts += [self._report(channel) for channel in [*self._late]]
-            self._carry_out(self._facts.popleft(), self._now)  # they had left by then: no timer is to be due before
-        self._now, self.mono = now, now.mono
-        self._carry_out(fact, now)
-
     def _carry_out(self, fact: Fact | None, now: Moment) -> None:
         facts, sent, handle, handlers = self._facts, self._sent, self.core.handle, self._handlers
+        channels = self.channels
         while self.outcome is None:
             for command in handle(fact, now):
-                handler = handlers.get(type(command))
-                if handler is None:
-                    self._unserved(command)
+                if type(command) is Send:  # as most are
+                    channel = channels.get(command.ch)
+                    if channel is not None:  # else it is gone, and the core is about to hear of it
+                        self._patient = command.late
+                        channel.send(command.data)
+                        self._patient = False
                 else:
-                    handler(command)
+                    handlers.get(type(command), self._unserved)(command)
             if facts:
                 fact = facts.popleft()
             elif sent:
@@ -307,13 +307,6 @@ class Pump:
         if op is None:
             raise TypeError(f"not a command: {type(command).__name__}")
         self.refuse(op, FailureKind.UNSUPPORTED, f"this runtime has no {type(command).__name__}")
-
-    def _send(self, command: Send) -> None:
-        channel = self.channels.get(command.ch)
-        if channel is not None:  # else it is gone, and the core is about to hear of it
-            self._patient = command.late
-            channel.send(command.data)
-            self._patient = False
 
     def _close_write(self, command: CloseWrite) -> None:
         channel = self.channels.get(command.ch)

@@ -31,7 +31,7 @@ RUNTIMES = {
     "anyio": Adapter("anyio", "runtimes.anyio_loop:run_asyncio"),
     "asyncio": Adapter("anyio", "runtimes.anyio_loop:run_asyncio"),
     "uvloop": Adapter("uvloop", "runtimes.anyio_loop:run_uvloop"),
-    "trio": Adapter("trio", "runtimes.anyio_loop:run_trio"),
+    "trio": Adapter("trio", "runtimes.trio_loop:run"),
     "curio": Adapter("curio", "runtimes.curio_loop:run"),
     "threads": Adapter("selectors", "runtimes.threads_loop:run"),  # of Python itself
 }

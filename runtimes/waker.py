@@ -11,7 +11,7 @@ from runtimes.loop import Source
 
 __all__ = ["Handle", "Waker"]
 
-Call = Callable[[], None]
+Call = Callable[[], object]
 
 
 class Waker(Source):
@@ -51,7 +51,7 @@ class Waker(Source):
     def drain(self) -> None:
         """Make the calls that are queued now."""
         self._poked = False
-        while self._calls:
+        for _ in range(len(self._calls)):
             self._calls.popleft()()
 
     def watch_signals(self) -> None:

@@ -194,8 +194,8 @@ def test_a_reader_that_stops_reading(live: World, line: str, fields: str, body: 
         head = f"{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {phone.token}\r\n{fields}"
         told = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
         deaf.sendall(f"{head}{told}\r\n{body}".encode())
-        phone.respond(phone.command()["request_id"], result)
-        began = live.clock()
+        command, began = phone.command(), live.clock()
+        phone.respond(command["request_id"], result)
         broken = select.poll()
         broken.register(deaf, 0)  # for a reset alone
         while not broken.poll(0):
