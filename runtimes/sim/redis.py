@@ -337,7 +337,7 @@ class _Client(Channel):
         """The process ends, and with it all connections."""
         self.drop()
 
-    def flush_now(self) -> None:
+    def flush(self) -> None:
         """All that there is to say, at once."""
         if self._out:
             data, self._out = b"".join(self._out), []

@@ -68,7 +68,6 @@ class Subscriber:
         "_pieces",
         "_projection",
         "_size",
-        "_soiled",
         "_ticket",
         "_unread",
         "state",
@@ -82,7 +81,6 @@ class Subscriber:
         self._pieces: list[str] = []
         self._size = 0  # characters in them
         self._over = False  # there will be no more
-        self._soiled = False
         self._ticket = NOBODY
         self._unread = engine.timers.timer(self.drop)
         self._unread.set(engine.now.mono + UNREAD_FOR)
@@ -106,7 +104,7 @@ class Subscriber:
         self._pieces.append(piece)
         self._size += len(piece)
         if self.state is _READING:
-            self._soil()
+            self._engine.dirty[self] = None
         elif self._size > MAX_UNREAD:
             self.drop()
 
@@ -114,7 +112,7 @@ class Subscriber:
         """The run has ended: the reader is told no more."""
         self._over = True
         if self.state is SubscriberState.READING:
-            self._soil()
+            self._engine.dirty[self] = None
 
     def drop(self) -> None:
         """There is no reader any more, and never will be. Harmless when there is none already."""
@@ -158,7 +156,6 @@ class Subscriber:
 
     def flush(self) -> None:
         """All that a `handle` told is written at once, at its end."""
-        self._soiled = False
         self._engine.resume(self._ticket, None)
 
     # --- helpers ---
@@ -167,8 +164,3 @@ class Subscriber:
         pieces, self._pieces = self._pieces, []
         self._size = 0
         return pieces
-
-    def _soil(self) -> None:
-        if not self._soiled:
-            self._soiled = True
-            self._engine.dirty.append(self)

@@ -103,9 +103,6 @@ class Keyboard(Channel):
     def stop(self) -> None:
         """It stays as it is."""
 
-    def flush_now(self) -> None:
-        """Nothing is written to it."""
-
     def _keep(self, piece: bytes) -> None:
         if len(self._line) <= MAX_BYTES:  # of a line that is too long anyway no more is kept
             self._line += piece[: MAX_BYTES + 1]

@@ -177,8 +177,10 @@ class Link(Channel):
         """Always: answers are what makes room."""
         return True
 
-    def flush_now(self) -> None:
+    def flush(self) -> None:
         """All commands of this `handle` at once."""
+        if self.gone:
+            return
         if self._out:
             data, self._out = b"".join(self._out), []
             self.write(data)

@@ -37,7 +37,7 @@ def say_at_once(
     fields = (*common, *response.headers)
     if not channel.conn.answer(head.stream, response.status, http_date(int(engine.now.wall)), fields, body):
         return False
-    channel.soil()
+    engine.dirty[channel] = None
     engine.counts.answers[label][response.status] += 1
     if begun is not None:
         engine.counts.waits[label].add(engine.now.mono - begun)

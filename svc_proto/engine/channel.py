@@ -23,12 +23,12 @@ __all__ = ["Channel"]
 
 
 class Channel(ABC):
-    """Base of the server's and the client's channel; `received`, `read_closed`, `stop` and `flush_now` are theirs."""
+    """Base of the server's and the client's channel; `received`, `read_closed`, `stop` and `flush` are theirs."""
 
     lasting = False  # at a stop it is there for the others, and is told when they are gone
     patient = False  # the `Sent` of what it writes may come late
 
-    __slots__ = ("_holding", "_passing", "_paused", "_soiled", "_stall", "ch", "credit", "engine", "gone", "limits")
+    __slots__ = ("_holding", "_passing", "_paused", "_stall", "ch", "credit", "engine", "gone", "limits")
 
     def __init__(self, engine: Engine, ch: ChannelId, limits: Limits) -> None:
         self.engine = engine
@@ -36,7 +36,6 @@ class Channel(ABC):
         self.limits = limits
         self.credit = Credit(limits.high_water, limits.low_water)
         self.gone = False  # dropped or closed: nothing is ordered for it any more
-        self._soiled = False
         self._holding = False  # someone above asked not to read
         self._paused = False
         self._passing = False  # a file is on its way past the core
@@ -83,14 +82,8 @@ class Channel(ABC):
     def stop(self) -> None:
         """The process is ending: finish what has begun, begin nothing."""
 
-    def flush(self) -> None:
-        """Called at the end of a `handle` in which `soil()` was called."""
-        self._soiled = False
-        if not self.gone:
-            self.flush_now()
-
-    def flush_now(self) -> None:  # noqa: B027 - a channel without a protocol writes at once
-        """`write` what is there to write."""
+    def flush(self) -> None:  # noqa: B027 - a channel without a protocol writes at once
+        """Called at the end of a `handle` in which `soil()` was called: `write` what there is to write."""
 
     # --- for the protocol above ---
 
@@ -102,12 +95,12 @@ class Channel(ABC):
 
     def soil(self) -> None:
         """Have the channel flushed at the end of this call of the core."""
-        if not self._soiled:
-            self._soiled = True
-            self.engine.dirty.append(self)
+        self.engine.dirty[self] = None
 
     def write(self, data: bytes) -> None:
-        """Order bytes to be written."""
+        """Order bytes to be written, unless it is `gone`."""
+        if self.gone:
+            return
         engine, credit = self.engine, self.credit
         engine.out.append(Send(self.ch, data, self.patient))
         if not credit.unsent:

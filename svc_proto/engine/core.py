@@ -49,7 +49,7 @@ class Flushed(Protocol):
     """What gathers output during a `handle`: a channel, or whatever writes to one."""
 
     def flush(self) -> None:
-        """Called at the end of a `handle` in which it was put among `Engine.dirty`, as often as it was."""
+        """Called once, at the end of a `handle` in which it was put into `Engine.dirty`."""
         ...
 
 
@@ -90,7 +90,7 @@ class Engine:
         self.counts = Counts()
         self.stopping = False
         self.out: list[Command] = []  # what is ordered in this `handle`
-        self.dirty: list[Flushed] = []  # what is to be flushed at the end of this `handle`: see that it is here once
+        self.dirty: dict[Flushed, None] = {}  # what is to be flushed at the end of this `handle`
         self.holders = Holders()
         self.without_sockets: dict[tuple[str, int], None] = {}  # servers whose HTTP/2 opens no WebSockets, see `client`
         self._channels: dict[ChannelId, Channel] = {}
@@ -143,7 +143,7 @@ class Engine:
         if self.stopping:
             self._stop_the_last()
         while self.dirty:
-            dirty, self.dirty = self.dirty, []
+            dirty, self.dirty = self.dirty, {}
             for flushed in dirty:
                 try:
                     flushed.flush()

@@ -183,8 +183,10 @@ class Http2Channel(HttpChannel):
             self.end(lane)
         self.shut()
 
-    def flush_now(self) -> None:
+    def flush(self) -> None:
         """Tell lanes that are over, then write what the socket and the peer's windows have room for."""
+        if self.gone:
+            return
         over, self._over = self._over, []
         for lane in over:
             lane.closed("the stream is over")
@@ -192,7 +194,7 @@ class Http2Channel(HttpChannel):
             self.settle()
         if self.overrun():
             return
-        super().flush_now()
+        super().flush()
 
     def spill(self) -> None:
         """Write no more of bodies than there is room for; what is left waits on its lane."""
@@ -331,9 +333,9 @@ class Lane(ServerChannel):
         elif change < 0:
             self.sent(-change)
 
-    def flush_now(self) -> None:
+    def flush(self) -> None:
         """Have the connection written; at the end give the stream up behind what was said."""
-        if self.sockets and self.overrun():
+        if self.gone or (self.sockets and self.overrun()):
             return
         self.spill()
         if self.closing and not self._fin_sent:

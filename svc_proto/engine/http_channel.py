@@ -148,8 +148,10 @@ class HttpChannel(Channel):
         if self._fin_sent:
             self._timer.set(self.engine.now.mono + self.limits.linger)
 
-    def flush_now(self) -> None:
+    def flush(self) -> None:
         """Join what was said in this `handle` and send it; then the FIN if this is the end."""
+        if self.gone:
+            return
         if self.credit.unsent > self.limits.max_unsent and self.sockets and self.overrun():
             return
         self.spill()
@@ -222,7 +224,7 @@ class HttpChannel(Channel):
             self._frames.say(message)
         else:
             self.conn.send(TextMessage(stream, message) if isinstance(message, str) else BinaryMessage(stream, message))
-        self.soil()
+        self.engine.dirty[self] = None
 
     def become(self, frames: WebSocket) -> None:
         """The connection has switched: what it has said leaves, and from here on it is this WebSocket."""
@@ -260,7 +262,7 @@ class HttpChannel(Channel):
     def spill(self) -> None:
         """Order what was said so far to be written, so that the credit knows of it before the end of this `handle`."""
         data = self.conn.data_to_send()
-        if data and not self.gone:
+        if data:
             self.write(data)
 
     def socket_event(self, event: Event) -> None:

@@ -169,12 +169,9 @@ def parse_json(body: bytes) -> object:
         raise Refused(413, "body_too_large", f"the body is too large: {error}") from None
 
 
-def json_response(
-    status: int, value: object, headers: tuple[tuple[bytes, bytes], ...] = (), text: str = ""
-) -> Response:
-    """A JSON answer; `text` is its body, if somebody has written that already."""
-    body = text.encode("utf-8") if text else strict_json.dumps_bytes(value)
-    return Response(status, Headers((JSON, *headers)) if headers else JSON_ALONE, body)
+def json_response(status: int, value: object, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
+    """A JSON answer."""
+    return Response(status, Headers((JSON, *headers)) if headers else JSON_ALONE, strict_json.dumps_bytes(value))
 
 
 def empty_response(status: int = 204) -> Response:

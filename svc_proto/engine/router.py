@@ -94,12 +94,12 @@ class Router:
         self._prefix = prefix
         self._later = dict(later)
         self._routes: list[Route] = []
-        self._exact: dict[str, dict[str, Match]] = {}
+        self.exact: dict[str, dict[str, Match]] = {}  # by path and method
         self._patterns: dict[int, list[tuple[tuple[str, ...], dict[str, Match]]]] = {}
         self._add(routes)
         if anybody is not None:
             row = Route(method="OPTIONS", pattern=SERVER, access=anybody, handler=self._about_the_server, body_limit=0)
-            self._exact[SERVER] = {row.method: Match(row, NO_PARAMS)}
+            self.exact[SERVER] = {row.method: Match(row, NO_PARAMS)}
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -114,14 +114,14 @@ class Router:
         prefix = self._prefix
         if not prefix or not path.startswith(prefix) or path[len(prefix) :][:1] not in ("", "/"):
             return path
-        return path if path in self._exact or self._find(path) is not None else "/" + path[len(prefix) :].lstrip("/")
+        return path if path in self.exact or self._find(path) is not None else "/" + path[len(prefix) :].lstrip("/")
 
     def split(self, target: str) -> tuple[str, str]:
         """The path that a route may have, and the query, both raw. Raises as `split_target` does.
 
         Of several slashes at the start one counts: a proxy that takes `/relay` off for `/` makes `//health`.
         """
-        if target in self._exact:
+        if target in self.exact:
             return target, ""
         path, query = split_target(target)
         if path.startswith("//"):
@@ -130,7 +130,7 @@ class Router:
 
     def match(self, method: str, path: str) -> Match:
         """Find the route of a request, or refuse with 404 or with 405 and `Allow`. Literal paths win over braces."""
-        methods, params = self._exact.get(path), None
+        methods, params = self.exact.get(path), None
         if methods is None:
             found = self._find(path)
             if found is None:
@@ -157,7 +157,7 @@ class Router:
 
     def _methods_at(self, route: Route) -> dict[str, Match]:
         if "{" not in route.pattern:
-            return self._exact.setdefault(route.pattern, {})
+            return self.exact.setdefault(route.pattern, {})
         shapes = self._patterns.setdefault(len(route.segments), [])
         for segments, methods in shapes:
             if segments == route.segments:
@@ -171,7 +171,7 @@ class Router:
         for begin in self._later:
             if path.startswith(begin):
                 self._add(self._later.pop(begin)())
-                exact = self._exact.get(path)
+                exact = self.exact.get(path)
                 return self._find(path) if exact is None else (exact, NO_PARAMS)
         segments = path.split("/")
         for shape, methods in self._patterns.get(len(segments), ()):

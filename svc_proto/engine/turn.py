@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from svc_proto.engine.answers import say_at_once
 from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.message import STRANGER, Request, Response
-from svc_proto.engine.router import Kind, Route
+from svc_proto.engine.router import Kind, Match, Route
 from svc_proto.wire.events import RequestHead
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ Found: TypeAlias = tuple[Route | None, Request | None, object]
 
 
 _SOCKET = Kind.WEBSOCKET  # as in `machines.session`
+NOTHING: dict[str, Match] = {}
 STILL_OPEN = (Exception, GeneratorType)  # what `identify` may find in place of a principal
 
 
@@ -32,9 +33,12 @@ def identify(channel: ServerChannel, head: RequestHead) -> Found:
     """Find the route of a request and ask the policy, before a byte of the body is read."""
     route = request = None
     try:
-        router = channel.app.router
-        path, query = router.split(head.target)
-        route, params = router.match(head.method, path)
+        router, path, query = channel.app.router, head.target, ""
+        match = router.exact.get(path, NOTHING).get(head.method)  # as mostly
+        if match is None:
+            path, query = router.split(path)
+            match = router.match(head.method, path)
+        route, params = match
         # In their order: by name they would go through a dictionary, which each request would pay for.
         request = Request(
             head.method, path, query, head.headers, channel.peer, channel.secure, params, head.http_version

@@ -247,21 +247,21 @@ class BridgeCommands:
         plain = text and type(status) is int and status == 200 and _ASIDE.isdisjoint(payload)
         if plain and isinstance(result, dict) and _SIGNS.isdisjoint(result):  # as mostly
             command.response_status, command.result_summary = 200, HIDDEN if command.typed else text
-            self._settle(command, _SUCCESS)
-            outcome = Outcome(200, result, (), text)
-            command.tell(outcome)
-            return outcome
-        said = _Said(payload, text)
-        outcome = said.outcome()
-        if said.status is not None and not said.impossible:
-            command.response_status = said.status
-        if said.result is not None:
-            command.result_summary = said.text or summary(said.result, MAX_SUMMARY, hide_text=self._hide_text)
-        command.error = said.error_text()
-        if command.typed:
-            command.result_summary = command.result_summary and HIDDEN
-            command.error = command.error and HIDDEN
-        self._settle(command, said.trigger())
+            outcome, trigger = Outcome(200, result, (), text), _SUCCESS
+        else:
+            said = _Said(payload, text)
+            outcome, trigger = said.outcome(), said.trigger()
+            if said.status is not None and not said.impossible:
+                command.response_status = said.status
+            if said.result is not None:
+                command.result_summary = said.text or summary(said.result, MAX_SUMMARY, hide_text=self._hide_text)
+            command.error = said.error_text()
+            if command.typed:
+                command.result_summary = command.result_summary and HIDDEN
+                command.error = command.error and HIDDEN
+        del self._pending[request_id]  # `_settle` without a call
+        command.decision = BRIDGE_TABLE[command.decision, trigger]
+        self.settled[trigger] += 1
         command.tell(outcome)
         return outcome
 

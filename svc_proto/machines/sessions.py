@@ -67,6 +67,7 @@ class Sessions:
     def __init__(self, cap: int = MAX_SESSIONS) -> None:
         self.cap = cap
         self._sessions: ExpiringMap[str, Session] = ExpiringMap(max(cap, MAX_OF_A_SERVICE))  # on the wall clock
+        self.hashed = self._sessions.peek  # the session whose token has this hash, alive or due
         self._prefixes: Counter[str] = Counter()
         self._keyed: dict[str, Session] = {}  # those with a key of their own, by its SHA-256
         self._accessed: dict[str, Session] = {}  # those of OAuth clients, by the SHA-256 of the access token
@@ -305,10 +306,6 @@ class Sessions:
         session.preset, session.tokens = heard.preset, heard.tokens
         self._file(session)
         return session
-
-    def hashed(self, token_hash: str) -> Session | None:
-        """The session whose token has this hash, alive or due."""
-        return self._sessions.peek(token_hash)
 
     def all(self) -> list[Session]:
         """Every session that is here, alive or due."""

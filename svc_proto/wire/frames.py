@@ -22,7 +22,7 @@ _MIDDLE = struct.Struct("!BBH").pack
 _LONG = struct.Struct("!BBQ").pack
 
 
-def write_frame(opcode: Opcode, payload: bytes, *, packed: bool = False, key: bytes = b"") -> bytes:
+def write_frame(opcode: Opcode, payload: bytes, packed: bool = False, key: bytes = b"") -> bytes:
     """One frame with all of its message. `key` is the mask of a client, four bytes; a server masks nothing."""
     first = FINAL | opcode | (PACKED if packed else 0)
     masked = MASKED if key else 0

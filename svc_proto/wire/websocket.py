@@ -298,7 +298,7 @@ class WebSocket(ServerConnection):
         if packer is not None:
             payload = packer.pack(payload)
         key = self._key() if self._client else b""
-        self._out.append(write_frame(opcode, payload, packed=packer is not None, key=key))
+        self._out.append(write_frame(opcode, payload, packer is not None, key))
 
     def _write_close(self, code: int, reason: str) -> None:
         if code == NO_CODE:

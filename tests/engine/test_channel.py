@@ -27,7 +27,7 @@ class Echo(Channel):
     def stop(self) -> None:
         self.drop()
 
-    def flush_now(self) -> None:
+    def flush(self) -> None:
         if self.overrun():
             return
         pieces, self.pieces = self.pieces, []

@@ -77,7 +77,7 @@ class Last(Channel):
         self.stopped += 1
         self.soil()
 
-    def flush_now(self) -> None:
+    def flush(self) -> None:
         self.write(b"bye")
 
 
@@ -159,7 +159,7 @@ def test_a_bug_while_a_channel_is_flushed_drops_it(monkeypatch: Any) -> None:
     book = open_book()
     book.logs.bugs = True
     with monkeypatch.context() as patch:
-        patch.setattr(ServerChannel, "flush_now", lambda self: fail())
+        patch.setattr(ServerChannel, "flush", lambda self: fail())
         book.get(b"/hello") << [Abort(CH)]
     book >> Closed(CH, "") << []
 

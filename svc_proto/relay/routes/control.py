@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from attrs import frozen
+
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Later
-from svc_proto.engine.message import Request, Response, json_response, parse_json
+from svc_proto.engine.message import JSON_ALONE, Request, Response, json_response, parse_json
 from svc_proto.engine.router import Route
 from svc_proto.machines.arguments import check_arguments
 from svc_proto.machines.bridge import Outcome
-from svc_proto.machines.phones import ASKS_ITS_USER, take_selector
+from svc_proto.machines.phones import ASKS_ITS_USER, Phone, take_selector
 from svc_proto.machines.session import Session
 from svc_proto.relay.access import Access
 
 if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
     from svc_proto.relay.service import Relay
 
 __all__ = ["DEVICE_CONTROL", "ask_phone", "routes"]
@@ -77,6 +80,7 @@ COMMAND = (  # as `write_envelope` would; ids, methods and paths have nothing to
     '{"channel":"bridge","type":"bridge.command","id":"%s","payload":'
     '{"request_id":"%s","method":"%s","path":"%s","params":%s,"body":%s}}'
 )
+NOTHING: Mapping[str, object] = {}
 _INFO = Level.INFO  # as in `machines.session`
 SENT_AS = {SVC.self_foreground: HERMES.self_foreground}
 
@@ -100,7 +104,8 @@ class _Control:
         method = "GET" if request.method == "HEAD" else request.method
         given = _arguments(request) if method == "POST" else {}
         later = _Driven()
-        outcome = ask_phone(self._relay, by, method, request.path, request.query, given, later.give)
+        query = request.query if request.raw_query else NOTHING
+        outcome = ask_phone(self._relay, by, method, request.path, query, given, later.give)
         return later if outcome is None else later.made(outcome)
 
 
@@ -111,7 +116,9 @@ class _Driven(Later):
 
     def made(self, outcome: Outcome) -> Response:
         """As the phone, or the relay, has it."""
-        return json_response(outcome.status, outcome.body, outcome.headers, outcome.text)
+        if outcome.text:
+            return Response(outcome.status, JSON_ALONE, outcome.text.encode("utf-8"))
+        return json_response(outcome.status, outcome.body, outcome.headers)
 
 
 def ask_phone(
@@ -138,15 +145,9 @@ def ask_phone(
     sent = SENT_AS.get(path, path)
     request_id = next(relay.command_ids)
 
-    def note(outcome: Outcome) -> None:
-        # What the command was about, and what came of it in words, is nobody's business.
-        what = {"phone": phone.name, "command": f"{method} {sent}", "status": outcome.status}
-        engine.log(_INFO, "phone driven", by=by.device_name, session=by.token_prefix, **what)
-
-    def settled(outcome: Outcome) -> None:
-        if tell(outcome) and engine.log_level <= _INFO:
-            note(outcome)
-
+    told: Callable[[Outcome], object] = tell
+    if engine.log_level <= _INFO:
+        told = _Noted(engine, by, phone, f"{method} {sent}", tell)
     shown = strict_json.dumps(params) if params else "{}"
     said = shown if method == "GET" else strict_json.dumps(body)
     relay.bridge.begin(  # in their order, as in `engine.turn`
@@ -162,16 +163,36 @@ def ask_phone(
         selector,
         by.device_name,
         by.token_prefix,
-        settled,
+        told,
         shown + said,
     )
     relay.watch_commands()
     if line.send_text(COMMAND % (request_id, request_id, method, sent, shown, said)):
         return None
     failed = relay.bridge.send_failed(request_id)
-    if engine.log_level <= _INFO:
-        note(failed)
+    if isinstance(told, _Noted):
+        told.note(failed)
     return failed
+
+
+@frozen
+class _Noted:
+    """Tells what came of a command, and logs it if somebody still cared."""
+
+    engine: Engine
+    by: Session
+    phone: Phone
+    command: str
+    tell: Callable[[Outcome], bool]
+
+    def __call__(self, outcome: Outcome) -> None:
+        if self.tell(outcome):
+            self.note(outcome)
+
+    def note(self, outcome: Outcome) -> None:
+        # What the command was about, and what came of it in words, is nobody's business.
+        what = {"phone": self.phone.name, "command": self.command, "status": outcome.status}
+        self.engine.log(_INFO, "phone driven", by=self.by.device_name, session=self.by.token_prefix, **what)
 
 
 def _arguments(request: Request) -> dict[str, object]:
