@@ -47,9 +47,8 @@ class ThreadsLoop:
         """Wait and call, until `finish`."""
         self.turn(0.0)
         while not self.finished:
-            self.turn(self.left)
+            self.turn(self.left())
 
-    @property
     def left(self) -> float | None:
         """Seconds until `host.on_timer` is to be called; None: it is not."""
         return None if self._wake == math.inf else max(0.0, self._wake - time.monotonic())

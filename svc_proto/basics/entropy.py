@@ -33,15 +33,17 @@ _UNBIASED = 256 - 256 % len(CODE_ALPHABET)  # bytes at or above would favour the
 
 def new_uuid(entropy: Entropy) -> str:
     """A random UUID (RFC 9562 version 4) as text of 36 characters."""
-    return _as_uuid(entropy(16).hex())
+    return next(uuids(entropy, 1))
 
 
-def uuids(entropy: Entropy) -> Iterator[str]:
+def uuids(entropy: Entropy, at_once: int = AT_ONCE) -> Iterator[str]:
     """The same without end, for what is no secret: entropy is asked once for many."""
     while True:
-        digits = entropy(16 * AT_ONCE).hex()
-        for at in range(0, len(digits), 32):
-            yield _as_uuid(digits[at : at + 32])
+        block = entropy(16 * at_once).hex()
+        for at in range(0, len(block), 32):
+            digits = block[at : at + 32]
+            variant = _VARIANT[digits[16]]
+            yield f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def new_code(entropy: Entropy) -> str:
@@ -75,7 +77,3 @@ def sha256_hex(secret: str) -> str:
 def same_secret(left: str, right: str) -> bool:
     """Compare two secrets in constant time."""
     return hmac.compare_digest(left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass"))
-
-
-def _as_uuid(digits: str) -> str:
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"

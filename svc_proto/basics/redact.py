@@ -74,7 +74,8 @@ def written(value: object, limit: int, size: int) -> str:
 
 def is_harmless(text: str) -> bool:
     """Whether nothing is redacted of what this JSON of ours says, in either use of `hide_text`; in doubt False."""
-    return _marked(text.lower()) is None and text.count("{") + text.count("[") <= MAX_DEPTH
+    short = len(text) < 2 * MAX_DEPTH  # what is opened is closed
+    return _marked(text.lower()) is None and (short or text.count("{") + text.count("[") <= MAX_DEPTH)
 
 
 def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[object, str]:

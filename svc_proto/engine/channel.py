@@ -105,7 +105,8 @@ class Channel(ABC):
         engine.out.append(Send(self.ch, data, self.patient))
         if not credit.unsent:
             self._stall.set(engine.now.mono + self.limits.write_timeout)
-        if credit.queued(len(data)):
+        credit.unsent += len(data)
+        if credit.unsent > self.limits.high_water and credit.queued(0):
             self._govern()
 
     def passes(self, passing: bool) -> None:

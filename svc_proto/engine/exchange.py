@@ -96,7 +96,9 @@ class Exchange:
     def go_on(self, route: Route, request: Request, result: object) -> None:
         """The request came whole, and its handler has returned this, or raised it: no answer that is said at once."""
         self._route, self.label, self._request = route, route.label, request
-        self._enter()
+        if request.holder:
+            self._holder = request.holder
+            self.channel.engine.holders.enter(request.holder, self)
         self.state = _RUNNING
         self._act(result)
 
