@@ -90,7 +90,7 @@ KEPT: Mapping[str, str] = {
     "Tool.reads": _OFFER,
     "AgentSettings.shown": "what the configuration file said last",
     "Route.streamed": _LOADED,
-    "Router._exact": _LOADED,
+    "Router.exact": _LOADED,
     "Router._patterns": _LOADED,
     "Router._routes": _LOADED,
     "Timers._heap": "a timer that was set anew is there twice until the first is due",

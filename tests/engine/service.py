@@ -294,7 +294,7 @@ class TestBook(Playbook):
         """The one response this service gives with that status line and body."""
         lines = [
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode(),
-            b"date: " + http_date(self.now.wall),
+            b"date: " + http_date(int(self.now.wall)),
             b"content-type: text/plain",
         ]
         lines += [header for header in headers if not header.startswith(b"connection")]
