@@ -259,9 +259,7 @@ class BridgeCommands:
             if command.typed:
                 command.result_summary = command.result_summary and HIDDEN
                 command.error = command.error and HIDDEN
-        del self._pending[request_id]  # `_settle` without a call
-        command.decision = BRIDGE_TABLE[command.decision, trigger]
-        self.settled[trigger] += 1
+        self._settle(command, trigger)
         command.tell(outcome)
         return outcome
 

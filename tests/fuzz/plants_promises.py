@@ -99,14 +99,14 @@ def _a_caller_that_leaves_ends_its_command(patch: Patch) -> None:
     begin, cancel = BridgeCommands.begin, Later.cancel
     begun: list[tuple[BridgeCommands, str, Any]] = []
 
-    def remember(self: BridgeCommands, request_id: str, **options: Any) -> Any:
-        begun.append((self, request_id, options["tell"]))
-        return begin(self, request_id, **options)
+    def remember(self: BridgeCommands, request_id: str, *rest: Any) -> Any:
+        begun.append((self, request_id, rest[-2]))
+        return begin(self, request_id, *rest)
 
     def leave(self: Later) -> None:
         cancel(self)
         for commands, request_id, tell in begun:
-            if any(getattr(cell.cell_contents, "__self__", None) is self for cell in tell.__closure__):
+            if getattr(getattr(tell, "tell", tell), "__self__", None) is self:
                 commands.timeout(request_id)
 
     patch.setattr(BridgeCommands, "begin", remember)
