@@ -170,8 +170,7 @@ def ask_phone(
     if line.send_text(COMMAND % (request_id, request_id, method, sent, shown, said)):
         return None
     failed = relay.bridge.send_failed(request_id)
-    if isinstance(told, _Noted):
-        told.note(failed)
+    _Noted(engine, by, phone, f"{method} {sent}", tell).note(failed)
     return failed
 
 
