@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from math import inf
 from random import Random
 from typing import Any
 
@@ -92,8 +93,12 @@ class ClusterWorld:
         sentinels: bool = False,
         trace: bool = False,
         uploads: Bucket | str | None = None,
+        far: bool = False,
     ) -> None:
-        """`uploads` are where all nodes have them: a bucket of this world's, or a folder that its hosts share."""
+        """`uploads` are where all nodes have them: a bucket of this world's, or a folder that its hosts share.
+
+        `far`: each node has a way of its own to Redis, which takes longer than that to people.
+        """
         self.rng = Random(f"cluster {seed}")
         shape = Random(f"cluster network {seed}")
         network = Network(jitter=shape.choice((1.0, 5.0)), chunking=shape.choice((0.1, 0.9)))
@@ -124,6 +129,9 @@ class ClusterWorld:
             self.s3_process = self._start_s3(self.s3)
         for host in self.hosts:
             host.store = NodeStore(self, host)
+            for redis in self.redis_services if far else ():
+                latency = shape.uniform(0.005, 0.02)
+                network.link(host, redis, latency=latency, jitter=latency)
         self.crowd = self.sim.host("crowd", "10.0.8.1")
         self.relays: list[Relay] = []
         self.nodes: list[Process] = []
@@ -135,6 +143,7 @@ class ClusterWorld:
         self.troubled = self.sim.now  # when the network last was not whole
         self.parted = 0
         self.shuffled = self.sim.now  # when a node last came or went, and what it had counted with it
+        self.slow_until = 0.0  # when nobody waits for the store any more
         self.strangers = [self.sim.host(f"stranger-{n}", f"10.0.7.{n + 1}") for n in range(2)]
 
     # --- programs ---
@@ -243,12 +252,14 @@ class ClusterWorld:
         for n in nodes:
             self.sim.network.partition(self.hosts[n], self.store_host)
             self.hosts[n].store.seconds = GIVE_UP
+        self.slow_until = inf
         self.parted += 1
 
     def slow_store(self, seconds: float) -> None:
         """Each request takes so long."""
         for host in self.hosts:
             host.store.seconds = seconds
+        self.slow_until = inf
         self.parted += 1
 
     def split(self, n: int, other: int) -> None:
@@ -258,6 +269,9 @@ class ClusterWorld:
     def heal(self) -> None:
         """They do again."""
         self.sim.network.heal()
+        slowest = max(host.store.seconds for host in self.hosts)
+        if self.slow_until == inf:
+            self.slow_until = self.sim.now + slowest
         for host in self.hosts:
             host.store.seconds = STORE_TIME
         self.parted = 0
@@ -327,7 +341,7 @@ class ClusterWorld:
             talker.say("system", "auth", {**shown, **device})
 
         def ended(talker: Talker) -> None:
-            pocket.closed = True
+            pocket.closed, pocket.closed_at = True, self.sim.now
 
         target = self.target(n)
         carrier = Http1Carrier(self.crowd, target, self.entropy)
@@ -387,6 +401,7 @@ class ClusterWorld:
         def over(caller: Caller) -> None:
             if caller.status == 200:
                 held.revoked_at = self.sim.now
+            held.cut = held.cut or caller.answer.json.get("code") == "store_failed"
 
         return self.call(n, "DELETE", f"/sessions/{token}", done=over)
 
@@ -402,7 +417,7 @@ class ClusterWorld:
         return self.call(n, "PATCH", f"/sessions/{token}", body={"grants": {"bridge": False}}, done=over)
 
     def probe(self, n: int, token: str) -> None:
-        """Drive whatever there is, if the node lets it; that must not be where the bridge was taken from it."""
+        """Drive whatever there is, if the node lets it; that must not be where that, or all, was taken from it."""
         began = self.sim.now
 
         def over(caller: Caller) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from fuzz.cluster import ClusterWorld
 from fuzz.cluster_law import SOON, Violated
 from fuzz.cluster_people import Pocket
 from svc_proto.machines.limiter import MAX_FAILURES
+from svc_proto.relay.fellows import Fellows
 
 __all__ = ["asker", "check_calm"]
 
@@ -22,6 +23,7 @@ def check_calm(world: ClusterWorld, rng: Random) -> None:
     _check_sessions(world)
     _check_phones(world, rng)
     _check_news(world, rng)
+    _check_tables(world)
     world.look()
 
 
@@ -38,7 +40,7 @@ def _check_sessions(world: ClusterWorld) -> None:
     for token, held in world.law.held.items():
         for n in _nodes(world):
             status = world.asked(n, "GET", "/clipboard", token=token).status
-            if held.revoked_at is not None and status != 401:
+            if (held.revoked_at is not None or held.cut) and status != 401:
                 raise Violated(f"node {n} answers {status} to {token[:8]}, which was revoked")
             drives = world.asked(n, "GET", "/ping", token=token).status not in (401, 403)
             if drives and held.withheld_at is not None:
@@ -57,7 +59,7 @@ def _check_guesses(world: ClusterWorld) -> None:
             world.sim.run_for(SOON)
         guess = world.guess((n + 1) % count, stranger)
         world.run(lambda guess=guess: guess.over)  # type: ignore[misc]
-        world.sim.run_for(0.1)
+        world.sim.run_for(SOON)
         if guess.refused != (n < MAX_FAILURES or n == MAX_FAILURES + 2 * count):
             what = "is heard" if guess.refused else "is shut out"
             raise Violated(f"who has guessed {n} times {what} at node {(n + 1) % count}")
@@ -111,3 +113,14 @@ def _check_news(world: ClusterWorld, rng: Random) -> None:
         for n, view in enumerate(_views(world, "/notifications/recent")):
             if "storm" not in str(view["notifications"][:1]):
                 raise Violated(f"node {n} has not heard what a phone has passed on")
+
+
+def _check_tables(world: ClusterWorld) -> None:
+    """What nodes know of phones elsewhere is of those that there are, and nobody waits."""
+    for n, relay in enumerate(world.relays):
+        fellows = cast("Fellows", relay.commons)
+        numbers = {phone.socket for phone in relay.phones.connected()}
+        elsewhere = {number for number in numbers if number < 0}
+        tables = {*fellows._elsewhere}, {*fellows._numbers.values()}, {*fellows._since}
+        if tables != (elsewhere, elsewhere, numbers) or fellows.node._asked:
+            raise Violated(f"node {n} has left {tables} of {numbers}")

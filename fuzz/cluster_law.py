@@ -8,7 +8,7 @@ does not reach the others says so, and none says so that does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ class Held:
     withheld_at: float | None = None  # when the PATCH that took its bridge was answered
     bereft: bool = False  # whether anybody has tried to do that
     asked: bool = False  # whether anybody has tried to revoke it
+    cut: bool = False  # whether it was said to be over, though the store has not heard of it
     shaky: bool = False  # whether the store may not have it
 
 
@@ -111,9 +112,12 @@ class Law:
             raise Violated(f"the errand {errand.number} was performed {errand.done} times")
         if errand.device not in ("", pocket.device):
             raise Violated(f"what {errand.device} was to do {pocket.device} did")
-        late = 0.0 if errand.over_at is None else self.world.sim.now - errand.over_at
+        now = self.world.sim.now
+        late = 0.0 if errand.over_at is None else now - errand.over_at
         if late > UNDER_WAY:
             raise Violated(f"what was told as {errand.told} is performed {late:.1f} s later")
+        if now - errand.began > UNDER_WAY and errand.began > self.world.slow_until:
+            raise Violated(f"a command is performed {now - errand.began:.1f} s after it was asked for")
 
     def note_outcome(self, caller: Caller, errand: Errand) -> None:
         """A command has one outcome, which is that of its own, and is not let through for a session that is over."""
@@ -126,8 +130,8 @@ class Law:
                 raise Violated(f"the command {request_id} has {self._outcomes[request_id]} outcomes")
         if status == 504:  # each phone answers within 3 s, and who waits for one that is gone hears it sooner
             raise Violated("a command waited until its time was over")
-        if status in (404, 503) and code != APART and errand.apart and self._apart(errand.node) == errand.apart:
-            raise Violated(f"a node that reaches nobody says {code} of {errand.device or 'any phone'}")
+        if errand.apart and self._apart(errand.node) == errand.apart:
+            self._judge_apart(errand, status, code)
         held, since = self.held[token], errand.began - self.world.troubled
         if code == APART and self.world.is_whole and since > BACK:
             raise Violated(f"a node does not reach the others {since:.1f} s after all is whole")
@@ -138,8 +142,32 @@ class Law:
         if status == 200:
             self._judge(held.withheld_at, f"{token[:8]} drove a phone", errand.began, "may not any more")
 
+    def _judge_apart(self, errand: Errand, status: int, code: str) -> None:
+        """The node that was asked has reached nobody all the while."""
+        own = {pocket.device for pocket in self.world.pockets if pocket.node == errand.node}
+        if (status in (404, 503) and code != APART) or (status == 502 and errand.device not in ("", *own)):
+            raise Violated(f"a node that reaches nobody says {code} of {errand.device or 'any phone'}")
+
+    def note_view(self, node: int, listed: Collection[str], began: float) -> None:
+        """Who is there is listed everywhere soon, and who has gone is not."""
+        world = self.world
+        if not world.is_whole or began < max(world.troubled, world.slow_until, world.shuffled) + BACK:
+            return
+        drives = [pocket for pocket in world.pockets if pocket.token and world.drives(pocket)]
+        there = {pocket.device for pocket in drives if pocket.is_in}
+        settled = {pocket.device for pocket in drives if pocket.is_in and began - pocket.in_at > SOON}
+        settled -= {pocket.device for pocket in drives if pocket.in_at > began - SOON or pocket.left_at is not None}
+        gone = {pocket.device for pocket in world.pockets if began - pocket.closed_at > SOON} - there
+        open_ = {pocket.device for pocket in world.pockets if not began - pocket.closed_at > SOON}
+        if missing := settled - set(listed):
+            raise Violated(f"node {node} does not list {missing}")
+        if ghosts := gone.intersection(listed) - open_:
+            raise Violated(f"node {node} lists {ghosts}, which have gone")
+
     def note_probe(self, token: str, status: int, began: float) -> None:
         """Who may drive no phone is not let in where phones are driven."""
+        if status not in (0, 401):
+            self._judge_token(token, began, "was let in")
         if status not in (0, 401, 403):
             self._judge(self.held[token].withheld_at, f"{token[:8]} was let in", began, "may not any more")
 

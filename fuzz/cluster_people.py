@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
@@ -26,7 +27,9 @@ class Pocket:
     talker: Talker | None = None
     token: str = ""
     refused: str = ""  # why it was not let in
+    in_at: float = inf
     closed: bool = False
+    closed_at: float = inf
     performed: list[str] = field(factory=list)  # request ids
     delay: float = 0.0  # s before it answers
     mute: bool = False
@@ -49,7 +52,7 @@ class Pocket:
         payload = envelope["payload"]
         match envelope["channel"], envelope["type"]:
             case "system", "auth.ok":
-                self.token = payload["session_token"]
+                self.token, self.in_at = payload["session_token"], self.world.sim.now
                 self.world.law.note_pairing(self)
                 for other in self.world.pockets:
                     if other is not self and other.token == self.token and other.left_at is None:

@@ -41,7 +41,7 @@ PLACES = (None, BUCKET, "/shared/uploads", BUCKET)  # where uploads are, by seed
 class _Storm:
     def __init__(self, seed: int, nodes: int, *, sentinels: bool) -> None:
         self.rng = Random(f"storm {seed}")
-        self.world = ClusterWorld(seed, nodes, sentinels=sentinels, uploads=PLACES[seed % len(PLACES)])
+        self.world = ClusterWorld(seed, nodes, sentinels=sentinels, uploads=PLACES[seed % 4], far=seed % 3 == 2)
         self.counts: dict[str, int] = {}
         self._names = 0
         self._waiting: dict[Caller, float] = {}
@@ -56,6 +56,7 @@ class _Storm:
             (self.withhold, 3),
             (self.select, 3),
             (self.look_back, 3),
+            (self.view, 10),
             (self.bring, 6),
             (self.fetch, 10),
             (self.bucket, 2),
@@ -65,6 +66,9 @@ class _Storm:
             (self.part, 3),
             (self.heal, 5),
             (self.miss, 2),
+            (self.double, 2),
+            (self.late, 2),
+            (self.move, 3),
             (self.redis, 2),
             (self.clock, 2),
             (self.drift, 2),
@@ -122,8 +126,8 @@ class _Storm:
 
     def _at_once(self, pocket: Pocket) -> None:
         """Who is let in at one node is let in at all."""
-        if (node := self._node()) is not None:
-            self._drive(node, pocket, f"device-{pocket.name}")
+        for node in self.up:
+            self._drive(node, pocket, pocket.device)
 
     def _drive(self, node: int, asks: Pocket, device: str) -> None:
         self._waits(self.world.command(node, asks.token, device=device, done=partial(self._told, what="told")))
@@ -133,7 +137,7 @@ class _Storm:
         if node is None or asks is None or device is None:
             return
         named = self.rng.random() < 0.7
-        self._drive(node, asks, f"device-{device.name}" if named else "")
+        self._drive(node, asks, device.device if named else "")
 
     def _waits(self, caller: Caller) -> None:
         if not caller.over:
@@ -169,11 +173,23 @@ class _Storm:
     def select(self) -> None:
         node, pocket = self._node(), self._pocket(inside=True)
         if node is not None and pocket is not None:
-            self.world.call(node, "POST", "/bridge/select-active", body={"device": f"device-{pocket.name}"})
+            self.world.call(node, "POST", "/bridge/select-active", body={"device": pocket.device})
 
     def look_back(self) -> None:
         if (node := self._node()) is not None:
             self.world.call(node, "GET", "/bridge/activity")
+
+    def view(self) -> None:
+        """Who is there, as a node has it."""
+        world, node, began = self.world, self._node(), self.world.sim.now
+
+        def listed(caller: Caller) -> None:
+            if caller.status == 200:
+                devices = [device["device_id"] for device in caller.answer.json["devices"]]
+                world.law.note_view(node or 0, devices, began)
+
+        if node is not None:
+            world.call(node, "GET", "/bridge/devices", done=listed)
 
     def bring(self) -> None:
         node, pocket = self._node(), self._pocket(inside=True)
@@ -223,6 +239,66 @@ class _Storm:
             world.withhold(node, pocket.token)
             world.sim.after(0.5, world.heal)
             world.sim.after(0.5 + 1.1 * SOON, partial(world.probe, away, pocket.token))
+
+    def double(self) -> None:
+        """A code is shown at two nodes, of which one has lost Redis."""
+        world, up = self.world, self.up
+        if len(up) > 1:
+            here, there = self.rng.sample(up, 2)
+
+            def made(caller: Caller) -> None:
+                if caller.status == 200:
+                    code = caller.answer.json["code"]
+                    world.part(here)
+                    world.sim.after(self.rng.uniform(*AWAY), partial(self._show, [here, there], code))
+
+            world.call(here, "POST", "/pairing", done=made)
+
+    def _show(self, nodes: list[int], code: str) -> None:
+        for node in nodes:
+            if self.world.nodes[node].alive:
+                self._names += 1
+                self.world.phone(f"P{self._names}", node, code=code)
+
+    def late(self) -> None:
+        """A node reads all sessions, which takes long, while one of them is revoked or cannot be erased."""
+        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        if len(up) < 2 or pocket is None:
+            return
+        away, at = self.rng.sample(up, 2)
+        world.part(away)
+        gone = self.rng.uniform(*AWAY)
+        world.sim.after(gone, world.heal)
+        if self.rng.random() < 0.5:
+            world.sim.after(gone, partial(world.slow_store, 2.0))
+            world.sim.after(gone + self.rng.uniform(0.2, 1.5), partial(self._revoke, at, pocket))
+            world.sim.after(gone + 4.0, world.heal)
+        else:
+            world.part_store(at)
+            world.sim.after(gone - 1.0, partial(self._revoke, at, pocket))
+        world.sim.after(gone + 4.0 + 1.1 * SOON, partial(self._probe, away, pocket))
+
+    def _revoke(self, node: int, pocket: Pocket) -> None:
+        if self.world.nodes[node].alive:
+            self.world.revoke(node, pocket.token)
+
+    def _probe(self, node: int, pocket: Pocket) -> None:
+        if self.world.nodes[node].alive:
+            self.world.probe(node, pocket.token)
+
+    def move(self) -> None:
+        """The clock of a phone's node is set, and the phone comes elsewhere, where it is driven from all."""
+        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        if pocket is None or not world.nodes[pocket.node].alive or len(up) < 2:
+            return
+        world.hosts[pocket.node].step_wall(self.rng.uniform(-20.0, 20.0))
+        world.sim.after(0.5, partial(self._move, pocket, self.rng.choice([n for n in up if n != pocket.node])))
+
+    def _move(self, pocket: Pocket, node: int) -> None:
+        world = self.world
+        if pocket.is_in and world.nodes[node].alive:
+            again = world.phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.7)
+            again.arrived = lambda: world.sim.after(1.1 * SOON, partial(self._at_once, again))
 
     def heal(self) -> None:
         self.world.heal()

@@ -2,12 +2,13 @@
 
 A session that nobody here knows is looked for in the store. After something was missed all are read again: one that is
 gone there, and is still when it is asked for by itself, is over. What has ended stays ended: no record of it that was
-read before is taken.
+read before is taken. Nor is one that may have been read before a change which this node has heard of since, or makes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
@@ -19,7 +20,6 @@ from svc_proto.engine.store import LoadSessions
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
 from svc_proto.machines.session import Session
-from svc_proto.schema.members import as_text
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
@@ -30,6 +30,8 @@ CATCH_UP_WITHIN = 5.0  # s for reading all sessions, after which one goes on wit
 READ_AGAIN = 1.0  # s after the store did not answer
 ENDED_FOR = 3_600.0  # s for which the hash of a revoked session is kept
 MAX_ENDED = 10_000  # of them; the oldest is forgotten
+NEWS_FOR = 60.0  # s for which it is kept when a session was heard of; the store is not waited for so long
+MAX_NEWS = 10_000  # of them
 MAX_SEEKING = 64  # look-ups in the store at a time for tokens that nobody here knows; another is refused with 503
 OVER = "the session was revoked"
 
@@ -40,6 +42,7 @@ class FellowSessions:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
         self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
+        self._news: ExpiringMap[str, float] = ExpiringMap(MAX_NEWS)  # when (monotonic s), by hash
         self._read = Bell(relay.engine)
         self._task: Task | None = None  # that reads all
         self._again = False
@@ -69,13 +72,14 @@ class FellowSessions:
         token_hash = sha256_hex(token)
         if self._seeking >= MAX_SEEKING:
             raise Refused(503, "busy", "too many tokens are being looked up")
+        asked = self._relay.engine.now.mono
         self._seeking += 1
         try:
             records = yield from self._stored(token_hash)
         finally:
             self._seeking -= 1
         for record in records or ():
-            self.follow(record)
+            self._follow(record, asked)
         return self._relay.sessions.hashed(token_hash)
 
     def _stored(self, token_hash: str = "") -> Flow[tuple[Mapping[str, object], ...] | None]:
@@ -84,9 +88,23 @@ class FellowSessions:
         return None if isinstance(records, Failure) else records
 
     def follow(self, record: Mapping[str, object]) -> None:
-        """Take in a record, unless its session has ended."""
-        relay, token_hash = self._relay, as_text(record.get("token_hash"))
-        if token_hash is None or self._ended.get(token_hash, relay.engine.now.mono):
+        """Take in what another node has stored, unless its session has ended."""
+        if isinstance(token_hash := record.get("token_hash"), str):
+            self.note_news(token_hash)
+        self._follow(record)
+
+    def note_news(self, token_hash: str) -> None:
+        """A session is known as it is in the store now."""
+        mono = self._relay.engine.now.mono
+        self._news.purge(mono)
+        self._news.put(token_hash, mono, mono + NEWS_FOR)
+
+    def _follow(self, record: Mapping[str, object], asked: float = inf) -> None:
+        """The same of a record for which the store was asked at that time (monotonic s)."""
+        relay, token_hash = self._relay, record.get("token_hash")
+        if not isinstance(token_hash, str) or self._ended.get(token_hash, relay.engine.now.mono):
+            return
+        if asked < inf and self._is_ahead(token_hash, asked):
             return
         try:
             session = relay.sessions.follow(record, relay.engine.now)
@@ -96,6 +114,13 @@ class FellowSessions:
         if session is not None:
             relay.grants_changed(session)
         relay.watch_sessions()
+
+    def _is_ahead(self, token_hash: str, asked: float) -> bool:
+        """Whether this node may know more of a session than the store did then."""
+        session = self._relay.sessions.hashed(token_hash)
+        if session is not None and not self._relay.is_stored(session):
+            return True
+        return (self._news.get(token_hash, self._relay.engine.now.mono) or -inf) >= asked
 
     def note_end(self, token_hash: str) -> None:
         """It has ended, for good."""
@@ -119,19 +144,20 @@ class FellowSessions:
     def _read_all(self) -> Flow[None]:
         while self._again:
             self._again = False
+            asked = self._relay.engine.now.mono
             records = yield from self._stored()
             if records is None:
                 self._again = True
                 yield from sleep(self._relay.engine, READ_AGAIN)
             else:
-                yield from self._compare(records)
+                yield from self._compare(records, asked)
         self._task = None
         self._read.ring()
 
-    def _compare(self, records: tuple[Mapping[str, object], ...]) -> Flow[None]:
+    def _compare(self, records: tuple[Mapping[str, object], ...], asked: float) -> Flow[None]:
         there = {record.get("token_hash"): None for record in records}
         for record in records:
-            self.follow(record)
+            self._follow(record, asked)
         for session in self._relay.sessions.all():
             if session.token_hash in there or not self._relay.is_stored(session):
                 continue

@@ -190,6 +190,7 @@ class Fellows(Commons):
 
     def session_saved(self, session: Session) -> None:
         """Others take it over."""
+        self.sessions.note_news(session.token_hash)
         self.tell_all("saved", session.to_record())
 
     def session_ended(self, session: Session) -> None:

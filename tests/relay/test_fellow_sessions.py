@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -144,3 +145,43 @@ def test_nobody_waits_for_it_forever() -> None:
 def test_limits() -> None:
     numbers = (CATCH_UP_WITHIN, fellow_sessions.READ_AGAIN, fellow_sessions.ENDED_FOR, fellow_sessions.MAX_ENDED)
     assert (*numbers, fellow_sessions.MAX_SEEKING) == (5.0, 1.0, 3_600.0, 10_000, 64)
+
+
+def test_what_was_read_before_a_change_was_heard_of_does_not_undo_it() -> None:
+    one = Alone()
+    before = one.record()
+    one.hear("saved", before)
+    session = one.relay.sessions.hashed(str(before["token_hash"]))
+    assert session is not None
+    one.book.act(one.fellows.missed)
+    one.hear("saved", {**before, "grants": {}})
+    one.loads(before)
+    assert session.grants == {}
+    one.book.after(1.0)
+    one.book.act(one.fellows.missed)
+    one.loads(before)  # as it is in the store now
+    assert session.grants == before["grants"]
+
+
+def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told() -> None:
+    one = Alone()
+    before = one.record()
+    one.hear("saved", before)
+    session = one.relay.sessions.hashed(str(before["token_hash"]))
+    assert session is not None
+    one.book.after(1.0)
+    session.grants = {}
+    one.book.act(lambda: one.book.engine.spawn(one.relay.save(session)))
+    (save,) = one.book.ordered(Query)
+    one.book.act(one.fellows.missed)
+    (read,) = one.book.ordered(Query)
+    one.book.feed(Done(read.op, (before,)))
+    assert session.grants == {}
+    one.book.feed(Done(save.op, None))
+    told = [json.loads(words[2]) for words in one.book.said() if words[0] == b"PUBLISH"]
+    assert [each["body"]["grants"] for each in told if each["word"] == "saved"] == [{}]
+    one.book.act(one.fellows.missed)
+    (read,) = one.book.ordered(Query)
+    one.hear("ended", {"token_hash": before["token_hash"]})
+    one.book.feed(Done(read.op, (before,)))
+    assert not one.knows(before)
