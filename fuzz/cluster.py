@@ -138,12 +138,14 @@ class ClusterWorld:
         for n, host in enumerate(self.hosts):
             self.relays.append(None)  # type: ignore[arg-type]  # the factory puts it there
             self.nodes.append(host.start(self._maker(n), [PORT], name=f"relay-{n}"))
+        self.leaving: list[Process] = []
         self.pockets: list[Pocket] = []
         self.law = Law(self)
         self.troubled = self.sim.now  # when the network last was not whole
         self.parted = 0
         self.shuffled = self.sim.now  # when a node last came or went, and what it had counted with it
         self.slow_until = 0.0  # when nobody waits for the store any more
+        self.lost_store = [0.0] * nodes  # until when each may not have stored what it tells
         self.strangers = [self.sim.host(f"stranger-{n}", f"10.0.7.{n + 1}") for n in range(2)]
 
     # --- programs ---
@@ -213,7 +215,13 @@ class ClusterWorld:
 
     def stop(self, n: int) -> None:
         """SIGTERM."""
+        self.leaving.append(self.nodes[n])
         self.nodes[n].stop()
+
+    @property
+    def staying(self) -> list[Process]:
+        """Nodes that are up, and are not to stop."""
+        return [node for node in self.nodes if node.alive and node.ready and node not in self.leaving]
 
     def kill_redis(self) -> None:
         """All that it held is gone."""
@@ -252,6 +260,7 @@ class ClusterWorld:
         for n in nodes:
             self.sim.network.partition(self.hosts[n], self.store_host)
             self.hosts[n].store.seconds = GIVE_UP
+            self.lost_store[n] = inf
         self.slow_until = inf
         self.parted += 1
 
@@ -272,6 +281,7 @@ class ClusterWorld:
         slowest = max(host.store.seconds for host in self.hosts)
         if self.slow_until == inf:
             self.slow_until = self.sim.now + slowest
+        self.lost_store = [self.sim.now + slowest if until == inf else until for until in self.lost_store]
         for host in self.hosts:
             host.store.seconds = STORE_TIME
         self.parted = 0

@@ -77,12 +77,13 @@ def _check_phones(world: ClusterWorld, rng: Random) -> None:
     views = [{device["device_id"] for device in view["devices"]} for view in _views(world, "/bridge/devices")]
     if any(view != views[0] for view in views):
         raise Violated(f"the nodes see different phones: {views}")
-    if live:
-        world.asked(0, "POST", "/bridge/select-active", body={"device": f"device-{rng.choice(list(live))}"})
-    world.sim.run_for(SOON)
-    actives = [view["active_device_id"] for view in _views(world, "/bridge/devices")]
-    if len(set(actives)) > 1:
-        raise Violated(f"the nodes would drive different phones: {actives}")
+    for chosen in (None, rng.choice([*live.values(), None])):
+        if chosen is not None:
+            world.asked(0, "POST", "/bridge/select-active", body={"device": chosen.device})
+            world.sim.run_for(SOON)
+        actives = [view["active_device_id"] for view in _views(world, "/bridge/devices")]
+        if len(set(actives)) > 1:
+            raise Violated(f"the nodes would drive different phones: {actives}")
     if missing := {f"device-{name}" for name in live} - views[0]:
         raise Violated(f"nobody sees {missing}")
     for name in live if asks is not None else ():

@@ -37,11 +37,11 @@ class Brought:
     told_at: float
     knows: list[Process]  # that have heard of it for sure, and live
 
-    def forget(self, *, whole: bool, now: float) -> None:
-        """Those who have gone; while it is news, all but the first if anything is broken."""
-        if not whole and now - self.told_at < SOON:
+    def forget(self, world: ClusterWorld) -> None:
+        """Those who go; while it is news, all but the first if anything is broken."""
+        if not world.is_whole and world.sim.now - self.told_at < SOON:
             self.knows = [self.process]
-        self.knows = [process for process in self.knows if process.alive]
+        self.knows = [process for process in self.knows if process in world.staying]
 
 
 class Files:
@@ -66,9 +66,11 @@ class Files:
             self._judge_store(caller, began)
             if caller.status == 200:
                 everybody = world.is_whole and world.troubled < began
-                knows = [each for each in world.nodes if each.alive and each.ready] if everybody else [process]
+                knows = world.staying if everybody else [process]
                 path = f"/media/{caller.answer.json['token']}"
                 self._all.append(Brought(path, data, process, world.sim.now, knows))
+                if self._is_shared and len(world.staying) > 1 and self._rng.random() < 0.2:
+                    process.kill()  # it has been told, so others know
 
         body = {"content": b64encode(data).decode(), "content_type": "image/png", "file_name": "a.png"}
         self._waits(world.call(node, "POST", "/media/upload", token=pocket.token, body=body, done=brought))
@@ -102,7 +104,15 @@ class Files:
             world.s3_process.kill()
         else:
             s3.instead = rng.choice((_refused, _broken_off, _lost))
+        world.sim.after(0.05, self._look)
         world.sim.after(rng.uniform(0.5, 4.0), self.mend)
+
+    def _look(self) -> None:
+        """What there is, while the bucket is not what it should be."""
+        up = [n for n, process in enumerate(self._world.nodes) if process.alive and process.ready]
+        inside = [pocket for pocket in self._world.pockets if pocket.is_in]
+        for n in up if inside else ():
+            self.fetch(n, inside[0])
 
     def mend(self) -> None:
         """It is there again."""
@@ -134,9 +144,9 @@ class Files:
         world = self._world
         calm = world.is_whole and world.sim.now > world.troubled + BACK
         for file in self._all:
-            file.forget(whole=world.is_whole, now=world.sim.now)
+            file.forget(world)
             if calm and file.knows:
-                file.knows = [process for process in world.nodes if process.alive and process.ready]
+                file.knows = world.staying
 
     def check(self, asks: Pocket) -> None:
         """All is whole."""

@@ -76,7 +76,7 @@ class Law:
         """A code pairs once."""
         held = self.held.setdefault(pocket.token, Held())
         if pocket.code:
-            held.shaky = not self.world.is_whole
+            held.shaky = self.world.sim.now <= self.world.lost_store[pocket.node]
             paired = self._pairings.setdefault(pocket.code, [])
             paired.append(pocket)
             if len(paired) > 1:
@@ -151,7 +151,7 @@ class Law:
     def note_view(self, node: int, listed: Collection[str], began: float) -> None:
         """Who is there is listed everywhere soon, and who has gone is not."""
         world = self.world
-        if not world.is_whole or began < max(world.troubled, world.slow_until, world.shuffled) + BACK:
+        if not world.is_whole or began < max(world.troubled + BACK, world.slow_until + SOON, world.shuffled + SOON):
             return
         drives = [pocket for pocket in world.pockets if pocket.token and world.drives(pocket)]
         there = {pocket.device for pocket in drives if pocket.is_in}

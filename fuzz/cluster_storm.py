@@ -34,6 +34,7 @@ STEPS = 160
 CALM = 8.0  # s after which everybody has met again: a lease, and somewhat more
 GRACE = 5.5  # s after which who was stopped has gone
 AWAY = (2.0, 4.0)  # s after which a node that is parted has lost its connection, and perhaps its lease
+ROUGH, FAIR = 9.0, 7.0  # s in which everything happens, and after them s in which what is whole stays so
 LATE = 40.0  # s within which a command has an outcome
 PLACES = (None, BUCKET, "/shared/uploads", BUCKET)  # where uploads are, by seed
 
@@ -68,6 +69,7 @@ class _Storm:
             (self.miss, 2),
             (self.double, 2),
             (self.late, 2),
+            (self.mute, 3),
             (self.move, 3),
             (self.redis, 2),
             (self.clock, 2),
@@ -79,12 +81,19 @@ class _Storm:
             (self.guess, 6),
         ]
 
+        breaks = (self.part, self.miss, self.double, self.late, self.mute, self.redis, self.part_store, self.slow_store)
+        self._fair = [(deed, weight) for deed, weight in self._deeds if deed not in breaks]
+
     def play(self) -> dict[str, int]:
         world, rng = self.world, self.rng
         world.start()
-        deeds, weights = zip(*self._deeds, strict=True)
+        began, fair = world.sim.now, False
         for _ in range(STEPS):
             world.sim.run_for(rng.expovariate(STEPS / SECONDS))
+            before, fair = fair, (world.sim.now - began) % (ROUGH + FAIR) > ROUGH
+            if fair and not before:
+                self.heal()
+            deeds, weights = zip(*(self._fair if fair else self._deeds), strict=True)
             (deed,) = rng.choices(deeds, weights)
             self.counts[deed.__name__] = self.counts.get(deed.__name__, 0) + 1
             deed()
@@ -206,7 +215,10 @@ class _Storm:
 
     def kill(self) -> None:
         if len(self.up) > 1:
-            self.world.kill(self.rng.choice(self.up))
+            world, pocket = self.world, self._pocket(inside=True)
+            world.kill(self.rng.choice(self.up) if pocket is None or pocket.node not in self.up else pocket.node)
+            for _ in range(3):
+                world.sim.after(1.2 * SOON, self.view)
 
     def stop(self) -> None:
         if len(self.up) > 1:
@@ -235,6 +247,9 @@ class _Storm:
         if there and world.nodes[node].alive and self.rng.random() < 0.5:
             world.phone(there[0].name, node, token=there[0].token, quiet=True)
             world.sim.after(0.2, world.heal)
+        elif pocket is not None and world.nodes[node].alive and self.rng.random() < 0.3:
+            world.call(node, "POST", "/bridge/select-active", body={"device": pocket.device})
+            world.sim.after(0.5, world.heal)
         elif pocket is not None and world.nodes[node].alive:
             world.withhold(node, pocket.token)
             world.sim.after(0.5, world.heal)
@@ -277,6 +292,28 @@ class _Storm:
             world.part_store(at)
             world.sim.after(gone - 1.0, partial(self._revoke, at, pocket))
         world.sim.after(gone + 4.0 + 1.1 * SOON, partial(self._probe, away, pocket))
+
+    def mute(self) -> None:
+        """A node that has lost Redis takes something from a session, and dies; or who has heard of it does."""
+        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        if len(up) < 2 or pocket is None:
+            return
+        here, there = self.rng.sample(up, 2)
+        alone = self.rng.random() < 0.6
+        world.part(here)
+        gone = self.rng.uniform(*AWAY)
+        take = self.rng.choice((world.revoke, world.withhold))
+        world.sim.after(gone, lambda: take(here if alone else there, pocket.token))
+        for n in (here,) if alone else [n for n in range(len(world.nodes)) if n != here]:
+            world.sim.after(gone + 0.3, partial(self._restart, n))
+        world.sim.after(gone + 0.4, world.heal)
+        world.sim.after(gone + 0.5 + 1.1 * SOON, partial(self._probe, there if alone else here, pocket))
+
+    def _restart(self, n: int) -> None:
+        """Kill it, and start it again after a while."""
+        process = self.world.nodes[n]
+        process.kill()
+        self.world.sim.after(3.0, lambda: self.world.restart(n) if self.world.nodes[n] is process else None)
 
     def _revoke(self, node: int, pocket: Pocket) -> None:
         if self.world.nodes[node].alive:
@@ -377,6 +414,7 @@ class _Storm:
         for n, process in enumerate(world.nodes):
             if not process.alive:
                 world.restart(n)
+        self.heal()  # who had something begun may have broken more
         sim.run_for(CALM)
         self._files.look()
         check_calm(world, self.rng)

@@ -2,7 +2,8 @@
 
 A session that nobody here knows is looked for in the store. After something was missed all are read again: one that is
 gone there, and is still when it is asked for by itself, is over. What has ended stays ended: no record of it that was
-read before is taken. Nor is one that may have been read before a change which this node has heard of since, or makes.
+read before is taken. Nor is one that was read before a change which this node has heard of since, or makes; and news
+that come late, by Redis's clock, are none.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from svc_proto.facts import Failure
 from svc_proto.machines.session import Session
 
 if TYPE_CHECKING:
+    from svc_proto.cluster.node import Node
     from svc_proto.relay.service import Relay
 
 __all__ = ["CATCH_UP_WITHIN", "FellowSessions"]
@@ -39,10 +41,11 @@ OVER = "the session was revoked"
 class FellowSessions:
     """See the module."""
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: Relay, node: Node) -> None:
         self._relay = relay
+        self._node = node
         self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
-        self._news: ExpiringMap[str, float] = ExpiringMap(MAX_NEWS)  # when (monotonic s), by hash
+        self._news: ExpiringMap[str, tuple[float, float]] = ExpiringMap(MAX_NEWS)  # by hash, see `note_news`
         self._read = Bell(relay.engine)
         self._task: Task | None = None  # that reads all
         self._again = False
@@ -79,7 +82,7 @@ class FellowSessions:
         finally:
             self._seeking -= 1
         for record in records or ():
-            self._follow(record, asked)
+            self._was_read(record, asked)
         return self._relay.sessions.hashed(token_hash)
 
     def _stored(self, token_hash: str = "") -> Flow[tuple[Mapping[str, object], ...] | None]:
@@ -87,24 +90,44 @@ class FellowSessions:
         records = yield from ask(engine, Query(engine.new_op(), LoadSessions(token_hash)))
         return None if isinstance(records, Failure) else records
 
-    def follow(self, record: Mapping[str, object]) -> None:
-        """Take in what another node has stored, unless its session has ended."""
-        if isinstance(token_hash := record.get("token_hash"), str):
-            self.note_news(token_hash)
-        self._follow(record)
+    def follow(self, record: Mapping[str, object], at: float) -> None:
+        """Take in what another node has stored at that time (of Redis's clock), unless its session has ended."""
+        token_hash = record.get("token_hash")
+        if not isinstance(token_hash, str) or self._is_ahead(token_hash, at):
+            return
+        self.note_news(token_hash, at)
+        self._take_in(token_hash, record)
 
-    def note_news(self, token_hash: str) -> None:
-        """A session is known as it is in the store now."""
+    def note_news(self, token_hash: str, at: float) -> None:
+        """A session is known as the store had it then, by Redis's clock."""
         mono = self._relay.engine.now.mono
         self._news.purge(mono)
-        self._news.put(token_hash, mono, mono + NEWS_FOR)
+        self._news.put(token_hash, (at, mono), mono + NEWS_FOR)
 
-    def _follow(self, record: Mapping[str, object], asked: float = inf) -> None:
-        """The same of a record for which the store was asked at that time (monotonic s)."""
-        relay, token_hash = self._relay, record.get("token_hash")
-        if not isinstance(token_hash, str) or self._ended.get(token_hash, relay.engine.now.mono):
+    def _is_ahead(self, token_hash: str, at: float) -> bool:
+        """Whether what this node knows of a session is later, by Redis's clock."""
+        now, session = self._relay.engine.now.mono, self._relay.sessions.hashed(token_hash)
+        changed = None if session is None else self._relay.unsaved_since(session)
+        if changed is not None and at <= self._node.time - (now - changed):
+            return True
+        known, _ = self._news.get(token_hash, now) or (-inf, 0.0)
+        return at < known
+
+    def _was_read(self, record: Mapping[str, object], asked: float) -> None:
+        """The store has said this, which was asked at that time (monotonic s)."""
+        token_hash = record.get("token_hash")
+        if not isinstance(token_hash, str):
             return
-        if asked < inf and self._is_ahead(token_hash, asked):
+        session = self._relay.sessions.hashed(token_hash)
+        if session is not None and not self._relay.is_stored(session):
+            return
+        _, heard = self._news.get(token_hash, self._relay.engine.now.mono) or (0.0, -inf)
+        if heard < asked:
+            self._take_in(token_hash, record)
+
+    def _take_in(self, token_hash: str, record: Mapping[str, object]) -> None:
+        relay = self._relay
+        if self._ended.get(token_hash, relay.engine.now.mono):
             return
         try:
             session = relay.sessions.follow(record, relay.engine.now)
@@ -114,13 +137,6 @@ class FellowSessions:
         if session is not None:
             relay.grants_changed(session)
         relay.watch_sessions()
-
-    def _is_ahead(self, token_hash: str, asked: float) -> bool:
-        """Whether this node may know more of a session than the store did then."""
-        session = self._relay.sessions.hashed(token_hash)
-        if session is not None and not self._relay.is_stored(session):
-            return True
-        return (self._news.get(token_hash, self._relay.engine.now.mono) or -inf) >= asked
 
     def note_end(self, token_hash: str) -> None:
         """It has ended, for good."""
@@ -157,7 +173,7 @@ class FellowSessions:
     def _compare(self, records: tuple[Mapping[str, object], ...], asked: float) -> Flow[None]:
         there = {record.get("token_hash"): None for record in records}
         for record in records:
-            self._follow(record, asked)
+            self._was_read(record, asked)
         for session in self._relay.sessions.all():
             if session.token_hash in there or not self._relay.is_stored(session):
                 continue

@@ -19,7 +19,7 @@
 | `failed`    | all | an address has failed to sign in                       |
 | `succeeded` | all | one that had failed has signed in                      |
 | `cleared`   | all | every block is lifted                                  |
-| `saved`     | all | the record of a session                                |
+| `saved`     | all | the record of a session, and when it was stored         |
 | `ended`     | all | the hash of one that was revoked                       |
 | `came`      | all | a phone, with its last status                          |
 | `said`      | all | its status                                             |
@@ -150,7 +150,7 @@ class Fellows(Commons):
         """Meet the others, and open the doors without them if that takes too long."""
         engine = self.relay.engine
         self.node = Node(engine, self._where, self)
-        self.sessions = FellowSessions(self.relay)
+        self.sessions = FellowSessions(self.relay, self.node)
         for session in self.relay.sessions.tombstones():  # nobody else may have heard of it
             self.sessions.note_end(session.token_hash)
         self._intermediary = Intermediary(self.relay, self.node)
@@ -190,8 +190,9 @@ class Fellows(Commons):
 
     def session_saved(self, session: Session) -> None:
         """Others take it over."""
-        self.sessions.note_news(session.token_hash)
-        self.tell_all("saved", session.to_record())
+        at = self.node.time
+        self.sessions.note_news(session.token_hash, at)
+        self.tell_all("saved", {**session.to_record(), "at": at})
 
     def session_ended(self, session: Session) -> None:
         """Others cut it off."""
@@ -374,7 +375,7 @@ class Fellows(Commons):
             case "failed" | "succeeded" | "cleared":
                 self._count(word, body.text("address"))
             case "saved":
-                self.sessions.follow(body)
+                self.sessions.follow(body, body.number("at") or self.node.time)
             case "ended":
                 self.sessions.cut(body.text("token_hash"))
             case "came":

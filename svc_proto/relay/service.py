@@ -216,6 +216,10 @@ class Relay:
         """Whether the store has taken all that was to be stored of it."""
         return self._records.is_stored(session)
 
+    def unsaved_since(self, session: Session) -> float | None:
+        """As the records have it."""
+        return self._records.unsaved_since(session)
+
     def erase(self, session: Session) -> Flow[str | None]:
         """Remove a session that is over from the store; why it may come back, if that failed."""
         self.watch_sessions()

@@ -39,7 +39,7 @@ class SessionRecords:
         self._timer = engine.timers.timer(self._again)
         self._shared = shared  # the file is, too
         self._written = ""  # what we have in the file of tombstones
-        self._unsaved: dict[str, None] = {}  # hashes of sessions that the store did not take, or not yet
+        self._unsaved: dict[str, float] = {}  # by hash: when what the store did not take, or not yet, was changed
 
     @property
     def remembered(self) -> bool:
@@ -52,7 +52,7 @@ class SessionRecords:
         `again` is of one that was stored before: that it is gone there is `NOT_FOUND`, and brings it back to nobody.
         """
         change = SaveSession(session.token_hash, session.to_record(), again and self.is_stored(session))
-        self._unsaved[session.token_hash] = None
+        self._unsaved[session.token_hash] = self._engine.now.mono
         return (yield from self._write(change, "session not stored", session))
 
     def erase(self, session: Session) -> Flow[Failure | None]:
@@ -63,9 +63,13 @@ class SessionRecords:
         """Erase the record of a session; nobody waits for it."""
         self._engine.spawn(self.erase(session))
 
+    def unsaved_since(self, session: Session) -> float | None:
+        """When (monotonic s) it was changed last, if the store has not taken that; None if it has."""
+        return self._unsaved.get(session.token_hash)
+
     def is_stored(self, session: Session) -> bool:
         """Whether the store has taken all that was to be stored of it."""
-        return session.token_hash not in self._unsaved
+        return self.unsaved_since(session) is None
 
     def stop(self) -> None:
         """Try all that is left once more."""

@@ -185,3 +185,33 @@ def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told(
     one.hear("ended", {"token_hash": before["token_hash"]})
     one.book.feed(Done(read.op, (before,)))
     assert not one.knows(before)
+
+
+def test_news_that_come_late_are_none() -> None:
+    one = Alone()
+    before = one.record()
+    one.hear("saved", before)
+    session = one.relay.sessions.hashed(str(before["token_hash"]))
+    assert session is not None
+    now = one.fellows.node.time
+    one.hear("saved", {**before, "grants": {}, "at": now + 0.2})
+    one.hear("saved", {**before, "at": now + 0.1})
+    assert session.grants == {}
+    one.hear("saved", {**before, "at": now + 0.2})
+    assert session.grants == before["grants"]
+    one.book.after(1.0)
+    session.grants = {}
+    one.book.act(lambda: one.book.engine.spawn(one.relay.save(session)))
+    one.hear("saved", {**before, "at": now + 0.9})  # it was parted when it told that
+    assert session.grants == {}
+    one.hear("saved", {**before, "at": now + 1.1})
+    assert session.grants == before["grants"]
+
+
+def test_a_row_that_is_none_is_passed_over() -> None:
+    one = Alone()
+    record = one.record()
+    one.book.act(one.fellows.missed)
+    one.hear("saved", {"token_hash": 5})
+    one.loads({"token_hash": 5}, record)
+    assert one.knows(record)
