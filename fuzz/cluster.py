@@ -14,7 +14,7 @@ uploads may be away, or lie.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from math import inf
 from random import Random
@@ -143,6 +143,7 @@ class ClusterWorld:
         self.law = Law(self)
         self.troubled = self.sim.now  # when the network last was not whole
         self.parted = 0
+        self.apart_since: dict[int, float] = {}  # by node, when it was parted from Redis
         self.shuffled = self.sim.now  # when a node last came or went, and what it had counted with it
         self.slow_until = 0.0  # when nobody waits for the store any more
         self.lost_store = [0.0] * nodes  # until when each may not have stored what it tells
@@ -253,6 +254,7 @@ class ClusterWorld:
         """A node and Redis do not reach each other."""
         for host in self.redis_services:
             self.sim.network.partition(self.hosts[n], host)
+        self.apart_since.setdefault(n, self.sim.now)
         self.parted += 1
 
     def part_store(self, *nodes: int) -> None:
@@ -264,10 +266,10 @@ class ClusterWorld:
         self.slow_until = inf
         self.parted += 1
 
-    def slow_store(self, seconds: float) -> None:
-        """Each request takes so long."""
-        for host in self.hosts:
-            host.store.seconds = seconds
+    def slow_store(self, seconds: float, nodes: Sequence[int] = ()) -> None:
+        """Each request takes so long, of all nodes or of some."""
+        for n in nodes or range(len(self.hosts)):
+            self.hosts[n].store.seconds = seconds
         self.slow_until = inf
         self.parted += 1
 
@@ -285,6 +287,7 @@ class ClusterWorld:
         for host in self.hosts:
             host.store.seconds = STORE_TIME
         self.parted = 0
+        self.apart_since.clear()
         self.troubled = self.sim.now
 
     @property

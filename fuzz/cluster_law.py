@@ -26,6 +26,7 @@ __all__ = ["SOON", "Held", "Law", "Violated"]
 
 SOON = 1.0  # s after which a revocation holds everywhere, in a network that is whole
 BACK = 3.0  # s after which each node reaches the others again, when the network is whole
+LOST = 4.5  # s after which a node that does not reach Redis is gone to the others: a lease, and somewhat more
 UNDER_WAY = 2.5  # s for which a command may be between nodes: an answer of Redis is waited for so long, and some more
 STORE_PROBLEMS = ("session not stored", "session not erased", "the store does not answer")  # of the log, at level error
 APART = "cluster_unavailable"
@@ -151,6 +152,11 @@ class Law:
     def note_view(self, node: int, listed: Collection[str], began: float) -> None:
         """Who is there is listed everywhere soon, and who has gone is not."""
         world = self.world
+        lost = [n for n, since in world.apart_since.items() if began - since > LOST]
+        elsewhere = {pocket.device for pocket in world.pockets if pocket.node not in lost and not pocket.closed}
+        ghosts = {pocket.device for pocket in world.pockets if pocket.node in lost}.intersection(listed) - elsewhere
+        if ghosts and node not in world.apart_since:
+            raise Violated(f"node {node} lists {ghosts} of {lost}, which reach nobody")
         if not world.is_whole or began < max(world.troubled + BACK, world.slow_until + SOON, world.shuffled + SOON):
             return
         drives = [pocket for pocket in world.pockets if pocket.token and world.drives(pocket)]

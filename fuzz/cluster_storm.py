@@ -33,7 +33,7 @@ SECONDS = 40.0  # of a storm
 STEPS = 160
 CALM = 8.0  # s after which everybody has met again: a lease, and somewhat more
 GRACE = 5.5  # s after which who was stopped has gone
-AWAY = (2.0, 4.0)  # s after which a node that is parted has lost its connection, and perhaps its lease
+AWAY = (2.6, 4.0)  # s after which a node that is parted has lost its connection, and perhaps its lease
 ROUGH, FAIR = 9.0, 7.0  # s in which everything happens, and after them s in which what is whole stays so
 LATE = 40.0  # s within which a command has an outcome
 PLACES = (None, BUCKET, "/shared/uploads", BUCKET)  # where uploads are, by seed
@@ -70,6 +70,7 @@ class _Storm:
             (self.double, 2),
             (self.late, 2),
             (self.mute, 3),
+            (self.lag, 2),
             (self.move, 3),
             (self.redis, 2),
             (self.clock, 2),
@@ -81,7 +82,17 @@ class _Storm:
             (self.guess, 6),
         ]
 
-        breaks = (self.part, self.miss, self.double, self.late, self.mute, self.redis, self.part_store, self.slow_store)
+        breaks = (
+            self.part,
+            self.miss,
+            self.double,
+            self.late,
+            self.mute,
+            self.lag,
+            self.redis,
+            self.part_store,
+            self.slow_store,
+        )
         self._fair = [(deed, weight) for deed, weight in self._deeds if deed not in breaks]
 
     def play(self) -> dict[str, int]:
@@ -284,9 +295,10 @@ class _Storm:
         world.part(away)
         gone = self.rng.uniform(*AWAY)
         world.sim.after(gone, world.heal)
-        if self.rng.random() < 0.5:
-            world.sim.after(gone, partial(world.slow_store, 2.0))
-            world.sim.after(gone + self.rng.uniform(0.2, 1.5), partial(self._revoke, at, pocket))
+        if self.rng.random() < 0.6:
+            take = self.rng.choice((world.revoke, world.withhold))
+            world.sim.after(gone, partial(world.slow_store, 2.0, [away]))
+            world.sim.after(gone + self.rng.uniform(1.0, 2.8), lambda: take(at, pocket.token))
             world.sim.after(gone + 4.0, world.heal)
         else:
             world.part_store(at)
@@ -308,6 +320,18 @@ class _Storm:
             world.sim.after(gone + 0.3, partial(self._restart, n))
         world.sim.after(gone + 0.4, world.heal)
         world.sim.after(gone + 0.5 + 1.1 * SOON, partial(self._probe, there if alone else here, pocket))
+
+    def lag(self) -> None:
+        """A node hears of a change late, when it has made another one."""
+        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        if len(up) < 2 or pocket is None or world.sim.now < world.slow_until:
+            return
+        here, there = self.rng.sample(up, 2)
+        world.part(here)
+        world.call(there, "PATCH", f"/sessions/{pocket.token}", body={"ttl_seconds": 86_400})
+        world.sim.after(0.3, lambda: world.withhold(here, pocket.token))
+        world.sim.after(1.2, world.heal)
+        world.sim.after(1.2 + 1.1 * SOON, partial(self._probe, here, pocket))
 
     def _restart(self, n: int) -> None:
         """Kill it, and start it again after a while."""
