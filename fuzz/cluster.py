@@ -43,7 +43,7 @@ from svc_proto.facts import FailureKind
 from svc_proto.relay.service import Relay
 from svc_proto.settings import Bucket, RedisAddress
 
-__all__ = ["BUCKET", "UPLOADS_LIVE", "ClusterWorld"]
+__all__ = ["BUCKET", "GIVE_UP", "UPLOADS_LIVE", "ClusterWorld"]
 
 PORT = 8767
 REDIS_PORT = 6379

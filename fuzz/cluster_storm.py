@@ -19,7 +19,7 @@ from random import Random
 
 import click
 
-from fuzz.cluster import BUCKET, ClusterWorld
+from fuzz.cluster import BUCKET, GIVE_UP, ClusterWorld
 from fuzz.cluster_calm import asker, check_calm
 from fuzz.cluster_files import Files
 from fuzz.cluster_law import SOON, Violated
@@ -297,13 +297,13 @@ class _Storm:
         world.sim.after(gone, world.heal)
         if self.rng.random() < 0.6:
             take = self.rng.choice((world.revoke, world.withhold))
-            world.sim.after(gone, partial(world.slow_store, 2.0, [away]))
-            world.sim.after(gone + self.rng.uniform(1.0, 2.8), lambda: take(at, pocket.token))
-            world.sim.after(gone + 4.0, world.heal)
+            world.sim.after(gone, partial(world.slow_store, 4.0, [away]))
+            world.sim.after(gone + self.rng.uniform(2.2, 4.6), lambda: take(at, pocket.token))
         else:
             world.part_store(at)
-            world.sim.after(gone - 1.0, partial(self._revoke, at, pocket))
-        world.sim.after(gone + 4.0 + 1.1 * SOON, partial(self._probe, away, pocket))
+            world.sim.after(gone - GIVE_UP - 0.3, partial(self._revoke, at, pocket))
+        world.sim.after(gone + 6.0, world.heal)
+        world.sim.after(gone + 6.0 + 1.1 * SOON, partial(self._probe, away, pocket))
 
     def mute(self) -> None:
         """A node that has lost Redis takes something from a session, and dies; or who has heard of it does."""
