@@ -414,7 +414,10 @@ class ClusterWorld:
         def over(caller: Caller) -> None:
             if caller.status == 200:
                 held.revoked_at = self.sim.now
-            held.cut = held.cut or caller.answer.json.get("code") == "store_failed"
+            if caller.status == 500 and caller.answer.json["code"] == "store_failed":
+                held.cut = True
+                if self.redis.alive and n not in self.apart_since:
+                    held.cut_at, held.cut_by = self.sim.now, self.nodes[n]
 
         return self.call(n, "DELETE", f"/sessions/{token}", done=over)
 

@@ -16,13 +16,14 @@ from attrs import define
 
 from fuzz.cluster_people import Errand, Pocket
 from fuzz.peers import Caller
+from runtimes.sim.process import Process
 from svc_proto.commands import Level
 from svc_proto.machines.limiter import MAX_FAILURES, WINDOW
 
 if TYPE_CHECKING:
     from fuzz.cluster import ClusterWorld
 
-__all__ = ["SOON", "Held", "Law", "Violated"]
+__all__ = ["LOST", "SOON", "Held", "Law", "Violated"]
 
 SOON = 1.0  # s after which a revocation holds everywhere, in a network that is whole
 BACK = 3.0  # s after which each node reaches the others again, when the network is whole
@@ -45,6 +46,8 @@ class Held:
     bereft: bool = False  # whether anybody has tried to do that
     asked: bool = False  # whether anybody has tried to revoke it
     cut: bool = False  # whether it was said to be over, though the store has not heard of it
+    cut_at: float | None = None  # when, by a node that reached the others
+    cut_by: Process | None = None
     shaky: bool = False  # whether the store may not have it
 
 
@@ -172,10 +175,13 @@ class Law:
 
     def note_probe(self, token: str, status: int, began: float) -> None:
         """Who may drive no phone is not let in where phones are driven."""
+        held = self.held[token]
         if status not in (0, 401):
             self._judge_token(token, began, "was let in")
+            if held.cut_by is not None and held.cut_by.alive:
+                self._judge(held.cut_at, f"{token[:8]} was let in", began, "was revoked, which is not stored yet")
         if status not in (0, 401, 403):
-            self._judge(self.held[token].withheld_at, f"{token[:8]} was let in", began, "may not any more")
+            self._judge(held.withheld_at, f"{token[:8]} was let in", began, "may not any more")
 
     def _judge_token(self, token: str, when: float, what: str) -> None:
         held = self.held.get(token)

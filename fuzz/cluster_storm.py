@@ -68,7 +68,7 @@ class _Storm:
             (self.heal, 5),
             (self.miss, 2),
             (self.double, 2),
-            (self.late, 2),
+            (self.late, 4),
             (self.mute, 3),
             (self.lag, 2),
             (self.move, 3),
@@ -303,7 +303,8 @@ class _Storm:
             world.part_store(at)
             world.sim.after(gone - GIVE_UP - 0.3, partial(self._revoke, at, pocket))
         world.sim.after(gone + 6.0, world.heal)
-        world.sim.after(gone + 6.0 + 1.1 * SOON, partial(self._probe, away, pocket))
+        for more in (1.1, 2.5, 4.0):
+            world.sim.after(gone + 6.0 + more * SOON, partial(self._probe, away, pocket))
 
     def mute(self) -> None:
         """A node that has lost Redis takes something from a session, and dies; or who has heard of it does."""

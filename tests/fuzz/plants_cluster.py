@@ -69,29 +69,8 @@ def what_has_ended_is_not_kept(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FellowSessions, "note_end", lambda self, token_hash: None)
 
 
-def what_has_ended_is_not_in_the_state(patch: pytest.MonkeyPatch) -> None:
-    state = Fellows.state
-    patch.setattr(Fellows, "state", lambda self: {**state(self), "ended": []})
-
-
 def nobody_looks_into_the_store(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Fellows, "seek", lambda self, token: None)
-
-
-def who_is_not_in_the_store_stays(patch: pytest.MonkeyPatch) -> None:
-    def compare(self: FellowSessions, records: tuple[Mapping[str, object], ...], asked: float) -> Flow[None]:
-        for record in records:
-            self._was_read(record, asked)
-        yield from ()
-
-    patch.setattr(FellowSessions, "_compare", compare)
-
-
-def what_was_read_undoes_what_was_heard_since(patch: pytest.MonkeyPatch) -> None:
-    def was_read(self: FellowSessions, record: Mapping[str, object], asked: float) -> None:
-        self._take_in(str(record["token_hash"]), record)
-
-    patch.setattr(FellowSessions, "_was_read", was_read)
 
 
 def late_news_count(patch: pytest.MonkeyPatch) -> None:
