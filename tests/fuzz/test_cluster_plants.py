@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
-from fuzz.cluster import ClusterWorld
-from fuzz.cluster_law import LOST, Violated
+from fuzz.cluster_law import Violated
 from fuzz.cluster_storm import storm
-from svc_proto.cluster import node
 from svc_proto.cluster.node import Node
 from svc_proto.cluster.redis import Redis
 from svc_proto.engine.flow import Flow
@@ -69,10 +66,6 @@ def failures_are_counted_by_each_node_alone(patch: pytest.MonkeyPatch) -> None:
 
 def what_was_missed_is_not_read(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Fellows, "missed", lambda self: None)
-
-
-def a_lease_never_ends(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(node, "LEASE", 1e9)
 
 
 def the_last_word_counts_and_not_the_later_place(patch: pytest.MonkeyPatch) -> None:
@@ -138,20 +131,3 @@ def test_a_storm_finds_it(plant: Plant, seed: int, said: str, monkeypatch: pytes
     plant(monkeypatch)
     with pytest.raises(Violated, match=said):
         storm(seed)
-
-
-@pytest.mark.parametrize("planted", [False, True])
-def test_a_lease_that_never_ends_is_seen_by_who_lists_phones(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In storms hardly any node is away for so long."""
-    if planted:
-        a_lease_never_ends(monkeypatch)
-    world = ClusterWorld()
-    world.start()
-    phone = world.paired("P", 0)
-    world.part(0)
-    world.sim.run_for(LOST + 0.5)
-    began = world.sim.now
-    listed = [each["device_id"] for each in world.asked(1, "GET", "/bridge/devices").answer.json["devices"]]
-    assert (phone.device in listed) is planted
-    with pytest.raises(Violated, match="reach nobody") if planted else nullcontext():
-        world.law.note_view(1, listed, began)
