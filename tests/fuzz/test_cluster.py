@@ -7,7 +7,7 @@ import pytest
 from fuzz.cluster_storm import storm
 
 
-@pytest.mark.parametrize("seed", [0, 8, 17, 34, 37])
+@pytest.mark.parametrize("seed", [0, 1, 2, 34, 37])
 def test_a_storm_breaks_nothing(seed: int) -> None:
     told = storm(seed)
     assert told["told 200"] >= 10
