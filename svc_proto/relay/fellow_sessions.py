@@ -21,6 +21,7 @@ from svc_proto.engine.store import LoadSessions
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
 from svc_proto.machines.session import Session
+from svc_proto.schema.members import as_text
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
@@ -92,8 +93,8 @@ class FellowSessions:
 
     def follow(self, record: Mapping[str, object], at: float) -> None:
         """Take in what another node has stored at that time (of Redis's clock), unless its session has ended."""
-        token_hash = record.get("token_hash")
-        if not isinstance(token_hash, str) or self._is_ahead(token_hash, at):
+        token_hash = as_text(record.get("token_hash"))
+        if token_hash is None or self._is_ahead(token_hash, at):
             return
         self.note_news(token_hash, at)
         self._take_in(token_hash, record)
@@ -115,8 +116,8 @@ class FellowSessions:
 
     def _was_read(self, record: Mapping[str, object], asked: float) -> None:
         """The store has said this, which was asked at that time (monotonic s)."""
-        token_hash = record.get("token_hash")
-        if not isinstance(token_hash, str):
+        token_hash = as_text(record.get("token_hash"))
+        if token_hash is None:
             return
         session = self._relay.sessions.hashed(token_hash)
         if session is not None and not self._relay.is_stored(session):
