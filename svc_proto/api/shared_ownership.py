@@ -29,7 +29,7 @@ from svc_proto.api.store import AddMessages
 from svc_proto.basics.counts import MetricFamily, counter, gauge
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.leases import LEASE, Leases
-from svc_proto.cluster.node import Node
+from svc_proto.cluster.node import Node, unavailable
 from svc_proto.cluster.passing import Hop, pass_on, was_passed_on
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, ask, sleep, wait
@@ -124,14 +124,14 @@ class SharedOwnership(Ownership):
                 yield from self._settled()
             owner = yield from self.leases.take(session_id)
             if isinstance(owner, Failure):
-                raise _unavailable("which node has the session")
+                raise unavailable("which node has the session", RETRY)
             if not owner:
                 return None
             where, _, url = owner.partition(" ")
             if request is not None and where in node.members and not was_passed_on(request):
                 return (yield from self._passed_on(request, where, url))
             if engine.now.mono >= until:
-                raise _unavailable("which node has the session")
+                raise unavailable("which node has the session", RETRY)
             yield from sleep(engine, LOOK_EVERY)
 
     def _asked_before(self, request: Request, key: str) -> Flow[Response | Streamed | None]:
@@ -154,12 +154,12 @@ class SharedOwnership(Ownership):
     def _said(self, asking: Flow[object]) -> Flow[object]:
         answer = yield from asking
         if isinstance(answer, Failure):
-            raise _unavailable("whether this was asked before")
+            raise unavailable("whether this was asked before", RETRY)
         return answer
 
     def _settled(self) -> Flow[None]:
         if not self.node.is_up:
-            raise _unavailable("which node has what")
+            raise unavailable("which node has what", RETRY)
         left = self.node.up_since + SETTLE - self.api.engine.now.mono
         if left > 0:
             yield from sleep(self.api.engine, left)
@@ -218,7 +218,7 @@ class SharedOwnership(Ownership):
         holders = [(node, answer) for node, answer in found if answer.text("url")]
         late = any(isinstance(answer, Failure) and answer.kind is FailureKind.TIMED_OUT for answer in answers)
         if not holders and (late or any(answer.get("unread") for _, answer in found)):
-            raise _unavailable(f"which node has the {kind}")
+            raise unavailable(f"which node has the {kind}", RETRY)
         return holders
 
     # --- passing on ---
@@ -241,7 +241,7 @@ class SharedOwnership(Ownership):
             task.cancel()
             del self._passing[ticket]
         if not isinstance(answer, Response | Streamed):
-            raise _unavailable("what the node that has this says")
+            raise unavailable("what the node that has this says", RETRY)
         return answer
 
     def families(self) -> list[MetricFamily]:
@@ -295,8 +295,3 @@ class SharedOwnership(Ownership):
 def _may_be(kind: str, name: str) -> bool:
     """Whether it is the name of such a thing, if those are made by us."""
     return kind not in IDS or IDS[kind].fullmatch(name) is not None
-
-
-def _unavailable(what: str) -> Refused:
-    text = f"{what} cannot be agreed on now: the nodes do not reach each other"
-    return Refused(503, "cluster_unavailable", text, headers=RETRY)

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from attrs import define
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
 from svc_proto.cluster.redis import Redis, RedisListener, Reply
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, wait
@@ -43,7 +44,7 @@ from svc_proto.settings import RedisAddress
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["BEAT", "LEASE", "MAX_NODES", "Fellow", "Member", "Node"]
+__all__ = ["BEAT", "LEASE", "MAX_NODES", "Fellow", "Member", "Node", "unavailable"]
 
 BEAT = 0.5  # s
 LEASE = 3.0  # s without a word, after which a node is taken for gone
@@ -53,6 +54,12 @@ _ID_BYTES = 8
 _UNCOUNTED = ("hello", "beat", "bye")
 _LEAVING = -1  # in place of a number: from who has said `bye`, and finishes what was begun
 _GONE = Failure(FailureKind.UNREACHABLE, "the node is gone")
+
+
+def unavailable(what: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Refused:
+    """503 for what needs the others while they are not to be reached."""
+    text = f"{what} cannot be agreed on now: the nodes do not reach each other"
+    return Refused(503, "cluster_unavailable", text, headers=headers)
 
 
 @define

@@ -1,6 +1,7 @@
 """What a relay shares with the other nodes of its service, by way of the cluster: see `commons`, `svc_proto.cluster`.
 
-- **Codes** are keys of Redis: SET with ten minutes to live, GETDEL by whoever is shown one. Only one of two gets it.
+- **Codes** are keys of Redis: SET with ten minutes to live, GETDEL by whoever is shown one. Only one of two gets it. Of
+  one whose invite holds a key each node knows that it is there: the key is good at once, see `fellow_codes`.
 - **Sessions** are in the store that all nodes have. Who changes or ends one tells all; who hears nothing of one looks
   into the store. A node that has missed something reads them all again: one that is gone there is over. What has ended
   stays ended: its hash is kept for a while, and told to who joins, so that no record that was read before comes back.
@@ -21,6 +22,7 @@
 | `cleared`   | all | every block is lifted                                  |
 | `saved`     | all | the record of a session, and when it was stored         |
 | `ended`     | all | the hash of one that was revoked                       |
+| `invited`   | all | a code, and the hash of the key of its invite; none: it is used up |
 | `came`      | all | a phone, with its last status                          |
 | `said`      | all | its status                                             |
 | `left`      | all | it can be driven no more                               |
@@ -43,14 +45,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from attrs import define, evolve
+from attrs import define
 
-from svc_proto.basics import strict_json
 from svc_proto.basics.counts import MetricFamily, counter, gauge
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
-from svc_proto.cluster.node import Node
+from svc_proto.cluster.node import Node, unavailable
 from svc_proto.cluster.passing import was_passed_on
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request
@@ -59,12 +60,13 @@ from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge import RESPONSE_TIMEOUT
 from svc_proto.machines.limiter import Limiter, LimiterState
-from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta, normalise, parse_meta
+from svc_proto.machines.pairing import PairingMeta
 from svc_proto.machines.phones import Phone
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import TOKEN_LENGTH
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.commons import Commons, PhoneLine
+from svc_proto.relay.fellow_codes import FellowCodes
 from svc_proto.relay.fellow_sessions import FellowSessions
 from svc_proto.relay.passing import Intermediary
 from svc_proto.schema.members import Members
@@ -82,10 +84,6 @@ MAX_SEEKING = 64  # at a time, of questions that may be at another node; a furth
 ON_ITS_WAY = 0.25  # s until one that nobody had is asked for again
 MAX_NAME = 64  # characters of what is asked for elsewhere: ids are shorter
 MEDIA_TOKEN_LENGTH = 22  # characters, wire core 0.1
-
-
-def _unavailable(what: str) -> Refused:
-    return Refused(503, "cluster_unavailable", f"{what} cannot be agreed on now: the nodes do not reach each other")
 
 
 class _ToldLimiter(Limiter):
@@ -127,8 +125,9 @@ class _Elsewhere:
 class Fellows(Commons):
     """See the module."""
 
-    node: Node  # these two from the start on
+    node: Node  # these three from the start on
     sessions: FellowSessions
+    codes: FellowCodes
 
     def __init__(self, relay: Relay, where: RedisAddress) -> None:
         super().__init__(relay)
@@ -153,6 +152,7 @@ class Fellows(Commons):
         self.sessions = FellowSessions(self.relay, self.node)
         for session in self.relay.sessions.tombstones():  # nobody else may have heard of it
             self.sessions.note_end(session.token_hash)
+        self.codes = FellowCodes(self.relay, self.node)
         self._intermediary = Intermediary(self.relay, self.node)
         self.node.start()
         yield from self.sessions.caught_up()
@@ -169,22 +169,12 @@ class Fellows(Commons):
     # --- codes ---
 
     def put_code(self, code: str, meta: PairingMeta) -> Flow[None]:
-        """In place of one that reads the same."""
-        text = strict_json.dumps({name: value for name, value in _described(meta).items() if value is not None})
-        key = self.node.key("code", normalise(code))
-        if isinstance((yield from self.node.redis.ask("SET", key, text, "EX", int(CODE_LIFETIME))), Failure):
-            raise _unavailable("a pairing code")
+        """At Redis."""
+        return self.codes.put(code, meta)
 
     def take_code(self, code: str) -> Flow[PairingMeta | None]:
-        """Nobody gets what somebody else has got. A lost answer leaves a code that is used up."""
-        try:
-            key = self.node.key("code", normalise(code))
-        except Refused:
-            return None
-        text = yield from self.node.redis.ask("GETDEL", key)
-        if isinstance(text, Failure):
-            raise _unavailable("a code")
-        return _read(Members.parsed(text)) if isinstance(text, bytes) else None
+        """The same."""
+        return self.codes.take(code)
 
     # --- sessions ---
 
@@ -259,7 +249,7 @@ class Fellows(Commons):
         """While the others cannot be reached nobody knows what phones there are."""
         if self.node.is_up or refused.status not in (404, 503):
             return refused
-        return _unavailable("which phone is where")
+        return unavailable("which phone is where")
 
     def pass_on(self, client: ClientSocket, payload: Mapping[str, object]) -> None:
         """To the node that has asked, if it was this phone that was asked."""
@@ -289,7 +279,7 @@ class Fellows(Commons):
         if was_passed_on(request) or not 0 < len(name) <= MAX_NAME or (media and len(name) != MEDIA_TOKEN_LENGTH):
             return None
         if media and not self.node.is_up:
-            raise _unavailable("which node has the file")
+            raise unavailable("which node has the file")
         return self._intermediary.answer(what, name, request)
 
     def begun_elsewhere(self, terminal: str) -> Flow[str]:
@@ -351,6 +341,7 @@ class Fellows(Commons):
             "active": self._active,
             "active_since": self._active_since,
             "ended": self.sessions.ended,
+            **self.codes.state(),
             **({"uploads": uploads} if (uploads := self.relay.media.uploads.records()) else {}),
         }
 
@@ -365,6 +356,7 @@ class Fellows(Commons):
                 self.relay.remove_phone(number)
         for entry in sorted(entries, key=_since):
             self._came(node, entry)
+        self.codes.take_state(state.rows("invites"))
         self.relay.media.take_state(node, state.rows("uploads"))
         self._selected(Members({"device_id": state.get("active"), "since": state.get("active_since")}))
 
@@ -387,7 +379,7 @@ class Fellows(Commons):
                 self.relay.remove_phone(number)
             case "notified" if self.relay.notifications.post(body):
                 self.relay.changes.tell(NOTIFICATIONS)
-            case "kept" | "gone" | "consent":
+            case "kept" | "gone" | "consent" | "invited":
                 self._take_over(node, word, body)
             case "active":
                 self._selected(body)
@@ -406,6 +398,8 @@ class Fellows(Commons):
                 self.relay.media.adopt(node, body)
             case "gone":
                 self.relay.media.forget(body.text("token"))
+            case "invited":
+                self.codes.invited(body.text("code"), body.text("key_hash"), 0.0)
             case _:
                 self.relay.oauth.take(body)
 
@@ -436,8 +430,9 @@ class Fellows(Commons):
                 return {}
 
     def missed(self) -> None:
-        """What lasts is in the store."""
+        """What lasts is in the store, and codes are with Redis."""
         self.sessions.read_again()
+        self.codes.missed()
 
     def lost(self, node: str) -> None:
         """Its phones are, too."""
@@ -530,21 +525,3 @@ def _since(entry: Members) -> float:
 
 def _sent_at(record: Mapping[str, object]) -> float:
     return Members.of(record).number("sent_at") or 0.0
-
-
-def _described(meta: PairingMeta) -> dict[str, object]:
-    """As a request would say it."""
-    grants = meta.grants
-    return {
-        "ttl_seconds": meta.ttl_seconds,
-        "grants": None if grants is None else {name: False if span is None else span for name, span in grants.items()},
-        "transport_hint": meta.transport_hint,
-        "endpoints": meta.endpoints,
-        "carries_key": meta.carries_key,
-        "own_key": meta.own_key,
-        "key_hash": meta.key_hash,
-    }
-
-
-def _read(members: Members) -> PairingMeta:
-    return evolve(parse_meta(members, with_endpoints=True), key_hash=members.text("key_hash"))

@@ -1,32 +1,34 @@
-"""The simulated world again, with three nodes for a relay: `--loop nodes`.
+"""The simulated world again, with three nodes for a relay, and for an API server: `--loop nodes`.
 
-They are the workers of one host (docs/scale.md), and their Redis is simulated, too. Each connection lands on another of
-them than the one before, so nothing of a story happens where the last of it has: its phone is at one node, who drives
-it at another, and who looks on at the third. Where `tests.plan.NODES` says so a client keeps to the node that it found
-first, as behind the balancer of that page.
+They are processes of one host with one home and one store, as the workers of a relay are (docs/scale.md), and their
+Redis is simulated, too. Each connection lands on another of them than the one before, so nothing of a story happens
+where the last of it has: a phone is at one node, who drives it at another, and who looks on at the third. Where
+`tests.plan.NODES` says so a client keeps to the node that it found first, as behind the balancer of that page.
 """
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from attrs import evolve
 
 from runtimes.sim.connection import End
 from runtimes.sim.redis import redis_core
+from svc_proto.api.config import ApiConfig
 from svc_proto.config import RelayConfig
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.limits import Limits
-from tests.loops.virtual import PORT, Together, VirtualRelay, VirtualWorld
+from tests.loops.virtual import PORT, STRIDE, AllKeys, Together, VirtualRelay, VirtualWorld
 from tests.loops.wires import HttpClient
-from tests.loops.world import RelayHandle
+from tests.loops.world import MakeService, RelayHandle
 
 __all__ = ["NODES", "NodesWorld"]
 
 NODES = 3
 REDIS = RedisAddress("127.0.0.1", password="redis-password-4711")
-SHARED = PORT + 10  # where the nodes have what comes to `PORT`, by their number
-OWN = PORT + 20  # the same, of the doors where others fetch files
+OWN = PORT + 2 * STRIDE  # where relays have a door for what others fetch there, by their number
+APIS = ("api", "servers.api")
 
 
 class NodesWorld(VirtualWorld):
@@ -40,12 +42,25 @@ class NodesWorld(VirtualWorld):
         redis = [REDIS.port]
         self.redis = self.relay_host.start(lambda entropy: redis_core(entropy, password=REDIS.password), redis)
 
-    def launch(self, config: RelayConfig, limits: Limits, *, tls: bool, durable: bool) -> RelayHandle:
+    def launch(self, config: RelayConfig, limits: Limits, *, tls: bool, durable: bool, keys: AllKeys) -> RelayHandle:
         parts: list[VirtualRelay] = []
         for n in range(NODES):
-            node = evolve(config, cluster=REDIS, node_url=f"http://127.0.0.1:{OWN + n}", begins=not n)
-            parts.append(self.run(node, limits, SHARED + n, OWN + n, tls=tls, durable=durable or n > 0))
-        return Nodes(self, parts, tls=tls)
+            own = OWN + n
+            node = evolve(config, cluster=REDIS, node_url=f"http://127.0.0.1:{own}", begins=not n)
+            kept = durable or n > 0
+            parts.append(self.run(node, limits, PORT + STRIDE + n, own, tls=tls, durable=kept, keys=keys))
+        return Nodes(self, parts, PORT, tls=tls)
+
+    def start_service(
+        self, name: str, make: MakeService, *, port: int, durable: bool = False, apart: bool = False
+    ) -> RelayHandle:
+        if name not in APIS:
+            return super().start_service(name, make, port=port, durable=durable, apart=apart)
+        parts = [self.run_service(name, make, port=port + STRIDE + n) for n in range(NODES)]
+        return Nodes(self, parts, port)
+
+    def api_config(self, port: int, home: str, **config: Any) -> ApiConfig:
+        return super().api_config(port, home, **{"cluster": REDIS, **config})
 
     def clients(self) -> int:
         each = (json.loads(self._at(n).ask("GET", "/health").body)["clients"] for n in range(NODES))
@@ -58,33 +73,34 @@ class NodesWorld(VirtualWorld):
 class Nodes(Together):
     """Them, behind a kernel that gives each connection to another of them; a `Listener`."""
 
-    def __init__(self, world: NodesWorld, parts: list[VirtualRelay], *, tls: bool) -> None:
-        super().__init__(parts, PORT)
+    def __init__(self, world: NodesWorld, parts: list[VirtualRelay], port: int, *, tls: bool = False) -> None:
+        super().__init__(parts, port)
         self.tls = tls
         self.alpn = "h2" if tls else None
         self._world = world
         self._network, self._host = world.simulation.network, world.relay_host
         self._next = 0
         self._places: dict[str, int] = {}  # of clients that keep to theirs, by address
-        self._network.listen(self._host, PORT, self)
+        self._network.listen(self._host, port, self)
 
     def restart(self) -> None:
-        self._world.redis = self._world.redis.restart()  # who starts the workers starts theirs with them
+        if self.port == PORT:
+            self._world.redis = self._world.redis.restart()  # who starts the workers starts theirs with them
         super().restart()
-        self._network.listen(self._host, PORT, self)
+        self._network.listen(self._host, self.port, self)
 
     def begin_stop(self, grace: float = 5.0) -> None:
-        self._network.unlisten(self._host, PORT, self)
+        self._network.unlisten(self._host, self.port, self)
         super().begin_stop(grace)
 
     def kill(self) -> None:
-        self._network.unlisten(self._host, PORT, self)
+        self._network.unlisten(self._host, self.port, self)
         super().kill()
 
     def accepted(self, end: End) -> None:
         """The next has it, or the one that had the last from there."""
         self._next = (self._next + 1) % NODES
         place = self._places.setdefault(end.peer.host, self._next) if self._world.kept else self._next
-        door = self._network.listener(self._host, SHARED + place)
+        door = self._network.listener(self._host, self.port + STRIDE + place)
         assert door is not None
         door.accepted(end)

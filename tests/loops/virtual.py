@@ -12,7 +12,6 @@ from runtimes.sim.wire import ConnectFailed
 from runtimes.sim.wire import Wire as SimWire
 from runtimes.sim.world import LimitPassed
 from runtimes.sim.world import World as Simulation
-from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
@@ -28,10 +27,12 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import API_PORT, LOOPBACK, LogLine, MakePhone, MakeService, PhoneHandle, RelayHandle, World
 
-__all__ = ["PORT", "NotStarted", "Together", "VirtualRelay", "VirtualWorld"]
+__all__ = ["PORT", "STRIDE", "AllKeys", "NotStarted", "Together", "VirtualRelay", "VirtualWorld"]
 
 PORT = 8767
 ADDRESS = "10.0.0.1"  # of the relay
+STRIDE = 10  # from a server's port to those of its processes, where it has several
+AllKeys = dict[int, DeviceKeys]  # what relay and API in one process share, by the number of the process
 
 
 class VirtualWire(Wire):
@@ -143,7 +144,7 @@ class VirtualRelay(RelayHandle):
 class Together(RelayHandle):
     """Simulated processes that come and go together, as one server."""
 
-    def __init__(self, parts: Sequence[VirtualRelay], port: int) -> None:
+    def __init__(self, parts: Sequence[RelayHandle], port: int) -> None:
         self.parts = parts  # in this order: the first makes what the others find
         self.port = port
 
@@ -174,7 +175,7 @@ class Together(RelayHandle):
 class VirtualServers(Together):
     """A relay and an API that share what one process would."""
 
-    def __init__(self, relay: VirtualRelay, api: VirtualRelay) -> None:
+    def __init__(self, relay: RelayHandle, api: RelayHandle) -> None:
         super().__init__((relay, api), relay.port)
         self.api_port = api.port
 
@@ -230,7 +231,8 @@ class VirtualWorld(World):
         killable: bool = False,
         **config: Any,
     ) -> RelayHandle:
-        started = self.relay = self.launch(self.relay_config(config), limits, tls=tls, durable=durable or killable)
+        settings, kept = self.relay_config(config), durable or killable
+        started = self.relay = self.launch(settings, limits, tls=tls, durable=kept, keys={})
         return started
 
     def relay_config(self, config: dict[str, Any]) -> RelayConfig:
@@ -238,11 +240,13 @@ class VirtualWorld(World):
         home = self.relay_host.state
         return RelayConfig(port=PORT, home=home, config_path=f"{home}/config.yaml", **config)
 
-    def launch(self, config: RelayConfig, limits: Limits, *, tls: bool, durable: bool) -> RelayHandle:
-        """Have it run."""
-        return self.run(config, limits, PORT, tls=tls, durable=durable)
+    def launch(self, config: RelayConfig, limits: Limits, *, tls: bool, durable: bool, keys: AllKeys) -> RelayHandle:
+        """Have it run; `keys` get those of its processes."""
+        return self.run(config, limits, PORT, tls=tls, durable=durable, keys=keys)
 
-    def run(self, config: RelayConfig, limits: Limits, *ports: int, tls: bool, durable: bool) -> VirtualRelay:
+    def run(
+        self, config: RelayConfig, limits: Limits, *ports: int, tls: bool, durable: bool, keys: AllKeys
+    ) -> VirtualRelay:
         """A relay as a process of the relay's host; the first of its ports has TLS, if `tls`."""
         host = self.relay_host
         host.rooms = config.voice.folders
@@ -250,7 +254,8 @@ class VirtualWorld(World):
         def make(entropy: Entropy) -> Core:
             if not durable:
                 host.store.sessions.clear()
-            return Engine(Relay(config, limits=limits), entropy=entropy)
+            known = keys[(ports[0] - PORT) % STRIDE] = DeviceKeys()
+            return Engine(Relay(config, limits=limits, keys=known), entropy=entropy)
 
         doors = [Port(ports[0], tls=tls, alpn="h2" if tls else None), *map(Port, ports[1:])]
         started = VirtualRelay(self, host.start(make, doors), ports[0])
@@ -259,7 +264,11 @@ class VirtualWorld(World):
 
     def start_service(
         self, name: str, make: MakeService, *, port: int, durable: bool = False, apart: bool = False
-    ) -> VirtualRelay:
+    ) -> RelayHandle:
+        return self.run_service(name, make, port=port, apart=apart)
+
+    def run_service(self, name: str, make: MakeService, *, port: int, apart: bool = False) -> VirtualRelay:
+        """A service as a process of the relay's host, or of its peers'."""
         host = self._peer_host if apart else self.relay_host
 
         def core(entropy: Entropy) -> Core:
@@ -273,20 +282,14 @@ class VirtualWorld(World):
         return self.start_service(module, make, port=port)
 
     def start_servers(self, *, key: str) -> RelayHandle:
-        home, keys = self.relay_host.state, list[DeviceKeys]()
-        settings = RelayConfig(port=PORT, home=home, config_path=f"{home}/config.yaml", api_key=key)
-
-        def relay(entropy: Entropy) -> Core:
-            keys.append(DeviceKeys())
-            return Engine(Relay(settings, keys=keys[-1]), entropy=entropy)
+        keys: AllKeys = {}
 
         def api(port: int, home: str) -> Api:
-            config = ApiConfig(port=port, home=home, config_path=f"{home}/config.yaml", key=key)
-            return Api(config, keys=keys[-1])
+            return Api(self.api_config(port, home, key=key), keys=keys[(port - API_PORT) % STRIDE])
 
-        first = VirtualRelay(self, self.relay_host.start(relay, [PORT]))
-        self._relays.append(first)
-        started = self.relay = VirtualServers(first, self.start_service("api", api, port=API_PORT))
+        settings = self.relay_config({"api_key": key})
+        relay = self.launch(settings, DEFAULT_LIMITS, tls=False, durable=True, keys=keys)
+        started = self.relay = VirtualServers(relay, self.start_service("api", api, port=API_PORT))
         return started
 
     def renew_certificate(self, *, usable: bool = True) -> None:

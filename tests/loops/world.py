@@ -302,9 +302,8 @@ class World(ABC):
             config.setdefault("relay_url", f"http://127.0.0.1:{relay.port}")
 
         def make(port: int, home: str) -> Service:
-            node_url = f"http://127.0.0.1:{port}" if config.get("cluster") else ""
-            path = f"{home}/config.yaml"
-            return Api(ApiConfig(port=port, node_url=node_url, home=home, config_path=path, **config), limits=limits)
+            settings = self.api_config(port, home, **config)
+            return Api(settings, limits=limits)
 
         if killable:
             env = {API_VARIABLES[name]: str(value) for name, value in config.items()}
@@ -312,6 +311,11 @@ class World(ABC):
         else:
             server = self.start_service("api", make, port=API_PORT, durable=durable)
         return ApiHandle(self, server, str(config.get("key", "")))
+
+    def api_config(self, port: int, home: str, **config: Any) -> ApiConfig:
+        """The configuration of an API server."""
+        node_url = f"http://127.0.0.1:{port}" if config.get("cluster") else ""
+        return ApiConfig(port=port, node_url=node_url, home=home, config_path=f"{home}/config.yaml", **config)
 
     def peer(self, service: Service, *, port: int = 9000) -> str:
         """Start a scripted server on another host, and say where the others find it: `http://…`."""

@@ -286,34 +286,6 @@ def test_what_the_others_count_is_counted() -> None:
     assert one.said() == [("failed", {"address": "203.0.113.9"}), ("cleared", {})]
 
 
-def test_what_is_attached_to_a_code_comes_back() -> None:
-    one = Alone()
-    meta = PairingMeta(
-        ttl_seconds=60.0,
-        grants={"chat": None, "bridge": 5.0},
-        transport_hint="wss",
-        endpoints=[{"role": "lan"}],
-        carries_key=True,
-        own_key=True,
-        key_hash="ab" * 32,
-    )
-    done: list[Any] = []
-    for given in (meta, PairingMeta()):
-        one.run(one.fellows.put_code("abc123", given), done)
-        ((verb, key, text, *life),) = one.book.said()  # type: ignore[misc]  # a command
-        assert (verb, key, life) == (b"SET", b"svc:0:code:ABC123", [b"EX", b"600"])  # type: ignore[has-type]
-        one.book.answers("OK")
-        one.run(one.fellows.take_code(" abc123 "), done)
-        assert one.book.said() == [[b"GETDEL", b"svc:0:code:ABC123"]]
-        one.book.answers(text)  # type: ignore[has-type]
-    assert done == [None, meta, None, PairingMeta()]
-    one.run(one.fellows.take_code("no code"), done)
-    one.run(one.fellows.take_code("abc123"), done)
-    one.book.said()
-    one.book.answers(None)
-    assert done[4:] == [None, None]
-
-
 def test_phones_elsewhere_are_phones() -> None:
     one = Alone()
     one.came(status={"device": {"x": 1}}, age=7.5, form_factor="phone", surface="android", session_prefix="12345678")
