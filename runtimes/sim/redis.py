@@ -9,6 +9,7 @@ is not taken for one that works. `tests/runtimes/test_redis_real.py` holds it to
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from math import inf
 
@@ -16,6 +17,7 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.cluster.leases import DROP, RENEW, TAKE
+from svc_proto.cluster.places import GIVE_BACK, KEEP, TAKE_PLACE
 from svc_proto.commands import Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
@@ -73,6 +75,9 @@ class RedisService:
             TAKE: self._take_lease,
             RENEW: self._renew_leases,
             DROP: self._drop_lease,
+            TAKE_PLACE: self._take_place,
+            KEEP: self._keep_places,
+            GIVE_BACK: self._give_back,
         }
 
     # --- Service ---
@@ -270,6 +275,38 @@ class RedisService:
     def _drop_lease(self, client: _Client, keys: list[bytes], given: list[bytes]) -> object:
         (lease,), (me,) = keys, given
         return self._del(client, [lease]) if self._get(client, [lease]) == me else 0
+
+    def _take_place(self, client: _Client, keys: list[bytes], given: list[bytes]) -> object:
+        (key,), (place, most, span) = keys, given
+        places = self._places(client, key)
+        if len(places) >= int(most):
+            return 0
+        if place:
+            self._put_places(client, key, {**places, place.decode(): self._now.mono + int(span) / 1000}, span)
+        return 1
+
+    def _keep_places(self, client: _Client, keys: list[bytes], given: list[bytes]) -> object:
+        (key,), (span, *kept) = keys, given
+        until = dict.fromkeys((place.decode() for place in kept), self._now.mono + int(span) / 1000)
+        self._put_places(client, key, {**self._places(client, key), **until}, span)
+        return 1
+
+    def _give_back(self, client: _Client, keys: list[bytes], given: list[bytes]) -> object:
+        (key,), places = keys, self._places(client, keys[0])
+        left = {place: until for place, until in places.items() if place.encode() not in given}
+        held = self.keys.pop((client.db, key), None)
+        if held is not None and left:
+            self.keys[client.db, key] = json.dumps(left).encode(), held[1]
+        return len(places) - len(left)
+
+    def _places(self, client: _Client, key: bytes) -> dict[str, float]:
+        """A sorted set, which is text here: who has what until when."""
+        found = self._held(client, key)
+        known: dict[str, float] = {} if found is None else json.loads(found[0])
+        return {place: until for place, until in known.items() if until > self._now.mono}
+
+    def _put_places(self, client: _Client, key: bytes, places: dict[str, float], span: bytes) -> None:
+        self._set(client, [key, json.dumps(places).encode(), b"PX", span])
 
     def _publish(self, client: _Client, given: list[bytes]) -> object:
         channel, data = given

@@ -107,8 +107,8 @@ class KeyGuesses:
     A caller without any key is no guess.
     """
 
-    def __init__(self) -> None:
-        self.limiter = Limiter()
+    def __init__(self, limiter: Limiter) -> None:
+        self.limiter = limiter
 
     def right(self, request: Request, now: Moment) -> None:
         """The key was right."""

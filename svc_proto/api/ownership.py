@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.counts import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed
+from svc_proto.machines.limiter import Limiter
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -24,6 +25,7 @@ class Ownership:
 
     def __init__(self, api: Api) -> None:
         self.api = api
+        self.limiter = Limiter()  # of who shows wrong keys
 
     def start(self) -> Flow[None]:
         """Meet the others, if they can be met."""
@@ -45,6 +47,25 @@ class Ownership:
 
     def release(self, session_id: str) -> None:
         """What it was acquired for is over."""
+
+    # --- places: how many turns there may be ---
+
+    def check_room(self) -> Flow[None]:
+        """For a turn that may not wait, before its body is read. `Refused` 429, or 503 if nobody can say."""
+        yield from ()
+        self.api.runs.registry.check_room()
+
+    def make_room(self, session_id: str, *, may_wait: bool) -> Flow[None]:
+        """Let the turn that enters next have its place, where those are shared. `Refused` 429 or 503."""
+        yield from ()
+
+    def left(self) -> None:
+        """A turn has left its place, and nobody else has it yet."""
+
+    def looked(self) -> None:
+        """Who can begin has begun."""
+
+    # --- what is where ---
 
     def fence(self, session_id: str) -> int | None:
         """What goes with what is written into a session, so that the store refuses who was overtaken."""

@@ -26,7 +26,7 @@ class Runs:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._registry = ChatRuns(api.config.max_concurrent_runs)
+        self.registry = ChatRuns(api.config.max_concurrent_runs)
         self._runs: dict[str, Run] = {}  # those that the registry knows
         self.outcomes = dict.fromkeys((state.value for state in ENDED), 0)  # how often each was
         self.took = Histogram()  # of those that are over
@@ -35,12 +35,12 @@ class Runs:
         self.deltas = 0
 
     def __len__(self) -> int:
-        return len(self._registry)
+        return len(self.registry)
 
     def states(self) -> dict[str, int]:
         """How many that are not over are at what."""
         counts = dict.fromkeys((state.value for state in RunState if state not in ENDED), 0)
-        for record in self._registry.live():
+        for record in self.registry.live():
             counts[record.state.value] += 1
         return counts
 
@@ -48,10 +48,10 @@ class Runs:
         """`run_` and 32 hexadecimal digits (wire api 6.1)."""
         return f"run_{self._api.engine.entropy(16).hex()}"
 
-    def check_room(self) -> None:
+    def check_room(self) -> Flow[None]:
         """For runs that may not wait, before their body is read. `Refused` 429 or 503 (wire api 2.1)."""
         self._api.refuse_while_stopping()
-        self._registry.check_room()
+        return self._api.ownership.check_room()
 
     def begin(
         self,
@@ -73,30 +73,32 @@ class Runs:
         passed = yield from ownership.acquire(order.session_id, request, key)
         if passed is not None:
             return passed
-        run = known()
         try:
-            return run or self._start(order, holder)
+            if known() is None:
+                yield from ownership.make_room(order.session_id, may_wait=order.may_wait)
+            return known() or self._start(order, holder)
         finally:
             if self.get(order.run_id) is None:
                 ownership.release(order.session_id)
+                ownership.looked()  # it may have had a place
 
     def _start(self, order: TurnOrder, holder: str) -> Run:
         api, engine = self._api, self._api.engine
         api.refuse_while_stopping()
-        record = self._registry.enter(order.run_id, order.session_id, may_wait=order.may_wait, now=engine.now)
+        record = self.registry.enter(order.run_id, order.session_id, may_wait=order.may_wait, now=engine.now)
         run = Run(api, record, stops_alone=order.stops_alone, may_ask=order.may_ask, on_changed=self._ended)
         run.model = order.model
         self._runs[order.run_id] = run
         if holder:
             run.holder = holder
             engine.holders.enter(holder, run)
-        self._look()
+        self.look()
         engine.spawn(perform(api, run, order), on_error=lambda error: self._failed(run, error))
         return run
 
     def get(self, run_id: str) -> Run | None:
         """A run that is live, or ended less than an hour ago."""
-        return self._runs.get(run_id) if self._registry.get(run_id, self._api.engine.now) is not None else None
+        return self._runs.get(run_id) if self.registry.get(run_id, self._api.engine.now) is not None else None
 
     def find(self, run_id: str) -> Run:
         """The run of this id; `Refused` 404 `run_not_found` where there is none."""
@@ -110,8 +112,9 @@ class Runs:
         run = self.find(run_id)
         if run.ended is not None:
             raise not_found("this run is over", code="run_not_found")
-        self._registry.stop(run.record, self._api.engine.now)
-        self._look()
+        self.registry.stop(run.record, self._api.engine.now)
+        self._api.ownership.left()
+        self.look()
         run.wake()
 
     def interrupt(self, session_id: str) -> Flow[None]:
@@ -121,21 +124,23 @@ class Runs:
 
     def halt(self, session_id: str) -> list[Run]:
         """Stop every turn of a session, those that wait too: which those are."""
-        turns = [self._runs[record.id] for record in self._registry.live() if record.session_id == session_id]
+        turns = [self._runs[record.id] for record in self.registry.live() if record.session_id == session_id]
         for run in reversed(turns):  # so that none of them begins because another ended
             self.stop(run.record.id)
         return turns
 
     def stop_all(self) -> None:
         """The server is shutting down: interrupt everything; what was said is stored."""
-        for record in reversed(self._registry.live()):  # so that none begins because another ended
+        for record in reversed(self.registry.live()):  # so that none begins because another ended
             self.stop(record.id)
 
-    # --- helpers ---
-
-    def _look(self) -> None:
-        for record in self._registry.startable(self._api.engine.now):
+    def look(self) -> None:
+        """Begin what can begin."""
+        for record in self.registry.startable(self._api.engine.now):
             self._runs[record.id].wake()
+        self._api.ownership.looked()
+
+    # --- helpers ---
 
     def _ended(self, run: Run) -> None:
         ended, engine = run.ended, self._api.engine
@@ -143,8 +148,9 @@ class Runs:
         trigger = RunTrigger.FINISH if ended.error is None else RunTrigger.FAIL
         if ended.interrupted:
             trigger = RunTrigger.CANCEL
-        for run_id in self._registry.leave(run.record, trigger, engine.now):
+        for run_id in self.registry.leave(run.record, trigger, engine.now):
             del self._runs[run_id]
+        self._api.ownership.left()
         engine.holders.leave(run)
         self._api.ownership.release(run.record.session_id)
         self.outcomes[run.record.state.value] += 1
@@ -160,7 +166,7 @@ class Runs:
             calls=ended.api_calls,
             tokens=ended.usage.total_tokens,
         )
-        self._look()
+        self.look()
 
     def _failed(self, run: Run, error: Exception) -> None:
         reference = self._api.engine.bug(error)

@@ -75,7 +75,8 @@ class Api:
         self.limits = limits
         self.cors = Cors(config.cors_origins)
         self.started = Moment(0.0, 0.0)
-        self._guesses = KeyGuesses()
+        self.ownership = _ownership(self)
+        self._guesses = KeyGuesses(self.ownership.limiter)
         self._monitor = Monitor(config.metrics_token, self._guesses.limiter)
         self._mentions = Mentions()
         self._keys = keys or DeviceKeys()
@@ -110,7 +111,6 @@ class Api:
         self.model_list = ModelList(engine)
         self._settings = SettingsReader(engine)
         self._servers: Mapping[str, object] | None = None
-        self.ownership = _ownership(self)
         self.runs = Runs(self)
         self.responses = Responses(engine)
         self.forks = OneAtATime(engine)

@@ -9,28 +9,35 @@
 - **Responses** and conversations are where they were kept, and asked for in the same way. What they continue is a
   session.
 - **Idempotency keys** say at which node the run of the first request is: the same one again is passed on there.
+- **Places** of turns, and of turns that wait, are members of sets at Redis: at all nodes together there are as many as
+  one process has, see `shared_places`.
+- **Wrong keys** are counted by all nodes together, see `told_limiter`.
 - A node that is gone takes its runs with it, as a process that ends; its sessions can be had when its leases are over.
 
 | word  | to  |                                                                                                  |
 |-------|-----|--------------------------------------------------------------------------------------------------|
+| `failed`, `succeeded`, `cleared` | all | see `told_limiter`                                                    |
 | `has` | one | a question: where the run, response or conversation of a name is to be had, and of which session it is |
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from svc_proto.api.access import BRANDED, EVERYWHERE
 from svc_proto.api.idempotency import KEEP
 from svc_proto.api.ownership import Ownership
+from svc_proto.api.shared_places import SharedPlaces
 from svc_proto.api.store import AddMessages
 from svc_proto.basics.counts import MetricFamily, counter, gauge
 from svc_proto.basics.errors import Refused
-from svc_proto.cluster.leases import LEASE, Leases
-from svc_proto.cluster.node import Node, unavailable
+from svc_proto.cluster.leases import LEASE, SETTLE, Leases
+from svc_proto.cluster.node import RETRY, Node, unavailable
 from svc_proto.cluster.passing import Hop, pass_on, was_passed_on
+from svc_proto.cluster.told_limiter import ToldLimiter
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, ask, sleep, wait
 from svc_proto.engine.message import Request, Response, Streamed
@@ -45,7 +52,6 @@ if TYPE_CHECKING:
 __all__ = ["SharedOwnership"]
 
 KIND = "api"
-SETTLE = 1.0  # s after Redis is there, in which who had something before has it again; nobody takes anything new
 START_WITHIN = 3.0  # s for meeting the others, after which the doors open without them
 TAKE_WITHIN = LEASE + 2.0  # s for a session whose node is gone, or that was given back while a request was passed on
 WAIT_WITHIN = 600.0  # s for one whose node runs a turn, for what cannot be passed on
@@ -53,7 +59,6 @@ LOOK_EVERY = 0.5  # s between two tries
 MAX_WAITING = 1_000  # requests at a time that wait for what others have, or for their answer to begin; another: 503
 TURN_WITHIN = 86_400.0  # s for an answer that comes at the end of a turn; a node that is gone ends it before
 IDS = {"run": re.compile("run_[0-9a-f]{32}"), "response": re.compile("resp_[0-9a-f]{28}")}
-RETRY = ((b"retry-after", b"1"),)  # s
 HOP = Hop(
     asked=(b"authorization", b"content-type", b"accept", b"idempotency-key", *BRANDED),
     answers=lambda status: status not in (401, 403),  # who was let in here; keys are the same at all nodes
@@ -65,11 +70,13 @@ HOP = Hop(
 class SharedOwnership(Ownership):
     """See the module. A `Fellow` of the cluster's node."""
 
-    node: Node  # these two from the start on
+    node: Node  # these three from the start on
     leases: Leases
+    places: SharedPlaces
 
     def __init__(self, api: Api, where: RedisAddress) -> None:
         super().__init__(api)
+        self.limiter: ToldLimiter = ToldLimiter(self._tell_all)
         self._where = where
         self._waiting = 0
         self._passing: dict[OperationId, str] = {}  # requests whose answer is to come, and from which node
@@ -81,6 +88,7 @@ class SharedOwnership(Ownership):
         self.node = Node(engine, self._where, self, KIND)
         self._me = f"{self.node.id} {self.api.config.node_url}"
         self.leases = Leases(engine, self.node, self._me, self._overtaken, self._lapsed)
+        self.places = SharedPlaces(self.api, self.node)
         self.node.start()
         yield from self.api.responses.load(required=False)  # so that others can be told of them
         while engine.now.mono < min(until, self.node.up_since + SETTLE):
@@ -89,6 +97,7 @@ class SharedOwnership(Ownership):
     def stop(self) -> None:
         """Say so. What is still had is free when its time is up, so that what is stored until then is stored."""
         self.leases.stop()
+        self.places.stop()
         self.node.stop()
 
     # --- sessions ---
@@ -111,6 +120,23 @@ class SharedOwnership(Ownership):
     def release(self, session_id: str) -> None:
         """Others may have it."""
         self.leases.drop(session_id)
+
+    def check_room(self) -> Flow[None]:
+        """At all nodes."""
+        yield from self._settled()
+        yield from self.places.check_room()
+
+    def make_room(self, session_id: str, *, may_wait: bool) -> Flow[None]:
+        """The same."""
+        return self.places.make_room(session_id, may_wait=may_wait)
+
+    def left(self) -> None:
+        """Who waits at another node may have it."""
+        self.places.left()
+
+    def looked(self) -> None:
+        """Look for places for who waits."""
+        self.places.looked()
 
     def fence(self, session_id: str) -> int | None:
         """That of the lease."""
@@ -179,6 +205,9 @@ class SharedOwnership(Ownership):
         answer = yield from ask(engine, Query(engine.new_op(), nothing))
         if isinstance(answer, Failure) and answer.kind is FailureKind.DENIED:
             self._overtaken(session_id)
+
+    def _tell_all(self, word: str, body: Mapping[str, object]) -> None:
+        self.node.tell_all(word, body)
 
     # --- what is where it was begun ---
 
@@ -264,7 +293,8 @@ class SharedOwnership(Ownership):
         """The same."""
 
     def take(self, node: str, word: str, body: Members) -> None:
-        """The same."""
+        """What the others count."""
+        self.limiter.hear(word, body.text("address"), self.api.engine.now)
 
     def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
         """By the table of the module."""
@@ -284,6 +314,7 @@ class SharedOwnership(Ownership):
     def missed(self) -> None:
         """We may have been away: have again what we had."""
         self.leases.renew()
+        self.places.keep()
 
     def lost(self, node: str) -> None:
         """What waits for it waits no longer. While we reach nobody, it may be there."""

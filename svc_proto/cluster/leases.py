@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from svc_proto.cluster.redis import Reply
     from svc_proto.engine.core import Engine
 
-__all__ = ["DROP", "LEASE", "RENEW", "RENEW_EVERY", "TAKE", "Leases"]
+__all__ = ["DROP", "LEASE", "RENEW", "RENEW_EVERY", "SETTLE", "TAKE", "Leases"]
 
 LEASE = 4.0  # s for which a key lives that is not renewed
 RENEW_EVERY = 1.0  # s
+SETTLE = 1.0  # s after Redis is there, in which who had something before has it again; nobody takes anything new
 AT_ONCE = 500  # keys that are renewed by one command
 ODD = Failure(FailureKind.INTERNAL, "an answer of Redis that makes no sense")
 

@@ -44,12 +44,13 @@ from svc_proto.settings import RedisAddress
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["BEAT", "LEASE", "MAX_NODES", "Fellow", "Member", "Node", "unavailable"]
+__all__ = ["BEAT", "LEASE", "MAX_NODES", "Fellow", "RETRY", "Member", "Node", "unavailable"]
 
 BEAT = 0.5  # s
 LEASE = 3.0  # s without a word, after which a node is taken for gone
 ANSWER_WITHIN = 1.0  # s for what one node asks another
 MAX_NODES = 256  # that are known; a further one is not heard
+RETRY = ((b"retry-after", b"1"),)  # s
 _ID_BYTES = 8
 _UNCOUNTED = ("hello", "beat", "bye")
 _LEAVING = -1  # in place of a number: from who has said `bye`, and finishes what was begun

@@ -30,6 +30,7 @@ Life of a run:
 from __future__ import annotations
 
 from enum import Enum
+from math import inf
 
 from attrs import define, field
 
@@ -48,6 +49,7 @@ __all__ = [
     "ChatRuns",
     "RunState",
     "RunTrigger",
+    "too_many",
 ]
 
 KEEP_ENDED = 3600.0  # s, wire api 6.2: terminal records
@@ -124,10 +126,13 @@ class ChatRun:
 
 
 class ChatRuns:
-    """All runs of a server. `enter` and `leave` say which runs are to start because of it."""
+    """All runs of a server. `enter` and `leave` say which runs are to start because of it.
+
+    Who shares the `cap` with others sets it to what it has of that.
+    """
 
     def __init__(self, cap: int, *, max_queued: int = MAX_QUEUED, max_ended: int = MAX_ENDED) -> None:
-        self._cap = cap  # 0: no limit
+        self.cap: float = cap or inf  # 0: no limit
         self._max_queued = max_queued
         self._slots = 0  # taken
         self._live: dict[str, ChatRun] = {}
@@ -154,8 +159,23 @@ class ChatRuns:
 
     def check_room(self) -> None:
         """`Refused` 429 at the cap, for a run that may not wait."""
-        if self._cap and self._slots >= self._cap:
-            raise _too_many(f"{self._slots} runs are under way; the limit is {self._cap}")
+        if self._slots >= self.cap:
+            raise too_many(f"{self._slots} runs are under way; the limit is {self.cap}")
+
+    @property
+    def slots(self) -> int:
+        """How many are taken."""
+        return self._slots
+
+    @property
+    def waiting(self) -> int:
+        """How many runs wait without one."""
+        return sum(not run.has_slot for run in self._waiting.values())
+
+    @property
+    def starved(self) -> bool:
+        """Whether a run waits for nothing but a slot."""
+        return any(not run.has_slot and self._queues[run.session_id][0] is run for run in self._waiting.values())
 
     # --- coming and going ---
 
@@ -169,7 +189,7 @@ class ChatRuns:
         if not may_wait:
             self.check_room()
         if len(self._waiting) >= self._max_queued:
-            raise _too_many("too many turns wait")
+            raise too_many("too many turns wait")
         run = ChatRun(id=run_id, session_id=session_id, created_at=now.wall, updated_at=now.wall)
         if not may_wait:
             self._take_slot(run)
@@ -212,7 +232,7 @@ class ChatRuns:
         if self._queues[run.session_id][0] is not run:
             return False
         if not run.has_slot:
-            if self._cap and self._slots >= self._cap:
+            if self._slots >= self.cap:
                 return False
             self._take_slot(run)
         return True
@@ -232,5 +252,6 @@ class ChatRuns:
                 del self._queues[run.session_id]
 
 
-def _too_many(message: str) -> Refused:
+def too_many(message: str) -> Refused:
+    """429, for a run that would be one too many."""
     return Refused(429, "rate_limit_exceeded", message, headers=RETRY)

@@ -42,10 +42,7 @@ class Commons:
 
     def __init__(self, relay: Relay) -> None:
         self.relay = relay
-        self.limiter = self._make_limiter()
-
-    def _make_limiter(self) -> Limiter:
-        return Limiter()
+        self.limiter = Limiter()
 
     def start(self) -> Flow[None]:
         """Meet the others, if they can be met."""

@@ -46,7 +46,9 @@ class FellowCodes:
         if meta.key_hash or code in self._invites:
             self.invited(code, meta.key_hash, 0.0)
             self._node.tell_all("invited", {"code": code, "key_hash": meta.key_hash})
-        if isinstance((yield from self._node.redis.ask("SET", self._key(code), text, "EX", int(CODE_LIFETIME))), Failure):
+        if isinstance(
+            (yield from self._node.redis.ask("SET", self._key(code), text, "EX", int(CODE_LIFETIME))), Failure
+        ):
             raise unavailable("a pairing code")
 
     def take(self, code: str) -> Flow[PairingMeta | None]:

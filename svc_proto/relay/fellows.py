@@ -17,9 +17,7 @@
 
 | word        | to  |                                                        |
 |-------------|-----|--------------------------------------------------------|
-| `failed`    | all | an address has failed to sign in                       |
-| `succeeded` | all | one that had failed has signed in                      |
-| `cleared`   | all | every block is lifted                                  |
+| `failed`, `succeeded`, `cleared` | all | see `told_limiter`                 |
 | `saved`     | all | the record of a session, and when it was stored         |
 | `ended`     | all | the hash of one that was revoked                       |
 | `invited`   | all | a code, and the hash of the key of its invite; none: it is used up |
@@ -53,13 +51,13 @@ from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import Node, unavailable
 from svc_proto.cluster.passing import was_passed_on
+from svc_proto.cluster.told_limiter import ToldLimiter
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import Answer
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge import RESPONSE_TIMEOUT
-from svc_proto.machines.limiter import Limiter, LimiterState
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.machines.phones import Phone
 from svc_proto.machines.session import Session
@@ -86,30 +84,6 @@ MAX_NAME = 64  # characters of what is asked for elsewhere: ids are shorter
 MEDIA_TOKEN_LENGTH = 22  # characters, wire core 0.1
 
 
-class _ToldLimiter(Limiter):
-    """A limiter whose counts the others hear."""
-
-    def __init__(self, fellows: Fellows) -> None:
-        super().__init__()
-        self._fellows = fellows
-
-    def failure(self, address: str, now: Moment) -> bool:
-        """Here and elsewhere."""
-        self._fellows.tell_all("failed", {"address": address})
-        return super().failure(address, now)
-
-    def success(self, address: str, now: Moment) -> None:
-        """The same, where there is something to forget."""
-        if self.state(address, now) is not LimiterState.CLEAR:
-            self._fellows.tell_all("succeeded", {"address": address})
-        super().success(address, now)
-
-    def clear(self) -> None:
-        """The same."""
-        self._fellows.tell_all("cleared", {})
-        super().clear()
-
-
 @define(eq=False)
 class _Elsewhere:
     """A phone that another node has; a `PhoneLine`."""
@@ -131,6 +105,7 @@ class Fellows(Commons):
 
     def __init__(self, relay: Relay, where: RedisAddress) -> None:
         super().__init__(relay)
+        self.limiter: ToldLimiter = ToldLimiter(self.tell_all)
         self._where = where
         self._elsewhere: dict[int, _Elsewhere] = {}
         self._numbers: dict[tuple[str, int], int] = {}  # below zero, by node and number there
@@ -141,9 +116,6 @@ class Fellows(Commons):
         self._active = ""  # the device id that all nodes were told last, connected or not
         self._active_since = 0.0
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_PASSING)  # whose, and to which socket
-
-    def _make_limiter(self) -> Limiter:
-        return _ToldLimiter(self)
 
     def start(self) -> Flow[None]:
         """Meet the others, and open the doors without them if that takes too long."""
@@ -365,7 +337,7 @@ class Fellows(Commons):
         now = self.relay.engine.now
         match word:
             case "failed" | "succeeded" | "cleared":
-                self._count(word, body.text("address"))
+                self.limiter.hear(word, body.text("address"), now)
             case "saved":
                 self.sessions.follow(body, body.number("at") or self.node.time)
             case "ended":
@@ -402,17 +374,6 @@ class Fellows(Commons):
                 self.codes.invited(body.text("code"), body.text("key_hash"), 0.0)
             case _:
                 self.relay.oauth.take(body)
-
-    def _count(self, word: str, address: str) -> None:
-        """As the limiter of another node did; ours tells nobody."""
-        now = self.relay.engine.now
-        match word:
-            case "failed":
-                Limiter.failure(self.limiter, address, now)
-            case "succeeded":
-                Limiter.success(self.limiter, address, now)
-            case _:
-                Limiter.clear(self.limiter)
 
     def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
         """By the same table."""

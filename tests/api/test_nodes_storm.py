@@ -3,45 +3,61 @@
 - A session is at one node at a time, as far as nodes can know it.
 - What a stream has told to be complete is stored, once, right behind what it answers.
 - Nothing is answered twice, and when all is whole again each session can be gone on with at each node.
+- No more turns run, and no more wait, than may at all nodes together, but for those whose node was away while they did.
+- Nobody shows more wrong keys than they may at all nodes together, while the nodes reach each other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any, cast
 
 import pytest
 
 from svc_proto.agent.contract import TextDelta
+from svc_proto.api import shared_places
 from svc_proto.api.shared_ownership import TAKE_WITHIN, SharedOwnership
+from svc_proto.cluster.places import Places
+from svc_proto.cluster.told_limiter import ToldLimiter
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Address
+from svc_proto.machines.chatrun import RunState
+from svc_proto.machines.limiter import MAX_FAILURES, WINDOW, Limiter
 from tests.api.nodes import NodesBook
 from tests.api.puppet import Hand, text_told
 from tests.api.world import ApiCall
+from tests.plan import some
 
 SEEDS = range(20)
 STEPS = 60
+CAP = 2  # turns at a time
+LINE = 2  # that wait, if `crowded`
+GUESSER = Address("203.0.113.9", 4711)
 
 
 class Storm:
-    """What happens, by a seed."""
+    """What happens, by a seed. A crowd has more sessions than there may be turns, and guesses at keys."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, crowded: bool = False) -> None:
         self.rng = Random(seed)
-        self.book = NodesBook(3)
-        self.sessions = [self.book.session() for _ in range(2)]
+        self.crowded = crowded
+        self.book = NodesBook(3, max_concurrent_runs=CAP)
+        for number, (node, _) in enumerate(self.book.members):
+            node.engine.entropy = Random(f"{seed} {number}").randbytes
+        self.sessions = [self.book.session() for _ in range(5 if crowded else CAP)]
         self.calls: list[tuple[str, str, ApiCall]] = []  # session, what was said, and its stream
         self.dead: set[int] = set()
+        self.strays: set[str] = set()  # turns whose node was away meanwhile
+        self.guesses: list[float] = []  # when one was let through, since the nodes reach each other
 
     def run(self) -> None:
-        deeds = (
-            [self.chat] * 4
-            + [self.answer] * 4
-            + [self.wait] * 3
-            + [self.stop, self.kill, self.cut, self.flush, self.mend]
-        )
+        troubles = [self.stop, self.kill, self.cut, self.flush, self.mend]
+        deeds = [self.chat] * 4 + [self.answer] * 4 + [self.wait] * 3 + troubles
         for _ in range(STEPS):
-            self.rng.choice(deeds)()
+            self.rng.choice([*deeds, *([self.guess] * 6 + [self.chat] * 4 if self.crowded else [])])()
             self.check_owners()
+            self.check_sums()
         self.heal()
         self.check_rows()
 
@@ -76,6 +92,7 @@ class Storm:
             self.book.at(self.rng.choice(self._live())).call("POST", f"/v1/runs/{run}/stop")
 
     def kill(self) -> None:
+        self.guesses.clear()  # of which it has counted some
         if self.dead:
             self.book.rise(self.dead.pop())
         else:
@@ -94,7 +111,34 @@ class Storm:
     def mend(self) -> None:
         self.book.mend()
 
+    def guess(self) -> None:
+        call = self.book.at(self.rng.choice(self._live())).call("GET", "/api/sessions", key="wrong", peer=GUESSER)
+        if call.result.status == 401:
+            self.guesses.append(self.book.clock.now)
+
+    def _are_whole(self) -> bool:
+        nodes = [cast("SharedOwnership", self.book.members[n][1].ownership).node for n in self._live()]
+        return len(nodes) == 3 and all(len(node.members) == 2 for node in nodes)
+
     # --- what holds ---
+
+    def check_sums(self) -> None:
+        now = self.book.clock.now
+        if not self._are_whole():
+            self.guesses.clear()
+        lately = [when for when in self.guesses if when > now - WINDOW]
+        assert len(lately) <= MAX_FAILURES, f"{len(lately)} wrong keys in a minute"
+        running, waiting = [], []
+        for n in self._live():
+            node, api = self.book.members[n]
+            turns = [run for run in api.runs.registry.live() if not run.ended]
+            if node in self.book.apart:
+                self.strays.update(run.id for run in turns)
+            running += [run.id for run in turns if run.has_slot]
+            waiting += [run.id for run in turns if run.state is RunState.QUEUED and not run.has_slot]
+        assert len(set(running) - self.strays) <= CAP, f"{len(running)} turns run"
+        if self.crowded:
+            assert len(set(waiting) - self.strays) <= LINE, f"{len(waiting)} turns wait"
 
     def check_owners(self) -> None:
         for session in self.sessions:
@@ -126,7 +170,8 @@ class Storm:
                 assert told_completed(call)
         for _, api in self.book.members:
             assert len(cast("SharedOwnership", api.ownership).leases) == len(api.runs) == 0
-        assert not [key for _, key in self.book.town.keys if b":lease:" in key]
+        held = {key: value for (_, key), (value, until) in self.book.town.keys.items() if until > self.book.clock.now}
+        assert not [key for key in held if b":lease:" in key or b":places:" in key]
 
     def check_rows(self) -> None:
         for session in self.sessions:
@@ -148,3 +193,64 @@ def told_completed(call: ApiCall) -> bool:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_whatever_happens(seed: int) -> None:
     Storm(seed).run()
+
+
+@pytest.mark.parametrize("seed", some(range(30)))
+def test_in_a_crowd(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_places, "MAX_QUEUED", LINE)
+    Storm(seed, crowded=True).run()
+
+
+# --- bugs that are put in on purpose: a storm finds each ---
+
+
+def a_place_is_taken_unasked(patch: pytest.MonkeyPatch) -> None:
+    take = Places.take
+
+    def taken(self: Places) -> Flow[object]:
+        yield from take(self)
+        if self._most == CAP:
+            self._mine.append("mine")
+        return True
+
+    patch.setattr(Places, "take", taken)
+
+
+def places_are_not_kept(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Places, "keep", lambda self: None)
+
+
+def places_are_not_given_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Places, "give_back", lambda self, count: self._mine.__delitem__(slice(count, None)))
+
+
+def the_line_is_of_each_node(patch: pytest.MonkeyPatch) -> None:
+    init = Places.__init__
+
+    def made(self: Places, node: Any, kind: str, most: int) -> None:
+        init(self, node, f"{kind} {node.id}" if kind == "line" else kind, most)
+
+    patch.setattr(Places, "__init__", made)
+
+
+def wrong_keys_are_counted_by_each_node_alone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ToldLimiter, "failure", Limiter.failure)
+
+
+PLANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], int, str | None]] = [  # the bug, a storm, what that says
+    (a_place_is_taken_unasked, 0, "turns run"),
+    (places_are_not_kept, 0, "turns run"),
+    (places_are_not_given_back, 0, None),
+    (the_line_is_of_each_node, 0, "turns wait"),
+    (wrong_keys_are_counted_by_each_node_alone, 0, "wrong keys"),
+]
+
+
+@pytest.mark.parametrize(("plant", "seed", "said"), PLANTS, ids=[plant.__name__ for plant, _, _ in PLANTS])
+def test_a_storm_finds_it(
+    plant: Callable[[pytest.MonkeyPatch], None], seed: int, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_places, "MAX_QUEUED", LINE)
+    plant(monkeypatch)
+    with pytest.raises(AssertionError, match=said):
+        Storm(seed, crowded=True).run()

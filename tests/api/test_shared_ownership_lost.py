@@ -8,8 +8,8 @@ import pytest
 
 from svc_proto.agent.contract import TextDelta
 from svc_proto.api import shared_ownership
-from svc_proto.api.shared_ownership import LOOK_EVERY, SETTLE, START_WITHIN, TAKE_WITHIN, WAIT_WITHIN
-from svc_proto.cluster.leases import LEASE
+from svc_proto.api.shared_ownership import LOOK_EVERY, START_WITHIN, TAKE_WITHIN, WAIT_WITHIN
+from svc_proto.cluster.leases import LEASE, SETTLE
 from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.commands import Ready
 from svc_proto.facts import Started

@@ -10,6 +10,7 @@ from runtimes.sim.redis import RedisService
 from svc_proto.cluster import leases
 from svc_proto.cluster.leases import DROP, LEASE, RENEW, RENEW_EVERY, TAKE, Leases
 from svc_proto.cluster.node import Node
+from svc_proto.cluster.places import GIVE_BACK, KEEP, TAKE_PLACE
 from svc_proto.cluster.redis import CONNECT_WITHIN, PAUSE, Redis
 from svc_proto.commands import Connect
 from svc_proto.engine.core import Engine
@@ -237,7 +238,7 @@ def test_who_goes_while_it_waits_leaves_nothing() -> None:
 
 
 def test_the_scripts_are_those_that_the_simulator_knows() -> None:
-    assert list(RedisService().scripts) == [TAKE, RENEW, DROP]
+    assert list(RedisService().scripts) == [TAKE, RENEW, DROP, TAKE_PLACE, KEEP, GIVE_BACK]
 
 
 def test_limits() -> None:

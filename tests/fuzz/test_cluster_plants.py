@@ -11,10 +11,11 @@ from fuzz.cluster_law import Violated
 from fuzz.cluster_storm import storm
 from svc_proto.cluster.node import Node
 from svc_proto.cluster.redis import Redis
+from svc_proto.cluster.told_limiter import ToldLimiter
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.limiter import Limiter
 from svc_proto.relay.commons import Commons
-from svc_proto.relay.fellows import Fellows, _ToldLimiter
+from svc_proto.relay.fellows import Fellows
 from svc_proto.schema.members import Members
 from tests.fuzz import plants_cluster as plants
 
@@ -61,7 +62,7 @@ def nobody_asks_the_others_for_a_file(patch: pytest.MonkeyPatch) -> None:
 
 
 def failures_are_counted_by_each_node_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(_ToldLimiter, "failure", Limiter.failure)
+    patch.setattr(ToldLimiter, "failure", Limiter.failure)
 
 
 def what_was_missed_is_not_read(patch: pytest.MonkeyPatch) -> None:

@@ -138,6 +138,30 @@ def test_a_turn_that_could_not_begin_gives_up_its_place() -> None:
     assert runs.startable(at(2)) == [third]
 
 
+def test_the_cap_may_be_what_others_leave() -> None:
+    runs = ChatRuns(10)
+    runs.cap = 0
+    first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c", "t")
+    assert runs.startable(at(0)) == []
+    assert (runs.slots, runs.waiting, runs.starved) == (0, 3, True)
+    runs.cap = 1
+    assert names(runs.startable(at(0))) == ["a"]
+    assert (runs.slots, runs.waiting, runs.starved) == (1, 2, True)  # `c` waits for nothing but a slot
+    runs.stop(third, at(1))
+    assert (runs.slots, runs.waiting, runs.starved) == (1, 1, False)  # `b` for its session
+    runs.leave(first, T.FINISH, at(2))
+    assert (runs.slots, runs.starved) == (0, True)
+    assert names(runs.startable(at(2))) == [second.id]
+
+
+def test_who_waits_with_a_slot_is_not_starved() -> None:
+    runs = ChatRuns(2)
+    turn(runs, "a")
+    runs.startable(at(0))
+    runs.enter("b", "s", may_wait=False, now=at(0))
+    assert (runs.slots, runs.waiting, runs.starved) == (2, 0, False)
+
+
 def test_a_stop_that_comes_too_late_changes_nothing() -> None:
     runs = ChatRuns(1)
     run = turn(runs, "a")

@@ -12,7 +12,6 @@ from svc_proto.basics.errors import Refused
 from svc_proto.config import RelayConfig
 from svc_proto.machines.bridge import Outcome
 from svc_proto.machines.limiter import LimiterState
-from svc_proto.machines.pairing import PairingMeta
 from svc_proto.machines.sessions import MAX_OF_A_SERVICE, MAX_SESSIONS
 from svc_proto.relay import fellows
 from svc_proto.relay.fellow_sessions import CATCH_UP_WITHIN

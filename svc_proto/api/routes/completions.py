@@ -71,7 +71,7 @@ class _Completions:
 
     def create(self, request: Request) -> Flow[Response | Streamed]:
         api = self._api
-        api.runs.check_room()
+        yield from api.runs.check_room()
         scope = self._scope(request)
         body = yield from read_object(request)
         options = read_model_options(body)

@@ -61,7 +61,7 @@ class _Responses:
 
     def create(self, request: Request) -> Flow[Response | Streamed]:
         api = self._api
-        api.runs.check_room()
+        yield from api.runs.check_room()
         body = yield from read_object(request)
         talk = _talk(body)
         stream = read_flag(body, "stream")

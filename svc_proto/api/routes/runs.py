@@ -57,7 +57,7 @@ class _Runs:
 
     def create(self, request: Request) -> Flow[Response | Streamed]:
         api = self._api
-        api.runs.check_room()
+        yield from api.runs.check_room()
         body = yield from read_object(request)
         talk = _talk(body)
         stream = read_flag(body, "stream") or _wants_events(request)
