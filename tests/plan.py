@@ -5,7 +5,8 @@ descriptors, children, signals, threads and files. What the core alone decides i
 out wherever it runs, so it runs once, in the simulator. Between the two is what needs a real host, whichever its loop.
 With `--full`, and on loops that are named by `--loop`, everything runs on each.
 
-What the simulator tells of one relay it tells of three nodes of one, too (`--loop nodes`), but for the rows of `NODES`.
+What the simulator tells of one relay, and of one API server, it tells of three nodes of each, too (`--loop nodes`), but
+for the rows of `NODES`.
 
 `threads` is the host, which all loops have, on a bare selector: it tells what its eight orders alone could make differ.
 """
@@ -268,24 +269,20 @@ NODES = (
     NodesRow(("test_media::test_what_can_be_fetched*",), KEPT, "the list is of the node's own files"),
     NodesRow(("test_http2::test_tls_with_alpn",), KEPT, "sockets are counted where they are"),
     NodesRow(
-        (
-            "test_http*",
-            "test_websocket",
-            "test_hostile",
-            "test_slow_clients",
-            "test_client",
-            "test_load*",
-            "test_mcp_servers",
-            "test_routes",
-            "test_safety",
-            "test_api*",
-            "test_openai",
-            "test_voice",
-            "test_voice_providers",
-            "test_tui",
-        ),
+        ("test_http*", "test_websocket", "test_client"),
         LATER,
-        "one connection, one request, or a server that is no node",
+        "bytes of one connection, which is at one node whoever the others are",
+    ),
+    NodesRow(("test_routes",), LATER, "700 refusals of one request each; `test_doors` tells all doors of three nodes"),
+    NodesRow(
+        ("test_openai", "test_api_streams::test_m*", "test_api_streams::test_clients*", "test_api_kill"),
+        NEVER,
+        "clients and processes that are not simulated; `tests/servers/test_api_nodes.py` has three real ones",
+    ),
+    NodesRow(
+        ("test_mcp_servers", "test_tui", "test_terminal", "test_load*"),
+        NEVER,
+        "programs of a host, and sockets by the thousand: at one node; `tests/servers/test_nodes.py` loads three real ones",
     ),
 )
 
