@@ -34,12 +34,14 @@ from runtimes.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_SESSIONS
 from runtimes.chat_words import searched, snippet, terms
 from runtimes.failures import HostError
 from runtimes.prepared import UNSTORABLE, Hand, storable
+from runtimes.response_requests import RESPONSE_HANDLERS
 from svc_proto.api.rows import ChatPage, ChatSession, Content, Message, SearchHit, Usage
 from svc_proto.api.store import (
     AddMessages,
     BeginTurn,
     CreateChat,
     DeleteChat,
+    DropResponse,
     ForkChat,
     GetChat,
     ListChats,
@@ -65,7 +67,7 @@ CHUNK = 500  # values in one statement: databases limit their number
 KINDS_COUNTED = 100  # kinds of lists whose number of sessions is kept
 BRANCHED = "branched"  # why a session ended that was forked, wire api 3.8
 
-ERASES: frozenset[type[StoreRequest[Any]]] = frozenset({DeleteChat})  # nothing of what they delete may be left
+ERASES: frozenset[type[StoreRequest[Any]]] = frozenset((DeleteChat, DropResponse))  # nothing of it may be left
 READS: frozenset[type[StoreRequest[Any]]] = frozenset({GetChat, ListChats, ListMessages, ListTitles, SearchMessages})
 
 _S = CHAT_SESSIONS.c
@@ -131,6 +133,7 @@ def chat_handlers(search: ChatSearch) -> tuple[dict[type, Quick], dict[type, Han
         ForkChat: counts.changed_by(_fork_chat),
         ListTitles: _list_titles,
         SearchMessages: partial(_search_messages, search),
+        **RESPONSE_HANDLERS,
     }
     return quick, others
 

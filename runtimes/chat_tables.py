@@ -24,7 +24,15 @@ from sqlalchemy.types import TypeEngine
 
 from runtimes.prepared import storable
 
-__all__ = ["CHAT_FENCES", "CHAT_MESSAGES", "CHAT_SESSIONS", "create_chat_fences", "create_chat_tables"]
+__all__ = [
+    "CHAT_FENCES",
+    "CHAT_MESSAGES",
+    "CHAT_RESPONSES",
+    "CHAT_SESSIONS",
+    "create_chat_fences",
+    "create_chat_responses",
+    "create_chat_tables",
+]
 
 
 class _Words(TypeDecorator[str]):
@@ -97,6 +105,16 @@ CHAT_FENCES = Table(
     Column("fence", _COUNT, nullable=False),  # the greatest that came with a write, see `svc_proto.cluster.leases`
 )
 
+CHAT_RESPONSES = Table(
+    "chat_responses",
+    _METADATA,
+    Column("kind", _Words, primary_key=True),  # `response` or `conversation`
+    Column("name", _Words, primary_key=True),
+    Column("session_id", _Words, nullable=False),  # no foreign key: a response outlives its session
+    Column("text", _Words, nullable=False),  # JSON; empty for a conversation
+    Column("used_at", Double, nullable=False),
+)
+
 
 def create_chat_tables(connection: Connection) -> None:
     """Create the tables of sessions and messages and their indexes."""
@@ -106,3 +124,8 @@ def create_chat_tables(connection: Connection) -> None:
 def create_chat_fences(connection: Connection) -> None:
     """Create the table that keeps nodes from writing whose time is up."""
     CHAT_FENCES.create(connection)
+
+
+def create_chat_responses(connection: Connection) -> None:
+    """Create the table of what nodes keep of `/v1/responses`."""
+    CHAT_RESPONSES.create(connection)

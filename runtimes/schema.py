@@ -91,11 +91,18 @@ def _create_chat_fences(connection: Connection) -> None:
     create_chat_fences(connection)
 
 
+def _create_chat_responses(connection: Connection) -> None:
+    from runtimes.chat_tables import create_chat_responses  # noqa: PLC0415, RUF100 - only an older file needs it
+
+    create_chat_responses(connection)
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _create_paired_sessions,
     _create_chats,
     _create_chat_search,
     _create_chat_fences,
+    _create_chat_responses,
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from runtimes.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_SESSIONS
+from runtimes.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_RESPONSES, CHAT_SESSIONS
 from runtimes.schema import PAIRED_SESSIONS, first_line, migrated, opened, schema_of
 from runtimes.store import made_private
 from runtimes.store_dialects import number_on, reader_of, repeatable
@@ -17,7 +17,8 @@ from runtimes.store_service import StoreError
 
 __all__ = ["copy_store"]
 
-TABLES = (PAIRED_SESSIONS, CHAT_SESSIONS, CHAT_MESSAGES, CHAT_FENCES)  # a row comes after those that it refers to
+# A row comes after those that it refers to.
+TABLES = (PAIRED_SESSIONS, CHAT_SESSIONS, CHAT_MESSAGES, CHAT_FENCES, CHAT_RESPONSES)
 AT_ONCE = 500  # rows
 
 

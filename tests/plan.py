@@ -282,7 +282,7 @@ NODES = (
     NodesRow(
         ("test_mcp_servers", "test_tui", "test_terminal", "test_load*"),
         NEVER,
-        "programs of a host, and sockets by the thousand: at one node; `tests/servers/test_nodes.py` loads three real ones",
+        "programs, and sockets by the thousand: at one node; `tests/servers/test_nodes.py` loads three real ones",
     ),
 )
 

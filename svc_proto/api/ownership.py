@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc_proto.api.responses import Responses
 from svc_proto.basics.counts import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed
@@ -71,14 +72,13 @@ class Ownership:
         """What goes with what is written into a session, so that the store refuses who was overtaken."""
         return None
 
-    def seek(self, request: Request, kind: str, name: str) -> Flow[Response | Streamed | None] | None:
-        """The answer to a request for a `run` or a `response` that is not known here; None: there is nowhere to ask."""
+    def seek(self, request: Request, run_id: str) -> Flow[Response | Streamed | None] | None:
+        """The answer to a request for a run that is not known here; None: there is nowhere to ask."""
         return None
 
-    def session_of(self, kind: str, name: str) -> Flow[str | None]:
-        """The session of a `response` or a `conversation` that is not known here."""
-        yield from ()
-        return None
+    def responses(self) -> Responses:
+        """Those that are kept."""
+        return Responses(self.api.engine)
 
     def families(self) -> list[MetricFamily]:
         """What a monitor is shown of the others."""

@@ -65,13 +65,9 @@ class Responses:
         self._texts[response_id] = text
         return cast("Mapping[str, object]", strict_json.loads(text, max_depth=1_000, ours=True))
 
-    @property
-    def loaded(self) -> bool:
-        """Whether what is in the file is known."""
-        return self._loaded
-
-    def known(self, kind: str, name: str) -> str | None:
-        """The session of a `response` or a `conversation`, once they were loaded."""
+    def session_of(self, kind: str, name: str) -> Flow[str | None]:
+        """The session of a `response` or a `conversation`. `Refused` 503 as for `load`."""
+        yield from self.load()
         return (self._sessions if kind == "response" else self._conversations).get(name)
 
     def keep(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:

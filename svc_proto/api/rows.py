@@ -8,7 +8,7 @@ from attrs import frozen
 
 from svc_proto.agent.contract import Content
 
-__all__ = ["ChatPage", "ChatSession", "Content", "Message", "SearchHit", "Usage"]
+__all__ = ["ChatPage", "ChatSession", "Content", "KeptResponse", "Message", "SearchHit", "Usage"]
 
 
 @frozen(kw_only=True)
@@ -88,3 +88,11 @@ class SearchHit:
     session: ChatSession
     snippet: str
     context: tuple[Message, ...] = ()  # the rows right before and after it
+
+
+@frozen(kw_only=True)
+class KeptResponse:
+    """What can be gone on with: a response as JSON, or the name of a conversation, whose text is empty."""
+
+    session_id: str
+    text: str

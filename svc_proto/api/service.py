@@ -19,7 +19,6 @@ from svc_proto.api.key_files import read_key
 from svc_proto.api.metrics import families
 from svc_proto.api.model_list import ModelList
 from svc_proto.api.ownership import Ownership
-from svc_proto.api.responses import Responses
 from svc_proto.api.routes import chat, completions, management, mcp, responses, runs, sessions, status
 from svc_proto.api.runs import Runs
 from svc_proto.api.settings import AgentSettings, SettingsReader
@@ -112,7 +111,7 @@ class Api:
         self._settings = SettingsReader(engine)
         self._servers: Mapping[str, object] | None = None
         self.runs = Runs(self)
-        self.responses = Responses(engine)
+        self.responses = self.ownership.responses()
         self.forks = OneAtATime(engine)
         self._holder_timer = engine.timers.timer(self._end_holders)
 
@@ -228,12 +227,6 @@ class Api:
         """What a model is given of a session, from its newest `limit` rows; nothing of one that is not there."""
         rows = yield from self.query(ListMessages(session_id=session_id, limit=limit, latest=True))
         return history_of(rows or ())
-
-    def session_of(self, kind: str, name: str) -> Flow[str | None]:
-        """The session that a `response` or a `conversation` goes on in, wherever it was kept."""
-        yield from self.responses.load()
-        known = self.responses.known(kind, name)
-        return (yield from self.ownership.session_of(kind, name)) if known is None else known
 
     def refuse_while_stopping(self) -> None:
         """Raise `Refused` 503 `gateway_draining` while the server is shutting down: for whatever begins a turn."""

@@ -6,8 +6,7 @@
   it waits in line, as with one process. What is written carries the fence of the lease.
 - **Runs** are where they were begun. One that nobody here knows is asked for at all nodes, and the request (follow it,
   stop it, answer it, how it is) is passed on to the one that has it.
-- **Responses** and conversations are where they were kept, and asked for in the same way. What they continue is a
-  session.
+- **Responses** and conversations are in the store, see `stored_responses`.
 - **Idempotency keys** say at which node the run of the first request is: the same one again is passed on there.
 - **Places** of turns, and of turns that wait, are members of sets at Redis: at all nodes together there are as many as
   one process has, see `shared_places`.
@@ -17,7 +16,7 @@
 | word  | to  |                                                                                                  |
 |-------|-----|--------------------------------------------------------------------------------------------------|
 | `failed`, `succeeded`, `cleared` | all | see `told_limiter`                                                    |
-| `has` | one | a question: where the run, response or conversation of a name is to be had, and of which session it is |
+| `has` | one | a question: where a run is to be had |
 """
 
 from __future__ import annotations
@@ -30,8 +29,10 @@ from typing import TYPE_CHECKING
 from svc_proto.api.access import BRANDED, EVERYWHERE
 from svc_proto.api.idempotency import KEEP
 from svc_proto.api.ownership import Ownership
+from svc_proto.api.responses import Responses
 from svc_proto.api.shared_places import SharedPlaces
 from svc_proto.api.store import AddMessages
+from svc_proto.api.stored_responses import StoredResponses
 from svc_proto.basics.counts import MetricFamily, counter, gauge
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.leases import LEASE, SETTLE, Leases
@@ -58,7 +59,7 @@ WAIT_WITHIN = 600.0  # s for one whose node runs a turn, for what cannot be pass
 LOOK_EVERY = 0.5  # s between two tries
 MAX_WAITING = 1_000  # requests at a time that wait for what others have, or for their answer to begin; another: 503
 TURN_WITHIN = 86_400.0  # s for an answer that comes at the end of a turn; a node that is gone ends it before
-IDS = {"run": re.compile("run_[0-9a-f]{32}"), "response": re.compile("resp_[0-9a-f]{28}")}
+RUN_ID = re.compile("run_[0-9a-f]{32}")
 HOP = Hop(
     asked=(b"authorization", b"content-type", b"accept", b"idempotency-key", *BRANDED),
     answers=lambda status: status not in (401, 403),  # who was let in here; keys are the same at all nodes
@@ -90,7 +91,6 @@ class SharedOwnership(Ownership):
         self.leases = Leases(engine, self.node, self._me, self._overtaken, self._lapsed)
         self.places = SharedPlaces(self.api, self.node)
         self.node.start()
-        yield from self.api.responses.load(required=False)  # so that others can be told of them
         while engine.now.mono < min(until, self.node.up_since + SETTLE):
             yield from sleep(engine, LOOK_EVERY)
 
@@ -211,44 +211,32 @@ class SharedOwnership(Ownership):
 
     # --- what is where it was begun ---
 
-    def seek(self, request: Request, kind: str, name: str) -> Flow[Response | Streamed | None] | None:
+    def seek(self, request: Request, run_id: str) -> Flow[Response | Streamed | None] | None:
         """At all nodes, for what may be there. A request that was passed on to us is asked for nowhere else."""
-        if was_passed_on(request) or not _may_be(kind, name):
+        if was_passed_on(request) or RUN_ID.fullmatch(run_id) is None:
             return None
-        return self._sought(request, kind, name)
+        return self._sought(request, run_id)
 
-    def session_of(self, kind: str, name: str) -> Flow[str | None]:
-        """As the first says that knows it."""
-        holders = (yield from self._holders(kind, name)) if _may_be(kind, name) else []
-        return holders[0][1].text("session") if holders else None
-
-    def _sought(self, request: Request, kind: str, name: str) -> Flow[Response | Streamed | None]:
-        holders = yield from self._holders(kind, name)
-        if not holders:
-            return None
-        node, answer = holders[0]
-        self._enter()
-        try:
-            return (yield from self._passed_on(request, node, answer.text("url")))
-        finally:
-            self._waiting -= 1
-
-    def _holders(self, kind: str, name: str) -> Flow[list[tuple[str, Members]]]:
-        """Which nodes have it, and what they say of it. `Refused` 503 if none does, and one cannot say."""
+    def _sought(self, request: Request, run_id: str) -> Flow[Response | Streamed | None]:
+        """`Refused` 503 if none has it, and one cannot say."""
         self._enter()
         try:
             yield from self._settled()
             nodes = list(self.node.members)
-            asked = [self.node.ask(node, "has", {"kind": kind, "name": name}) for node in nodes]
+            asked = [self.node.ask(node, "has", {"run": run_id}) for node in nodes]
             answers = yield from gather(self.api.engine, asked)
+            for node, answer in zip(nodes, answers, strict=True):
+                if not isinstance(answer, Failure) and (url := answer.text("url")):
+                    return (yield from self._passed_on(request, node, url))
         finally:
             self._waiting -= 1
-        found = [(node, answer) for node, answer in zip(nodes, answers, strict=True) if not isinstance(answer, Failure)]
-        holders = [(node, answer) for node, answer in found if answer.text("url")]
-        late = any(isinstance(answer, Failure) and answer.kind is FailureKind.TIMED_OUT for answer in answers)
-        if not holders and (late or any(answer.get("unread") for _, answer in found)):
-            raise unavailable(f"which node has the {kind}", RETRY)
-        return holders
+        if any(isinstance(answer, Failure) and answer.kind is FailureKind.TIMED_OUT for answer in answers):
+            raise unavailable("which node has the run", RETRY)
+        return None
+
+    def responses(self) -> Responses:
+        """Those of all nodes."""
+        return StoredResponses(self.api)
 
     # --- passing on ---
 
@@ -298,18 +286,8 @@ class SharedOwnership(Ownership):
 
     def answer(self, node: str, word: str, body: Members) -> dict[str, object]:
         """By the table of the module."""
-        kind, name, api = body.text("kind"), body.text("name"), self.api
-        if word != "has":
-            return {}
-        if kind == "run":
-            run = api.runs.get(name)
-            session = None if run is None else run.record.session_id
-        else:
-            session = api.responses.known(kind, name)
-            if session is None and not api.responses.loaded:
-                api.engine.spawn(api.responses.load(required=False))  # for who asks again
-                return {"unread": True}
-        return {} if session is None else {"url": api.config.node_url, "session": session}
+        api = self.api
+        return {"url": api.config.node_url} if word == "has" and api.runs.get(body.text("run")) is not None else {}
 
     def missed(self) -> None:
         """We may have been away: have again what we had."""
@@ -321,8 +299,3 @@ class SharedOwnership(Ownership):
         for ticket, where in list(self._passing.items()):
             if where == node and self.node.is_up:
                 self.api.engine.resume(ticket, None)
-
-
-def _may_be(kind: str, name: str) -> bool:
-    """Whether it is the name of such a thing, if those are made by us."""
-    return kind not in IDS or IDS[kind].fullmatch(name) is not None

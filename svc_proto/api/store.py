@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from svc_proto.api.rows import ChatPage, ChatSession, Message, SearchHit
+from svc_proto.api.rows import ChatPage, ChatSession, KeptResponse, Message, SearchHit
 from svc_proto.commands import StoreRequest
 
 __all__ = [
@@ -14,8 +14,11 @@ __all__ = [
     "BeginTurn",
     "CreateChat",
     "DeleteChat",
+    "DropResponse",
+    "FindResponse",
     "ForkChat",
     "GetChat",
+    "KeepResponse",
     "ListChats",
     "ListMessages",
     "ListTitles",
@@ -168,3 +171,41 @@ class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
     query: str
     limit: int
     offset: int = 0
+
+
+@frozen(kw_only=True)
+class KeepResponse(StoreRequest[bool]):
+    """Keep what can be gone on with, of a `kind` (`response`, `conversation`), in place of one of the same name.
+
+    Of each kind the `most` that were used last stay, as far as their texts have `size` characters together.
+    """
+
+    answer = bool
+
+    kind: str
+    name: str
+    session_id: str
+    text: str
+    now: float
+    most: int
+    size: int
+
+
+@frozen(kw_only=True)
+class FindResponse(StoreRequest[KeptResponse | None]):
+    """What was kept by that name, which counts as used now; or None."""
+
+    answer = (KeptResponse, NoneType)
+
+    kind: str
+    name: str
+    now: float
+
+
+@frozen(kw_only=True)
+class DropResponse(StoreRequest[bool]):
+    """Forget a response; False if there is none."""
+
+    answer = bool
+
+    name: str

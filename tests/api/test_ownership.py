@@ -17,8 +17,7 @@ def test_who_is_alone_has_all_turns_and_asks_nobody() -> None:
     assert book.run(ownership.acquire("s")) == [None]
     assert (ownership.fence("s"), ownership.families()) == (None, [])
     unknown: Any = None
-    assert ownership.seek(unknown, "run", "r") is None
-    assert book.run(ownership.session_of("conversation", "c")) == [None]
+    assert ownership.seek(unknown, "r") is None
     ownership.release("s")
     ownership.stop()
     assert book.request("GET", f"/v1/runs/run_{'0' * 32}").status == 404

@@ -19,6 +19,10 @@ def run(book: ApiBook, flow: Flow[object]) -> object:
     return result
 
 
+def session(book: ApiBook, kind: str, name: str) -> object:
+    return run(book, kept(book).session_of(kind, name))
+
+
 def response(number: int, text: str = "") -> dict[str, object]:
     return {"id": f"resp_{number}", "object": "response", "text": text}
 
@@ -35,10 +39,10 @@ def test_a_response_survives_a_restart() -> None:
     run(book, kept(book).keep(response(1, "ä"), "s-1", "talk"))
     again = reopened(book)
     assert run(again, kept(again).get("resp_1")) == response(1, "ä")
-    assert kept(again).known("response", "resp_1") == "s-1"
-    assert kept(again).known("conversation", "talk") == "s-1"
-    assert kept(again).known("response", "resp_2") is None
-    assert kept(again).known("conversation", "other") is None
+    assert session(again, "response", "resp_1") == "s-1"
+    assert session(again, "conversation", "talk") == "s-1"
+    assert session(again, "response", "resp_2") is None
+    assert session(again, "conversation", "other") is None
     assert run(again, kept(again).drop("resp_1")) is True
     assert run(again, kept(again).drop("resp_1")) is False
     once_more = reopened(again)
@@ -50,15 +54,15 @@ def test_what_was_used_longest_ago_goes_first() -> None:
     store = kept(book)
     for number in range(MAX_KEPT):
         run(book, store.keep(response(number), "s", f"c{number}"))
-    assert store.known("conversation", "c0") == "s"
+    assert session(book, "conversation", "c0") == "s"
     run(book, store.get("resp_0"))
     run(book, store.keep(response(MAX_KEPT), "s", "c0"))
     run(book, store.keep(response(MAX_KEPT + 1), "s", "new"))
     assert run(book, store.get("resp_0")) is not None
     assert run(book, store.get("resp_1")) is None
     assert run(book, store.get("resp_2")) is None
-    assert store.known("conversation", "c0") == "s"
-    assert store.known("conversation", "c1") is None
+    assert session(book, "conversation", "c0") == "s"
+    assert session(book, "conversation", "c1") is None
 
 
 def test_all_together_have_a_size() -> None:

@@ -11,11 +11,10 @@ from svc_proto.agent.contract import ApprovalAsked, TextDelta
 from svc_proto.api import shared_ownership
 from svc_proto.api.idempotency import KEEP
 from svc_proto.api.shared_ownership import LOOK_EVERY, WAIT_WITHIN
+from svc_proto.api.stored_responses import ON_ITS_WAY
 from svc_proto.cluster.leases import LEASE
 from svc_proto.cluster.node import LEASE as NODE_LEASE
-from svc_proto.commands import ReadConfig
 from svc_proto.engine.local_secret import OPERATOR
-from svc_proto.facts import Started
 from svc_proto.machines.limiter import Limiter
 from tests.api.nodes import UNAVAILABLE, VIA, NodesBook, code, lease
 from tests.api.puppet import call_of, names, text_told
@@ -327,8 +326,24 @@ def test_a_response_goes_on_at_any_node_and_is_read_and_deleted_there() -> None:
         assert book.request("GET", f"/v1/responses/{wanted}").json["id"] == wanted
     assert book.request("DELETE", f"/v1/responses/{first}").json["deleted"] is True
     for n in range(3):
-        assert book.at(n).request("GET", f"/v1/responses/{first}").status == 404
-        assert book.request("DELETE", f"/v1/responses/{first}").status == 404
+        gone = [book.at(n).call(method, f"/v1/responses/{first}") for method in ("GET", "DELETE")]
+        book.after(ON_ITS_WAY)
+        assert [call.result.status for call in gone] == [404, 404]
+
+
+def test_a_response_outlives_the_node_that_has_given_it() -> None:
+    book = NodesBook(3)
+    first, second = respond(book, "one"), respond(book, "other", conversation="c")
+    book.after(0.1)
+    book.kill(0)
+    book.at(1)
+    third = respond(book, "two", previous_response_id=first)
+    assert asked_with(book) == ["one", "one!"]
+    respond(book, "three", conversation="c")
+    assert asked_with(book) == ["other", "other!"]
+    for wanted in (first, second, third):
+        assert book.at(2).request("GET", f"/v1/responses/{wanted}").json["id"] == wanted
+        assert book.request("DELETE", f"/v1/responses/{wanted}").status == 200
 
 
 def test_a_conversation_goes_on_at_any_node() -> None:
@@ -341,21 +356,12 @@ def test_a_conversation_goes_on_at_any_node() -> None:
 @pytest.mark.parametrize("wanted", [f"resp_{'0' * 28}", "resp_x", "x" * 1_000])
 def test_a_response_that_nobody_has(wanted: str) -> None:
     book = NodesBook()
-    assert book.request("POST", "/v1/responses", {"input": "Hi", "previous_response_id": wanted}).status == 404
-    assert book.request("GET", f"/v1/responses/{wanted}").status == 404
-
-
-def test_a_node_that_cannot_read_its_responses_may_have_it() -> None:
-    book = NodesBook(started=False)
-    book.refuse = (ReadConfig,)
-    for node, _ in book.members:
-        book.tell(node, Started())
-    book.after(2.0)
-    assert book.ready
-    wanted = f"/v1/responses/resp_{'0' * 28}"
-    assert code(book.call("GET", wanted)) == (503, "session_db_unavailable")
-    assert code(book.at(1).call("GET", wanted)) == UNAVAILABLE
-    assert book.request("GET", wanted).status == 404  # it has read them since
+    asked = [
+        book.call("POST", "/v1/responses", {"input": "Hi", "previous_response_id": wanted}),
+        book.call("GET", f"/v1/responses/{wanted}"),
+    ]
+    book.after(ON_ITS_WAY)
+    assert [call.result.status for call in asked] == [404, 404]
 
 
 # --- the same request again ----------------------------------------------------------------------------------------

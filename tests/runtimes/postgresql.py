@@ -69,8 +69,9 @@ class Server:
         """The URL of a database without any row, whose schema may be up to date already. There is one."""
         if not self.execute("SELECT 1 FROM pg_database WHERE datname = 'svc'"):
             self.execute("CREATE DATABASE svc")
-        elif self.execute("SELECT 1 FROM pg_tables WHERE tablename = 'chat_messages'", "svc"):
-            self.execute("TRUNCATE paired_sessions, chat_sessions, chat_messages RESTART IDENTITY CASCADE", "svc")
+        elif self.execute("SELECT 1 FROM pg_tables WHERE tablename = 'chat_responses'", "svc"):
+            tables = "paired_sessions, chat_sessions, chat_messages, chat_responses"
+            self.execute(f"TRUNCATE {tables} RESTART IDENTITY CASCADE", "svc")
         return self.url("svc")
 
     def fresh(self) -> str:

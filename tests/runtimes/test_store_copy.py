@@ -12,13 +12,14 @@ from runtimes.store import open_store
 from runtimes.store_copy import copy_store
 from runtimes.store_service import Store, StoreError
 from svc_proto.api.rows import ChatSession, Message
-from svc_proto.api.store import ListChats, ListMessages
+from svc_proto.api.store import KeepResponse, ListChats, ListMessages
 from svc_proto.engine.store import LoadSessions, SaveSession
 from tests.runtimes.chat_stores import add, ask, chat, create, message
 from tests.runtimes.postgresql import needs_postgresql, server
 from tests.runtimes.test_store_search import found
 
 KINDS = ["file", pytest.param("postgresql", marks=needs_postgresql)]
+COUNTS = {"paired_sessions": 1, "chat_sessions": 2, "chat_messages": 8, "chat_fences": 0, "chat_responses": 1}
 
 
 def place(kind: str, folder: Path, name: str) -> str | Path:
@@ -31,6 +32,7 @@ def fill(where: str | Path) -> None:
         create(store, chat("c", title="Früher", pinned=True), chat("d", parent_id="gone"))
         add(store, *[message(f"m{number}", f"cup {number}", at=number) for number in range(7)])
         add(store, message("x", ({"type": "text", "text": "a lone \ud800 surrogate"},), session_id="d"), to="d")
+        ask(store, KeepResponse(kind="response", name="r", session_id="c", text="{}", now=1.0, most=9, size=9))
 
 
 def all_of(store: Store) -> tuple[object, tuple[ChatSession, ...], list[tuple[Message, ...] | None]]:
@@ -46,7 +48,7 @@ def test_it_is_the_same_there(of: str, to: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(store_copy, "AT_ONCE", 3)
     told: list[tuple[str, int, int]] = []
     counts = copy_store(source, target, lambda *step: told.append(step))
-    assert counts == {"paired_sessions": 1, "chat_sessions": 2, "chat_messages": 8, "chat_fences": 0}
+    assert counts == COUNTS
     assert told[0] == ("paired_sessions", 1, 1)
     assert [step[1:] for step in told if step[0] == "chat_messages"] == [(3, 8), (6, 8), (8, 8)]
     with closing(open_store(source)) as old, closing(open_store(target)) as new:
@@ -69,17 +71,12 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         copy_store(source, target, stop)
-    assert copy_store(source, target) == {
-        "paired_sessions": 1,
-        "chat_sessions": 2,
-        "chat_messages": 8,
-        "chat_fences": 0,
-    }
+    assert copy_store(source, target) == COUNTS
 
 
 def test_what_cannot_be_copied(tmp_path: Path) -> None:
     (tmp_path / "none.db").touch()
-    with pytest.raises(StoreError, match="has schema version 0, not 4: svc db upgrade comes first"):
+    with pytest.raises(StoreError, match="has schema version 0, not 5: svc db upgrade comes first"):
         copy_store(tmp_path / "none.db", tmp_path / "new.db")
     (tmp_path / "wrong.db").write_bytes(b"this is no database, and long enough" * 100)
     with pytest.raises(StoreError, match="cannot be copied: file is not a database"):

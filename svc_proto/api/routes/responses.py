@@ -91,23 +91,16 @@ class _Responses:
         keyed.keep(run)
         return (yield from self._answer(run))
 
-    def read(self, request: Request) -> Flow[Response | Streamed]:
+    def read(self, request: Request) -> Flow[Response]:
         found = yield from self._api.responses.get(request.params["response_id"])
         if found is None:
-            return (yield from self._elsewhere(request))
+            raise _unknown()
         return json_response(200, found)
 
-    def _elsewhere(self, request: Request) -> Flow[Response | Streamed]:
-        seeking = self._api.ownership.seek(request, "response", request.params["response_id"])
-        answer = None if seeking is None else (yield from seeking)
-        if answer is None:
-            raise _unknown()
-        return answer
-
-    def delete(self, request: Request) -> Flow[Response | Streamed]:
+    def delete(self, request: Request) -> Flow[Response]:
         response_id = request.params["response_id"]
         if not (yield from self._api.responses.drop(response_id)):
-            return (yield from self._elsewhere(request))
+            raise _unknown()
         return json_response(200, {"id": response_id, "object": "response", "deleted": True})
 
     def _builder(self, run: Run) -> ResponseBuilder:
@@ -135,9 +128,9 @@ class _Responses:
         yield from api.responses.load(required=required)  # so that this one can be continued the moment it is told
         found: str | None = None
         if response is not None:
-            found = yield from api.session_of("response", response)
+            found = yield from api.responses.session_of("response", response)
         elif name is not None:
-            found = yield from api.session_of("conversation", name)
+            found = yield from api.responses.session_of("conversation", name)
         if previous is not None and found is None:
             raise _unknown()
         return _Chain(

@@ -77,7 +77,7 @@ class _Runs:
     def _anywhere(self, request: Request, here: Callable[[Request], Response]) -> Response | Flow[Response | Streamed]:
         """As `here` answers, or the node that has the run."""
         api, run_id = self._api, request.params["run_id"]
-        seeking = None if api.runs.get(run_id) is not None else api.ownership.seek(request, "run", run_id)
+        seeking = None if api.runs.get(run_id) is not None else api.ownership.seek(request, run_id)
         return here(request) if seeking is None else self._sought(request, here, seeking)
 
     def _sought(
@@ -97,7 +97,7 @@ class _Runs:
     def events(self, request: Request) -> Flow[Response | Streamed]:
         api, run_id = self._api, request.params["run_id"]
         if api.runs.get(run_id) is None:
-            seeking = api.ownership.seek(request, "run", run_id)
+            seeking = api.ownership.seek(request, run_id)
             answer = None if seeking is None else (yield from seeking)
             if answer is not None:
                 return answer
@@ -155,7 +155,7 @@ class _Runs:
         api, previous = self._api, body.string("previous_response_id")
         if previous is None or body.get("conversation_history") is not None:
             return ()
-        session = yield from api.session_of("response", previous)
+        session = yield from api.responses.session_of("response", previous)
         return () if session is None else (yield from api.history(session))
 
 

@@ -33,13 +33,14 @@ def test_copy(lonely: Shelf) -> None:
     target = lonely.home / "new" / "there.db"
     assert "svc db upgrade comes first" in lonely.run("svc", "db", "copy", str(old), str(target)).problem
     lonely.run("svc", "db", "upgrade")
-    told = "Copied 1 of paired_sessions, 0 of chat_sessions, 0 of chat_messages, 0 of chat_fences.\n"
+    others = ("chat_sessions", "chat_messages", "chat_fences", "chat_responses")
+    told = f"Copied 1 of paired_sessions, {', '.join(f'0 of {table}' for table in others)}.\n"
     assert lonely.run("svc", "db", "copy", str(old), str(target)).out == told
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     again = lonely.run("svc", "db", "copy", str(old), str(target))
     assert again.problem == "the store to copy to is not empty: there are rows in paired_sessions"
     third = lonely.run("svc", "db", "copy", str(target), f"sqlite:///{home}/third.db", "--json")
-    assert third.json == {"copied": {"paired_sessions": 1, "chat_sessions": 0, "chat_messages": 0, "chat_fences": 0}}
+    assert third.json == {"copied": {"paired_sessions": 1, **dict.fromkeys(others, 0)}}
     assert lonely.run("svc", "db", "copy", str(home / "none.db"), str(target)).problem.startswith(
         "there is no database"
     )
