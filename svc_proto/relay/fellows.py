@@ -48,6 +48,7 @@ from attrs import define
 from svc_proto.basics.counts import MetricFamily, counter, gauge
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.latest import Latest
 from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import Node, unavailable
 from svc_proto.cluster.passing import was_passed_on
@@ -108,11 +109,10 @@ class Fellows(Commons):
         self.limiter: ToldLimiter = ToldLimiter(self.tell_all)
         self._where = where
         self._elsewhere: dict[int, _Elsewhere] = {}
-        self._numbers: dict[tuple[str, int], int] = {}  # below zero, by node and number there
+        self._numbers: dict[str, dict[int, int]] = {}  # below zero, by node and by number there
         self._next = 0
-        self._since: dict[int, float] = {}  # of every phone, by number, on Redis's clock
+        self._since: Latest[int] = Latest()  # every phone, by number, on Redis's clock
         self._seeking = 0
-        self._latest = 0  # the number of the phone that was registered last; 0: there is none
         self._active = ""  # the device id that all nodes were told last, connected or not
         self._active_since = 0.0
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_PASSING)  # whose, and to which socket
@@ -186,7 +186,7 @@ class Fellows(Commons):
         self._forget(replaced)
         phone = self.relay.phones.of_socket(number)
         assert phone is not None  # it has just been registered
-        self._put(number, self.node.time)
+        self._since.put(number, self.node.time)
         self.tell_all("came", self._entry(phone))
         if self.relay.phones.named(self._active) in (None, phone):
             self._select(phone.device_id)
@@ -297,7 +297,7 @@ class Fellows(Commons):
             "surface": phone.surface,
             "form_factor": phone.form_factor,
             "session_prefix": phone.session_prefix,
-            "since": self._since[phone.socket],
+            "since": self._since.since(phone.socket),
             "status": phone.status,
             "age": None if phone.reported_at is None else now - phone.reported_at,
         }
@@ -323,8 +323,8 @@ class Fellows(Commons):
             self.sessions.cut(token_hash)
         entries = state.rows("phones")
         there = {entry.whole("socket"): None for entry in entries}
-        for (where, socket), number in list(self._numbers.items()):
-            if where == node and socket not in there:
+        for socket, number in list(self._numbers.get(node, {}).items()):
+            if socket not in there:
                 self.relay.remove_phone(number)
         for entry in sorted(entries, key=_since):
             self._came(node, entry)
@@ -397,13 +397,12 @@ class Fellows(Commons):
 
     def lost(self, node: str) -> None:
         """Its phones are, too."""
-        for (where, _), number in list(self._numbers.items()):
-            if where == node:
-                self.relay.remove_phone(number)
+        for number in list(self._numbers.get(node, {}).values()):
+            self.relay.remove_phone(number)
         self.relay.media.uploads.orphan(node)
 
     def _number(self, node: str, body: Members) -> int | None:
-        return self._numbers.get((node, body.whole("socket") or 0))
+        return self._numbers.get(node, {}).get(body.whole("socket") or 0)
 
     def _came(self, node: str, entry: Members) -> None:
         relay, socket = self.relay, entry.whole("socket")
@@ -413,14 +412,15 @@ class Fellows(Commons):
         if device_id == f"socket-{socket}":
             device_id = f"{node}-{device_id}"  # it has no name of its own, and here the number means another
         before = relay.phones.named(device_id)
-        if before is not None and self._since[before.socket] > since:
+        if before is not None and self._since.since(before.socket) > since:
             return
-        number = self._numbers.get((node, socket))
+        numbers = self._numbers.setdefault(node, {})
+        number = numbers.get(socket)
         if number is None:
             self._next -= 1
-            number = self._numbers[node, socket] = self._next
+            number = numbers[socket] = self._next
         self._elsewhere[number] = _Elsewhere(self, node, socket)
-        self._put(number, since)
+        self._since.put(number, since)
         if before is None or before.socket != number:
             replaced = relay.put_phone(
                 number,
@@ -438,25 +438,24 @@ class Fellows(Commons):
 
     def _forget(self, number: int | None) -> None:
         """It is no phone any more."""
-        if self._since.pop(number or 0, None) is not None and number == self._latest:
-            self._latest = max(self._since, key=self._since.__getitem__, default=0)
-        elsewhere = None if number is None else self._elsewhere.pop(number, None)
+        if number is None:
+            return
+        self._since.discard(number)
+        elsewhere = self._elsewhere.pop(number, None)
         if elsewhere is not None:
-            self._numbers.pop((elsewhere.node, elsewhere.socket), None)
+            numbers = self._numbers[elsewhere.node]
+            del numbers[elsewhere.socket]
+            if not numbers:
+                del self._numbers[elsewhere.node]
 
     def _select(self, device_id: str) -> None:
         self._active, self._active_since = device_id, self.node.time
         self.tell_all("active", {"device_id": device_id, "since": self._active_since})
 
-    def _put(self, number: int, since: float) -> None:
-        self._since[number] = since
-        if since >= self._since.get(self._latest, 0.0):
-            self._latest = number
-
     def _prefer(self) -> None:
         """Whichever phone is driven unless one is named, every node comes to the same."""
         phones = self.relay.phones
-        phone = phones.of_socket(self._latest)
+        phone = phones.of_socket(self._since.last or 0)
         phones.prefer(active=self._active, most_recent=None if phone is None else phone.device_id)
 
     def _selected(self, body: Members) -> None:
