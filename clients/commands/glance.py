@@ -5,16 +5,20 @@ It speaks to our own servers only, over their plain door on loopback, and believ
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from runtimes.service_home import with_env_file
 from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     import socket
 
-__all__ = ["asked", "glance"]
+    from svc_proto.client.nodes import ServiceNodes
+
+__all__ = ["asked", "glance", "metrics_fields", "nodes_at"]
 
 WITHIN = 1.0  # s for each step
 MOST = 4 * 1024 * 1024  # bytes of an answer
@@ -45,6 +49,26 @@ def asked(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
         return (int(head[9:12]) if head.startswith(b"HTTP/1.1 ") else 0), body
     except (OSError, ValueError):
         return 0, b""
+
+
+def metrics_fields() -> list[str]:
+    """What is shown to who guards what was counted."""
+    try:
+        token = with_env_file(os.environ).get("SVC_METRICS_TOKEN", "").strip()
+    except (OSError, UnicodeDecodeError):  # somebody else's: then there is the environment
+        token = os.environ.get("SVC_METRICS_TOKEN", "").strip()
+    return [f"Authorization: Bearer {token}"] if token else []
+
+
+def nodes_at(url: str, home: Path) -> ServiceNodes | None:
+    """The nodes that a server shows; None for one that is alone, or does not say."""
+    status, body = asked(url, "/metrics", home, *metrics_fields())
+    if status != 200 or b"svc_cluster_up" not in body:
+        return None
+    from svc_proto.client.nodes import nodes_of  # few have any
+    from svc_proto.schema.metrics import Numbers
+
+    return nodes_of(Numbers(body.decode("utf-8", "replace")))
 
 
 def _all(sock: socket.socket) -> bytes:

@@ -6,18 +6,21 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, why
-from clients.commands.glance import glance
+from clients.commands.glance import asked, glance, nodes_at
 from runtimes.running import ROLES, Running, find_all, is_held
 from runtimes.service_home import find_home
 from svc_proto.basics.spans import short_span
 from svc_proto.basics.visible import plain
 from svc_proto.client.problem import Problem
 from svc_proto.schema.members import Members
+
+if TYPE_CHECKING:
+    from svc_proto.client.nodes import ServiceNodes
 
 __all__ = ["down", "status"]
 
@@ -52,6 +55,7 @@ def status(*, as_json: bool) -> int:
     found = {one.role: one for one in find_all(home)}
     relay, api = found.get("relay"), found.get("api")
     devices = _devices(relay, home)
+    services = _services(found, home)
     well = {
         "relay": devices is not None,
         "api": api is not None and glance(api.inside, "/health", home) is not None,
@@ -63,12 +67,18 @@ def status(*, as_json: bool) -> int:
             role: {"url": one.url, "pid": one.pid, "version": one.version, "since": one.since, "answers": well[role]}
             for role, one in found.items()
         }
-        print_json({"home": str(home), "servers": servers, "model": api and api.model, "devices": devices})
+        nodes = {role: {"store": store, **service.members()} for role, (service, store) in services.items()}
+        print_json(
+            {"home": str(home), "servers": servers, "model": api and api.model, "devices": devices, "services": nodes}
+        )
     elif not found:
         starting = [role for role in ROLES if is_held(home, role)]
         print(f"{' and '.join(starting)} starts or stops" if starting else f"Nothing runs on {home}: svc up")
     else:
         print_lines(_lines(found, well, devices))
+        for role, (service, _) in services.items():
+            print_lines(service.lines(role, time.time()))
+        print_lines([f"{'Store':<11}DOES NOT ANSWER the {role}" for role, (_, store) in services.items() if not store])
     return 0 if well["relay"] else 1
 
 
@@ -99,6 +109,15 @@ def _devices(relay: Running | None, home: Path) -> list[Members] | None:
     if answer is None or "sessions" not in answer:
         return None
     return sorted(answer.rows("sessions"), key=lambda each: each.get("online") is not True)
+
+
+def _services(found: dict[str, Running], home: Path) -> dict[str, tuple[ServiceNodes, bool]]:
+    """By role the nodes of the service that a server is one of, and whether its store answers; none for one alone."""
+    services: dict[str, tuple[ServiceNodes, bool]] = {}
+    for role in ("relay", "api"):
+        if role in found and (service := nodes_at(found[role].inside, home)) is not None:
+            services[role] = service, asked(found[role].inside, "/readyz", home)[0] == 200
+    return services
 
 
 def _lines(found: dict[str, Running], well: dict[str, bool], devices: list[Members] | None) -> list[str]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clients.commands.cli import SETTINGS, json_option, print_json, print_table
-from runtimes.service_home import find_home, with_env_file
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, print_table
+from clients.commands.glance import metrics_fields
+from runtimes.service_home import find_home
 from svc_proto.client.problem import Problem
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from runtimes.running import Running
+    from svc_proto.client.nodes import ServiceNodes
     from svc_proto.peers.vitals import History, Vitals, VitalsReading
 
     Wait = Callable[[float], bool]
@@ -60,7 +62,7 @@ def main(*, every: float, once: bool, as_json: bool) -> None:
     history.take(eyes.look(needed=True))
     if once or as_json or not sys.stdout.isatty():
         time.sleep(every)
-        _print(history.take(eyes.look(needed=True)), eyes.found, as_json=as_json)
+        _print(history.take(eyes.look(needed=True)), eyes, as_json=as_json)
     else:
         _follow(eyes, history, every)
 
@@ -70,18 +72,16 @@ class _Eyes:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        try:
-            token = with_env_file(os.environ).get("SVC_METRICS_TOKEN", "").strip()
-        except (OSError, UnicodeDecodeError):  # somebody else's: then there is the environment
-            token = os.environ.get("SVC_METRICS_TOKEN", "").strip()
-        self._fields = [f"Authorization: Bearer {token}"] if token else []
+        self._fields = metrics_fields()
         self.found: list[Running] = []
+        self.services: dict[str, ServiceNodes] = {}  # by role of who says it
 
     def look(self, *, needed: bool = False) -> VitalsReading:
         """What they say now. With `needed` raises `Problem` where that is nothing."""
         from clients.commands.glance import asked
         from runtimes.running import find_all
         from svc_proto.basics.moment import Moment
+        from svc_proto.client.nodes import nodes_of
         from svc_proto.client.top import silence
         from svc_proto.peers.vitals import VitalsReading
         from svc_proto.schema.metrics import Numbers
@@ -98,18 +98,26 @@ class _Eyes:
             if not answers:
                 raise Problem(f"nothing runs on {self._home}: svc up")
             raise Problem(silence((role, status) for role, (status, _) in answers.items()))
+        said = {role: nodes_of(numbers) for role, numbers in servers.items()}
+        self.services = {role: service for role, service in said.items() if service is not None}
         return VitalsReading(now, servers)
 
+    def nodes(self, now: Vitals) -> list[str]:
+        """The nodes of the services that they are of."""
+        return [line for role, service in self.services.items() for line in service.lines(role, now.at)]
 
-def _print(now: Vitals, found: list[Running], *, as_json: bool) -> None:
+
+def _print(now: Vitals, eyes: _Eyes, *, as_json: bool) -> None:
     from svc_proto.client.top import COLUMNS, once_rows
     from svc_proto.peers.vitals import NAMES
 
     if as_json:
         numbers = dict(zip(NAMES, now.numbers(), strict=True))
-        print_json({"servers": [one.role for one in found], **numbers})
+        services = {role: service.members() for role, service in eyes.services.items()}
+        print_json({"servers": [one.role for one in eyes.found], **numbers, "services": services})
     else:
         print_table(COLUMNS, once_rows(now))
+        print_lines(eyes.nodes(now))
 
 
 def _follow(eyes: _Eyes, history: History, every: float) -> None:
@@ -120,12 +128,12 @@ def _follow(eyes: _Eyes, history: History, every: float) -> None:
     with _keys() as leaves, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             now = history.take(eyes.look())
-            live.update(_page(eyes.found, history, now, console.width, every), refresh=True)
+            live.update(_page(eyes, history, now, console.width, every), refresh=True)
             if leaves(every):
                 return
 
 
-def _page(found: list[Running], history: History, now: Vitals, width: int, every: float) -> RenderableType:
+def _page(eyes: _Eyes, history: History, now: Vitals, width: int, every: float) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -133,7 +141,7 @@ def _page(found: list[Running], history: History, now: Vitals, width: int, every
     from svc_proto.basics.spans import short_span
     from svc_proto.client.top import HEADS, shown
 
-    up = [f"{HEADS[one.role]} up {short_span(now.at - one.since)}" for one in found]
+    up = [f"{HEADS[one.role]} up {short_span(now.at - one.since)}" for one in eyes.found]
     table = Table.grid(padding=(0, 2))
     for style in ("bold", "bold cyan", "", "cyan"):
         table.add_column(style=style, no_wrap=True, overflow="ellipsis")
@@ -141,7 +149,9 @@ def _page(found: list[Running], history: History, now: Vitals, width: int, every
     for row in shown(history, now, max(room, LEAST_BARS)):
         table.add_row(row.title, row.value, row.beside, *([row.bars] if room >= LEAST_BARS else []))
     head = Text(", ".join(up) or "nothing runs", style="" if up else "bold red", no_wrap=True, overflow="ellipsis")
-    return Group(head, "", table, "", Text(f"every {every:g} s; q leaves", style="dim"))
+    nodes = [Text(line, no_wrap=True, overflow="ellipsis") for line in eyes.nodes(now)]
+    foot = Text(f"every {every:g} s; q leaves", style="dim")
+    return Group(head, "", table, *([Text(), *nodes] if nodes else []), "", foot)
 
 
 @contextmanager

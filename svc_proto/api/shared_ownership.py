@@ -33,11 +33,12 @@ from svc_proto.api.responses import Responses
 from svc_proto.api.shared_places import SharedPlaces
 from svc_proto.api.store import AddMessages
 from svc_proto.api.stored_responses import StoredResponses
-from svc_proto.basics.counts import MetricFamily, counter, gauge
+from svc_proto.basics.counts import MetricFamily, gauge
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.leases import LEASE, SETTLE, Leases
 from svc_proto.cluster.node import RETRY, Node, unavailable
 from svc_proto.cluster.passing import Hop, pass_on, was_passed_on
+from svc_proto.cluster.shown import families
 from svc_proto.cluster.told_limiter import ToldLimiter
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, ask, sleep, wait
@@ -86,7 +87,8 @@ class SharedOwnership(Ownership):
         """Meet the others, and open the doors without them if that takes too long."""
         engine = self.api.engine
         until = engine.now.mono + START_WITHIN
-        self.node = Node(engine, self._where, self, KIND)
+        api = self.api
+        self.node = Node(engine, self._where, self, KIND, url=api.config.node_url, load=lambda: len(api.runs))
         self._me = f"{self.node.id} {self.api.config.node_url}"
         self.leases = Leases(engine, self.node, self._me, self._overtaken, self._lapsed)
         self.places = SharedPlaces(self.api, self.node)
@@ -263,10 +265,8 @@ class SharedOwnership(Ownership):
 
     def families(self) -> list[MetricFamily]:
         """Whom this node reaches, and what it has."""
-        redis = self.node.redis
         return [
-            gauge("svc_cluster_nodes", "Other nodes that are reached.", len(self.node.members)),
-            counter("svc_cluster_connections", "Connections to Redis that there have been.", redis.connections),
+            *families(self.node, "runs"),
             gauge("svc_cluster_leases", "Sessions whose turns are at this node.", len(self.leases)),
             gauge("svc_cluster_passing", "Requests that wait for another node.", self._waiting),
         ]

@@ -9,7 +9,7 @@ to one node are not counted: who sends one waits for an answer, or hears that th
 | what is said | to   |                                                                                     |
 |--------------|------|-------------------------------------------------------------------------------------|
 | `hello`      | all  | I am here, from now on or again, and nothing else counts: tell me your state         |
-| `beat`       | all  | I live; twice a second                                                               |
+| `beat`       | all  | I live, and fare like this; twice a second                                           |
 | `bye`        | all  | I go                                                                                 |
 | `which`      | one  | tell me your state                                                                   |
 | `state`      | one  | all that others know of me, in place of what they knew                               |
@@ -30,7 +30,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Protocol, cast
 
-from attrs import define
+from attrs import define, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
@@ -44,7 +44,7 @@ from svc_proto.settings import RedisAddress
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["BEAT", "LEASE", "MAX_NODES", "Fellow", "RETRY", "Member", "Node", "unavailable"]
+__all__ = ["BEAT", "LEASE", "MAX_NODES", "Fellow", "RETRY", "Member", "Node", "Pulse", "unavailable"]
 
 BEAT = 0.5  # s
 LEASE = 3.0  # s without a word, after which a node is taken for gone
@@ -63,6 +63,15 @@ def unavailable(what: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Ref
     return Refused(503, "cluster_unavailable", text, headers=headers)
 
 
+@frozen(kw_only=True)
+class Pulse:
+    """What a node says of itself with each beat, for people who look."""
+
+    name: str  # its address, or its id if it has none
+    since: float  # epoch s by its own clock
+    load: int  # phones, or turns, that it has
+
+
 @define
 class Member:
     """Another node."""
@@ -70,6 +79,7 @@ class Member:
     id: str
     heard: int  # the number of its last message to all
     until: float  # monotonic s, when its lease is over
+    pulse: Pulse | None = None  # with its last beat
 
 
 class Fellow(Protocol):
@@ -97,10 +107,23 @@ class Fellow(Protocol):
 class Node(RedisListener):
     """See the module. `down` and `up` follow the connection; `redis` is there for what has to be agreed on."""
 
-    def __init__(self, engine: Engine, where: RedisAddress, fellow: Fellow, kind: str = "") -> None:
-        """`kind` keeps nodes of several kinds apart that meet at one Redis; those of none are relays."""
+    def __init__(
+        self,
+        engine: Engine,
+        where: RedisAddress,
+        fellow: Fellow,
+        kind: str = "",
+        *,
+        url: str = "",
+        load: Callable[[], int] = int,
+    ) -> None:
+        """`kind` keeps nodes of several kinds apart that meet at one Redis; those of none are relays. `url` and `load`
+        are told to who looks: see `Pulse`."""
         self._engine = engine
         self._fellow = fellow
+        self._url = url
+        self._load = load
+        self._since = 0.0  # epoch s, from the start on
         self.id = engine.entropy(_ID_BYTES).hex()
         self._prefix = f"svc:{where.db}:{kind and kind + ':'}"
         self._all = f"{self._prefix}all"
@@ -114,6 +137,7 @@ class Node(RedisListener):
 
     def start(self) -> None:
         """Join the others."""
+        self._since = self._engine.now.wall
         self.redis.start()
 
     def stop(self) -> None:
@@ -127,6 +151,14 @@ class Node(RedisListener):
     def is_up(self) -> bool:
         """Whether the others can be reached."""
         return self.redis.is_up
+
+    def pulse(self) -> Pulse:
+        """Our own."""
+        return Pulse(name=self._url or self.id, since=self._since, load=self._load())
+
+    def pulses(self) -> list[Pulse]:
+        """Those of the others that have told theirs."""
+        return [member.pulse for member in self.members.values() if member.pulse is not None]
 
     @property
     def time(self) -> float:
@@ -236,7 +268,9 @@ class Node(RedisListener):
     def _take(self, node: str, word: str, body: Members) -> None:
         match word:
             case "beat":
-                pass
+                member, since, load = self.members.get(node), body.number("since"), body.whole("load")
+                if member is not None and since is not None and load is not None:
+                    member.pulse = Pulse(name=body.text("name") or node, since=since, load=load)
             case "hello" | "which":
                 self.tell(node, "state", self._fellow.state())
             case "state":
@@ -256,7 +290,8 @@ class Node(RedisListener):
     def _beat(self) -> None:
         now = self._engine.now.mono
         self._timer.set(now + BEAT)
-        self._publish(self._all, "beat", {})
+        pulse = self.pulse()
+        self._publish(self._all, "beat", {"name": pulse.name, "since": pulse.since, "load": pulse.load})
         for member in list(self.members.values()):
             if member.until <= now:
                 self._lose(member.id)

@@ -45,13 +45,14 @@ from typing import TYPE_CHECKING
 
 from attrs import define
 
-from svc_proto.basics.counts import MetricFamily, counter, gauge
+from svc_proto.basics.counts import MetricFamily
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.latest import Latest
 from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import Node, unavailable
 from svc_proto.cluster.passing import was_passed_on
+from svc_proto.cluster.shown import families
 from svc_proto.cluster.told_limiter import ToldLimiter
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request
@@ -120,7 +121,7 @@ class Fellows(Commons):
     def start(self) -> Flow[None]:
         """Meet the others, and open the doors without them if that takes too long."""
         engine = self.relay.engine
-        self.node = Node(engine, self._where, self)
+        self.node = Node(engine, self._where, self, url=self.relay.config.node_url, load=self._count_phones)
         self.sessions = FellowSessions(self.relay, self.node)
         for session in self.relay.sessions.tombstones():  # nobody else may have heard of it
             self.sessions.note_end(session.token_hash)
@@ -282,11 +283,11 @@ class Fellows(Commons):
 
     def families(self) -> list[MetricFamily]:
         """Whom this node reaches."""
-        redis = self.node.redis
-        return [
-            gauge("svc_cluster_nodes", "Other nodes that are reached.", len(self.node.members)),
-            counter("svc_cluster_connections", "Connections to Redis that there have been.", redis.connections),
-        ]
+        return families(self.node, "phones")
+
+    def _count_phones(self) -> int:
+        """Those of this node."""
+        return len(self._since) - len(self._elsewhere)
 
     def _entry(self, phone: Phone) -> dict[str, object]:
         now = self.relay.engine.now.mono

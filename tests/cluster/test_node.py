@@ -70,6 +70,10 @@ class Scene:
         self.book.answers([b"1800000100", b"500000"], 1)
         assert self.town.news() == ["missed"]
 
+    def pulse(self) -> dict[str, object]:
+        """What its beats say."""
+        return {"name": self.node.id, "since": self.node.pulse().since, "load": 0}
+
     def said(self) -> list[object]:
         """What it told, to whom, and its other commands."""
         found: list[object] = []
@@ -151,14 +155,14 @@ def test_the_state_is_told_to_who_asks() -> None:
 def test_it_beats_and_asks_who_listens() -> None:
     scene, time = Scene(), [b"1800000101", b"0"]
     scene.book.after(BEAT)
-    assert scene.said() == [("all", "beat", {}), ["TIME"]]
+    assert scene.said() == [("all", "beat", scene.pulse()), ["TIME"]]
     scene.book.answers(1, time)
     scene.hear("b", "hello")
     scene.said()
     assert scene.town.news() == ["missed"]
     scene.book.answers(1, 1)
     scene.book.after(BEAT)
-    assert scene.said() == [("all", "beat", {}), ["PUBSUB", "NUMSUB", "svc:3:node:b"], ["TIME"]]
+    assert scene.said() == [("all", "beat", scene.pulse()), ["PUBSUB", "NUMSUB", "svc:3:node:b"], ["TIME"]]
     scene.book.answers(2, [b"svc:3:node:b", 1], time)
     assert scene.node.time == 1_800_000_101.0  # whatever our own clock has counted meanwhile
     assert scene.town.news() == []

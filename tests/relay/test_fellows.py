@@ -469,7 +469,8 @@ def test_a_phone_of_ours_takes_the_place_of_one_elsewhere() -> None:
     assert one.devices()["active_device_id"] == "Z"
     one.book.act(lambda: one.relay.remove_phone(6))
     assert one.said() == [("left", {"socket": 6})]
-    assert [family.name for family in one.fellows.families()] == ["svc_cluster_nodes", "svc_cluster_connections"]
+    phones = next(each for each in one.fellows.families() if each.name == "svc_cluster_node_phones")
+    assert phones.values == (((one.fellows.node.id,), 0.0),)
 
 
 def test_the_activity_of_who_does_not_answer_is_missing() -> None:

@@ -101,6 +101,34 @@ def left_over(groups: Mapping[str, int]) -> list[str]:
     return left
 
 
+def svc(home: Path, *words: str) -> Any:
+    """What a command of this host says, as JSON."""
+    env = {**os.environ, "SVC_HOME": str(home), "SVC_METRICS_TOKEN": TOKEN}
+    command = [sys.executable, "-m", "clients.commands.svc", *words, "--json"]
+    return json.loads(subprocess.run(command, env=env, capture_output=True, check=True, timeout=TIMEOUT).stdout)
+
+
+@needs_redis
+def test_commands_show_the_nodes(tmp_path: Path) -> None:
+    def phones() -> list[int]:
+        return sorted(node["phones"] for node in svc(relay.home, "status")["services"]["relay"]["nodes"])
+
+    with crew(tmp_path) as relay:
+        until(lambda: phones() == [0, 0], "two nodes are shown")
+        phone = NodePhone("ada", relay.port, json.loads(relay.ask("127.0.0.1", "POST", "/pairing")[1])["code"])
+        try:
+            assert phone.online.wait(TIMEOUT), phone.refused
+            until(lambda: phones() == [0, 1], "one of them has the phone")
+            for words in (("status",), ("top", "--every", "0.1")):
+                service = svc(relay.home, *words)["services"]["relay"]
+                assert service["redis"] is True
+                assert len({node["url"] for node in service["nodes"]}) == 2
+                assert all(node["since"] > 1_700_000_000 for node in service["nodes"])
+            assert svc(relay.home, "status")["services"]["relay"]["store"] is True
+        finally:
+            phone.close()
+
+
 @needs_redis
 def test_two_processes_are_one_relay(tmp_path: Path) -> None:
     with crew(tmp_path) as relay:

@@ -1,0 +1,61 @@
+"""The nodes of a service, as `svc status` and `svc top` show them: read from what one of its servers counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from svc_proto.basics.spans import short_span
+from svc_proto.basics.visible import plain
+from svc_proto.schema.metrics import Numbers
+
+__all__ = ["ServiceNode", "ServiceNodes", "nodes_of"]
+
+LOADS = ("phones", "runs")  # what nodes of a relay have, and those of an API server
+WORDS = {"phones": ("phone", "phones"), "runs": ("turn", "turns")}
+
+
+@frozen(kw_only=True)
+class ServiceNode:
+    """One of them."""
+
+    url: str  # or its id, if it has told no address
+    since: float  # epoch s
+    load: int  # phones, or turns
+
+
+@frozen(kw_only=True)
+class ServiceNodes:
+    """All that a server of a role reaches, and itself; `load` is what they are counted by."""
+
+    redis: bool  # it is reached
+    load: str
+    nodes: Sequence[ServiceNode]
+
+    def lines(self, role: str, now: float) -> list[str]:
+        """For people; `role` is that of the server that was asked."""
+        redis = "Redis answers" if self.redis else "REDIS IS NOT REACHED"
+        told = [f"{'API nodes' if role == 'api' else 'Nodes':<11}{len(self.nodes)}, {redis}"]
+        one, many = WORDS[self.load]
+        for node in self.nodes:
+            count = f"{node.load} {one if node.load == 1 else many}"
+            told.append(f"  {plain(node.url)}  up {short_span(now - node.since)}, {count}")
+        return told
+
+    def members(self) -> dict[str, object]:
+        """For programs."""
+        rows = [{"url": node.url, "since": node.since, self.load: node.load} for node in self.nodes]
+        return {"redis": self.redis, "nodes": rows}
+
+
+def nodes_of(numbers: Numbers) -> ServiceNodes | None:
+    """What a server shows of its service; None for one that is alone."""
+    redis = numbers.total("svc_cluster_up")
+    if redis is None:
+        return None
+    loads = {load: numbers.by(f"svc_cluster_node_{load}", "node") for load in LOADS}
+    load = next((load for load in LOADS if loads[load]), LOADS[0])
+    since = numbers.by("svc_cluster_node_start_time_seconds", "node")
+    nodes = [ServiceNode(url=url, since=since[url], load=int(loads[load].get(url, 0))) for url in sorted(since)]
+    return ServiceNodes(redis=redis > 0, load=load, nodes=nodes)

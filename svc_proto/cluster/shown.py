@@ -1,0 +1,34 @@
+"""What a monitor is shown of the nodes of a service, as one of them knows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.counts import Family, counter, gauge
+
+if TYPE_CHECKING:
+    from svc_proto.cluster.node import Node
+
+__all__ = ["families"]
+
+
+def families(node: Node, load: str) -> list[Family]:
+    """Whom this node reaches, since when each is there, and what it has: so many `load`, such as `phones`."""
+    nodes = {pulse.name: pulse for pulse in (node.pulse(), *node.pulses())}
+    return [
+        gauge("svc_cluster_up", "Whether Redis is reached: 1, or 0.", node.is_up),
+        gauge("svc_cluster_nodes", "Other nodes that are reached.", len(node.members)),
+        counter("svc_cluster_connections", "Connections to Redis that there have been.", node.redis.connections),
+        gauge(
+            "svc_cluster_node_start_time_seconds",
+            "When each node of the service began, in Unix seconds.",
+            {name: pulse.since for name, pulse in nodes.items()},
+            "node",
+        ),
+        gauge(
+            f"svc_cluster_node_{load}",
+            f"How many {load} each node of the service has.",
+            {name: float(pulse.load) for name, pulse in nodes.items()},
+            "node",
+        ),
+    ]
