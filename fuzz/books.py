@@ -99,12 +99,12 @@ def uploads_kept(relay: Relay) -> dict[str, int]:
 
 def check_api(api: Api) -> None:
     """Each slot is held by a run that is not over, each place in a line taken by one that waits or has it."""
-    runs = api.runs._registry
+    runs = api.runs.registry
     held = [run.id for run in runs._live.values() if run.has_slot]
     if runs._slots != len(held):
         _wrong(f"{runs._slots} slots are taken, and the runs that have one are {held}")
-    if runs._cap and runs._slots > runs._cap:
-        _wrong(f"{runs._slots} runs are under way, of {runs._cap} at most")
+    if runs.cap and runs._slots > runs.cap:
+        _wrong(f"{runs._slots} runs are under way, of {runs.cap} at most")
     lines = [run for line in runs._queues.values() for run in line]
     if any(run.id not in runs._live for run in (*lines, *runs._waiting.values())):
         _wrong("a run that is over waits for its turn")

@@ -122,6 +122,7 @@ def _check_tables(world: ClusterWorld) -> None:
         fellows = cast("Fellows", relay.commons)
         numbers = {phone.socket for phone in relay.phones.connected()}
         elsewhere = {number for number in numbers if number < 0}
-        tables = {*fellows._elsewhere}, {*fellows._numbers.values()}, {*fellows._since}
+        known = {number for row in fellows._numbers.values() for number in row.values()}
+        tables = {*fellows._elsewhere}, known, {*fellows._since._since}
         if tables != (elsewhere, elsewhere, numbers) or fellows.node._asked:
             raise Violated(f"node {n} has left {tables} of {numbers}")

@@ -184,8 +184,8 @@ class _Hands:
             self.use(*row)
         for name, given, words in audit.rng.sample(BAD, 2):
             self.misuse(name, given, words)
-        for status, result, words in audit.rng.sample(FAILURES, 2):
-            self.fail(status, result, words)
+        for failure in audit.rng.sample(FAILURES, 2):
+            self.fail(*failure)
         self.swipe()
         audit.pick((self.in_order, self.several, self.without, self.shoot))()
         self.phone.seat.hang_up()

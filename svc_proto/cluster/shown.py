@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.counts import Family, counter, gauge
+from svc_proto.basics.counts import MetricFamily, counter, gauge
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["families"]
 
 
-def families(node: Node, load: str) -> list[Family]:
+def families(node: Node, load: str) -> list[MetricFamily]:
     """Whom this node reaches, since when each is there, and what it has: so many `load`, such as `phones`."""
     nodes = {pulse.name: pulse for pulse in (node.pulse(), *node.pulses())}
     return [

@@ -130,10 +130,10 @@ def test_one_that_was_answered_is_found_while_the_file_is_read_anew() -> None:
     book.refuse, book.hold = (), (ReadConfig,)
     keeping = book.run(kept(book).keep(response(1), "s-1", "talk"))
     found = book.run(kept(book).get("resp_1"))
-    assert (kept(book).known("response", "resp_1"), kept(book).known("conversation", "talk")) == ("s-1", "s-1")
+    sessions = [book.run(kept(book).session_of(*each)) for each in (("response", "resp_1"), ("conversation", "talk"))]
     book.hold = ()
     book.release()
-    assert (keeping, found) == ([None], [response(1)])
+    assert (keeping, found, sessions) == ([None], [response(1)], [["s-1"], ["s-1"]])
 
 
 def test_it_is_loaded_once() -> None:

@@ -12,14 +12,14 @@ from svc_proto.basics.errors import Refused
 from svc_proto.cluster import link, redis
 from svc_proto.cluster.node import Node
 from svc_proto.cluster.redis import Redis, Reply
+from svc_proto.cluster.told_limiter import ToldLimiter
 from svc_proto.engine.flow import Flow
-from svc_proto.facts import Failure
 from svc_proto.machines.limiter import Limiter
-from svc_proto.machines.pairing import PairingMeta, normalise
+from svc_proto.machines.pairing import PairingMeta
 from svc_proto.relay import fellows
 from svc_proto.relay.commons import Commons
 from svc_proto.relay.fellow_sessions import FellowSessions
-from svc_proto.relay.fellows import Fellows, _ToldLimiter
+from svc_proto.relay.fellows import Fellows
 from svc_proto.relay.uploads import Uploads
 from svc_proto.schema.members import Members
 
@@ -29,15 +29,15 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def a_code_is_read_and_deleted_behind(patch: pytest.MonkeyPatch) -> None:
-    def take_code(self: Fellows, code: str) -> Flow[PairingMeta | None]:
-        key = self.node.key("code", normalise(code))
-        text = yield from self.node.redis.ask("GET", key)
-        if isinstance(text, Failure):
-            raise fellows._unavailable("a code")
-        self.node.redis.tell("DEL", key)
-        return fellows._read(Members.parsed(text)) if isinstance(text, bytes) else None
+    ask = Redis.ask
 
-    patch.setattr(Fellows, "take_code", take_code)
+    def asked(self: Redis, *words: Any) -> Flow[Any]:
+        answer = yield from ask(self, *("GET" if word == "GETDEL" else word for word in words))
+        if words[0] == "GETDEL":
+            self.tell("DEL", *words[1:])
+        return answer
+
+    patch.setattr(Redis, "ask", asked)
 
 
 def a_code_is_taken_from_memory_while_redis_is_away(patch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def a_change_that_nobody_hears_is_a_success(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_lifted_block_is_not_told(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(_ToldLimiter, "clear", Limiter.clear)
+    patch.setattr(ToldLimiter, "clear", Limiter.clear)
 
 
 # --- phones and commands ---

@@ -72,11 +72,11 @@ def _one_run_too_many(patch: Patch) -> None:
     may_start = ChatRuns._may_start
 
     def squeezed(self: ChatRuns, run: ChatRun) -> bool:
-        self._cap += 1
+        self.cap += 1
         try:
             return may_start(self, run)
         finally:
-            self._cap -= 1
+            self.cap -= 1
 
     patch.setattr(ChatRuns, "_may_start", squeezed)
 

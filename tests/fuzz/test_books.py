@@ -85,7 +85,7 @@ def test_a_clock_that_was_set_is_noticed_within_the_hour(world: World) -> None:
 
 def test_a_slot_that_nobody_has_is_found(world: World) -> None:
     check_api(world.api_service)
-    world.api_service.runs._registry._slots = 1
+    world.api_service.runs.registry._slots = 1
     with pytest.raises(Violation, match="1 slots are taken"):
         check_api(world.api_service)
 
