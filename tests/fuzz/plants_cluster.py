@@ -142,7 +142,7 @@ def a_phone_that_was_forgotten_keeps_its_number(patch: pytest.MonkeyPatch) -> No
     forget = Fellows._forget
 
     def forgotten(self: Fellows, number: int | None) -> None:
-        before = dict(self._numbers)
+        before = {node: dict(numbers) for node, numbers in self._numbers.items()}
         forget(self, number)
         self._numbers.update(before)
 
