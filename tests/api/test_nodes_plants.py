@@ -68,7 +68,7 @@ PLANTS: list[tuple[Plant, int]] = [  # and a storm that finds it
     (what_a_turn_adds_has_no_fence, 6),
     (a_lease_is_had_for_ever, 6),
     (who_drops_it_drops_that_of_others, 2),
-    (nobody_renews, 44),
+    (nobody_renews, 187),
     (a_lease_is_not_given_back, 0),
     (whoever_is_asked_runs_the_turn, 2),
 ]
