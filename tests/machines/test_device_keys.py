@@ -105,4 +105,5 @@ def test_a_key_is_as_good_as_chat() -> None:
     assert (keys.accepts(key, at(155)), keys.accepts(key, at(156))) == (key_hash, None)
     keys.sessions.patch(session, at(157), ttl=None, grants={"chat": None}, policy=None)
     assert keys.accepts(key, at(157)) is None
+    assert not keys.is_good(key_hash, at(157))  # nor may what it has let in go on
     assert session.is_active(WALL + 157)

@@ -92,6 +92,13 @@ def test_query_parameters_of_a_get_are_its_body(book: RelayBook) -> None:
     assert book.activity()[0]["params"] == command["params"]
 
 
+def test_secrets_in_the_query_of_a_post_are_hidden_as_those_in_its_body(book: RelayBook) -> None:
+    paired = book.pair()
+    drive(book, paired, "POST", "/tap?token=abc", {"x": 1, "y": 2})
+    drive(book, paired, "POST", "/tap?z=1", {"x": 1, "y": 2, "password": "abc"})
+    assert "abc" not in str(book.activity())
+
+
 def test_query_parameters_of_a_post_stay_apart(book: RelayBook) -> None:
     command = drive(book, book.pair(), "POST", "/wait?a=1", {"ms": 1})
     assert (command["params"], command["body"]) == ({"a": "1"}, {"ms": 1})
