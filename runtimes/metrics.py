@@ -16,13 +16,14 @@ __all__ = ["metrics_text"]
 EDGES = (*map(str, BOUNDS), "+Inf")
 
 
-def metrics_text(families: Iterable[MetricFamily]) -> bytes:
+def metrics_text(families: Iterable[MetricFamily], *, of_process: bool = True) -> bytes:
     """The text, with memory, processor time and descriptors of this process where the system tells of them (Linux)."""
     from prometheus_client import CollectorRegistry, ProcessCollector  # noqa: PLC0415, RUF100 - loaded when first wanted
     from prometheus_client.openmetrics.exposition import generate_latest  # noqa: PLC0415, RUF100 - the same
 
     registry = CollectorRegistry(auto_describe=False)
-    ProcessCollector(registry=registry)
+    if of_process:
+        ProcessCollector(registry=registry)
     registry.register(_Counted(families))
     text: bytes = generate_latest(registry)
     return text

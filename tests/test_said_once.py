@@ -25,7 +25,7 @@ GIVING = {"get", "pop", "loads", "json", "parse_json", "parse_message"}  # calls
 EXCEPTIONS = {
     "a call or two less on the way of each request, event or chunk": {
         "svc_proto/agent/deltas.py": {"_plain"},
-        "svc_proto/machines/bridge.py": {"__init__", "error_text", "trigger"},
+        "svc_proto/machines/bridge.py": {"__init__", "answer", "error_text", "trigger"},
         "svc_proto/mcp/call.py": {"_found", "begin"},
         "svc_proto/mcp/http_rules.py": {"stateless_context"},
         "svc_proto/relay/routes/control.py": {"_arguments"},
@@ -49,6 +49,7 @@ EXCEPTIONS = {
     },
     "rows that the store wrote itself": {
         "runtimes/chat_requests.py": {"_as_message"},
+        "runtimes/sim/redis.py": {"_places"},
         "runtimes/store_memory.py": {"_unpacked"},
     },
 }

@@ -88,11 +88,11 @@ class Judge:
         return Verdict(mutant, Fate.TYPES, refused) if refused else Verdict(mutant, Fate.SURVIVED)
 
     def _refused_by_types(self, module: str, text: bytes) -> str:
-        path, cache = str(self.tree.path(module)), os.path.join(self.compiled, "mypy")
+        path = str(self.tree.path(module))
         with NamedTemporaryFile(suffix=".py") as shadow:
             shadow.write(text)
             shadow.flush()
-            words = [sys.executable, "-m", "mypy", "--cache-dir", cache, "--shadow-file", path, shadow.name, path]
+            words = [sys.executable, "-m", "mypy", "--cache-dir", os.devnull, "--shadow-file", path, shadow.name, path]
             said = subprocess.run(words, cwd=self.tree.root, capture_output=True, text=True, check=False)
         return said.stdout.partition("\n")[0] if said.returncode == 1 else ""
 

@@ -39,12 +39,12 @@ from svc_proto.cluster.leases import LEASE, SETTLE, Leases
 from svc_proto.cluster.node import RETRY, Node, unavailable
 from svc_proto.cluster.passing import Hop, pass_on, was_passed_on
 from svc_proto.cluster.shown import families
-from svc_proto.cluster.told_limiter import ToldLimiter
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, ask, sleep, wait
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure, FailureKind, OperationId
+from svc_proto.machines.told_limiter import ToldLimiter
 from svc_proto.schema.members import Members
 from svc_proto.settings import RedisAddress
 

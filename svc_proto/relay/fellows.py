@@ -53,7 +53,6 @@ from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import Node, unavailable
 from svc_proto.cluster.passing import was_passed_on
 from svc_proto.cluster.shown import families
-from svc_proto.cluster.told_limiter import ToldLimiter
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import Answer
@@ -64,6 +63,7 @@ from svc_proto.machines.pairing import PairingMeta
 from svc_proto.machines.phones import Phone
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import TOKEN_LENGTH
+from svc_proto.machines.told_limiter import ToldLimiter
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.commons import Commons, PhoneLine
 from svc_proto.relay.fellow_codes import FellowCodes

@@ -12,10 +12,10 @@ from svc_proto.basics.errors import Refused
 from svc_proto.cluster import link, redis
 from svc_proto.cluster.node import Node
 from svc_proto.cluster.redis import Redis, Reply
-from svc_proto.cluster.told_limiter import ToldLimiter
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.machines.told_limiter import ToldLimiter
 from svc_proto.relay import fellows
 from svc_proto.relay.commons import Commons
 from svc_proto.relay.fellow_sessions import FellowSessions

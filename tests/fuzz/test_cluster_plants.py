@@ -11,9 +11,9 @@ from fuzz.cluster_law import Violated
 from fuzz.cluster_storm import storm
 from svc_proto.cluster.node import Node
 from svc_proto.cluster.redis import Redis
-from svc_proto.cluster.told_limiter import ToldLimiter
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.limiter import Limiter
+from svc_proto.machines.told_limiter import ToldLimiter
 from svc_proto.relay.commons import Commons
 from svc_proto.relay.fellows import Fellows
 from svc_proto.schema.members import Members

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from svc_proto.cluster.told_limiter import ToldLimiter
 from svc_proto.machines.limiter import BLOCK_FOR, MAX_FAILURES, LimiterState
+from svc_proto.machines.told_limiter import ToldLimiter
 from tests.machines.sources import at
 
 WHO = "203.0.113.9"
