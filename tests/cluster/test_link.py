@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from svc_proto.cluster import link as module
-from svc_proto.cluster.link import CONNECT_WITHIN, PATIENCE, Reply, hello
+from svc_proto.cluster.link import CONNECT_WITHIN, PATIENCE, Link, Reply, hello
 from svc_proto.commands import Abort
 from svc_proto.facts import Failure, FailureKind, ReadClosed, Stopping
 from svc_proto.wire.limits import DEFAULT_LIMITS
@@ -45,6 +47,19 @@ def test_too_many_commands_fail_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     book.answers(b"1")
     waits = asking(book, "GET", "c")
     assert not waits
+
+
+def test_what_is_said_to_a_connection_that_is_given_up_at_once_is_not_sent() -> None:
+    book = wired()
+    book.open()
+    redis = book.made
+
+    def give_up() -> None:
+        redis.tell("PING")
+        cast("Link", redis._link).drop()
+
+    book.act(give_up)
+    assert (book.ordered(Abort), book.said()) == ([Abort(book.ch)], [])
 
 
 def test_too_many_bytes_fail_at_once() -> None:
