@@ -31,9 +31,7 @@ class RedisServer:
         self._folder = folder
         self._options = options
         self._tls = tls  # the files of its certificate and key
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", free_port()))  # it comes back there
-            self.port: int = sock.getsockname()[1]
+        self.port = free_port()  # it comes back there
         self.address = RedisAddress("127.0.0.1", self.port, password=PASSWORD)
 
     def __enter__(self) -> Self:
