@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
 import pytest
 
 from svc_proto.basics.errors import Refused
-from svc_proto.cluster import link, redis
 from svc_proto.cluster.node import Node
-from svc_proto.cluster.redis import Redis, Reply
+from svc_proto.cluster.redis import Redis
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.limiter import Limiter
 from svc_proto.machines.pairing import PairingMeta
@@ -77,26 +76,6 @@ def late_news_count(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FellowSessions, "_is_ahead", lambda self, token_hash, at: False)
 
 
-def a_change_that_nobody_hears_is_a_success(patch: pytest.MonkeyPatch) -> None:
-    saved, ended, settle, skips = Fellows.session_saved, Fellows.session_ended, Fellows.settle, set[Fellows]()
-
-    def session_saved(self: Fellows, session: Any) -> None:
-        skips.add(self)
-        saved(self, session)
-
-    def session_ended(self: Fellows, session: Any) -> None:
-        skips.discard(self)
-        ended(self, session)
-
-    def settled(self: Fellows) -> Flow[None]:
-        if self not in skips:
-            yield from settle(self)
-
-    patch.setattr(Fellows, "session_saved", session_saved)
-    patch.setattr(Fellows, "session_ended", session_ended)
-    patch.setattr(Fellows, "settle", settled)
-
-
 def a_lifted_block_is_not_told(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ToldLimiter, "clear", Limiter.clear)
 
@@ -114,28 +93,6 @@ def who_loses_redis_goes_on_to_believe(patch: pytest.MonkeyPatch) -> None:
         self._timer.cancel()
 
     patch.setattr(Node, "on_down", on_down)
-
-
-def what_could_not_be_told_is_told_later(patch: pytest.MonkeyPatch) -> None:
-    who_loses_redis_goes_on_to_believe(patch)
-    publish, up, later = Node._publish, Node.on_up, list[tuple[Node, str, str, Mapping[str, object]]]()
-
-    def published(
-        self: Node, channel: str, word: str, body: Mapping[str, object], take: Callable[[Reply], object] | None = None
-    ) -> bool:
-        if word == "command" and not self.is_up:
-            later.append((self, channel, word, body))
-            return True
-        return publish(self, channel, word, body, take)
-
-    def on_up(self: Node) -> None:
-        up(self)
-        for one in [one for one in later if one[0] is self]:
-            later.remove(one)
-            publish(*one)
-
-    patch.setattr(Node, "_publish", published)
-    patch.setattr(Node, "on_up", on_up)
 
 
 def a_phone_that_was_forgotten_keeps_its_number(patch: pytest.MonkeyPatch) -> None:
@@ -206,12 +163,3 @@ def uploads_are_not_in_the_state(patch: pytest.MonkeyPatch) -> None:
 
 def uploads_of_who_is_gone_are_nobodys(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Uploads, "orphan", lambda self, node: None)
-
-
-# --- Redis ---
-
-
-def an_old_master_is_taken(patch: pytest.MonkeyPatch) -> None:
-    """With Sentinels."""
-    patch.setattr(redis, "_judge", lambda greeted: None)
-    patch.setattr(link, "_DEMOTED", "")
