@@ -34,6 +34,11 @@ class RedisServer:
         self.port = free_port()  # it comes back there
         self.address = RedisAddress("127.0.0.1", self.port, password=PASSWORD)
 
+    @property
+    def url(self) -> str:
+        """For `SVC_CLUSTER_URL`."""
+        return f"redis{'s' if self._tls else ''}://:{PASSWORD}@127.0.0.1:{self.port}/0"
+
     def __enter__(self) -> Self:
         self.start()
         return self

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import secrets
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,16 +20,16 @@ import pytest
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.events import TextMessage
 from tests.runtimes.postgresql import needs_postgresql, server
+from tests.runtimes.redis_server import RedisServer, needs_redis
 from tests.servers.proxies import free_port, in_front
 from tests.servers.support import STREAM, SYSTEM_PATH, TIMEOUT, Client, Running, call, running_relay
 
-__all__ = ["Cluster", "Load", "NodePhone", "RedisServer", "needs_nodes", "until"]
+__all__ = ["Cluster", "Load", "NodePhone", "needs_nodes", "until"]
 
 T = TypeVar("T")
-REDIS = which("redis-server", path=SYSTEM_PATH) or which("valkey-server", path=SYSTEM_PATH)
 needs_nodes = [
     needs_postgresql,
-    pytest.mark.skipif(REDIS is None, reason="neither Redis nor Valkey is installed"),
+    needs_redis,
     pytest.mark.skipif(which("nginx", path=SYSTEM_PATH) is None, reason="nginx is not installed"),
 ]
 UPSTREAM = """
@@ -80,38 +79,6 @@ class Load(Generic[T]):
     def _work(self, ask: Callable[[int], T]) -> None:
         while not self._over.is_set():
             self.told.append(ask(next(self._numbers)))
-
-
-class RedisServer:
-    """A Redis on a port and with a password of its own, that keeps nothing."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.port, self.password = free_port(), secrets.token_urlsafe(16)
-        self._process: subprocess.Popen[str] | None = None
-
-    @property
-    def url(self) -> str:
-        """For `SVC_CLUSTER_URL`."""
-        return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
-
-    def start(self) -> None:
-        """It takes connections when this returns."""
-        settings = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no", "dir": self.folder}
-        file = self.folder / "redis.conf"
-        lines = [f'{name} "{value}"' for name, value in {**settings, "requirepass": self.password}.items()]
-        file.write_text("\n".join(lines))
-        self._process = subprocess.Popen(
-            [str(REDIS), str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        Running(self._process).line("Ready to accept connections")
-
-    def stop(self) -> None:
-        """As a machine that lost its power."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
 
 
 class NodePhone:
@@ -190,7 +157,7 @@ class Cluster:
     def __enter__(self) -> Self:
         self._database = self.store.fresh()
         self.redis.start()
-        self._stack.callback(self.redis.stop)
+        self._stack.callback(self.redis.kill)
         for n in range(len(self.nodes)):
             self.rise(n)
         servers = " ".join(f"server 127.0.0.1:{each} max_fails=1 fail_timeout=1s;" for each in self.ports)

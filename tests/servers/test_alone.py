@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtimes.postgresql import needs_postgresql
-from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
+from tests.runtimes.redis_server import RedisServer, needs_redis
 from tests.servers.proxies import free_port
 from tests.servers.support import Client, Running, call, running
 
@@ -87,7 +87,7 @@ def test_who_is_told_of_others_does(module: str, tmp_path: Path) -> None:
     """So that the names above are those of what it would be."""
     with RedisServer(tmp_path) as redis:
         env = {
-            **TELLS, "API_SERVER_KEY": KEY, "SVC_CLUSTER_URL": f"redis://:{PASSWORD}@127.0.0.1:{redis.port}",
+            **TELLS, "API_SERVER_KEY": KEY, "SVC_CLUSTER_URL": redis.url,
             "SVC_DATABASE_URL": f"sqlite:///{tmp_path}/svc.db", "API_SERVER_NODE_URL": "http://127.0.0.1:9",
             "SVC_MEDIA_URL": "s3://uploads?endpoint=http://127.0.0.1:9&region=x",
             "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y",

@@ -134,7 +134,7 @@ def test_each_node_is_killed_in_turn_under_load(cluster: ApiCluster) -> None:
 def test_redis_and_the_store_are_taken_away_under_load(cluster: ApiCluster) -> None:
     load = chatting(cluster, [cluster.session() for _ in range(3)])
     load.more(10)
-    cluster.redis.stop()
+    cluster.redis.kill()
     refused = (503, "cluster_unavailable")
     until(lambda: any(answer == refused for _, _, answer in load.told), "nobody agrees on whose turn it is")
     cluster.redis.start()
@@ -154,7 +154,7 @@ def test_without_redis_a_turn_goes_on_where_it_is(cluster: ApiCluster) -> None:
     session = cluster.session()
     slow = Stream(cluster.ports[0], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
     slow.until("assistant.delta")
-    cluster.redis.stop()
+    cluster.redis.kill()
     for n in range(3):
         until(lambda n=n: cluster.chat(cluster.ports[n], session, "x")[0] == 503, "it may be elsewhere")  # type: ignore[misc]
     slow.told.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.runtimes.certificates import make_certificate
-from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
+from tests.runtimes.redis_server import RedisServer, needs_redis
 from tests.servers.proxies import free_port
 from tests.servers.support import call, running, running_relay
 
@@ -15,9 +15,8 @@ pytestmark = needs_redis
 def test_a_private_certificate_is_good_if_it_is_named_and_not_otherwise(tmp_path: Path) -> None:
     cert, key = make_certificate(tmp_path)
     with RedisServer(tmp_path, tls=(cert, key)) as server:
-        url = f"rediss://:{PASSWORD}@127.0.0.1:{server.port}/0"
         for trusted, status in (({"SSL_CERT_FILE": str(cert)}, 200), ({}, 503)):
-            env = {"SVC_CLUSTER_URL": url, "RELAY_LOCAL_TRUST": "address", **trusted}
+            env = {"SVC_CLUSTER_URL": server.url, "RELAY_LOCAL_TRUST": "address", **trusted}
             with running_relay(tmp_path / f"home-{status}", env=env) as (_, port):
                 answer = call(port, "POST", "/pairing")
                 assert answer.status == status, answer.body
@@ -26,7 +25,8 @@ def test_a_private_certificate_is_good_if_it_is_named_and_not_otherwise(tmp_path
 def test_a_member_of_a_redis_cluster_is_refused_by_name(tmp_path: Path) -> None:
     """It may have no slot, and answer each key with MOVED or CLUSTERDOWN; nobody asks it for one."""
     options = {"cluster-enabled": "yes", "cluster-port": str(free_port())}  # else 10,000 above, where connections are
-    with RedisServer(tmp_path, tls=None, **options) as server:
-        url = f"redis://:{PASSWORD}@127.0.0.1:{server.port}/0"
-        with running(tmp_path / "home", "servers.relay", "--port", "0", env={"SVC_CLUSTER_URL": url}) as relay:
-            relay.line("cluster not reached.*this is a Redis Cluster: name a Redis that is none, or Sentinels")
+    with (
+        RedisServer(tmp_path, tls=None, **options) as server,
+        running(tmp_path / "home", "servers.relay", "--port", "0", env={"SVC_CLUSTER_URL": server.url}) as relay,
+    ):
+        relay.line("cluster not reached.*this is a Redis Cluster: name a Redis that is none, or Sentinels")

@@ -168,7 +168,7 @@ def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cl
     for n in range(3):
         cluster.wait_reached(n, phone)
     token = phone.token
-    cluster.redis.stop()
+    cluster.redis.kill()
     for port in cluster.ports:
         until(partial(is_refused, port), "nobody agrees on codes")
         assert call(port, "POST", "/pairing").body["code"] == "cluster_unavailable"

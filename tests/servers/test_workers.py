@@ -27,12 +27,12 @@ from svc_proto.client.crew import PAUSE
 from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from tests.forkserver import python, run
 from tests.runtimes.certificates import make_certificate
-from tests.servers.nodes import REDIS, NodePhone, until
+from tests.runtimes.redis_server import needs_redis
+from tests.servers.nodes import NodePhone, until
 from tests.servers.proxies import in_front
 from tests.servers.support import ROOT, SYSTEM_PATH, TIMEOUT, Running, call, environment, running, running_relay
 from tests.servers.test_supervised import LAUNCHER
 
-needs_redis = pytest.mark.skipif(REDIS is None, reason="neither Redis nor Valkey is installed")
 TOKEN = "a-monitor-that-may-look"
 TWO = ("--workers", "2")
 SOURCES = [f"127.0.0.{n}" for n in range(1, 17)]
