@@ -105,7 +105,7 @@ class Channel(ABC):
         engine.out.append(Send(self.ch, data, self.patient))
         if not credit.unsent:
             self._stall.set(engine.now.mono + self.limits.write_timeout)
-        credit.unsent += len(data)
+        credit.unsent += len(data)  # `credit.queued` is called for what goes over the mark alone
         if credit.unsent > self.limits.high_water and credit.queued(0):
             self._govern()
 
