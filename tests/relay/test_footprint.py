@@ -6,6 +6,8 @@ import gc
 import json
 import tracemalloc
 
+import pytest
+
 from bench.in_memory import CALLER, LOCAL, MemoryRelay
 from bench.wire import auth_message, request, upgrade
 from svc_proto.facts import Accepted, Address, ChannelId, Closed
@@ -23,6 +25,7 @@ def pair(relay: MemoryRelay, ch: ChannelId) -> ChannelId:
     return ch
 
 
+@pytest.mark.lane  # a connection of wsproto that is never dropped takes more
 def test_an_idle_phone_takes_little_memory() -> None:
     relay = MemoryRelay()
     relay.pair()  # what all phones share is there then
