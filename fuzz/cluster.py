@@ -345,7 +345,7 @@ class ClusterWorld:
         self, name: str, n: int, *, code: str = "", token: str = "", surface: str = "android", quiet: bool = False
     ) -> Pocket:
         """A phone that signs in at a node; a `quiet` one leaves its last socket as it was."""
-        pocket = Pocket(self, name, n, code, quiet=quiet)
+        pocket = Pocket(self, name, n, code, quiet=quiet, began=self.sim.now)
         self.pockets.append(pocket)
         shown = {"pairing_code": code} if code else {"session_token": token}
         device = {"device_name": name, "device_id": pocket.device, "client_surface": surface}

@@ -34,6 +34,7 @@ class Pocket:
     delay: float = 0.0  # s before it answers
     mute: bool = False
     quiet: bool = False
+    began: float = 0.0  # when it set out
     left_at: float | None = None  # when it came elsewhere, and left this socket as it was
     arrived: Callable[[], None] = field(default=lambda: None)  # called when it is in
 
@@ -56,7 +57,8 @@ class Pocket:
                 self.world.law.note_pairing(self)
                 for other in self.world.pockets:
                     if other is not self and other.token == self.token and other.left_at is None:
-                        other.left_at = self.world.sim.now  # the same phone
+                        # the same phone; of two that were under way at once either may be the last to its node
+                        other.left_at = self.world.sim.now if other.in_at <= self.began else inf
                         if not self.quiet:
                             other.leave()
                 self.arrived()

@@ -325,8 +325,8 @@ class _Storm:
     def lag(self) -> None:
         """A node hears of a change late, when it has made another one."""
         world, up, pocket = self.world, self.up, self._pocket(inside=True)
-        if len(up) < 2 or pocket is None or world.sim.now < world.slow_until:
-            return
+        if len(up) < 2 or pocket is None or world.parted or world.sim.now < world.slow_until:
+            return  # of two changes by nodes that hear nothing of each other one is lost
         here, there = self.rng.sample(up, 2)
         world.part(here)
         world.call(there, "PATCH", f"/sessions/{pocket.token}", body={"ttl_seconds": 86_400})

@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from attrs import define
@@ -50,7 +51,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.basics.latest import Latest
 from svc_proto.basics.moment import Moment
-from svc_proto.cluster.node import Node, unavailable
+from svc_proto.cluster.node import LEASE, Node, unavailable
 from svc_proto.cluster.passing import was_passed_on
 from svc_proto.cluster.shown import families
 from svc_proto.engine.flow import Flow, sleep
@@ -116,6 +117,7 @@ class Fellows(Commons):
         self._seeking = 0
         self._active = ""  # the device id that all nodes were told last, connected or not
         self._active_since = 0.0
+        self._joined_at = -inf  # when a node last said what it has (monotonic s)
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_PASSING)  # whose, and to which socket
 
     def start(self) -> Flow[None]:
@@ -320,6 +322,7 @@ class Fellows(Commons):
 
     def take_state(self, node: str, state: Members) -> None:
         """In place of what we knew."""
+        self._joined_at = self.relay.engine.now.mono
         for token_hash in state.texts("ended"):
             self.sessions.cut(token_hash)
         entries = state.rows("phones")
@@ -400,7 +403,8 @@ class Fellows(Commons):
         """Its phones are, too."""
         for number in list(self._numbers.get(node, {}).values()):
             self.relay.remove_phone(number)
-        self.relay.media.uploads.orphan(node)
+        unheard = self._joined_at > self.relay.engine.now.mono - LEASE  # who has just joined may not have heard it
+        self.relay.media.uploads.orphan(node, tell=unheard)
 
     def _number(self, node: str, body: Members) -> int | None:
         return self._numbers.get(node, {}).get(body.whole("socket") or 0)

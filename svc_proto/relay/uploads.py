@@ -163,11 +163,13 @@ class Uploads:
         there = {row.text("token") for row in rows}
         return [token for token, upload in self._owned.items() if upload.node == node and token not in there]
 
-    def orphan(self, node: str) -> None:
-        """A node is gone; what it has taken in is everybody's."""
-        for upload in self._owned.values():
+    def orphan(self, node: str, *, tell: bool) -> None:
+        """A node is gone; what it has taken in is everybody's. `tell` those who may not have heard of it."""
+        for token, upload in self._owned.items():
             if upload.node == node:
                 upload.node = NOWHERE
+                if tell:
+                    self._tell("kept", self.record(token))
 
     def _record(self, entry: MediaEntry, upload: MediaUpload) -> dict[str, object]:
         return {

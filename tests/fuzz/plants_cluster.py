@@ -162,4 +162,9 @@ def uploads_are_not_in_the_state(patch: pytest.MonkeyPatch) -> None:
 
 
 def uploads_of_who_is_gone_are_nobodys(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Uploads, "orphan", lambda self, node: None)
+    patch.setattr(Uploads, "orphan", lambda self, node, tell: None)
+
+
+def who_has_just_joined_hears_nothing_of_orphans(patch: pytest.MonkeyPatch) -> None:
+    orphan = Uploads.orphan
+    patch.setattr(Uploads, "orphan", lambda self, node, tell: orphan(self, node, tell=False))

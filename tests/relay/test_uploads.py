@@ -102,6 +102,20 @@ def test_whose_time_is_over_is_deleted_by_its_node_or_by_whoever_is_left(left: s
     assert deleted(one) == [f"{FOLDER}/abc.txt"] * (left == "nobody")
 
 
+def test_who_joins_while_a_node_is_not_known_to_be_gone_hears_what_it_had() -> None:
+    one = alone()
+    one.hear("kept", RECORD, node="c")
+    one.hear("state", {"uploads": [{**RECORD, "token": "U" * 22}]}, to_me=True)
+    one.said()
+    one.hear("bye", node="c")
+    assert [(word, body["token"]) for word, body in one.said()] == [("kept", "T" * 22)]
+    calm = alone()
+    calm.hear("kept", RECORD)
+    calm.said()
+    calm.hear("bye")
+    assert calm.said() == []
+
+
 def test_what_has_to_make_room_is_told_and_deleted_whoever_took_it_in() -> None:
     one = alone(media_max_size_mb=1)
     media = one.relay.media
