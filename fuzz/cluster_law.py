@@ -106,7 +106,7 @@ class Law:
         if command["body"]:
             self._do(self.errands[command["body"]["x"]], pocket)
         self._judge_token(pocket.token, now, "was given a command")
-        self._judge(self.held[pocket.token].withheld_at, f"{pocket.name} was given a command", now, "may not any more")
+        self._judge_withheld(pocket.token, now, f"{pocket.name} was given a command")
         if any(other.is_in and other.token == pocket.token for other in self.world.pockets):
             self._judge(pocket.left_at, f"{pocket.name} was given a command", now, "has come elsewhere")
 
@@ -144,7 +144,7 @@ class Law:
         if status not in (0, 401):
             self._judge_token(token, errand.began, f"asked and was told {status}")
         if status == 200:
-            self._judge(held.withheld_at, f"{token[:8]} drove a phone", errand.began, "may not any more")
+            self._judge_withheld(token, errand.began, f"{token[:8]} drove a phone")
 
     def _judge_apart(self, errand: Errand, status: int, code: str) -> None:
         """The node that was asked has reached nobody all the while."""
@@ -181,12 +181,17 @@ class Law:
             if held.cut_by is not None and held.cut_by.alive:
                 self._judge(held.cut_at, f"{token[:8]} was let in", began, "was revoked, which is not stored yet")
         if status not in (0, 401, 403):
-            self._judge(held.withheld_at, f"{token[:8]} was let in", began, "may not any more")
+            self._judge_withheld(token, began, f"{token[:8]} was let in")
 
     def _judge_token(self, token: str, when: float, what: str) -> None:
         held = self.held.get(token)
         if held is not None:
             self._judge(held.revoked_at, f"{token[:8]} {what}", when, "was revoked")
+
+    def _judge_withheld(self, token: str, when: float, what: str) -> None:
+        """Who was away when it was told has it from the store, which may be slow."""
+        if when > self.world.slow_until:
+            self._judge(self.held[token].withheld_at, what, when, "may not any more")
 
     def _judge(self, taken_at: float | None, what: str, when: float, how: str) -> None:
         if taken_at is None or not self.world.is_whole:
