@@ -1,4 +1,4 @@
-"""Which index of words a database has, and is given."""
+"""Which index of words a database has."""
 
 from __future__ import annotations
 
@@ -6,20 +6,7 @@ from sqlalchemy import Connection, inspect
 
 from runtimes.chat_search import ChatSearch, PortableSearch
 
-__all__ = ["chat_search", "create_chat_search"]
-
-
-def create_chat_search(connection: Connection) -> None:
-    """A migration: index the messages there are and those to come, where this kind of database can."""
-    kind = connection.dialect.name
-    if kind == "sqlite":
-        from runtimes.chat_search_sqlite import create_fts5  # noqa: PLC0415, RUF100 - one kind, not both
-
-        create_fts5(connection)
-    elif kind == "postgresql":
-        from runtimes.chat_search_postgresql import create_tsvector  # noqa: PLC0415, RUF100 - the same
-
-        create_tsvector(connection)
+__all__ = ["chat_search"]
 
 
 def chat_search(connection: Connection) -> ChatSearch:

@@ -33,7 +33,7 @@ from runtimes.chat_search import ChatSearch
 from runtimes.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_SESSIONS
 from runtimes.chat_words import searched, snippet, terms
 from runtimes.failures import HostError
-from runtimes.prepared import UNSTORABLE, Hand, storable
+from runtimes.hand import UNSTORABLE, Hand, storable
 from runtimes.response_requests import RESPONSE_HANDLERS
 from svc_proto.api.rows import ChatPage, ChatSession, Content, Message, SearchHit, Usage
 from svc_proto.api.store import (

@@ -16,33 +16,17 @@ from runtimes.chat_search import PortableSearch, holds
 from runtimes.chat_tables import CHAT_MESSAGES
 from runtimes.chat_words import has_letters
 
-__all__ = ["TsvectorSearch", "create_tsvector"]
-
-INDEXED = 250_000  # characters of a message: a `tsvector` takes 1 MiB, and each character up to four bytes
+__all__ = ["TsvectorSearch"]
 
 _SEARCH = column("search", TSVECTOR)
-_SIGNS = string.punctuation
-_QUOTED = "'{}'".format(_SIGNS.replace("'", "''"))
-_BLANKS = str.maketrans(dict.fromkeys(_SIGNS, " "))
-_SCHEMA = (
-    f"""ALTER TABLE chat_messages ADD COLUMN search tsvector GENERATED ALWAYS AS (to_tsvector('simple',
-        translate(left(coalesce(words, text), {INDEXED}), {_QUOTED}, repeat(' ', {len(_SIGNS)}))
-    )) STORED""",
-    "CREATE INDEX chat_search ON chat_messages USING gin (search)",
-)
-
-
-def create_tsvector(connection: Connection) -> None:
-    """Index the messages there are and those to come."""
-    for statement in _SCHEMA:
-        connection.exec_driver_sql(statement.replace("%", "%%"))
+_BLANKS = str.maketrans(dict.fromkeys(string.punctuation, " "))
 
 
 class TsvectorSearch:
     """Asks the index; what it knows nothing of, such as an emoji, is looked for in the texts."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """The numbers of messages with all `terms` in their first `INDEXED` characters, best first, then newest."""
+        """The numbers of messages with all `terms` in their first 250,000 characters, best first, then newest."""
         known = {term: term.translate(_BLANKS).split() for term in terms if has_letters(term)}
         if not known:
             return PortableSearch().find(connection, terms, limit=limit, offset=offset)

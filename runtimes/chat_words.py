@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from runtimes.prepared import UNSTORABLE
+from runtimes.hand import UNSTORABLE
 
 __all__ = ["has_letters", "searched", "snippet", "terms"]
 

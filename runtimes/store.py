@@ -1,8 +1,9 @@
 """Which store there is, and how it is opened: in memory, or any SQL database.
 
 In memory means a dict for the relay's sessions and, for everything else, an SQLite database that nobody else sees.
-SQLAlchemy is loaded when a database is opened, not before. SQL lives in `runtimes.schema` and `runtimes.chat_requests`,
-and what only one kind of database understands in `runtimes.store_dialects` and `runtimes.chat_index`.
+SQLAlchemy is loaded for another database than SQLite, and for chats. SQL lives in `runtimes.migrations`,
+`runtimes.session_requests` and `runtimes.chat_requests`, and what only one kind of database understands in
+`runtimes.store_dialects` and `runtimes.chat_index`.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ __all__ = ["made_private", "named_store", "open_store", "store_files"]
 def open_store(where: str | Path) -> Store:
     """Open a store: an SQLAlchemy URL, a path of an SQLite file, or `memory:`. Migrates it. Raises `StoreError`.
 
-    `memory:` opens nothing yet, and so has nothing to migrate.
+    `memory:`, which is `sqlite://` as well, opens nothing yet, and so has nothing to migrate.
     An SQLite file is created with mode 0600; a folder made for it gets mode 0700.
     """
-    if where == "memory:":
+    if where in ("memory:", "sqlite://"):
         return MemoryStore()
     if isinstance(where, str) and "://" in where:
         return _open_sql(where)
     path = Path(where).expanduser().absolute()
     made_private(path)
-    return _open_sql(path)
+    return _open_file(path)
 
 
 def named_store(env: Mapping[str, str], settings: Mapping[str, str], home: Path) -> str | Path:
@@ -76,7 +77,13 @@ def private_folder_for(path: Path) -> None:
         private_folder(path.parent)
 
 
-def _open_sql(where: str | Path) -> Store:
+def _open_file(path: Path) -> Store:
+    from runtimes.store_sqlite import SqliteStore  # noqa: PLC0415, RUF100 - loads SQLite
+
+    return SqliteStore(path)
+
+
+def _open_sql(where: str) -> Store:
     from runtimes.schema import SqlStore  # noqa: PLC0415, RUF100 - loads SQLAlchemy
 
     return SqlStore(where)

@@ -6,17 +6,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, insert, select
+from sqlalchemy import Column, Connection, MetaData, String, Table, Text, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from runtimes.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_RESPONSES, CHAT_SESSIONS
-from runtimes.schema import PAIRED_SESSIONS, first_line, migrated, opened, schema_of
+from runtimes.schema import first_line, migrated, opened, schema_of
 from runtimes.store import made_private
 from runtimes.store_dialects import number_on, reader_of, repeatable
 from runtimes.store_service import StoreError
 
 __all__ = ["copy_store"]
 
+PAIRED_SESSIONS = Table(
+    "paired_sessions",
+    MetaData(),
+    Column("token_hash", String, primary_key=True),
+    Column("record", Text),
+    Column("updated_at", String),
+)
 # A row comes after those that it refers to.
 TABLES = (PAIRED_SESSIONS, CHAT_SESSIONS, CHAT_MESSAGES, CHAT_FENCES, CHAT_RESPONSES)
 AT_ONCE = 500  # rows

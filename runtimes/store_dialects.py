@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import Column, Connection, Engine, create_engine, event, func, select
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import StaticPool
 
-__all__ = ["begin", "lock_schema", "number_on", "open_engine", "reader_of", "repeatable", "version_of", "wipe_log"]
+from runtimes.hand import BEGIN, BUSY_TIMEOUT, prepare_sqlite
 
-BUSY_TIMEOUT = 5000  # ms that SQLite and PostgreSQL wait for another process's lock
+__all__ = ["number_on", "open_engine", "reader_of", "repeatable", "wipe_log"]
+
 STATEMENT_TIMEOUT = 20_000  # ms for one statement of PostgreSQL
 CONNECT_TIMEOUT = 5  # s for its connections
 CONNECTIONS = 4  # to a database server: those who ask take turns, so more than two are for what a command does besides
 
 _READS = "svc_reads"
 _POSTGRESQL = ("postgres", "postgresql")  # as people write it, without the name of a driver
-_SCHEMA_LOCK = int.from_bytes(b"svc", "big")  # the number of an advisory lock
-
-# WAL: readers do not stop the writer. FULL: a session that was answered for survives a power cut. secure_delete: what
-# was deleted is overwritten.
-_SQLITE = (
-    f"PRAGMA busy_timeout={BUSY_TIMEOUT}",
-    "PRAGMA journal_mode=WAL",
-    "PRAGMA synchronous=FULL",
-    "PRAGMA foreign_keys=ON",
-    "PRAGMA secure_delete=ON",
-)
-
-# By whether it only reads. The driver by itself would not put changes of the schema into the transaction. IMMEDIATE:
-# take the write lock first, so that two processes that write (or migrate) do it one after the other.
-_BEGIN = {False: "BEGIN IMMEDIATE", True: "BEGIN"}
 
 
 def open_engine(url: URL) -> Engine:
@@ -46,7 +30,7 @@ def open_engine(url: URL) -> Engine:
         engine = create_engine(url, poolclass=StaticPool, connect_args={"check_same_thread": False})
     else:
         engine = create_engine(url)
-    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "connect", prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
@@ -69,26 +53,6 @@ def number_on(connection: Connection, column: Column[int]) -> None:
         connection.execute(select(func.setval(sequence, greatest)).where(greatest.is_not(None)))
 
 
-def begin(cursor: Any, engine: Engine, *, reads: bool) -> None:
-    """Begin a transaction on a connection of the driver; most drivers do by themselves."""
-    if engine.dialect.name == "sqlite":
-        cursor.execute(_BEGIN[reads])
-
-
-def lock_schema(connection: Connection) -> None:
-    """Have whoever changes the schema do it one after the other, up to the end of the transaction."""
-    if connection.dialect.name == "postgresql":  # SQLite has locked all of it by then
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
-
-
-def version_of(engine: Engine, cursor: Any) -> object:
-    """Another value once another connection has changed something; None where the database cannot say."""
-    if engine.dialect.name != "sqlite":
-        return None
-    ((version,),) = cursor.execute("PRAGMA data_version")
-    return id(cursor.connection), version
-
-
 def wipe_log(engine: Engine) -> None:
     """Take what was changed over into the file and empty the log, which still has what was there before."""
     if engine.dialect.name == "sqlite":
@@ -108,12 +72,4 @@ def _postgresql(url: URL) -> dict[str, object]:
 
 def _begin_sqlite(connection: Connection) -> None:
     reads = connection.get_execution_options().get(_READS)
-    connection.exec_driver_sql(_BEGIN[bool(reads)])
-
-
-def _prepare_sqlite(connection: Any, record: object) -> None:
-    connection.isolation_level = None  # transactions are begun by us
-    cursor = connection.cursor()
-    for pragma in _SQLITE:
-        cursor.execute(pragma)
-    cursor.close()
+    connection.exec_driver_sql(BEGIN[bool(reads)])

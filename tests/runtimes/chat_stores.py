@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from runtimes.schema import MIGRATIONS, SqlStore
+from runtimes.migrations import MIGRATIONS
+from runtimes.schema import SqlStore
 from runtimes.store import open_store
 from runtimes.store_service import Store
 from svc_proto.api.rows import ChatSession, Message

@@ -10,7 +10,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from runtimes.schema import MIGRATIONS, SqlStore
+from runtimes.migrations import MIGRATIONS
+from runtimes.schema import SqlStore
 from svc_proto.engine.store import SaveSession
 from tests.runtimes.chat_stores import add, chat, create, message
 

@@ -15,10 +15,12 @@ from typing import Any
 
 import attrs
 import pytest
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import insert
 
 from runtimes.chat_tables import CHAT_SESSIONS
-from runtimes.schema import MIGRATIONS, SqlStore
+from runtimes.hand import Hand
+from runtimes.migrations import MIGRATIONS
+from runtimes.schema import SqlStore, opened
 from runtimes.store import open_store
 from svc_proto.api.rows import ChatSession, Message
 from svc_proto.api.store import DeleteChat, GetChat, ListChats, ListMessages, SearchMessages
@@ -189,8 +191,8 @@ def test_a_file_of_the_first_version_keeps_its_rows(tmp_path: Path) -> None:
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
 
-    def fail(connection: Connection) -> None:
-        connection.execute(text("CREATE TABLE half (n INTEGER)"))
+    def fail(hand: Hand) -> None:
+        hand.change("CREATE TABLE half (n INTEGER)")
         raise RuntimeError("in the middle")
 
     with pytest.raises(RuntimeError, match="in the middle"):
@@ -220,12 +222,11 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with the sessions."""
     path = tmp_path_factory.mktemp("crowded") / "s.db"
 
-    def fill(connection: Connection) -> None:
+    open_store(path).close()
+    engine = opened(path)
+    with engine.begin() as connection:
         connection.execute(insert(CHAT_SESSIONS), [attrs.asdict(session) for session in SESSIONS])
-
-    SqlStore(path, (*MIGRATIONS, fill)).close()
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE schema_version SET version = ?", (len(MIGRATIONS),))
+    engine.dispose()
     return path
 
 

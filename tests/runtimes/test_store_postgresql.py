@@ -9,9 +9,9 @@ from contextlib import closing
 
 import pytest
 
-from runtimes import chat_search_postgresql
 from runtimes.failures import HostError
-from runtimes.schema import MIGRATIONS, SqlStore
+from runtimes.migrations import INDEXED, MIGRATIONS
+from runtimes.schema import SqlStore
 from runtimes.store import open_store
 from runtimes.store_service import Store, StoreError
 from svc_proto.api.store import GetChat, ListChats, ListMessages
@@ -128,7 +128,7 @@ def test_a_message_that_is_longer_than_an_index_takes(store: Store) -> None:
     add(store, message("m", text))
     assert ask(store, ListMessages(session_id="c")) == (message("m", text),)
     assert found(store, "first w1") == ["m"]
-    assert len(text) > chat_search_postgresql.INDEXED
+    assert len(text) > INDEXED
     assert found(store, "last") == []
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, event, text
 
 from runtimes.chat_index import chat_search
 from runtimes.chat_search import PortableSearch
-from runtimes.chat_search_sqlite import Fts5Search, create_fts5
-from runtimes.schema import MIGRATIONS, SqlStore
+from runtimes.chat_search_sqlite import Fts5Search
+from runtimes.hand import Hand
+from runtimes.migrations import MIGRATIONS, create_fts5
+from runtimes.schema import SqlStore, opened
 from runtimes.store_service import Store
 from svc_proto.api.rows import SearchHit
 from svc_proto.api.store import DeleteChat, ForkChat, GetChat, ListMessages, SearchMessages
@@ -176,15 +179,13 @@ def test_a_word_that_is_there_is_found(store: Store, words: list[str], pick: st.
 
 
 def test_which_search_a_store_has(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-
-    def look(connection: Connection) -> None:
-        kinds.append(type(chat_search(connection)))
-
-    kinds: list[type] = []
-    SqlStore(path, (*MIGRATIONS[:2], look)).close()
-    SqlStore(tmp_path / "t.db", (*MIGRATIONS, look)).close()
-    assert kinds == [PortableSearch, Fts5Search]
+    for count, kind in ((2, PortableSearch), (len(MIGRATIONS), Fts5Search)):
+        path = tmp_path / f"{count}.db"
+        SqlStore(path, MIGRATIONS[:count]).close()
+        engine = opened(path)
+        with engine.begin() as connection:
+            assert type(chat_search(connection)) is kind
+        engine.dispose()
 
 
 def test_messages_from_before_the_index_are_indexed(tmp_path: Path) -> None:
@@ -208,19 +209,17 @@ def test_the_index_holds_nothing_else(tmp_path: Path) -> None:
     add(store, *[message(f"m{number}", f"new{number}") for number in range(0, 20, 3)])
     store.close()
 
-    def check(connection: Connection) -> None:
-        connection.execute(text("INSERT INTO chat_search(chat_search, rank) VALUES ('integrity-check', 1)"))
-
-    SqlStore(path, (*MIGRATIONS, check)).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("INSERT INTO chat_search(chat_search, rank) VALUES ('integrity-check', 1)")
 
 
 def test_a_sqlite_without_fts5(tmp_path: Path) -> None:
-    def lacking(connection: Connection) -> None:
-        def refuse(*args: object) -> tuple[str, object]:
-            return str(args[2]).replace("USING fts5(words)", "USING nosuchmodule(words)"), args[3]
+    class Lacking(Hand):
+        def change(self, statement: object, **values: object) -> int:
+            return super().change(str(statement).replace("USING fts5(words)", "USING nosuchmodule(words)"), **values)
 
-        event.listen(connection, "before_cursor_execute", refuse, retval=True)
-        create_fts5(connection)
+    def lacking(hand: Hand) -> None:
+        create_fts5(Lacking("sqlite", hand._cursor))
 
     store = SqlStore(tmp_path / "s.db", (*MIGRATIONS[:2], lacking))
     create(store, chat())

@@ -14,7 +14,8 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from runtimes import chat_index, chat_requests
 from runtimes.failures import HostError
-from runtimes.prepared import Hand, Prepared
+from runtimes.hand import Hand
+from runtimes.prepared import Prepared
 from runtimes.store import open_store
 from runtimes.store_service import Asked, StoreWorker
 from runtimes.waker import Waker

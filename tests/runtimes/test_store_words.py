@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtimes.chat_words import has_letters, searched, snippet, terms
-from runtimes.prepared import storable
+from runtimes.hand import storable
 
 
 def test_plain_text_is_searched_as_it_is() -> None:
