@@ -130,11 +130,11 @@ class SharedLoop(ThreadsLoop):
 
     def wait(self, longest: float | None) -> None:
         """Do what is ours for that many seconds at most, until asyncio has something to do."""
-        left = 0.0 if self._soon else self.left()
+        theirs = self._theirs
         try:
-            self.turn(left if longest is None or (left is not None and left < longest) else longest)
-            while not self._theirs.asked:
-                self.turn(self.left())
+            self.turn(0.0 if self._soon else longest)
+            while not theirs.asked:
+                self.turn()
         except Exception as error:  # noqa: BLE001, RUF100 - kept for `serve` to raise
             self._bug = error
             self._over.set()

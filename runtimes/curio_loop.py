@@ -60,10 +60,10 @@ class CurioLoop(ThreadsLoop):
         try:
             await self._go()
             while True:
-                await _read_wait(self.selector)
+                await _read_wait(self.polling)
                 await self._go()
         finally:
-            await _io_release(self.selector)
+            await _io_release(self.polling)
 
     async def _sleep(self, armed: float) -> None:
         await curio.sleep(max(0.0, armed - time.monotonic()))

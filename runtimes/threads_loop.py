@@ -1,4 +1,4 @@
-"""threads: a selector of the standard library for sockets, and the host's worker threads for the rest.
+"""threads: epoll for sockets, or what there is in its place, and the host's worker threads for the rest.
 
 It is also the pattern of a loop of your own (docs/embedding/runtime.md), and needs nothing but the core's own packages.
 """
@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 
 from runtimes.host import Host, Program
 from runtimes.loop import Source
+from runtimes.polling import READ, WRITE, new_polling
 from runtimes.waker import Handle
 from svc_proto.commands import Exit
 
 __all__ = ["ThreadsLoop", "run"]
+
+AT_ONCE = 64  # descriptors that one question of the kernel tells of
 
 
 def run(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
@@ -38,8 +40,9 @@ class ThreadsLoop:
     tells_once = False
 
     def __init__(self) -> None:
-        self.selector = DefaultSelector()
+        self.polling = new_polling()
         self.finished = False
+        self._sources: dict[int, Source] = {}  # what is watched, by descriptor
         self._wake = math.inf
         self._soon: list[Source] = []
 
@@ -47,19 +50,19 @@ class ThreadsLoop:
         """Wait and call, until `finish`."""
         self.turn(0.0)
         while not self.finished:
-            self.turn(self.left())
+            self.turn()
 
-    def left(self) -> float | None:
-        """Seconds until `host.on_timer` is to be called; None: it is not."""
-        return None if self._wake == math.inf else max(0.0, self._wake - time.monotonic())
-
-    def turn(self, longest: float | None) -> None:
-        """Wait that many seconds at most, then call for all that is ready or due."""
-        for key, events in self.selector.select(longest):
-            source: Source = key.data
-            if events & EVENT_READ and source.want_read:  # a callback before this one may have closed it
+    def turn(self, longest: float | None = None) -> None:
+        """Wait until something is ready or due, that many seconds at most, then call for all of it."""
+        if self._wake < math.inf:
+            left = self._wake - time.monotonic()
+            if longest is None or left < longest:
+                longest = max(0.0, left)
+        sources = self._sources
+        for source, events in [(sources[fd], events) for fd, events in self.polling.poll(longest, AT_ONCE)]:
+            if events & ~WRITE and source.want_read:  # a callback before this one may have closed it
                 source.on_readable()
-            if events & EVENT_WRITE and source.want_write:
+            if events & ~READ and source.want_write:
                 source.on_writable()
         if time.monotonic() >= self._wake:
             self._wake = math.inf
@@ -72,7 +75,7 @@ class ThreadsLoop:
 
     def end(self) -> None:
         """Dispose of what it is made of."""
-        self.selector.close()
+        self.polling.close()
 
     def watch_read(self, source: Source) -> None:
         """See `Loop`."""
@@ -110,10 +113,12 @@ class ThreadsLoop:
     def _watch(self, source: Source, *, read: bool, write: bool) -> None:
         before = source.want_read or source.want_write
         source.want_read, source.want_write = read, write
-        events = EVENT_READ * read | EVENT_WRITE * write
+        events, fd = READ * read | WRITE * write, source.sock.fileno()
         if events and before:
-            self.selector.modify(source.sock, events, source)
+            self.polling.modify(fd, events)
         elif events:
-            self.selector.register(source.sock, events, source)
+            self.polling.register(fd, events)
+            self._sources[fd] = source
         elif before:
-            self.selector.unregister(source.sock)
+            self.polling.unregister(fd)
+            del self._sources[fd]
