@@ -93,8 +93,8 @@ def test_who_was_closed_in_a_round_is_not_called_in_it_nor_who_has_its_number_no
         each.poke_sock.send(b"x")
     loop.turn()
     assert len(heard) == 1
-    for each in (*heard, *taken):
-        loop.close(each)
-    for each in (one, two, *taken):
-        each.dispose()
+    for left in (*heard, *taken):
+        loop.close(left)
+    for left in (one, two, *taken):
+        left.dispose()
     loop.end()
