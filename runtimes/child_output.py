@@ -16,6 +16,7 @@ from svc_proto.facts import ChannelId, ReadClosed, Received
 
 __all__ = ["LEFTOVER", "Output"]
 
+PIECE = 4096  # bytes that a terminal holds for its reader, N_TTY_BUF_SIZE of Linux
 LEFTOVER = 1024 * 1024  # bytes read after the exit: more than a terminal or a pipe holds (pipe-max-size, proc(5))
 
 
@@ -128,7 +129,7 @@ class Output(Source):
         parts: list[bytes] = []
         size, end, empty = 0, False, False
         fd = self.sock.fileno()
-        while size < READ_SIZE:
+        while size <= READ_SIZE - PIECE:  # a smaller read leaves a rest behind, and the kernel fetches none meanwhile
             try:
                 part = os.read(fd, READ_SIZE - size)
             except BlockingIOError:

@@ -218,12 +218,14 @@ class HttpChannel(Channel):
         self.conn.send(event)
         self.soil()
 
-    def say(self, stream: StreamId, message: str | bytes) -> None:
+    def say(self, stream: StreamId, message: str | bytes, binary: bool) -> None:
         """Say a message of a WebSocket."""
         if self._frames is not None:
-            self._frames.say(message)
+            self._frames.say(message, binary)
+        elif isinstance(message, str):
+            self.conn.send(TextMessage(stream, message))
         else:
-            self.conn.send(TextMessage(stream, message) if isinstance(message, str) else BinaryMessage(stream, message))
+            self.conn.send(BinaryMessage(stream, message) if binary else TextMessage(stream, message.decode("utf-8")))
         self.engine.dirty[self] = None
 
     def become(self, frames: WebSocket) -> None:

@@ -123,20 +123,22 @@ class Socket:
         """False while more than `high_water` bytes wait to be sent: hold back what can wait."""
         return not self._carrier.credit.blocked
 
-    def send_text(self, message: str | bytes) -> bool:
+    def send_text(self, message: str | bytes, *, binary: bool = False) -> bool:
         """Send one message; False when the socket is closing or closed and nothing was sent.
 
-        A peer that leaves `max_unsent` bytes unread is dropped.
+        Bytes are text in UTF-8, unless it is `binary`. A peer that leaves `max_unsent` bytes unread is dropped.
         """
         carrier = self._carrier
         if self.state is not _OPEN or carrier.gone:
             return False
         if carrier.credit.unsent and carrier.overrun():
             return False
-        carrier.say(self.stream, message)
+        carrier.say(self.stream, message, binary)
         return True
 
-    send_binary = send_text
+    def send_binary(self, data: bytes) -> bool:
+        """The same, of bytes that are no text."""
+        return self.send_text(data, binary=True)
 
     def hold(self, holding: bool) -> None:
         """Read no more from the peer for now, or go on. It is kept from giving us up meanwhile: see `Keepalive`.

@@ -92,25 +92,30 @@ class OutputBuffer:
     """
 
     def __init__(self, *, tmux: bool = False) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("ignore" if tmux else "replace")
-        self._pieces: list[bytes] = []
+        self._errors = "ignore" if tmux else "replace"
+        self._pieces: list[bytes] = []  # the beginning of a character, perhaps, and what has come since
         self._size = 0
         self._due = 0.0
 
     def feed(self, data: bytes, now: float) -> float:
         """Take bytes; when to `take` them, in monotonic seconds: `now` once there are enough."""
-        if not self._pieces:
+        if not self._size:
             self._due = now + FLUSH_AFTER
         self._pieces.append(data)
         self._size += len(data)
         return now if self._size >= FLUSH_AT else self._due
 
-    def take(self, *, final: bool = False) -> str:
-        """Everything so far as text, but for a last character that is not complete; with `final`, that too."""
-        text = self._decoder.decode(b"".join(self._pieces), final)
+    def take(self, *, final: bool = False) -> bytes:
+        """All text so far, in UTF-8, but for a last character that is not complete; with `final`, that too."""
+        raw = b"".join(self._pieces)
         self._pieces.clear()
         self._size = 0
-        return text
+        if raw.isascii():
+            return raw
+        text, n = codecs.utf_8_decode(raw, self._errors, final)
+        if n < len(raw):
+            self._pieces.append(raw[n:])
+        return text.encode("utf-8")
 
 
 def parse_size(payload: Mapping[str, object]) -> TerminalSize:

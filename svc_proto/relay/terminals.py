@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.strict_json import dumps_bytes, escaped
 from svc_proto.commands import Level
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.flow import Flow, Task
@@ -37,6 +39,7 @@ __all__ = ["NO_GRANT", "Terminal", "Terminals"]
 MAX_WAITING = 1024  # messages behind an attach that is under way; a further one is refused
 MAX_UNREAD = 1024 * 1024  # bytes that a shell, or an attach, leaves unread; further input is refused
 NO_GRANT = "terminal grant expired or missing"  # wire terminal 1.1
+OUTPUT = b'{"channel":"terminal","type":"terminal.output","id":"%s","payload":{"session_name":%s,"data":"%s"}}'
 
 
 class Terminals:
@@ -260,6 +263,7 @@ class Terminal:
         self.shell = shell
         self.parting = TerminalTrigger.EXIT  # what it is put down to when it ends by itself
         self._owner = owner
+        self._named = dumps_bytes(name)
         self._state = TerminalState.NONE
         self._buffer = OutputBuffer(tmux=owner.shells.tmux is not None)
         self._timer = owner.engine.timers.timer(self._flush)
@@ -324,9 +328,10 @@ class Terminal:
         else:  # until `Terminals.writable`; what is under way from the shell waits in the buffer
             self.child.hold(True)
 
-    def _send(self, text: str) -> None:
-        if text:
-            self._owner.send("terminal.output", {"session_name": self.name, "data": text})
+    def _send(self, text: bytes) -> None:
+        if text:  # as `write_envelope` would say it: there is much of it, and it is UTF-8 already
+            identity = new_uuid(self._owner.engine.entropy).encode("ascii")
+            self._owner.client.socket.send_text(OUTPUT % (identity, self._named, escaped(text)))
 
 
 def _name(envelope: Envelope) -> str | None:

@@ -55,20 +55,8 @@ def parse_envelope(text: str) -> Envelope | None:
 
 def write_envelope(channel: str, kind: str, identity: str, payload: Mapping[str, object], **beside: object) -> str:
     """Write one message of the relay's WebSocket; `beside` are further members of the frame."""
-    for value in payload.values():
-        if type(value) is str and len(value) >= strict_json.LONG:
-            return _with_long_texts({"channel": channel, "type": kind, "id": identity}, payload, beside)
     return strict_json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload, **beside})
 
 
 def _too_big(error: strict_json.JsonTooLarge) -> RemoteProtocolError:
     return RemoteProtocolError(f"the message is too big: {error}", close_code=1009)
-
-
-def _with_long_texts(head: dict[str, str], payload: Mapping[str, object], beside: dict[str, object]) -> str:
-    members = (
-        f"{strict_json.dumps(name)}:{strict_json.quoted(value) if type(value) is str else strict_json.dumps(value)}"
-        for name, value in payload.items()
-    )
-    tail = strict_json.dumps(beside)[1:-1]
-    return f'{strict_json.dumps(head)[:-1]},"payload":{{{",".join(members)}}}{"," if tail else ""}{tail}}}'

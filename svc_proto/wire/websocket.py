@@ -205,7 +205,7 @@ class WebSocket(ServerConnection):
             raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
         match event:
             case TextMessage(text=content) | BinaryMessage(data=content):
-                self.say(content)
+                self.say(content, isinstance(event, BinaryMessage))
             case Ping(payload=payload) | Pong(payload=payload) if len(payload) <= MAX_CONTROL:
                 self._out.append(self._control(Opcode.PING if isinstance(event, Ping) else Opcode.PONG, payload))
             case Ping() | Pong():
@@ -282,23 +282,19 @@ class WebSocket(ServerConnection):
 
     # --- writing ---
 
-    def say(self, content: str | bytes) -> None:
-        """Queue a message. Raises as `send` does."""
+    def say(self, content: str | bytes, binary: bool = False) -> None:
+        """Queue a message; bytes are text in UTF-8, unless it is `binary`. Raises as `send` does."""
         if self._state is not _OPEN:
             raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
-        if isinstance(content, str):
-            opcode = _TEXT
-            try:
-                payload = content.encode("utf-8")
-            except UnicodeEncodeError:
-                raise LocalProtocolError("a text message cannot hold a lone surrogate") from None
-        else:
-            opcode, payload = Opcode.BINARY, content
+        try:
+            payload = content.encode("utf-8") if isinstance(content, str) else content
+        except UnicodeEncodeError:
+            raise LocalProtocolError("a text message cannot hold a lone surrogate") from None
         packer = self._deflater if len(content) >= COMPRESS_FROM else None
         if packer is not None:
             payload = packer.pack(payload)
         key = self._key() if self._client else b""
-        self._out.append(write_frame(opcode, payload, packer is not None, key))
+        self._out.append(write_frame(Opcode.BINARY if binary else _TEXT, payload, packer is not None, key))
 
     def _write_close(self, code: int, reason: str) -> None:
         if code == NO_CODE:

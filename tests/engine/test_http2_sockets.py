@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.wire.events import (
+    BinaryMessage,
     CloseSocket,
     Ping,
     Pong,
@@ -28,8 +29,11 @@ def test_sockets_beside_requests() -> None:
     second = book.toy.handler.open_socket
     assert first.number != second.number
     assert first.send_text("one")
+    assert first.send_text("dós".encode())
+    assert first.send_binary(b"\xff")
     second.close(1001, "enough")
-    assert book.after(0.0) + book.talk() == [TextMessage(ONE, "one"), SocketClosed(FIVE, 1001, "enough")]
+    said = [TextMessage(ONE, "one"), TextMessage(ONE, "dós"), BinaryMessage(ONE, b"\xff")]
+    assert book.after(0.0) + book.talk() == [*said, SocketClosed(FIVE, 1001, "enough")]
     assert book.toy.handler.told[-1] == ("closed", 1001, "")
     book.client.send(CloseSocket(ONE))
     assert book.talk() == [SocketClosed(ONE, 1000)]

@@ -55,7 +55,8 @@ def test_messages_both_ways() -> None:
     book >> frame(2, b"\x01") << []
     assert book.toy.handler.told == [("open",), ("text", "hi"), ("binary", b"\x01")]
     assert socket.send_text("yo")
-    book.after(0.0) << [Send(CH, b"\x81\x02yo")]
+    assert socket.send_text("ü".encode())
+    book.after(0.0) << [Send(CH, b"\x81\x02yo\x81\x02\xc3\xbc")]
     assert socket.send_binary(b"\x01")
     book.after(0.0) << [Send(CH, b"\x82\x01\x01")]
     book >> frame(9, b"p") << [Send(CH, b"\x8a\x01p")]

@@ -123,6 +123,19 @@ def test_output_is_batched() -> None:
     assert phone.envelopes() == []
 
 
+def test_output_is_json_whatever_it_and_its_name_are() -> None:
+    book = ProgramBook()
+    phone = book.client()
+    name, text = 'a "b"\\é', 'c:\\"d"\r\n\t\x1b[1mé€😀\0\x7f'
+    attach(phone, name)
+    book.children[0].say(text.encode() + b"\xff")
+    book.after(0.016)
+    envelope = phone.only()
+    assert envelope.pop("id") not in ("", None)
+    payload = {"session_name": name, "data": f"{text}\ufffd"}
+    assert envelope == {"channel": "terminal", "type": "terminal.output", "payload": payload}
+
+
 def test_a_character_is_never_cut() -> None:
     book, phone, shell = attached()
     shell.say("a€".encode()[:-1])

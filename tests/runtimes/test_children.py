@@ -236,6 +236,27 @@ def test_20_000_lines_in_order(runtime: str) -> None:
         assert child.data == b"".join(b"%d\r\n" % n for n in range(1, 20_001))
 
 
+def test_a_terminal_is_not_asked_for_less_than_it_holds(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, read = set[int](), os.read
+
+    def reading(fd: int, n: int) -> bytes:
+        asked.update([n] if os.isatty(fd) else [])
+        return read(fd, n)
+
+    monkeypatch.setattr(os, "read", reading)
+    with running(runtime) as live:
+        child = Child(live, shell="read go; seq 20000", terminal=True)
+        live.order(PauseReading(CH))
+        child.send(b"\n")
+        live.expect(Sent)
+        live.order(ResumeReading(CH))
+        child.until(b"20000\r\n")
+        live.order(Abort(CH))
+        child.closed()
+    assert child_output.PIECE <= min(asked) < max(asked) == 64 * 1024
+    assert max(len(fact.data) for fact in child.facts if isinstance(fact, Received)) <= 64 * 1024
+
+
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
     size = 1_000_000

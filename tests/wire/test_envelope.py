@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.schema.members import Members
 from svc_proto.wire.envelope import Envelope, parse_envelope, parse_message, write_envelope
@@ -65,14 +64,3 @@ def test_a_message_that_would_take_too_long_closes_the_socket(parse: Callable[[s
 @given(st.text())
 def test_any_text_is_an_envelope_or_nothing(text: str) -> None:
     assert isinstance(parse_envelope(text), Envelope | None)
-
-
-@given(
-    st.dictionaries(st.text(), JSON | st.sampled_from(["x" * 1500, 'é"\n' * 700, "\ud800" + "x" * 1500]), max_size=4),
-    st.dictionaries(st.sampled_from(["profiles", "more"]), JSON),
-)
-def test_long_texts_are_written_as_short_ones_are(payload: dict[str, object], beside: dict[str, object]) -> None:
-    written = write_envelope("terminal", "terminal.output", "1", payload, **beside)
-    frame = {"channel": "terminal", "type": "terminal.output", "id": "1", "payload": payload, **beside}
-    assert json.loads(written) == frame
-    assert written == strict_json.dumps(frame) or "\\ud800" in written
