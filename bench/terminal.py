@@ -36,7 +36,8 @@ from bench.wire import TEXT, frame
 __all__ = ["terminal_section"]
 
 FLOOR = "bare pty read loop"
-MARK_IN_JSON = json.dumps(MARK.decode()).strip('"').encode()  # an escape, so never cut by the end of a message
+MARKED = json.dumps({"": {"": MARK.decode()}}).encode()[-9:]  # how a message ends behind which nothing comes
+ERROR, HEAD = b'"terminal.error"', 64  # characters of a message that name its type
 PLAIN = (("RELAY_TERMINAL_TMUX", "0"),)  # tmux shows a screen, not what a program wrote
 
 UNDISTURBED = 0.1  # of the time: the kernel passes a terminal's bytes on with a worker of its own on the reader's CPU
@@ -111,9 +112,9 @@ class _Desk(Phone):
                 if opcode != TEXT:
                     continue
                 came += len(payload)
-                if MARK_IN_JSON in payload:
+                if payload.endswith(MARKED):
                     return came
-                if b'"terminal.error"' in payload:
+                if ERROR in payload[:HEAD]:
                     raise BenchError(f"no terminal: {payload[:200]!r}")
 
 
