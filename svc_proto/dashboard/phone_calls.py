@@ -12,9 +12,9 @@ from svc_proto.dashboard.access import Access
 from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
-from svc_proto.engine.phone_door import find_phone_door
 from svc_proto.engine.router import Handler, Route
 from svc_proto.peers.peer import Peer
+from svc_proto.peers.phone_door import find_phone_door
 from svc_proto.wire.urls import encode_segment
 
 if TYPE_CHECKING:

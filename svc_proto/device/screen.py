@@ -9,7 +9,7 @@
 | `POST /say`    | the person's word to the agent: `{"text": "hi", "aloud": false}`; aloud it is a turn of the voice   |
 
 The safety gates stand between the agent and the phone. A person's own finger goes to the handset, as on any phone.
-Callers show the bearer of `svc_proto.engine.phone_door`.
+Callers show the bearer of `svc_proto.peers.phone_door`.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.local_secret import shows_secret
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.phone_door import PhoneDoor, close_phone_door, open_phone_door
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
+from svc_proto.peers.phone_door import PhoneDoor, close_phone_door, open_phone_door
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from svc_proto.dashboard.phone_calls import PREFIX
-from svc_proto.engine.phone_door import PHONE_DOOR
+from svc_proto.peers.phone_door import PHONE_DOOR
 from tests.loops.boards import Board
 from tests.loops.seen import Seen
 from tests.loops.virtual import VirtualWorld

@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 
 from svc_proto.commands import ReadConfig, WriteConfig
-from svc_proto.engine.phone_door import PHONE_DOOR, PhoneDoor, close_phone_door, find_phone_door, open_phone_door
 from svc_proto.facts import Done, Failed, Failure, FailureKind
+from svc_proto.peers.phone_door import PHONE_DOOR, PhoneDoor, close_phone_door, find_phone_door, open_phone_door
 from tests.engine.test_local_secret import ONE, asking
 
 URL = "http://127.0.0.1:41233"
