@@ -94,21 +94,7 @@ class Output(Source):
         self._pump.loop.close(self)
 
     def on_readable(self) -> None:
-        """Read once; the loop calls again while there is more."""
-        self._read()
-
-    def on_writable(self) -> None:
-        """The terminal takes input again."""
-        if self.flush is not None:
-            self.flush()
-
-    def _drain(self) -> None:
-        while not (self._paused or self._ended or self.over):
-            self._read()
-        if self._ended and not self.over:
-            self._settle()
-
-    def _read(self) -> None:
+        """Read what is there, up to 64 KiB; the loop calls again while there is more."""
         data, end, empty = self._take()
         if data:
             self._left -= len(data) if self._exited else 0
@@ -122,6 +108,17 @@ class Output(Source):
             if self._exited and not self.over:
                 self._settle()
         elif self._exited and (empty or self._left <= 0):
+            self._settle()
+
+    def on_writable(self) -> None:
+        """The terminal takes input again."""
+        if self.flush is not None:
+            self.flush()
+
+    def _drain(self) -> None:
+        while not (self._paused or self._ended or self.over):
+            self.on_readable()
+        if self._ended and not self.over:
             self._settle()
 
     def _take(self) -> tuple[bytes, bool, bool]:

@@ -26,7 +26,7 @@ class Documents:
         self._manual = manual
         self._router = router
         self._prefix = prefix
-        self._files: dict[str, Cached] = {}
+        self._written: Cached | None = None
 
     def routes(self, access: Enum) -> list[Route]:
         """The rows, with a policy of the service."""
@@ -36,16 +36,14 @@ class Documents:
         ]
 
     def _document(self, request: Request) -> Response:
-        if "document" not in self._files:
+        if self._written is None:
             from svc_proto.engine.openapi import written  # noqa: PLC0415, RUF100 - few ask for it
 
             body = written(self._router().routes, self._manual(), self._prefix)
-            self._files["document"] = Cached(b"application/json", body)
-        return self._files["document"].answer(request)
+            self._written = Cached(b"application/json", body)
+        return self._written.answer(request)
 
     def _page(self, request: Request) -> Response:
-        if "page" not in self._files:
-            from svc_proto.engine.documents_page import PAGE  # noqa: PLC0415, RUF100 - few ask for it
+        from svc_proto.engine.documents_page import PAGE  # noqa: PLC0415, RUF100 - few ask for it
 
-            self._files["page"] = PAGE
-        return self._files["page"].answer(request)
+        return PAGE.answer(request)

@@ -132,11 +132,7 @@ class Monitor:
         strangers = door.strangers
         return [
             gauge("svc_build", "The version that runs; always 1.", {VERSION: 1.0}, "version"),
-            gauge(
-                "svc_connections",
-                "Open channels: peers, calls of ours, children.",
-                engine.channel_count,
-            ),
+            gauge("svc_connections", "Open channels: peers, calls of ours, children.", engine.channel_count),
             gauge("svc_flows", "Pieces of work that wait for an answer or for somebody.", engine.flow_count),
             gauge("svc_strangers", "Connections whose peer nobody knows.", strangers.guests),
             gauge("svc_strangers_held_bytes", "Memory that is held for them.", strangers.held),

@@ -111,13 +111,7 @@ class _Writer:
         """What stands in the braces of the path."""
         text = {"type": "string", "minLength": 1}
         return [
-            {
-                "name": name,
-                "in": "path",
-                "required": True,
-                "description": self.manual.places[name],
-                "schema": text,
-            }
+            {"name": name, "in": "path", "required": True, "description": self.manual.places[name], "schema": text}
             for name in _BRACES.findall(route.pattern)
         ]
 
