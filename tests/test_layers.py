@@ -76,7 +76,6 @@ OWNERS = {  # what a module's parts name for type checkers alone, since they are
     "svc_proto.mcp.call": ("Call",),
     "svc_proto.relay.client_socket": ("ClientSocket",),
     "svc_proto.relay.service": ("Relay",),
-    "svc_proto.voice.agent.session": ("AgentMode",),  # how a session speaks, which its runs are told
     "svc_proto.voice.session_table": ("SessionTable",),
     "svc_proto.voice.socket": ("VoiceSocket",),  # the session names who listens
     "svc_proto.wire.websocket": ("WebSocket",),  # a connection says which it has become

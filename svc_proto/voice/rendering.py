@@ -50,7 +50,7 @@ class Rendering:
         """Have the text spoken."""
         self._task = self._session.engine.spawn(self._render(), on_done=self._done, on_error=self._failed)
 
-    def stop(self) -> None:
+    def cancel(self) -> None:
         """Nobody wants it any more. Harmless when it is over."""
         if self._task is not None:
             self._task.cancel()

@@ -163,7 +163,7 @@ class Speech:
     def stop(self) -> None:
         """Nobody wants to hear it any more. Harmless when nothing is spoken."""
         if self._rendering is not None:
-            self._rendering.stop()
+            self._rendering.cancel()
         self._copy.close()
 
     def over(self) -> None:

@@ -17,9 +17,9 @@ OUT_OF_REACH: dict[str, str] = {  # by table, or by row
     "device.consoles.LIFE": "nobody types at the phone of a world",
     "machines.route_choice.ROUTE_TABLE": "the phone of a world knows one route only",
     "device.safety.master.MASTER_TABLE: OFF, TURN_ON_INACCESSIBLE": "the simulated handset has its accessibility",
-    "voice.agent.rendered.LIFE: IDLE, LISTEN": _SILENT,
-    "voice.agent.rendered.LIFE: TRANSCRIBING, RUN": _SILENT,
-    "voice.agent.rendered.LIFE: TRANSCRIBING, END": _SILENT,
+    "voice.realtime.rendered.LIFE: IDLE, LISTEN": _SILENT,
+    "voice.realtime.rendered.LIFE: TRANSCRIBING, RUN": _SILENT,
+    "voice.realtime.rendered.LIFE: TRANSCRIBING, END": _SILENT,
 }
 
 

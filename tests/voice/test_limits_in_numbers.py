@@ -85,7 +85,7 @@ LIMITS = {
     "agent.instructions.MAX_FILE": 256 * 1024,
     "agent.native.LISTEN_WITHIN": 86_400.0,
     "agent.native.LOOK_AGAIN": 1.0,
-    "agent.rendered.MAX_UTTERANCE": 8 * 1024 * 1024,
+    "realtime.rendered.MAX_UTTERANCE": 8 * 1024 * 1024,
     "agent.run_mapping.MAX_ID": 200,
     "agent.run_mapping.MAX_MESSAGE": 500,
     "agent.runs.NAMED_WITHIN": 10.0,

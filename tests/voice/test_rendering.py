@@ -36,7 +36,7 @@ def begin(rig: Rig) -> tuple[Rendering, Listener]:
         engine=rig.engine, voice=rig.voice, chosen=SimpleNamespace(provider="puppet"), has_room=True
     )
     rendering = Rendering(cast("Any", session), SpeechRequest(text="Hi."), "r1", listener)
-    rig.do(rendering.stop)  # nothing to stop yet
+    rig.do(rendering.cancel)  # nothing to stop yet
     assert rendering.has_room
     rig.do(rendering.start)
     return rendering, listener
@@ -60,7 +60,7 @@ def test_it_fails(rig: Rig) -> None:
 
 def test_it_is_stopped(rig: Rig) -> None:
     rendering, listener = begin(rig)
-    rig.do(rendering.stop)
-    rig.do(rendering.stop)
+    rig.do(rendering.cancel)
+    rig.do(rendering.cancel)
     assert rig.puppet.stopped
     assert listener.told == []

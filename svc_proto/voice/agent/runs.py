@@ -1,10 +1,11 @@
 """The chat runs of a voice session: that of the turn, and one beside it; those that are being stopped may linger.
 
-Whoever carries out the broker's orders holds one of these. What it finds out the mode of the session is told.
+Whoever carries out the conversation's orders holds one of these. What it finds out the conversation is told.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,12 @@ from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.voice.agent.chat_run import ApiRun, RunTrouble, answer_question, is_asking, said_of
-from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, StartRun
-from svc_proto.voice.realtime.story import ApprovalAsked
+from svc_proto.voice.realtime.conversation import VoiceConversation
+from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, Note, Order, StartRun
+from svc_proto.voice.realtime.rendered import RenderedConversation
+from svc_proto.voice.realtime.story import AnswerDelta, ApprovalAsked, RunEvent
 
 if TYPE_CHECKING:
-    from svc_proto.voice.agent.session import AgentMode
     from svc_proto.voice.principal import Principal
     from svc_proto.voice.service import Voice
 
@@ -33,21 +35,27 @@ def api_target(voice: Voice, principal: Principal) -> Flow[ApiClient]:
 
 
 class ApiRuns:
-    """See the module. The broker has two at a time at the most."""
+    """See the module. What the conversation wants done then is `carried_out`."""
 
-    def __init__(self, voice: Voice, principal: Principal, listener: AgentMode) -> None:
+    def __init__(
+        self,
+        voice: Voice,
+        principal: Principal,
+        talk: VoiceConversation | RenderedConversation,
+        carry_out: Callable[[list[Order]], None],
+    ) -> None:
         self._voice = voice
         self._engine = voice.engine
         self._principal = principal
-        self._listener = listener
+        self._talk = talk
+        self._carry_out = carry_out
         self._word = voice.config.brand.name
         self._runs: dict[str, ApiRun] = {}  # by their calls
 
     def start(self, order: StartRun, system: str) -> None:
         """Begin a run. `system`: notes for the agent."""
         call_id = order.call_id
-        tell = partial(self._listener.run_event, call_id)
-        drafts = partial(self._listener.drafts, call_id)
+        tell, drafts = partial(self._tell, call_id), partial(self._talk.drafts, call_id)
         self._runs[call_id] = run = ApiRun(self._engine, order, tell, word=self._word, system=system, drafts=drafts)
         run.task = self._engine.spawn(
             self._perform(run),
@@ -91,12 +99,20 @@ class ApiRuns:
 
     # --- flows ---
 
+    @property
+    def _now(self) -> float:
+        return self._engine.now.mono
+
+    def _tell(self, call_id: str, event: RunEvent) -> None:
+        if not (isinstance(event, AnswerDelta) and self._talk.drafts(call_id, event.delta)):
+            self._carry_out(self._talk.run_event(call_id, event, self._now))
+
     def _perform(self, run: ApiRun) -> Flow[None]:
         yield from run.perform((yield from api_target(self._voice, self._principal)))
 
     def _ended(self, call_id: str, run: ApiRun) -> None:
         if self._forget(call_id, run):
-            self._listener.run_ended(call_id)
+            self._carry_out(self._talk.run_ended(call_id, self._now))
 
     def _failed(self, call_id: str, run: ApiRun, error: Exception) -> None:
         code = None
@@ -109,21 +125,22 @@ class ApiRuns:
         else:
             message = f"internal error, reference {self._engine.bug(error)}"
         if self._forget(call_id, run):
-            self._listener.run_failed(call_id, message, code)
+            self._carry_out(self._talk.run_failed(call_id, message, self._now, error_code=code))
 
     def _ask_about(self, order: AskAboutApproval) -> Flow[None]:
         target = yield from api_target(self._voice, self._principal)
         if (yield from is_asking(self._engine, target, order.run_id)):
-            self._listener.run_event(order.call_id, ApprovalAsked(Question(order.tool_call_id, order.message)))
+            self._tell(order.call_id, ApprovalAsked(Question(order.tool_call_id, order.message)))
 
     def _approve(self, order: Approve) -> Flow[None]:
         target = yield from api_target(self._voice, self._principal)
+        taken, told = False, list[Order]()
         try:
             taken = yield from answer_question(self._engine, target, order.run_id, order.confirmation_id, order.choice)
         except PeerFailed as error:
-            self._listener.approval_failed(order.call_id, order.confirmation_id, said_of(error))
-        else:
-            self._listener.approved(order.call_id, order.confirmation_id, order.answer if taken else None)
+            told = [Note("voice.realtime_agent.approval_failed", {"message": said_of(error)})]
+        answer = order.answer if taken else None
+        self._carry_out([*told, *self._talk.approved(order.call_id, order.confirmation_id, answer, self._now)])
 
     def _give_up(self, task: Task | None) -> Flow[None]:
         yield from sleep(self._engine, NAMED_WITHIN)

@@ -12,9 +12,8 @@ from svc_proto.engine.flow import Flow
 from svc_proto.voice.agent.chat_run import read_history
 from svc_proto.voice.agent.instructions import ContextMessage, context_of
 from svc_proto.voice.agent.native import NativeMode
-from svc_proto.voice.agent.rendered import RenderedMode
 from svc_proto.voice.agent.runs import api_target
-from svc_proto.voice.agent.session import AgentSetup
+from svc_proto.voice.agent.session import AgentSetup, RenderedMode
 from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.family import Family
 from svc_proto.voice.profiles import profile_of

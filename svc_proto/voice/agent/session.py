@@ -1,8 +1,9 @@
-"""What both modes of a realtime agent share: their settings, what a client says, how it is told."""
+"""A session with the agent: what a client says, how it is told, and who does what the conversation wants done."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
@@ -12,21 +13,29 @@ from attrs import frozen
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.pcm import whole_samples
 from svc_proto.basics.validate import integer, optional, text
-from svc_proto.voice.agent.instructions import ContextMessage
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.voice.agent.instructions import ContextMessage, run_notes
+from svc_proto.voice.agent.recording import transcribe
 from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.agent.tools import tool_surface
-from svc_proto.voice.realtime.orders import Emit
+from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
+from svc_proto.voice.realtime import orders
+from svc_proto.voice.realtime.conversation import VoiceConversation
+from svc_proto.voice.realtime.orders import Emit, Order, ProviderOrder
+from svc_proto.voice.realtime.rendered import RenderedConversation
 from svc_proto.voice.realtime.run import BackgroundRules
-from svc_proto.voice.realtime.story import RunEvent
-from svc_proto.voice.session import MAX_DELTA, VoiceMode, VoiceSession
+from svc_proto.voice.registry import LOCAL
+from svc_proto.voice.rendering import Rendering
+from svc_proto.voice.session import MAX_DELTA, VoiceMode, VoiceSession, problem_of
 from svc_proto.voice.settings import MAX_RATE, MIN_RATE, RealtimeSettings
 from svc_proto.voice.speaking import audio_of, text_of
+from svc_proto.voice.text import clean_for_speech
 
 if TYPE_CHECKING:
     from svc_proto.basics.moment import Moment
     from svc_proto.voice_config import VoiceConfig
 
-__all__ = ["AgentMode", "AgentSetup", "interface_of"]
+__all__ = ["AgentMode", "AgentSetup", "RenderedMode", "interface_of"]
 
 MAX_WORD = 256  # characters of an id or of an answer
 CONFIRM = ("svc.confirm", "hermes.confirm")  # both spellings, always (wire terminal-voice 0.1)
@@ -63,20 +72,35 @@ class AgentSetup:
 
 
 class AgentMode(VoiceMode, ABC):
-    """What both modes have: the client's messages become its calls, and what is told of those becomes events."""
+    """Carries a conversation's orders out: toward the client, the API server and the engines of speech.
 
-    names_chat: ClassVar[bool]  # in what is told of runs
+    What these say goes back to it, one thing after the other. The client's messages become its calls, and what it tells
+    becomes events. `talk` is whoever decides.
+    """
 
-    def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
+    names_chat: ClassVar[bool] = False  # in what is told of runs
+
+    def __init__(
+        self, session: VoiceSession, setup: AgentSetup, talk: VoiceConversation | RenderedConversation
+    ) -> None:
         super().__init__(session)
+        self.talk = talk
         self.chosen = setup.chosen
-        self.word = session.voice.config.brand.name
-        self.chat_session_id = setup.chat_session_id
-        self.chat_runs = ApiRuns(session.voice, session.principal, self)
+        self.word = talk.word
+        self.chat_runs = ApiRuns(session.voice, session.principal, talk, self.carry_out)
         self.input_bytes = 0  # of microphone audio, in all
         self.last_chunk = 0  # the greatest id of a piece of it; clients count from 1
+        self._orders: deque[Order] = deque()
+        self._busy = False
+        self._engine_work: Rendering | Task | None = None  # that speaks, or listens
+        self._timer = self.engine.timers.timer(self.wake)
 
-    # --- what a client wants ---
+    @property
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return self.engine.now.mono
+
+    # --- what a client says ---
 
     @abstractmethod
     def hear(self, pcm: bytes, rate: int) -> None:
@@ -90,53 +114,109 @@ class AgentMode(VoiceMode, ABC):
     def clear(self) -> None:
         """Forget what was not committed."""
 
-    @abstractmethod
-    def say(self, said: str) -> None:
-        """A text turn."""
+    # --- orders ---
 
-    @abstractmethod
-    def cancel(self) -> None:
-        """Stop whatever is going on, on the API server too."""
+    def carry_out(self, given: list[Order]) -> None:
+        """In their order, also when carrying one out brings more."""
+        self._orders += given
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._orders and not self.session.closed:
+                self._obey(self._orders.popleft())
+        finally:
+            self._busy = False
+        if not self.session.closed:
+            due = self.talk.due
+            if due is None:
+                self._timer.cancel()
+            else:
+                self._timer.set(due)
 
-    @abstractmethod
-    def confirm(self, confirmation_id: str | None, answer: str) -> None:
-        """An answer to a question of the run."""
+    def wake(self) -> None:
+        """Time has passed for the conversation."""
+        self.carry_out(self.talk.advance(self.now))
 
-    def played(self, call_id: str | None) -> None:
-        """What was sent is played."""
+    def ask_provider(self, order: ProviderOrder) -> None:
+        """What only a provider can do that hears and speaks by itself."""
 
-    @abstractmethod
-    def respeak(self) -> None:
-        """Say the last answer from the background again."""
+    def _obey(self, order: Order) -> None:  # noqa: C901 - one row for each order
+        match order:
+            case orders.Emit():
+                self.tell(order)
+            case orders.EmitAudio():
+                label = {} if order.label is None else {"label": order.label}
+                rate = order.sample_rate or self.chosen.sample_rate
+                self.sound(order.data, rate, response_id=order.response_id, **label, **order.extra)
+            case orders.Note():
+                self.session.note(order.type, **order.fields)
+            case orders.CloseClient(code=code, reason=reason):
+                self.session.close(reason, code=code)
+            case orders.StartRun():
+                self.chat_runs.start(order, run_notes(self.interface))
+            case orders.StopRun(call_id=call_id):
+                self.chat_runs.stop(call_id)
+            case orders.LeaveRun(call_id=call_id):
+                self.chat_runs.leave(call_id)
+            case orders.AskAboutApproval():
+                self.chat_runs.ask_about(order)
+            case orders.Approve():
+                self.chat_runs.approve(order)
+            case orders.Render(response_id=response_id, text=text):
+                chosen = self.chosen
+                request = SpeechRequest(
+                    text=text, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate
+                )
+                self._engine_work = rendering = Rendering(self.session, request, response_id, self)
+                rendering.start()
+            case orders.Listen(sound=sound, rate=rate):
+                heard = transcribe(self.session.voice, self.chosen.provider, sound, rate)
+                self._engine_work = self.engine.spawn(heard, on_done=self._heard, on_error=self._not_heard)
+            case orders.StopRendering():
+                self._stop_engine()
+            case _:
+                self.ask_provider(order)
 
-    # --- what a run tells ---
+    def _stop_engine(self) -> None:
+        work, self._engine_work = self._engine_work, None
+        if work is not None:
+            work.cancel()
 
-    def drafts(self, call_id: str, delta: str) -> bool:
-        """A run goes on with its answer. True: nobody is told of that, and nothing is due."""
-        return False
+    # --- the engines: a `RenderingListener` ---
 
-    @abstractmethod
-    def run_event(self, call_id: str, event: RunEvent) -> None:
-        """The run tells something."""
+    def _heard(self, text: str) -> None:
+        assert isinstance(self.talk, RenderedConversation)  # nobody else has anybody listen
+        self.carry_out(self.talk.heard(text, self.now))
 
-    @abstractmethod
-    def run_ended(self, call_id: str) -> None:
-        """The run has ended well."""
+    def _not_heard(self, error: Exception) -> None:
+        self.render_failed("", error)
 
-    @abstractmethod
-    def run_failed(self, call_id: str, message: str, error_code: str | None) -> None:
-        """The run has failed, or was lost."""
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
+        """Some of the answer as the relay has it spoken."""
+        audio = orders.EmitAudio(
+            response_id=response_id, data=chunk.data, sample_rate=chunk.sample_rate, label=chunk.label
+        )
+        self.carry_out(self.talk.rendered_audio(response_id, audio, self.now))
 
-    @abstractmethod
-    def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
-        """An answer was taken, or not wanted any more."""
+    def room(self) -> Flow[None]:
+        """Wait until the client has read enough."""
+        yield from self.session.room()
 
-    def approval_failed(self, call_id: str, confirmation_id: str, message: str) -> None:
-        """An answer did not get there."""
-        self.session.note("voice.realtime_agent.approval_failed", message=message)
-        self.approved(call_id, confirmation_id, None)
+    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
+        """The renderer has spoken all of the text."""
+        self.carry_out(self.talk.rendered(response_id, fields, self.now))
+
+    def render_failed(self, response_id: str, error: Exception) -> None:
+        """The renderer could not speak the text."""
+        self.carry_out(self.talk.render_failed(response_id, problem_of(self.engine, error), self.now))
 
     # --- telling ---
+
+    @property
+    def chat_session_id(self) -> str | None:
+        """The chat session that runs go to."""
+        return self.talk.runs.session_id
 
     @property
     def interface(self) -> dict[str, object]:
@@ -198,16 +278,17 @@ class AgentMode(VoiceMode, ABC):
                 said = text_of(message)
                 if not said:
                     raise Refused(400, "text_missing", "text is required")
-                self.say(said)
+                self.carry_out(self.talk.say(said, self.now))
             case "response.cancel":
-                self.cancel()
+                self.carry_out(self.talk.cancel(self.now))
             case "playback.drained":
                 self.session.acknowledge(message)
-                self.played(_word(message, "call_id"))
+                self.carry_out(self.talk.drained(_word(message, "call_id"), self.now))
             case _ if kind in CONFIRM:
-                self.confirm(_word(message, "confirmation_id"), (_word(message, "answer") or "").strip().lower())
+                answer = (_word(message, "answer") or "").strip().lower()
+                self.carry_out(self.talk.confirm(_word(message, "confirmation_id"), answer, self.now))
             case _ if kind in RESPEAK:
-                self.respeak()
+                self.carry_out(self.talk.respeak(self.now))
             case _:
                 return False
         return True
@@ -215,6 +296,13 @@ class AgentMode(VoiceMode, ABC):
     def on_revoked(self) -> None:
         """Nobody may have anything done any more: its runs stop."""
         self.chat_runs.stop_all()
+
+    def on_closed(self) -> None:
+        """The end. A run goes on, its answer is in the chat: there is nothing by which a phone could be told of it."""
+        self._timer.retire()
+        self._orders.clear()
+        self.chat_runs.leave_all()
+        self._stop_engine()
 
     # --- the microphone ---
 
@@ -230,6 +318,34 @@ class AgentMode(VoiceMode, ABC):
         told: dict[str, object] = {"input_chunk_id": chunk, "byte_count": len(pcm)}
         told |= {"total_bytes": self.input_bytes, "sample_rate": rate}
         self.session.emit("voice.input_audio.received", **told, **({"duplicate": True} if again else {}))
+
+
+class RenderedMode(AgentMode):
+    """The provider only speaks (wire 6.10). Any close ends the session."""
+
+    talk: RenderedConversation
+
+    def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
+        talk = RenderedConversation(
+            word=session.voice.config.brand.name,
+            hears=setup.chosen.provider == LOCAL,
+            speakable=clean_for_speech,
+            session_id=setup.chat_session_id,
+            profile=setup.chosen.scope.profile,
+        )
+        super().__init__(session, setup, talk)
+
+    def hear(self, pcm: bytes, rate: int) -> None:
+        """Keep it, if somebody can listen to it."""
+        self.talk.hear(pcm, rate)
+
+    def commit(self, said: str | None) -> None:
+        """An utterance is complete."""
+        self.carry_out(self.talk.commit(said, self.now))
+
+    def clear(self) -> None:
+        """Forget what was not committed."""
+        self.talk.clear()
 
 
 def interface_of(chosen: RealtimeSettings, word: str, chat_session_id: str | None, now: Moment) -> dict[str, object]:

@@ -71,6 +71,7 @@ class VoiceConversation:
             session_id=session_id,
             profile=profile,
         )
+        self.drafts = self.runs.drafts  # a piece of an answer goes to its run alone
         self._now = 0.0
         self._out: list[Order]  # of the call that is under way
 

@@ -8,8 +8,8 @@ from typing import TypeAlias
 from attrs import field, frozen
 
 __all__ = ["AnswerCall", "Approve", "AskAboutApproval", "CancelResponse", "ClearInput", "CloseClient", "CommitInput"]
-__all__ += ["Emit", "EmitAudio", "LeaveRun", "Note", "Order", "ReadAloud", "Render", "Respond", "SayText", "StartRun"]
-__all__ += ["ProviderOrder", "StopRendering", "StopRun", "Summarize"]
+__all__ += ["Emit", "EmitAudio", "LeaveRun", "Listen", "Note", "Order", "ProviderOrder", "ReadAloud", "Render"]
+__all__ += ["Respond", "SayText", "StartRun", "StopRendering", "StopRun", "Summarize"]
 
 
 # --- for the client -----------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class Approve:
     answer: str
 
 
-# --- for a renderer -----------------------------------------------------------------------------------------------
+# --- for a renderer, or an engine that listens --------------------------------------------------------------------
 
 
 @frozen
@@ -163,8 +163,16 @@ class Render:
 
 
 @frozen
+class Listen:
+    """Find out what is said in some PCM; `rate` in Hz."""
+
+    sound: bytes = field(repr=False)
+    rate: int
+
+
+@frozen
 class StopRendering:
-    """Stop what the renderer speaks."""
+    """Stop what the renderer speaks, or what the engine listens to."""
 
 
 ClientOrder: TypeAlias = Emit | EmitAudio | Note | CloseClient
@@ -172,4 +180,4 @@ ProviderOrder: TypeAlias = (
     CommitInput | ClearInput | SayText | Respond | ReadAloud | Summarize | CancelResponse | AnswerCall
 )
 ApiOrder: TypeAlias = StartRun | StopRun | LeaveRun | AskAboutApproval | Approve
-Order: TypeAlias = ClientOrder | ProviderOrder | ApiOrder | Render | StopRendering
+Order: TypeAlias = ClientOrder | ProviderOrder | ApiOrder | Render | Listen | StopRendering

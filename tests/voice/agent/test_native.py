@@ -408,7 +408,7 @@ def test_the_other_vendor(world: VirtualWorld, tmp_path: Path) -> None:
 
 def test_a_run_that_fails_at_once(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def start(holder: ApiRuns, order: StartRun, system: str) -> None:
-        holder._listener.run_failed(order.call_id, "at once", None)
+        holder._carry_out(holder._talk.run_failed(order.call_id, "at once", 1.0))
 
     monkeypatch.setattr(ApiRuns, "start", start)
     client = Agent(world, tmp_path, run("x"), scripted=ScriptedApi()).ask("x")

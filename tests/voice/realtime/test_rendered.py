@@ -13,8 +13,7 @@ from svc_proto.commands import CreateBlob, FinishBlob, Operation, WriteBlob
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.voice.agent import recording, rendered
-from svc_proto.voice.agent.rendered import LIFE, RenderedState, RenderedTrigger
+from svc_proto.voice.agent import recording
 from svc_proto.voice.contract import (
     AudioChunk,
     AudioSink,
@@ -24,6 +23,8 @@ from svc_proto.voice.contract import (
     SpeechRequest,
     Transcript,
 )
+from svc_proto.voice.realtime import rendered
+from svc_proto.voice.realtime.rendered import LIFE, RenderedState, RenderedTrigger
 from svc_proto.voice.realtime.story import RunBegan
 from tests.loops.agents import SOUND, Agent, of, types
 from tests.loops.virtual import VirtualWorld
@@ -223,8 +224,9 @@ def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None
     client.until("voice.response.done")
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     (session,) = relay.voice_side.sessions["agent"].sessions.sessions()
-    session.mode.run_event("turn-1", RunBegan("n1"))
-    session.mode.approval_failed("turn-1", "q1", "the API server is gone")
+    mode, now = session.mode, session.engine.now.mono
+    mode.carry_out(mode.talk.run_event("turn-1", RunBegan("n1"), now))
+    mode.carry_out(mode.talk.approved("turn-1", "q1", None, now))
     client.say("svc.result.respeak")
     assert client.until("svc.result.respeak_unavailable")
 

@@ -1,0 +1,255 @@
+"""The broker of a session whose provider only speaks: the person's words become a chat run, its answer is rendered.
+
+| state        | trigger | next         |
+|--------------|---------|--------------|
+| idle         | LISTEN  | transcribing | an utterance, with a provider that can hear (`local`)
+| idle         | RUN     | running      | a text
+| transcribing | RUN     | running      | it is understood
+| transcribing | END     | idle         | it is not, or nobody said anything
+| running      | SPEAK   | speaking     | the run has answered
+| running      | END     | idle         |
+| speaking     | END     | idle         |
+
+The stub hears nothing: its utterances need the text beside them (wire terminal-voice 6.10). Each turn ends with
+`voice.response.done`, one that was cancelled or failed too. Nothing goes on in the background.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+from attrs import evolve
+
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.pcm import resample
+from svc_proto.machines.table import Table, step
+from svc_proto.voice.realtime.calls import RunCall
+from svc_proto.voice.realtime.orders import Emit, EmitAudio, LeaveRun, Listen, Order, Render, StopRendering, StopRun
+from svc_proto.voice.realtime.runs import VoiceRuns
+from svc_proto.voice.realtime.story import AnswerComplete, AnswerDelta, RunEvent
+from svc_proto.wire.limits import MAX_TEXT
+
+__all__ = ["HEARING_RATE", "LIFE", "RenderedConversation", "RenderedState", "RenderedTrigger"]
+
+HEARING_RATE = 16_000  # Hz of what is kept to be transcribed: what speech engines want
+MAX_UTTERANCE = 8 * 1024 * 1024  # bytes, more than four minutes at that rate: what comes later is refused
+
+
+class RenderedState(Enum):
+    """Where a turn is."""
+
+    IDLE = "idle"
+    TRANSCRIBING = "transcribing"
+    RUNNING = "running"
+    SPEAKING = "speaking"
+
+
+class RenderedTrigger(Enum):
+    """What moves it."""
+
+    LISTEN = "listen"
+    RUN = "run"
+    SPEAK = "speak"
+    END = "end"
+
+
+LIFE: Table[RenderedState, RenderedTrigger] = {
+    (RenderedState.IDLE, RenderedTrigger.LISTEN): RenderedState.TRANSCRIBING,
+    (RenderedState.IDLE, RenderedTrigger.RUN): RenderedState.RUNNING,
+    (RenderedState.TRANSCRIBING, RenderedTrigger.RUN): RenderedState.RUNNING,
+    (RenderedState.TRANSCRIBING, RenderedTrigger.END): RenderedState.IDLE,
+    (RenderedState.RUNNING, RenderedTrigger.SPEAK): RenderedState.SPEAKING,
+    (RenderedState.RUNNING, RenderedTrigger.END): RenderedState.IDLE,
+    (RenderedState.SPEAKING, RenderedTrigger.END): RenderedState.IDLE,
+}
+
+
+class RenderedConversation:
+    """One session's; each call gives the orders that follow, as of a `VoiceConversation`. `hears`: it can."""
+
+    def __init__(
+        self,
+        *,
+        word: str,
+        hears: bool,
+        speakable: Callable[[str], str],
+        session_id: str | None = None,
+        profile: str | None = None,
+    ) -> None:
+        self.word = word
+        self.state = RenderedState.IDLE
+        self.runs = VoiceRuns(word=word, speakable=speakable, session_id=session_id, profile=profile)
+        self._hears = hears
+        self._turns = 0
+        self._utterance = bytearray()
+        self._said_bytes = 0  # of microphone audio since the last turn
+        self._rate = HEARING_RATE  # as the client said last
+
+    @property
+    def due(self) -> float | None:
+        """When to call `advance`."""
+        run = self.runs.turn
+        return None if run is None else run.due
+
+    def advance(self, now: float) -> list[Order]:
+        """The heart of the run beats."""
+        run = self.runs.turn
+        assert run is not None  # without one nothing is due
+        return run.on_due(now, "idle")
+
+    # --- the client ---
+
+    def hear(self, pcm: bytes, rate: int) -> None:
+        """Keep what the microphone hears, if somebody can listen to it. `Refused` 413 for too much."""
+        self._said_bytes += len(pcm)
+        self._rate = rate
+        if not self._hears:
+            return
+        if len(self._utterance) + len(pcm) > MAX_UTTERANCE:
+            raise Refused(413, "too_large", f"an utterance may have at most {MAX_UTTERANCE} bytes")
+        self._utterance += resample(pcm, rate, HEARING_RATE)
+
+    def clear(self) -> None:
+        """Forget what was not committed."""
+        self._utterance.clear()
+
+    def commit(self, said: str | None, now: float) -> list[Order]:
+        """An utterance is complete; what it says, where the client knows."""
+        self._check_idle()
+        if said is None and not self._hears:
+            raise Refused(400, "text_missing", "this provider does not listen: text is required")
+        utterance = bytes(self._utterance)
+        self.clear()
+        if said is not None:
+            return self.say(said, now)
+        if not utterance:
+            return [self._told(""), self._done()]
+        self._step(RenderedTrigger.LISTEN)
+        return [Listen(utterance, HEARING_RATE)]
+
+    def say(self, text: str, now: float) -> list[Order]:
+        """A text turn."""
+        self._check_idle()
+        return [self._told(text), *self._run(text, now)]
+
+    def cancel(self, now: float) -> list[Order]:
+        """Stop whatever is going on, on the API server too."""
+        run = self.runs.turn if self.state is RenderedState.RUNNING else None
+        stop = [] if run is None else [StopRun(run.call_id, run.story.run_id)]
+        cancelled = Emit(f"{self.word}.run.cancelled", {"session_id": self.runs.session_id})
+        return [*stop, *self._drop(), cancelled, self._done(cancelled=True)]
+
+    def confirm(self, confirmation_id: str | None, answer: str, now: float) -> list[Order]:
+        """The person answers a question of the run."""
+        return self.runs.approve(confirmation_id, answer) or [self._forwarded(confirmation_id, None)]
+
+    def drained(self, call_id: str | None, now: float) -> list[Order]:
+        """Nobody waits for that."""
+        return []
+
+    def respeak(self, now: float) -> list[Order]:
+        """There is no background, and no answer from it."""
+        return [Emit(f"{self.word}.result.respeak_unavailable")]
+
+    # --- the engines ---
+
+    def heard(self, text: str, now: float) -> list[Order]:
+        """What the utterance says."""
+        return [self._told(text), *(self._run(text, now) if text else self._end())]
+
+    def rendered_audio(self, response_id: str, audio: EmitAudio, now: float) -> list[Order]:
+        """A piece of sound."""
+        return [evolve(audio, response_id=None, label=None, extra={"label": audio.label})]
+
+    def rendered(self, response_id: str, fields: Mapping[str, object], now: float) -> list[Order]:
+        """That was all of the answer."""
+        run = self.runs.turn
+        assert run is not None  # nobody else is rendered
+        assert run.answer is not None
+        done = self._end(final_text=run.answer.text, audio_path="", **fields)
+        return [Emit("voice.output_audio.done", {"response_id": None}), *done]
+
+    def render_failed(self, response_id: str, message: str, now: float) -> list[Order]:
+        """It could not be heard, or not be spoken: the answer is in the deltas."""
+        return self._fail(message)
+
+    # --- the API server ---
+
+    def drafts(self, call_id: str, delta: str) -> bool:
+        """A run goes on with its answer: everybody is told."""
+        return False
+
+    def run_event(self, call_id: str, event: RunEvent, now: float) -> list[Order]:
+        """The run tells something: everything is passed on."""
+        if self.runs.live(call_id) is None:
+            return []
+        told = self.runs.event(call_id, event, now)
+        if isinstance(event, AnswerDelta):
+            told.append(Emit("voice.response.delta", {"delta": event.delta}))
+        if isinstance(event, AnswerComplete):
+            told.append(Emit("voice.response.turn_completed", {"content": event.content}))
+        return told
+
+    def run_ended(self, call_id: str, now: float) -> list[Order]:
+        """The run has answered: have the answer spoken."""
+        run = self.runs.live(call_id)
+        assert run is not None  # nothing is told of a run that was left
+        if run.story.interrupted:
+            return [run.story.cancelled(), *self._end(cancelled=True)]
+        self._step(RenderedTrigger.SPEAK)
+        return [*run.story.complete(), Render("", run.finish(self.runs.speakable).spoken)]
+
+    def run_failed(self, call_id: str, message: str, now: float, *, error_code: str | None = None) -> list[Order]:
+        """The run has failed, or was lost."""
+        return self._fail(message, **({} if error_code is None else {"error_code": error_code}))
+
+    def approved(self, call_id: str, confirmation_id: str, answer: str | None, now: float) -> list[Order]:
+        """An answer was taken, or not wanted any more."""
+        run = self.runs.turn
+        known = run is not None and run.call_id == call_id
+        shown = run.story.settle(confirmation_id) if run is not None and known else []
+        return [self._forwarded(confirmation_id, answer), *shown]
+
+    # --- helpers ---
+
+    def _check_idle(self) -> None:
+        if self.state is not RenderedState.IDLE:
+            raise Refused(400, "response_not_possible", "a response is already running in this session")
+
+    def _run(self, text: str, now: float) -> list[Order]:
+        self._step(RenderedTrigger.RUN)
+        self._turns += 1
+        run = self.runs.new(RunCall(call_id=f"turn-{self._turns}", text=text[:MAX_TEXT]))
+        run.pause(now)  # nobody has to be told: the run begins at once
+        return [Emit("voice.response.started", {"response_id": None}), run.begin(now)]
+
+    def _told(self, text: str) -> Emit:
+        said, self._said_bytes = self._said_bytes, 0
+        about = {"text": text, "sample_rate": self._rate, "input_audio_bytes": said}
+        return Emit("voice.input_transcript.final", about)
+
+    def _forwarded(self, confirmation_id: str | None, answer: str | None) -> Emit:
+        about = {"confirmation_id": confirmation_id, "answer": answer}
+        return Emit(f"{self.word}.confirmation.forwarded", about)
+
+    def _done(self, **fields: object) -> Emit:
+        return Emit("voice.response.done", {"response_id": None, **fields})
+
+    def _fail(self, message: str, **fields: object) -> list[Order]:
+        return [Emit("voice.error", {"message": message, **fields}), *self._end()]
+
+    def _end(self, **fields: object) -> list[Order]:
+        return [*self._drop(), self._done(**fields)]
+
+    def _drop(self) -> list[Order]:
+        """Have nothing to do any more with the turn."""
+        run = self.runs.turn
+        left = [] if run is None else [LeaveRun(run.call_id)]
+        self.runs.drop_turn(None)
+        if self.state is not RenderedState.IDLE:
+            self._step(RenderedTrigger.END)
+        return [StopRendering(), *left]
+
+    def _step(self, trigger: RenderedTrigger) -> None:
+        self.state = step(LIFE, self.state, trigger)
