@@ -1,15 +1,5 @@
 """Talking with the agent at a desktop: microphone and loudspeaker on a realtime session (wire terminal-voice 6).
 
-| state     | trigger | next      |                                                                    |
-|-----------|---------|-----------|--------------------------------------------------------------------|
-| IDLE      | RECORD  | RECORDING | Enter                                                              |
-| IDLE      | ASK     | WAITING   | a line was typed: a text turn                                      |
-| RECORDING | SEND    | WAITING   | Enter again, or the recording is as long as it may be, or has ended |
-| RECORDING | FAIL    | IDLE      | it has ended without any sound                                      |
-| WAITING   | DONE    | IDLE      | the turn is over, and what was spoken is played                    |
-| WAITING   | ASK     | WAITING   | an answer to a question of the agent                               |
-| any       | LEAVE   | OVER      | the end of the input when no answer is to come, or a lost connection |
-
 A line that is typed while the agent is at work is the next turn. A task may go on in the background (wire 6.9): its
 turn is over then, and its answer comes when nobody is in a turn. Recorder and player are programs of this host that
 speak raw PCM, 16 bits, one channel. What happens is told as `Tell`s: `prompt`, `recording`, `heard`, `text`, `end`,
@@ -89,14 +79,16 @@ class TalkTrigger(Enum):
     LEAVE = "leave"
 
 
+_S, _T = TalkState, TalkTrigger
 LIFE: Table[TalkState, TalkTrigger] = {
-    (TalkState.IDLE, TalkTrigger.RECORD): TalkState.RECORDING,
-    (TalkState.IDLE, TalkTrigger.ASK): TalkState.WAITING,
-    (TalkState.RECORDING, TalkTrigger.SEND): TalkState.WAITING,
-    (TalkState.RECORDING, TalkTrigger.FAIL): TalkState.IDLE,
-    (TalkState.WAITING, TalkTrigger.DONE): TalkState.IDLE,
-    (TalkState.WAITING, TalkTrigger.ASK): TalkState.WAITING,
-    **{(state, TalkTrigger.LEAVE): TalkState.OVER for state in TalkState},
+    (_S.IDLE, _T.RECORD): _S.RECORDING,  # Enter
+    (_S.IDLE, _T.ASK): _S.WAITING,  # a line was typed: a text turn
+    (_S.RECORDING, _T.SEND): _S.WAITING,  # Enter again, or the recording is as long as it may be, or has ended
+    (_S.RECORDING, _T.FAIL): _S.IDLE,  # it has ended without any sound
+    (_S.WAITING, _T.DONE): _S.IDLE,  # the turn is over, and what was spoken is played
+    (_S.WAITING, _T.ASK): _S.WAITING,  # an answer to a question of the agent
+    # The end of the input when no answer is to come, or a lost connection.
+    **{(state, _T.LEAVE): _S.OVER for state in _S},
 }
 
 
@@ -128,7 +120,7 @@ class TalkChore(Chore[None]):
         self._told = False  # some of the answer's text
         self._question: str | None = None  # a confirmation that waits
         self._promises = Promises()  # answers from the background
-        self.state = TalkState.IDLE
+        self.state = _S.IDLE
 
     def bind(self, engine: Engine) -> None:
         """Keep the engine."""
@@ -156,7 +148,7 @@ class TalkChore(Chore[None]):
         yield from self._get_ready(relay)
         try:
             self._prompt()
-            while self.state is not TalkState.OVER:
+            while self.state is not _S.OVER:
                 news = yield from self._next()
                 yield from self._take(socket, news)
         finally:
@@ -192,54 +184,54 @@ class TalkChore(Chore[None]):
                 self._problem(f"a line of more than {MAX_TEXT} characters is not sent")
             case Ended():
                 self._input_over = True
-                if self.state is TalkState.RECORDING:
+                if self.state is _S.RECORDING:
                     self._send(socket)
-                elif self.state is TalkState.IDLE:
+                elif self.state is _S.IDLE:
                     self._rest(socket)
-            case Recorded() if self.state is TalkState.RECORDING and self._silent:
+            case Recorded() if self.state is _S.RECORDING and self._silent:
                 self._stop_recording()
-                self._step(TalkTrigger.FAIL)
+                self._step(_T.FAIL)
                 self._problem(f"{self._order.recorder[0]} recorded nothing: is there a microphone?")
                 self._prompt()
-            case Recorded() if self.state is TalkState.RECORDING:
+            case Recorded() if self.state is _S.RECORDING:
                 self._send(socket)
             case RelayEvent(event=event):
                 yield from self._hear(socket, event)
             case Lost(why=why):
                 raise Problem(f"the voice session ended: {why}")
-            case None if self.state is TalkState.RECORDING:
+            case None if self.state is _S.RECORDING:
                 self._send(socket)
-            case None if self.state is TalkState.WAITING or self._input_over:
+            case None if self.state is _S.WAITING or self._input_over:
                 raise Problem("the agent did not answer in time")
             case _:
                 pass
 
     def _typed(self, socket: Socket, text: str) -> Flow[None]:
         match self.state:
-            case TalkState.RECORDING:
+            case _S.RECORDING:
                 self._send(socket)
-            case TalkState.WAITING | TalkState.IDLE if self._question is not None:
+            case _S.WAITING | _S.IDLE if self._question is not None:
                 answer = text.strip().lower() or "deny"
                 _say(socket, "svc.confirm", confirmation_id=self._question, answer=answer)
                 self._question = None
-                if self.state is TalkState.WAITING:
-                    self._step(TalkTrigger.ASK)
-            case TalkState.WAITING if not text:
+                if self.state is _S.WAITING:
+                    self._step(_T.ASK)
+            case _S.WAITING if not text:
                 _say(socket, "response.cancel")
                 self._promises.forgive()
                 if self._speaker is not None:
                     self._speaker.stop()
-            case TalkState.WAITING if len(self._typed_ahead) < MAX_TYPED:
+            case _S.WAITING if len(self._typed_ahead) < MAX_TYPED:
                 self._typed_ahead.append(text)
-            case TalkState.WAITING:
+            case _S.WAITING:
                 self._problem(f"too much is waiting to be said: not sent: {text}")
-            case TalkState.IDLE if text:
+            case _S.IDLE if text:
                 self._ask(socket, text)
             case _:  # Enter
                 yield from self._record(socket)
 
     def _ask(self, socket: Socket, text: str) -> None:
-        self._step(TalkTrigger.ASK)
+        self._step(_T.ASK)
         self._begin_turn()
         _say(socket, "response.create", text=text)
 
@@ -256,14 +248,14 @@ class TalkChore(Chore[None]):
             return
         child.close_input()
         self._recorder, self._silent = child, True
-        self._step(TalkTrigger.RECORD)
+        self._step(_T.RECORD)
         self.engine.emit(Tell("recording", {}))
 
     def _send(self, socket: Socket) -> None:
         """The utterance is complete."""
         self._stop_recording()
         self.microphone(socket, b"", last=True)
-        self._step(TalkTrigger.SEND)
+        self._step(_T.SEND)
         self._begin_turn()
         _say(socket, "input_audio.commit")
 
@@ -287,7 +279,7 @@ class TalkChore(Chore[None]):
                 _say(socket, "playback.drained", call_id=event.get("call_id"))
             case "voice.error":
                 self._problem(plain(event.text("message")) or "no reason given")
-                if self._promises.is_broken() and self.state is TalkState.WAITING:
+                if self._promises.is_broken() and self.state is _S.WAITING:
                     self._promises.keep()  # the turn goes on
                 else:
                     yield from self._finish_turn(socket, failed=True)  # a refusal is all that comes
@@ -331,8 +323,8 @@ class TalkChore(Chore[None]):
                 pass
 
     def _leave_if_done(self) -> None:
-        if self.state is TalkState.IDLE and self._input_over and not self._promises:
-            self._step(TalkTrigger.LEAVE)
+        if self.state is _S.IDLE and self._input_over and not self._promises:
+            self._step(_T.LEAVE)
 
     def _tool(self, sign: str, event: Members, name: str) -> None:
         line = ": ".join(text for text in (plain(event.text("tool_name")), plain(event.text(name))) if text)
@@ -345,19 +337,19 @@ class TalkChore(Chore[None]):
 
     def _finish_turn(self, socket: Socket, *, failed: bool = False) -> Flow[None]:
         """The end of a turn, or of an answer from the background."""
-        if self.state is not TalkState.WAITING and not (self._told or failed):
+        if self.state is not _S.WAITING and not (self._told or failed):
             return
         speaker, self._speaker = self._speaker, None
         self._told = False
         self.engine.emit(Tell("end", {}))
         if speaker is not None:
             yield from speaker.finish()
-        if self.state is not TalkState.WAITING:
+        if self.state is not _S.WAITING:
             self._promises.keep()
             self._leave_if_done()
         else:
-            self._step(TalkTrigger.DONE)
-        if self.state is TalkState.IDLE:
+            self._step(_T.DONE)
+        if self.state is _S.IDLE:
             self._rest(socket)
 
     def _rest(self, socket: Socket) -> None:
@@ -367,7 +359,7 @@ class TalkChore(Chore[None]):
         elif not self._input_over:
             self._prompt()
         elif not self._promises:
-            self._step(TalkTrigger.LEAVE)
+            self._step(_T.LEAVE)
 
     def _play(self, event: Members) -> Flow[None]:
         sound, rate = event.binary("audio_base64"), event.whole("sample_rate")
@@ -389,7 +381,7 @@ class TalkChore(Chore[None]):
         """What happens next; None when nothing does for too long."""
         if within is None:
             rest = TURN_WITHIN if self._input_over else A_DAY
-            within = {TalkState.RECORDING: MAX_SECONDS, TalkState.WAITING: TURN_WITHIN}.get(self.state, rest)
+            within = {_S.RECORDING: MAX_SECONDS, _S.WAITING: TURN_WITHIN}.get(self.state, rest)
         until = self.engine.now.mono + within
         while not self._news:
             if self.engine.now.mono >= until:

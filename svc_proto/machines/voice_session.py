@@ -1,22 +1,5 @@
 """The life of a voice session: who speaks for it, what was said, and what a socket that comes back has missed.
 
-| state    | trigger | next     |                                                                             |
-|----------|---------|----------|-----------------------------------------------------------------------------|
-| FRESH    | ATTACH  | STARTING | the first socket owns the session                                             |
-| FRESH    | EXPIRE  | CLOSED   | nobody came within 120 s                                                      |
-| FRESH    | CLOSE   | CLOSED   |                                                                             |
-| STARTING | READY   | ATTACHED | whatever the session needs is there                                           |
-| STARTING | RELEASE | FRESH    | it could not be had, or the socket has gone: somebody may try again           |
-| STARTING | CLOSE   | CLOSED   |                                                                             |
-| ATTACHED | RESUME  | ATTACHED | another socket showed the token: the session is its own now                   |
-| ATTACHED | DETACH  | DETACHED | the socket was lost, and there is something to come back for                  |
-| ATTACHED | RELEASE | FRESH    | the socket has gone, and there is nothing to come back for but the session    |
-| ATTACHED | CLOSE   | CLOSED   |                                                                             |
-| DETACHED | RESUME  | ATTACHED | a socket showed the token within the window                                   |
-| DETACHED | EXPIRE  | CLOSED   | none did                                                                      |
-| DETACHED | CLOSE   | CLOSED   |                                                                             |
-| CLOSED   | CLOSE   | CLOSED   |                                                                             |
-
 Times are monotonic seconds. Ids begin with 1 and never repeat (wire terminal-voice 4.7). What was said is kept in a
 ring of so many events and so many bytes; a ring that is full forgets its oldest (4.8).
 """
@@ -73,21 +56,18 @@ class VoiceTrigger(Enum):
     CLOSE = "close"
 
 
+_S, _T = VoiceState, VoiceTrigger
 LIFE: Table[VoiceState, VoiceTrigger] = {
-    (VoiceState.FRESH, VoiceTrigger.ATTACH): VoiceState.STARTING,
-    (VoiceState.FRESH, VoiceTrigger.EXPIRE): VoiceState.CLOSED,
-    (VoiceState.FRESH, VoiceTrigger.CLOSE): VoiceState.CLOSED,
-    (VoiceState.STARTING, VoiceTrigger.READY): VoiceState.ATTACHED,
-    (VoiceState.STARTING, VoiceTrigger.RELEASE): VoiceState.FRESH,
-    (VoiceState.STARTING, VoiceTrigger.CLOSE): VoiceState.CLOSED,
-    (VoiceState.ATTACHED, VoiceTrigger.RESUME): VoiceState.ATTACHED,
-    (VoiceState.ATTACHED, VoiceTrigger.DETACH): VoiceState.DETACHED,
-    (VoiceState.ATTACHED, VoiceTrigger.RELEASE): VoiceState.FRESH,
-    (VoiceState.ATTACHED, VoiceTrigger.CLOSE): VoiceState.CLOSED,
-    (VoiceState.DETACHED, VoiceTrigger.RESUME): VoiceState.ATTACHED,
-    (VoiceState.DETACHED, VoiceTrigger.EXPIRE): VoiceState.CLOSED,
-    (VoiceState.DETACHED, VoiceTrigger.CLOSE): VoiceState.CLOSED,
-    (VoiceState.CLOSED, VoiceTrigger.CLOSE): VoiceState.CLOSED,
+    (_S.FRESH, _T.ATTACH): _S.STARTING,  # the first socket owns the session
+    (_S.FRESH, _T.EXPIRE): _S.CLOSED,  # nobody came within 120 s
+    (_S.STARTING, _T.READY): _S.ATTACHED,  # whatever the session needs is there
+    (_S.STARTING, _T.RELEASE): _S.FRESH,  # it could not be had, or the socket has gone: somebody may try again
+    (_S.ATTACHED, _T.RESUME): _S.ATTACHED,  # another socket showed the token: the session is its own now
+    (_S.ATTACHED, _T.DETACH): _S.DETACHED,  # the socket was lost, and there is something to come back for
+    (_S.ATTACHED, _T.RELEASE): _S.FRESH,  # the socket has gone, and there is nothing to come back for but the session
+    (_S.DETACHED, _T.RESUME): _S.ATTACHED,  # a socket showed the token within the window
+    (_S.DETACHED, _T.EXPIRE): _S.CLOSED,  # none did
+    **{(state, _T.CLOSE): _S.CLOSED for state in _S},
 }
 
 
@@ -206,7 +186,7 @@ class VoiceLife:
     window: float = RESUME_WINDOW  # s
     patience: float = UNATTENDED  # s
     deadline: float | None  # when `expire` is due
-    state: VoiceState = field(default=VoiceState.FRESH, init=False)
+    state: VoiceState = field(default=_S.FRESH, init=False)
     owner: int | None = field(default=None, init=False)  # the socket that speaks for the session
     acked: Cursor = field(default=NO_CURSOR, init=False)
     last: Ids = field(default=Ids(0, 0), init=False)  # the numbers given last
@@ -218,54 +198,54 @@ class VoiceLife:
 
     def attach(self, socket: int) -> Claim:
         """A socket has come. The first one owns the session; `ready` or `release` follows."""
-        if self.state is not VoiceState.FRESH:
+        if self.state is not _S.FRESH:
             return Claim.CANDIDATE
-        self._step(VoiceTrigger.ATTACH)
+        self._step(_T.ATTACH)
         self.owner, self.deadline = socket, None
         return Claim.OWNER
 
     def ready(self) -> None:
         """Whatever the session needs is there."""
-        self._step(VoiceTrigger.READY)
+        self._step(_T.READY)
 
     def release(self, now: float) -> None:
         """The owner has gone, or gets nothing: as before it came."""
-        self._step(VoiceTrigger.RELEASE)
+        self._step(_T.RELEASE)
         self.owner, self.deadline = None, now + self.patience
 
     def detach(self, now: float) -> float:
         """The owner was lost: keep everything for a while; until when."""
-        self._step(VoiceTrigger.DETACH)
+        self._step(_T.DETACH)
         self._away = [0, 0]
         self.owner, self.deadline = None, now + self.window
         return self.deadline
 
     def extend(self, until: float) -> None:
         """Wait longer, or less long, for somebody to come back; nothing when nobody is missing."""
-        if self.state is VoiceState.DETACHED:
+        if self.state is _S.DETACHED:
             self.deadline = until
 
     def resume(self, socket: int, token: object, message: Mapping[str, object]) -> Replay | Denied:
         """A socket asks for the session. `Refused` 400 for a cursor that is no whole number changes nothing."""
-        if self.state is VoiceState.CLOSED:
+        if self.state is _S.CLOSED:
             return EXPIRED if self.expired else CLOSED
-        if self.state is VoiceState.STARTING:
+        if self.state is _S.STARTING:
             return INITIALIZING
         if not isinstance(token, str) or not same_secret(sha256_hex(token), self.token_hash):
             return BAD_TOKEN
-        if self.state is VoiceState.FRESH:
+        if self.state is _S.FRESH:
             return NOT_CLAIMED  # it comes from a socket that the session was released from
         cursor = self._clamped(Cursor.from_resume(message, self.acked))
-        self._step(VoiceTrigger.RESUME)
+        self._step(_T.RESUME)
         superseded = None if self.owner == socket else self.owner
         self.owner, self.deadline = socket, None
         return Replay(superseded, cursor, self.ring.after(cursor))
 
     def denial(self) -> Denied:
         """What a candidate gets that says anything else, or says nothing for too long."""
-        if self.state is VoiceState.STARTING:
+        if self.state is _S.STARTING:
             return INITIALIZING
-        if self.state is VoiceState.CLOSED:
+        if self.state is _S.CLOSED:
             return EXPIRED if self.expired else CLOSED
         return NOT_CLAIMED
 
@@ -275,14 +255,14 @@ class VoiceLife:
         """Time has passed: whether that was the end."""
         if self.deadline is None or now < self.deadline:
             return False
-        self._step(VoiceTrigger.EXPIRE)
+        self._step(_T.EXPIRE)
         self.expired = True
         self._end()
         return True
 
     def close(self) -> None:
         """The end, for whatever other reason. Harmless the second time."""
-        self._step(VoiceTrigger.CLOSE)
+        self._step(_T.CLOSE)
         self._end()
 
     # --- what is said ---
@@ -294,10 +274,10 @@ class VoiceLife:
 
     def record(self, ids: Ids, text: str) -> None:
         """Keep an event for whoever comes back."""
-        if self.state is VoiceState.CLOSED:
+        if self.state is _S.CLOSED:
             return
         self.ring.put(Kept(ids, text))
-        if self.state is VoiceState.DETACHED:
+        if self.state is _S.DETACHED:
             self._away[0] += 1
             self._away[1] += len(text)
 
@@ -308,7 +288,7 @@ class VoiceLife:
     @property
     def has_room(self) -> bool:
         """False while nobody listens and so much was said that more would push out what somebody may have missed."""
-        if self.state is not VoiceState.DETACHED:
+        if self.state is not _S.DETACHED:
             return True
         return self._away[0] < AWAY_EVENTS and self._away[1] < AWAY_BYTES
 

@@ -1,11 +1,5 @@
 """Sessions in which a renderer speaks, one response at a time: output and the lab (terminal-voice 4.6 to 5).
 
-| state    | trigger | next     |                                                                  |
-|----------|---------|----------|------------------------------------------------------------------|
-| READY    | SPEAK   | SPEAKING | `response.create`                                                |
-| SPEAKING | REST    | READY    | the lab: `voice.response.done`, `voice.error`, or a lost socket  |
-| SPEAKING | END     | SPOKEN   | speech output, which speaks once: the first two                  |
-
 Output: a client that closes its socket with 1000 while it is spoken to wants no more: the session is over. Any other
 end of the socket may be an accident: the speech goes on until the ring is half full, for whoever comes back.
 
@@ -65,10 +59,11 @@ class SpeechTrigger(Enum):
     END = "end"
 
 
+_S, _T = SpeechState, SpeechTrigger
 LIFE: Table[SpeechState, SpeechTrigger] = {
-    (SpeechState.READY, SpeechTrigger.SPEAK): SpeechState.SPEAKING,
-    (SpeechState.SPEAKING, SpeechTrigger.REST): SpeechState.READY,
-    (SpeechState.SPEAKING, SpeechTrigger.END): SpeechState.SPOKEN,
+    (_S.READY, _T.SPEAK): _S.SPEAKING,  # `response.create`
+    (_S.SPEAKING, _T.REST): _S.READY,  # the lab: `voice.response.done`, `voice.error`, or a lost socket
+    (_S.SPEAKING, _T.END): _S.SPOKEN,  # speech output, which speaks once: the first two
 }
 
 
@@ -131,7 +126,7 @@ class Speech:
 
     def __init__(self, session: VoiceSession, mode: OutputMode | LabMode, rest: SpeechTrigger) -> None:
         self.session = session
-        self.state = SpeechState.READY
+        self.state = _S.READY
         self._mode = mode
         self._rest = rest
         self._responses = 0
@@ -140,7 +135,7 @@ class Speech:
 
     def start(self, message: Mapping[str, object], mode: str, /, **fields: object) -> None:
         """Say that the response to `response.create` begins; `mode` if it names none."""
-        self.state = step(LIFE, self.state, SpeechTrigger.SPEAK)
+        self.state = step(LIFE, self.state, _T.SPEAK)
         self._responses += 1
         word = (as_text(message.get("render_mode")) or mode)[:MAX_MODE]
         self.session.emit("voice.response.started", **self.session.choice(), render_mode=word, **fields)
@@ -198,7 +193,7 @@ class OutputMode(VoiceMode):
 
     def __init__(self, session: VoiceSession, chosen: OutputSettings) -> None:
         super().__init__(session)
-        self.speech = Speech(session, self, SpeechTrigger.END)
+        self.speech = Speech(session, self, _T.END)
         self._chosen = chosen
 
     def ready_fields(self) -> dict[str, object]:
@@ -209,8 +204,8 @@ class OutputMode(VoiceMode):
         """`response.create` is all there is."""
         if kind != "response.create":
             return False
-        if self.speech.state is not SpeechState.READY:
-            running = self.speech.state is SpeechState.SPEAKING
+        if self.speech.state is not _S.READY:
+            running = self.speech.state is _S.SPEAKING
             word = "is already running" if running else "was already completed"
             raise Refused(400, "response_not_possible", f"a response {word} in this session")
         said = text_of(message) or ""
@@ -237,7 +232,7 @@ class OutputMode(VoiceMode):
 
     def keeps(self, code: int) -> bool:
         """See the module."""
-        return code != 1000 and self.speech.state is not SpeechState.READY
+        return code != 1000 and self.speech.state is not _S.READY
 
     def on_closed(self) -> None:
         """The socket is gone: stop speaking."""
@@ -266,7 +261,7 @@ class LabMode(VoiceMode):
 
     def __init__(self, session: VoiceSession, chosen: RealtimeSettings) -> None:
         super().__init__(session)
-        self.speech = Speech(session, self, SpeechTrigger.REST)
+        self.speech = Speech(session, self, _T.REST)
         self._chosen = chosen
         self._heard = 0  # bytes of microphone audio
 
@@ -283,7 +278,7 @@ class LabMode(VoiceMode):
 
     def on_lost(self) -> None:
         """Nobody listens: stop."""
-        if self.speech.state is SpeechState.SPEAKING:
+        if self.speech.state is _S.SPEAKING:
             self.speech.stop()
             self.speech.over()
 
@@ -310,7 +305,7 @@ class LabMode(VoiceMode):
         self.session.emit("voice.input_audio.received", **told)
 
     def _create(self, message: Mapping[str, object]) -> None:
-        if self.speech.state is SpeechState.SPEAKING:
+        if self.speech.state is _S.SPEAKING:
             raise Refused(400, "response_not_possible", "a response is already running in this session")
         said, chosen = text_of(message) or SENTENCE, self._chosen
         request = SpeechRequest(

@@ -1,31 +1,5 @@
 """The floor: who speaks, and when the provider may be asked for its next response (wire terminal-voice 6.6).
 
-| state     | trigger | next      |
-|-----------|---------|-----------|
-| idle      | HEAR    | hearing   | the person has finished an utterance
-| idle      | ASK     | answering | a text turn
-| idle      | TELL    | telling   | an answer of the background is to be heard, or heard again
-| idle      | END     | idle      | a cancel with nothing to cancel
-| hearing   | HEAR    | hearing   | one more utterance before the first was transcribed
-| hearing   | ASK     | answering | it is transcribed, or was not within 10 s: ONE response is asked for
-| hearing   | END     | idle      | given up
-| answering | HEAR    | hearing   | the person speaks up
-| answering | ASK     | answering | the same, by text
-| answering | CONSULT | consulted | the provider called a small function and was answered
-| answering | WORK    | working   | it called the run function; or its answer beside a run is over
-| answering | TELL    | telling   | its answer is over, and a run has finished meanwhile
-| answering | END     | idle      | its answer is over
-| consulted | HEAR    | hearing   |
-| consulted | ASK     | answering | what was said is played: ask for a response
-| consulted | END     | idle      |
-| working   | HEAR    | hearing   | the person says something beside the run
-| working   | ASK     | answering | the same, by text; or that the run goes on in the background is to be said
-| working   | TELL    | telling   | the run has finished
-| working   | END     | idle      | it was stopped, or failed, or goes on in the background
-| telling   | HEAR    | hearing   | the answer lands on the screen
-| telling   | ASK     | answering | the same
-| telling   | END     | idle      |
-
 While an answer is told the mouth says how far that is (`svc_proto.voice.realtime.mouth`). Which of the provider's
 responses count is in `svc_proto.voice.realtime.responses`.
 """
@@ -74,29 +48,16 @@ class FloorTrigger(Enum):
 
 _S, _T = FloorState, FloorTrigger
 FLOOR_TABLE: Table[FloorState, FloorTrigger] = {
-    (_S.IDLE, _T.HEAR): _S.HEARING,
-    (_S.IDLE, _T.ASK): _S.ANSWERING,
-    (_S.IDLE, _T.TELL): _S.TELLING,
-    (_S.IDLE, _T.END): _S.IDLE,
-    (_S.HEARING, _T.HEAR): _S.HEARING,
-    (_S.HEARING, _T.ASK): _S.ANSWERING,
-    (_S.HEARING, _T.END): _S.IDLE,
-    (_S.ANSWERING, _T.HEAR): _S.HEARING,
-    (_S.ANSWERING, _T.ASK): _S.ANSWERING,
-    (_S.ANSWERING, _T.CONSULT): _S.CONSULTED,
-    (_S.ANSWERING, _T.WORK): _S.WORKING,
-    (_S.ANSWERING, _T.TELL): _S.TELLING,
-    (_S.ANSWERING, _T.END): _S.IDLE,
-    (_S.CONSULTED, _T.HEAR): _S.HEARING,
-    (_S.CONSULTED, _T.ASK): _S.ANSWERING,
-    (_S.CONSULTED, _T.END): _S.IDLE,
-    (_S.WORKING, _T.HEAR): _S.HEARING,
-    (_S.WORKING, _T.ASK): _S.ANSWERING,
-    (_S.WORKING, _T.TELL): _S.TELLING,
-    (_S.WORKING, _T.END): _S.IDLE,
-    (_S.TELLING, _T.HEAR): _S.HEARING,
-    (_S.TELLING, _T.ASK): _S.ANSWERING,
-    (_S.TELLING, _T.END): _S.IDLE,
+    **{(state, _T.HEAR): _S.HEARING for state in _S},  # the person has finished an utterance, or one more; or speaks up
+    # A text turn; or what was said is transcribed, or was not within 10 s; or what was said before is played; or that a
+    # run goes on in the background is to be said: ONE response is asked for.
+    **{(state, _T.ASK): _S.ANSWERING for state in _S},
+    **{(state, _T.END): _S.IDLE for state in _S},  # it is over, was given up, or there was nothing to end
+    (_S.IDLE, _T.TELL): _S.TELLING,  # an answer of the background is to be heard, or heard again
+    (_S.ANSWERING, _T.CONSULT): _S.CONSULTED,  # the provider called a small function and was answered
+    (_S.ANSWERING, _T.WORK): _S.WORKING,  # it called the run function; or its answer beside a run is over
+    (_S.ANSWERING, _T.TELL): _S.TELLING,  # its answer is over, and a run has finished meanwhile
+    (_S.WORKING, _T.TELL): _S.TELLING,  # the run has finished
 }
 
 

@@ -1,20 +1,5 @@
 """The mouth: the answer of a run on its way to the ear, one at a time: what is spoken, shown, held back, resumed.
 
-| state     | trigger | next      |
-|-----------|---------|-----------|
-| silent    | TAKE    | waiting   | a run has answered; what was said before it is being played
-| silent    | RENDER  | rendering | an answer is to be heard again
-| waiting   | ASK     | judging   | the provider was asked to speak it, and what it says is held back
-| waiting   | END     | silent    | it is shown
-| judging   | ACCEPT  | speaking  | that is the answer
-| judging   | REJECT  | rejected  | it is something else, or nothing
-| judging   | END     | silent    | it is shown
-| rejected  | RENDER  | rendering | the relay has it spoken
-| speaking  | END     | silent    |
-| rendering | SOUND   | rendered  | some of that is there
-| rendering | END     | silent    | it is shown
-| rendered  | END     | silent    |
-
 The provider was asked to speak the answer (wire terminal-voice 6.6, steps 5 to 7). What it says counts as the answer
 once 40 characters of it share two content words with the answer, or, when it is shorter, at its end. Audio without a
 word of text cannot be judged and counts. Until then nothing is passed on, at most `MAX_HELD` bytes
@@ -81,18 +66,15 @@ class MouthTrigger(Enum):
 
 _S, _T = MouthState, MouthTrigger
 MOUTH_TABLE: Table[MouthState, MouthTrigger] = {
-    (_S.SILENT, _T.TAKE): _S.WAITING,
-    (_S.SILENT, _T.RENDER): _S.RENDERING,
-    (_S.WAITING, _T.ASK): _S.JUDGING,
-    (_S.WAITING, _T.END): _S.SILENT,
-    (_S.JUDGING, _T.ACCEPT): _S.SPEAKING,
-    (_S.JUDGING, _T.REJECT): _S.REJECTED,
-    (_S.JUDGING, _T.END): _S.SILENT,
-    (_S.REJECTED, _T.RENDER): _S.RENDERING,
-    (_S.SPEAKING, _T.END): _S.SILENT,
-    (_S.RENDERING, _T.SOUND): _S.RENDERED,
-    (_S.RENDERING, _T.END): _S.SILENT,
-    (_S.RENDERED, _T.END): _S.SILENT,
+    (_S.SILENT, _T.TAKE): _S.WAITING,  # a run has answered; what was said before it is being played
+    (_S.SILENT, _T.RENDER): _S.RENDERING,  # an answer is to be heard again
+    (_S.WAITING, _T.ASK): _S.JUDGING,  # the provider was asked to speak it, and what it says is held back
+    (_S.JUDGING, _T.ACCEPT): _S.SPEAKING,  # that is the answer
+    (_S.JUDGING, _T.REJECT): _S.REJECTED,  # it is something else, or nothing
+    (_S.REJECTED, _T.RENDER): _S.RENDERING,  # the relay has it spoken
+    (_S.RENDERING, _T.SOUND): _S.RENDERED,  # some of that is there
+    # It is over, or shown.
+    **{(state, _T.END): _S.SILENT for state in _S if state not in (_S.SILENT, _S.REJECTED)},
 }
 
 

@@ -1,15 +1,5 @@
 """The broker of a session whose provider only speaks: the person's words become a chat run, its answer is rendered.
 
-| state        | trigger | next         |
-|--------------|---------|--------------|
-| idle         | LISTEN  | transcribing | an utterance, with a provider that can hear (`local`)
-| idle         | RUN     | running      | a text
-| transcribing | RUN     | running      | it is understood
-| transcribing | END     | idle         | it is not, or nobody said anything
-| running      | SPEAK   | speaking     | the run has answered
-| running      | END     | idle         |
-| speaking     | END     | idle         |
-
 The stub hears nothing: its utterances need the text beside them (wire terminal-voice 6.10). Each turn ends with
 `voice.response.done`, one that was cancelled or failed too. Nothing goes on in the background.
 """
@@ -54,14 +44,14 @@ class RenderedTrigger(Enum):
     END = "end"
 
 
+_S, _T = RenderedState, RenderedTrigger
 LIFE: Table[RenderedState, RenderedTrigger] = {
-    (RenderedState.IDLE, RenderedTrigger.LISTEN): RenderedState.TRANSCRIBING,
-    (RenderedState.IDLE, RenderedTrigger.RUN): RenderedState.RUNNING,
-    (RenderedState.TRANSCRIBING, RenderedTrigger.RUN): RenderedState.RUNNING,
-    (RenderedState.TRANSCRIBING, RenderedTrigger.END): RenderedState.IDLE,
-    (RenderedState.RUNNING, RenderedTrigger.SPEAK): RenderedState.SPEAKING,
-    (RenderedState.RUNNING, RenderedTrigger.END): RenderedState.IDLE,
-    (RenderedState.SPEAKING, RenderedTrigger.END): RenderedState.IDLE,
+    (_S.IDLE, _T.LISTEN): _S.TRANSCRIBING,  # an utterance, with a provider that can hear (`local`)
+    (_S.IDLE, _T.RUN): _S.RUNNING,  # a text
+    (_S.TRANSCRIBING, _T.RUN): _S.RUNNING,  # it is understood
+    (_S.RUNNING, _T.SPEAK): _S.SPEAKING,  # the run has answered
+    # It is not understood, nobody said anything, it has failed, was cancelled, or is told.
+    **{(state, _T.END): _S.IDLE for state in _S if state is not _S.IDLE},
 }
 
 
@@ -78,7 +68,7 @@ class RenderedConversation:
         profile: str | None = None,
     ) -> None:
         self.word = word
-        self.state = RenderedState.IDLE
+        self.state = _S.IDLE
         self.runs = VoiceRuns(word=word, speakable=speakable, session_id=session_id, profile=profile)
         self._hears = hears
         self._turns = 0
@@ -125,7 +115,7 @@ class RenderedConversation:
             return self.say(said, now)
         if not utterance:
             return [self._told(""), self._done()]
-        self._step(RenderedTrigger.LISTEN)
+        self._step(_T.LISTEN)
         return [Listen(utterance, HEARING_RATE)]
 
     def say(self, text: str, now: float) -> list[Order]:
@@ -135,7 +125,7 @@ class RenderedConversation:
 
     def cancel(self, now: float) -> list[Order]:
         """Stop whatever is going on, on the API server too."""
-        run = self.runs.turn if self.state is RenderedState.RUNNING else None
+        run = self.runs.turn if self.state is _S.RUNNING else None
         stop = [] if run is None else [StopRun(run.call_id, run.story.run_id)]
         cancelled = Emit(f"{self.word}.run.cancelled", {"session_id": self.runs.session_id})
         return [*stop, *self._drop(), cancelled, self._done(cancelled=True)]
@@ -197,7 +187,7 @@ class RenderedConversation:
         assert run is not None  # nothing is told of a run that was left
         if run.story.interrupted:
             return [run.story.cancelled(), *self._end(cancelled=True)]
-        self._step(RenderedTrigger.SPEAK)
+        self._step(_T.SPEAK)
         return [*run.story.complete(), Render("", run.finish(self.runs.speakable).spoken)]
 
     def run_failed(self, call_id: str, message: str, now: float, *, error_code: str | None = None) -> list[Order]:
@@ -214,11 +204,11 @@ class RenderedConversation:
     # --- helpers ---
 
     def _check_idle(self) -> None:
-        if self.state is not RenderedState.IDLE:
+        if self.state is not _S.IDLE:
             raise Refused(400, "response_not_possible", "a response is already running in this session")
 
     def _run(self, text: str, now: float) -> list[Order]:
-        self._step(RenderedTrigger.RUN)
+        self._step(_T.RUN)
         self._turns += 1
         run = self.runs.new(RunCall(call_id=f"turn-{self._turns}", text=text[:MAX_TEXT]))
         run.pause(now)  # nobody has to be told: the run begins at once
@@ -247,8 +237,8 @@ class RenderedConversation:
         run = self.runs.turn
         left = [] if run is None else [LeaveRun(run.call_id)]
         self.runs.drop_turn(None)
-        if self.state is not RenderedState.IDLE:
-            self._step(RenderedTrigger.END)
+        if self.state is not _S.IDLE:
+            self._step(_T.END)
         return [StopRendering(), *left]
 
     def _step(self, trigger: RenderedTrigger) -> None:

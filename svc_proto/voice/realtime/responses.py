@@ -1,17 +1,5 @@
 """Which of a realtime provider's responses count: one is asked for, those that were given up are ignored.
 
-| state | trigger | next  |
-|-------|---------|-------|
-| none  | WANT    | held  | the provider takes no order while it is at another response: this one waits, at most 2.5 s
-| held  | WANT    | held  | another one is wanted instead
-| held  | ORDER   | asked | it is free, or was not in time
-| held  | END     | none  | nobody wants it any more
-| asked | WANT    | held  |
-| asked | START   | heard | it has begun, and has a name
-| asked | END     | none  | given up: an orphan
-| heard | WANT    | held  |
-| heard | END     | none  | over, or given up
-
 A provider names a response only when it starts, and may still tell of one that was cancelled. So what was asked for and
 given up before it started is an orphan: the next one to start, within five seconds, is taken for it. What starts before
 its order was given is nobody's.
@@ -54,15 +42,13 @@ class ResponseTrigger(Enum):
 
 _S, _T = ResponseState, ResponseTrigger
 RESPONSE_TABLE: Table[ResponseState, ResponseTrigger] = {
-    (_S.NONE, _T.WANT): _S.HELD,
-    (_S.HELD, _T.WANT): _S.HELD,
-    (_S.HELD, _T.ORDER): _S.ASKED,
-    (_S.HELD, _T.END): _S.NONE,
-    (_S.ASKED, _T.WANT): _S.HELD,
-    (_S.ASKED, _T.START): _S.HEARD,
-    (_S.ASKED, _T.END): _S.NONE,
-    (_S.HEARD, _T.WANT): _S.HELD,
-    (_S.HEARD, _T.END): _S.NONE,
+    # The provider takes no order while it is at another response: this one waits, at most 2.5 s; or it takes the place
+    # of one that was wanted before.
+    **{(state, _T.WANT): _S.HELD for state in _S},
+    (_S.HELD, _T.ORDER): _S.ASKED,  # it is free, or was not in time
+    (_S.ASKED, _T.START): _S.HEARD,  # it has begun, and has a name
+    # Over, or given up; what was asked for and has not begun is an orphan.
+    **{(state, _T.END): _S.NONE for state in _S if state is not _S.NONE},
 }
 
 

@@ -1,25 +1,5 @@
 """One run: a task of the person on the API server, from the call that asks for it until its answer is told.
 
-| state    | trigger | next     |
-|----------|---------|----------|
-| asked    | PAUSE   | pausing  | what was said with the call is played, or 2.5 s are over
-| asked    | BEGIN   | running  | in the background from the first
-| asked    | QUEUE   | queued   | another one is in the background, and this cannot be waited for
-| asked    | DROP    | over     |
-| pausing  | BEGIN   | running  | 0.75 s are over
-| pausing  | DROP    | over     |
-| queued   | BEGIN   | running  | its time has come, and nobody is in a turn
-| queued   | DROP    | over     | cancelled
-| running  | DETACH  | detached | it takes long, or was to be in the background from the first: its turn is over
-| running  | FINISH  | answered | its answer waits until the provider has done with speaking
-| running  | DROP    | over     | stopped, or failed
-| detached | FINISH  | waiting  | its answer waits until nobody speaks
-| detached | DROP    | over     | failed, stopped, or longer than a run may be
-| answered | TELL    | over     | its answer is on its way to the ear
-| answered | DROP    | over     | nobody wants it any more
-| waiting  | TELL    | over     |
-| waiting  | DROP    | over     |
-
 What it has told so far, and asks, is its `RunStory`.
 """
 
@@ -75,23 +55,19 @@ class VoiceRunTrigger(Enum):
 
 _S, _T = VoiceRunState, VoiceRunTrigger
 RUN_TABLE: Table[VoiceRunState, VoiceRunTrigger] = {
-    (_S.ASKED, _T.PAUSE): _S.PAUSING,
-    (_S.ASKED, _T.BEGIN): _S.RUNNING,
-    (_S.ASKED, _T.QUEUE): _S.QUEUED,
-    (_S.ASKED, _T.DROP): _S.OVER,
-    (_S.PAUSING, _T.BEGIN): _S.RUNNING,
-    (_S.PAUSING, _T.DROP): _S.OVER,
-    (_S.QUEUED, _T.BEGIN): _S.RUNNING,
-    (_S.QUEUED, _T.DROP): _S.OVER,
+    (_S.ASKED, _T.PAUSE): _S.PAUSING,  # what was said with the call is played, or 2.5 s are over
+    (_S.ASKED, _T.BEGIN): _S.RUNNING,  # in the background from the first
+    (_S.ASKED, _T.QUEUE): _S.QUEUED,  # another one is in the background, and this cannot be waited for
+    (_S.PAUSING, _T.BEGIN): _S.RUNNING,  # 0.75 s are over
+    (_S.QUEUED, _T.BEGIN): _S.RUNNING,  # its time has come, and nobody is in a turn
+    # It takes long, or was to be in the background from the first: its turn is over.
     (_S.RUNNING, _T.DETACH): _S.DETACHED,
-    (_S.RUNNING, _T.FINISH): _S.ANSWERED,
-    (_S.RUNNING, _T.DROP): _S.OVER,
-    (_S.DETACHED, _T.FINISH): _S.WAITING,
-    (_S.DETACHED, _T.DROP): _S.OVER,
-    (_S.ANSWERED, _T.TELL): _S.OVER,
-    (_S.ANSWERED, _T.DROP): _S.OVER,
-    (_S.WAITING, _T.TELL): _S.OVER,
-    (_S.WAITING, _T.DROP): _S.OVER,
+    (_S.RUNNING, _T.FINISH): _S.ANSWERED,  # its answer waits until the provider has done with speaking
+    (_S.DETACHED, _T.FINISH): _S.WAITING,  # its answer waits until nobody speaks
+    (_S.ANSWERED, _T.TELL): _S.OVER,  # its answer is on its way to the ear
+    (_S.WAITING, _T.TELL): _S.OVER,  # the same
+    # Stopped, failed, longer than a run may be, or nobody wants it any more.
+    **{(state, _T.DROP): _S.OVER for state in _S if state is not _S.OVER},
 }
 LIVE = (_S.RUNNING, _S.DETACHED)
 

@@ -1,10 +1,6 @@
-"""Whose turn it is: the tables are their documents', and each way through the floor keeps its promises."""
+"""Whose turn it is: each way through the floor keeps its promises."""
 
 from __future__ import annotations
-
-from enum import Enum
-from types import ModuleType
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -12,28 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.voice.realtime import floor, mouth, responses, run
 from svc_proto.voice.realtime.floor import FLOOR_TABLE, Floor, FloorState, FloorTrigger
-from svc_proto.voice.realtime.mouth import MOUTH_TABLE, MouthState, MouthTrigger
 from svc_proto.voice.realtime.orders import Respond
-from svc_proto.voice.realtime.responses import RESPONSE_TABLE, ResponseState, ResponseTrigger
-from svc_proto.voice.realtime.run import RUN_TABLE, VoiceRunState, VoiceRunTrigger
-from tests.machines.lifecycles import ROW, check_table
-
-
-@pytest.mark.parametrize(
-    ("module", "table", "states", "triggers"),
-    [
-        (floor, FLOOR_TABLE, FloorState, FloorTrigger),
-        (mouth, MOUTH_TABLE, MouthState, MouthTrigger),
-        (responses, RESPONSE_TABLE, ResponseState, ResponseTrigger),
-        (run, RUN_TABLE, VoiceRunState, VoiceRunTrigger),
-    ],
-)
-def test_a_table_is_that_of_its_document(module: ModuleType, table: Any, states: type[Enum], triggers: Any) -> None:
-    rows = [(state, (triggers[word],), after) for state, word, after in ROW.findall(module.__doc__ or "")]
-    check_table(table, states, triggers, rows)
-
 
 AFTER = {
     FloorTrigger.HEAR: FloorState.HEARING,

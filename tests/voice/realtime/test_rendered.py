@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +22,11 @@ from svc_proto.voice.contract import (
     SpeechRequest,
     Transcript,
 )
-from svc_proto.voice.realtime import rendered
-from svc_proto.voice.realtime.rendered import LIFE, RenderedState, RenderedTrigger
 from svc_proto.voice.realtime.story import RunBegan
 from tests.loops.agents import SOUND, Agent, of, types
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, create
-from tests.machines.lifecycles import check_table
 from tests.peers.api import ScriptedApi, hello
-
-ROW = re.compile(r"^\| (\w+) +\| ([A-Z]+) +\| (\w+)", re.MULTILINE)
-
-
-def test_the_table_is_the_documents() -> None:
-    rows = [(state, (RenderedTrigger[word],), after) for state, word, after in ROW.findall(rendered.__doc__ or "")]
-    check_table(LIFE, RenderedState, RenderedTrigger, rows)
 
 
 class Engines:
