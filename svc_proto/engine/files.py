@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.commands import Compute, EnsureSecret, OpenFile, ReadConfig, ReadFile, ReleaseFile
+from svc_proto.commands import (
+    Compute,
+    CreateBlob,
+    DiscardBlob,
+    EnsureSecret,
+    FinishBlob,
+    OpenFile,
+    ReadConfig,
+    ReadFile,
+    ReleaseFile,
+    WriteBlob,
+)
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
@@ -12,7 +23,7 @@ from svc_proto.schema.members import Members
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ensure_secret", "read_file", "read_state", "read_yaml"]
+__all__ = ["ensure_secret", "read_file", "read_state", "read_yaml", "spool_file"]
 
 MAX_CONFIG = 1024 * 1024  # bytes of a configuration file
 NO_FILE = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the latter of a host without a service home
@@ -61,3 +72,18 @@ def read_state(engine: Engine, name: str) -> Flow[str | Failure | None]:
 def ensure_secret(engine: Engine, name: str, size: int = 32) -> Flow[bytes | Failure]:
     """Read a secret of the state folder, making it on first use."""
     return (yield from ask(engine, EnsureSecret(engine.new_op(), name, engine.entropy(size))))
+
+
+def spool_file(engine: Engine, suffix: str, data: bytes = b"") -> Flow[str | Failure]:
+    """Make a private file of the spool folder; its path. Deleting it is the caller's (`DeleteBlob`)."""
+    blob = yield from ask(engine, CreateBlob(engine.new_op(), suffix))
+    if isinstance(blob, Failure):
+        return blob
+    path: str | Failure | None = None
+    try:
+        written = (yield from ask(engine, WriteBlob(engine.new_op(), blob, data))) if data else None
+        path = written if isinstance(written, Failure) else (yield from ask(engine, FinishBlob(engine.new_op(), blob)))
+        return path
+    finally:
+        if not isinstance(path, str):
+            engine.emit(DiscardBlob(blob))

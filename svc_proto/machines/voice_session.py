@@ -17,7 +17,7 @@ from svc_proto.basics.entropy import same_secret, sha256_hex
 from svc_proto.basics.validate import integer, invalid
 from svc_proto.machines.table import Table, step
 
-__all__ = ["LIFE", "NO_CURSOR", "RESUME_WINDOW", "UNATTENDED", "Claim", "Cursor", "Denied", "EventRing", "Ids", "Kept"]
+__all__ = ["LIFE", "NO_CURSOR", "RESUME_WINDOW", "UNATTENDED", "Cursor", "Denied", "EventRing", "Ids", "Kept"]
 __all__ += ["Replay", "VoiceLife", "VoiceState", "VoiceTrigger"]
 
 UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
@@ -69,13 +69,6 @@ LIFE: Table[VoiceState, VoiceTrigger] = {
     (_S.DETACHED, _T.EXPIRE): _S.CLOSED,  # none did
     **{(state, _T.CLOSE): _S.CLOSED for state in _S},
 }
-
-
-class Claim(Enum):
-    """What a socket is to a session when it comes."""
-
-    OWNER = "owner"
-    CANDIDATE = "candidate"  # it may yet show the token
 
 
 @frozen
@@ -171,23 +164,21 @@ class EventRing:
 
 @frozen
 class Replay:
-    """A socket has the session now: whom it takes the place of, where it begins, and what it has missed."""
+    """A socket has the session now: where it begins, and what it has missed."""
 
-    superseded: int | None
     cursor: Cursor
     events: tuple[Kept, ...]
 
 
 @define(kw_only=True)
 class VoiceLife:
-    """One session's state. Sockets are named by their numbers; whoever asks acts on the answer."""
+    """One session's state. Whoever asks acts on the answer."""
 
     token_hash: str  # SHA-256 of the resume token
     window: float = RESUME_WINDOW  # s
     patience: float = UNATTENDED  # s
     deadline: float | None  # when `expire` is due
     state: VoiceState = field(default=_S.FRESH, init=False)
-    owner: int | None = field(default=None, init=False)  # the socket that speaks for the session
     acked: Cursor = field(default=NO_CURSOR, init=False)
     last: Ids = field(default=Ids(0, 0), init=False)  # the numbers given last
     ring: EventRing = field(factory=EventRing)
@@ -196,13 +187,13 @@ class VoiceLife:
 
     # --- who speaks for it ---
 
-    def attach(self, socket: int) -> Claim:
-        """A socket has come. The first one owns the session; `ready` or `release` follows."""
+    def attach(self) -> bool:
+        """A socket has come. The first one owns the session; `ready` or `release` follows. Others have to `resume`."""
         if self.state is not _S.FRESH:
-            return Claim.CANDIDATE
+            return False
         self._step(_T.ATTACH)
-        self.owner, self.deadline = socket, None
-        return Claim.OWNER
+        self.deadline = None
+        return True
 
     def ready(self) -> None:
         """Whatever the session needs is there."""
@@ -211,13 +202,13 @@ class VoiceLife:
     def release(self, now: float) -> None:
         """The owner has gone, or gets nothing: as before it came."""
         self._step(_T.RELEASE)
-        self.owner, self.deadline = None, now + self.patience
+        self.deadline = now + self.patience
 
     def detach(self, now: float) -> float:
         """The owner was lost: keep everything for a while; until when."""
         self._step(_T.DETACH)
         self._away = [0, 0]
-        self.owner, self.deadline = None, now + self.window
+        self.deadline = now + self.window
         return self.deadline
 
     def extend(self, until: float) -> None:
@@ -225,21 +216,18 @@ class VoiceLife:
         if self.state is _S.DETACHED:
             self.deadline = until
 
-    def resume(self, socket: int, token: object, message: Mapping[str, object]) -> Replay | Denied:
+    def resume(self, token: object, message: Mapping[str, object]) -> Replay | Denied:
         """A socket asks for the session. `Refused` 400 for a cursor that is no whole number changes nothing."""
-        if self.state is _S.CLOSED:
-            return EXPIRED if self.expired else CLOSED
-        if self.state is _S.STARTING:
-            return INITIALIZING
+        if self.state in (_S.CLOSED, _S.STARTING):
+            return self.denial()
         if not isinstance(token, str) or not same_secret(sha256_hex(token), self.token_hash):
             return BAD_TOKEN
         if self.state is _S.FRESH:
             return NOT_CLAIMED  # it comes from a socket that the session was released from
         cursor = self._clamped(Cursor.from_resume(message, self.acked))
         self._step(_T.RESUME)
-        superseded = None if self.owner == socket else self.owner
-        self.owner, self.deadline = socket, None
-        return Replay(superseded, cursor, self.ring.after(cursor))
+        self.deadline = None
+        return Replay(cursor, self.ring.after(cursor))
 
     def denial(self) -> Denied:
         """What a candidate gets that says anything else, or says nothing for too long."""
@@ -300,7 +288,7 @@ class VoiceLife:
         return Cursor(min(cursor.event, event), min(cursor.audio, audio), min(cursor.played, audio), cursor.chunk)
 
     def _end(self) -> None:
-        self.owner = self.deadline = None
+        self.deadline = None
         self.ring.clear()
 
     def _step(self, trigger: VoiceTrigger) -> None:

@@ -34,7 +34,7 @@ from svc_proto.basics.pcm import SAMPLE_WIDTH, levels
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import Bell
-from svc_proto.machines.voice_session import Claim, Cursor, Denied, Ids, VoiceLife, VoiceState
+from svc_proto.machines.voice_session import Cursor, Denied, Ids, VoiceLife, VoiceState
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, run_name
@@ -306,7 +306,7 @@ class VoiceSession:
             was = self.socket
             self.left(was, SUPERSEDED)
             was.end(SUPERSEDED, TAKEN_OVER)
-        if self.life.attach(socket.number) is Claim.CANDIDATE:
+        if not self.life.attach():
             if len(self.candidates) >= MAX_CANDIDATES:
                 self.refuse(next(iter(self.candidates.values())), self.life.denial())
             self.candidates[socket.number] = socket
@@ -348,10 +348,8 @@ class VoiceSession:
         if self.kind.reopens or self.life.state is VoiceState.STARTING:
             self.release()
             self.mode.on_lost()
-        elif self.mode.keeps(code):
-            self._detach()
         else:
-            self.close("client closed")
+            self._lost(code, "client closed")
 
     def drop_bearer(self, bearer_hash: str, reason: str) -> None:
         """A token of the caller is accepted no more: its sockets close, the session stays for the caller's others."""
@@ -387,13 +385,12 @@ class VoiceSession:
         return message["type"] == "session.resume"
 
     def _resume(self, socket: VoiceSocket, message: Mapping[str, object]) -> None:
-        outcome = self.life.resume(socket.number, message.get("resume_token"), message)
+        outcome = self.life.resume(message.get("resume_token"), message)
         if isinstance(outcome, Denied):
-            if socket is self.socket:
+            self.refuse(socket, outcome)
+            if socket is self.socket:  # the owner itself showed a bad token: the session is as after any loss
                 self.socket = None
-                self._deny_owner(socket, outcome)
-            else:
-                self.refuse(socket, outcome)
+                self._lost(outcome.close_code, "resume failed")
             return
         self.candidates.pop(socket.number, None)
         was, self.socket = self.socket, socket
@@ -413,16 +410,10 @@ class VoiceSession:
         self._speakers.ring()
         self.mode.on_resumed()
 
-    def _deny_owner(self, socket: VoiceSocket, denied: Denied) -> None:
-        """The owner itself showed a bad token: it loses the socket, and the session is as after any loss."""
-        self._tell(socket, "voice.session.resume_failed", reason=denied.reason)
-        socket.end(denied.close_code, denied.reason)
-        if self.mode.keeps(denied.close_code):
-            self._detach()
-        else:
-            self.close("resume failed")
-
-    def _detach(self) -> None:
+    def _lost(self, code: int, why: str) -> None:
+        if not self.mode.keeps(code):
+            self.close(why)
+            return
         deadline = self.life.detach(self.engine.now.mono)
         self._timer.set(deadline)
         reason = "websocket_disconnected"

@@ -9,9 +9,10 @@ is as fresh as before; a second socket takes its place.
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import integer
@@ -118,27 +119,39 @@ class RealtimeLab(Family):
             raise
 
 
-class Speech:
-    """The responses of a session, one at a time: told, rendered, copied into a file. A `RenderingListener`.
+class SpeechMode(VoiceMode, ABC):
+    """Responses one at a time: told, rendered, copied into a file. A `RenderingListener`."""
 
-    `mode` is told by its `spoken` and `failed` how one has ended, and says with `rest` what that leads to.
-    """
+    after: ClassVar[SpeechTrigger]  # what the end of a response leads to
+    fields: ClassVar[Mapping[str, object]] = {}  # of its start and of its end
 
-    def __init__(self, session: VoiceSession, mode: OutputMode | LabMode, rest: SpeechTrigger) -> None:
-        self.session = session
-        self.state = _S.READY
-        self._mode = mode
-        self._rest = rest
+    def __init__(self, session: VoiceSession, chosen: OutputSettings | RealtimeSettings) -> None:
+        super().__init__(session)
+        self.chosen = chosen
+        self.state = SpeechState.READY
         self._responses = 0
         self._copy = AudioCopy(session.engine, f"{session.run_path}.wav")
         self._rendering: Rendering | None = None
 
     def start(self, message: Mapping[str, object], mode: str, /, **fields: object) -> None:
         """Say that the response to `response.create` begins; `mode` if it names none."""
-        self.state = step(LIFE, self.state, _T.SPEAK)
+        self.state = step(LIFE, self.state, SpeechTrigger.SPEAK)
         self._responses += 1
         word = (as_text(message.get("render_mode")) or mode)[:MAX_MODE]
-        self.session.emit("voice.response.started", **self.session.choice(), render_mode=word, **fields)
+        about = {"render_mode": word, **fields, **self.fields}
+        self.session.emit("voice.response.started", **self.session.choice(), **about)
+
+    def wanted(self, message: Mapping[str, object], text: str, language: str = "", **more: object) -> SpeechRequest:
+        """What `response.create` asks for; `more` are options. `Refused` for what makes no sense."""
+        return SpeechRequest(
+            text=text,
+            model=self.chosen.model,
+            voice=self.chosen.voice,
+            sample_rate=self.chosen.sample_rate,
+            language=language,
+            expression=expression_of(message),
+            options=options_of(message) | more,
+        )
 
     def speak(self, request: SpeechRequest) -> None:
         """Have it spoken. A realtime provider answers on a socket of its own, any other reads the text aloud."""
@@ -148,13 +161,6 @@ class Speech:
         self._rendering = Rendering(session, request, "", self)
         self._rendering.start()
 
-    def tell_done(self, done: Rendered, told: Mapping[str, object], /, **fields: object) -> None:
-        """`voice.audio.done` and `voice.response.done`."""
-        who = {"provider": done.provider, "model": done.model, "voice": done.voice}
-        files = {"audio_path": self._copy.path, "event_log_path": self.session.log.path}
-        self.session.emit("voice.audio.done")
-        self.session.emit("voice.response.done", **who, **files, **told, **fields)
-
     def stop(self) -> None:
         """Nobody wants to hear it any more. Harmless when nothing is spoken."""
         if self._rendering is not None:
@@ -163,8 +169,12 @@ class Speech:
 
     def over(self) -> None:
         """A response is over, well or not."""
-        self.state = step(LIFE, self.state, self._rest)
+        self.state = step(LIFE, self.state, self.after)
         self._copy.close()
+
+    def on_closed(self) -> None:
+        """The socket is gone: stop speaking."""
+        self.stop()
 
     # --- a `RenderingListener` ---
 
@@ -180,71 +190,57 @@ class Speech:
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """All of it."""
         self.over()
-        self._mode.spoken(done, fields)
+        who = {"provider": done.provider, "model": done.model, "voice": done.voice}
+        files = {"audio_path": self._copy.path, "event_log_path": self.session.log.path}
+        self.session.emit("voice.audio.done")
+        self.session.emit("voice.response.done", **who, **files, **fields, **self.fields)
 
     def render_failed(self, response_id: str, error: Exception) -> None:
-        """It broke off."""
+        """It broke off. The session goes on."""
         self.over()
-        self._mode.failed(error)
+        self.session.error(problem_of(self.engine, error), provider=self.chosen.provider)
 
 
-class OutputMode(VoiceMode):
+class OutputMode(SpeechMode):
     """One text, spoken."""
 
-    def __init__(self, session: VoiceSession, chosen: OutputSettings) -> None:
-        super().__init__(session)
-        self.speech = Speech(session, self, _T.END)
-        self._chosen = chosen
+    after, fields = SpeechTrigger.END, {"output_mode": RENDERER}
+    chosen: OutputSettings
 
     def ready_fields(self) -> dict[str, object]:
         """Members of `voice.session.ready`."""
-        return {"output_mode": RENDERER}
+        return {**self.fields}
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
         """`response.create` is all there is."""
         if kind != "response.create":
             return False
-        if self.speech.state is not _S.READY:
-            running = self.speech.state is _S.SPEAKING
-            word = "is already running" if running else "was already completed"
+        if self.state is not SpeechState.READY:
+            word = "is already running" if self.state is SpeechState.SPEAKING else "was already completed"
             raise Refused(400, "response_not_possible", f"a response {word} in this session")
-        said = text_of(message) or ""
+        said, chosen = text_of(message) or "", self.chosen
         text = clean_for_speech(said)
         if not text:
             raise Refused(400, "text_missing", "text is required")
-        chosen = self._chosen
-        settings = {  # what the settings say and a caller does not
-            "optimize_streaming_latency": chosen.optimize_streaming_latency,
-            "text_normalization": chosen.text_normalization,
-        }
-        request = SpeechRequest(
-            text=text,
-            model=chosen.model,
-            voice=chosen.voice,
-            sample_rate=chosen.sample_rate,
-            language=chosen.language,
-            expression=expression_of(message),
-            options=options_of(message) | settings,
+        request = self.wanted(
+            message,
+            text,
+            chosen.language,
+            optimize_streaming_latency=chosen.optimize_streaming_latency,  # the settings say it, and no caller
+            text_normalization=chosen.text_normalization,
         )
-        self.speech.start(message, "verbatim", text_chars=len(said), output_mode=RENDERER)
-        self.speech.speak(request)
+        self.start(message, "verbatim", text_chars=len(said))
+        self.speak(request)
         return True
 
     def keeps(self, code: int) -> bool:
         """See the module."""
-        return code != 1000 and self.speech.state is not _S.READY
+        return code != 1000 and self.state is not SpeechState.READY
 
-    def on_closed(self) -> None:
-        """The socket is gone: stop speaking."""
-        self.speech.stop()
-
-    def spoken(self, done: Rendered, fields: Mapping[str, object]) -> None:
-        """All of it."""
-        self.speech.tell_done(done, fields, output_mode=RENDERER)
-
-    def failed(self, error: Exception) -> None:
+    def render_failed(self, response_id: str, error: Exception) -> None:
         """The client may fall back on another way of speaking."""
-        session, chosen = self.session, self._chosen
+        self.over()
+        session, chosen = self.session, self.chosen
         message = problem_of(session.engine, error)
         about = {"provider": chosen.provider, "session": session.id[:8], "problem": message}
         session.engine.log(Level.WARNING, "voice not rendered", **about)
@@ -256,20 +252,21 @@ class OutputMode(VoiceMode):
         )
 
 
-class LabMode(VoiceMode):
+class LabMode(SpeechMode):
     """One selection of provider, model and voice, to be listened to."""
 
-    def __init__(self, session: VoiceSession, chosen: RealtimeSettings) -> None:
-        super().__init__(session)
-        self.speech = Speech(session, self, _T.REST)
-        self._chosen = chosen
-        self._heard = 0  # bytes of microphone audio
+    after = SpeechTrigger.REST
+    _heard = 0  # bytes of microphone audio
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
         """What a client may ask for."""
         match kind:
-            case "input_audio.append":
-                self._listen(message)
+            case "input_audio.append":  # counted, and used for nothing
+                rate = integer(message.get("sample_rate", 24_000), "sample_rate")
+                size = len(audio_of(message))
+                self._heard += size
+                told = {"byte_count": size, "total_bytes": self._heard, "sample_rate": rate}
+                self.session.emit("voice.input_audio.received", **told)
             case "response.create":
                 self._create(message)
             case _:
@@ -278,47 +275,24 @@ class LabMode(VoiceMode):
 
     def on_lost(self) -> None:
         """Nobody listens: stop."""
-        if self.speech.state is _S.SPEAKING:
-            self.speech.stop()
-            self.speech.over()
+        if self.state is SpeechState.SPEAKING:
+            self.stop()
+            self.over()
 
-    def on_closed(self) -> None:
-        """The socket is gone: stop speaking."""
-        self.speech.stop()
-
-    def spoken(self, done: Rendered, fields: Mapping[str, object]) -> None:
+    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """All of it; a realtime provider tells what it has said."""
         if done.transcript:
             self.session.emit("voice.transcript.final", text=done.transcript[:MAX_TRANSCRIPT])
-        self.speech.tell_done(done, fields)
-
-    def failed(self, error: Exception) -> None:
-        """The session goes on."""
-        self.session.error(problem_of(self.session.engine, error), provider=self._chosen.provider)
-
-    def _listen(self, message: Mapping[str, object]) -> None:
-        """Audio is counted, and used for nothing."""
-        rate = integer(message.get("sample_rate", 24_000), "sample_rate")
-        size = len(audio_of(message))
-        self._heard += size
-        told = {"byte_count": size, "total_bytes": self._heard, "sample_rate": rate}
-        self.session.emit("voice.input_audio.received", **told)
+        super().rendered(response_id, done, fields)
 
     def _create(self, message: Mapping[str, object]) -> None:
-        if self.speech.state is _S.SPEAKING:
+        if self.state is SpeechState.SPEAKING:
             raise Refused(400, "response_not_possible", "a response is already running in this session")
-        said, chosen = text_of(message) or SENTENCE, self._chosen
-        request = SpeechRequest(
-            text=said,
-            model=chosen.model,
-            voice=chosen.voice,
-            sample_rate=chosen.sample_rate,
-            expression=expression_of(message),
-            options=options_of(message),
-        )
-        self.speech.start(message, "conversation", text_chars=len(said), input_audio_bytes=self._heard)
+        said = text_of(message) or SENTENCE
+        request = self.wanted(message, said)
+        self.start(message, "conversation", text_chars=len(said), input_audio_bytes=self._heard)
         if message.get("tool_scaffold") is True:
             name = f"{self.session.voice.config.brand.name}_run_task"
             self.session.emit("voice.tool.requested", name=name, arguments={"input_audio_bytes": self._heard})
             self.session.emit("voice.tool.completed", name=name, result="scaffold-only")
-        self.speech.speak(request)
+        self.speak(request)

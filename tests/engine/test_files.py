@@ -4,8 +4,19 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import Cancel, Compute, EnsureSecret, OpenedFile, OpenFile, ReadFile, ReleaseFile
-from svc_proto.engine.files import ensure_secret, read_file, read_yaml
+from svc_proto.commands import (
+    Cancel,
+    Compute,
+    DiscardBlob,
+    EnsureSecret,
+    FinishBlob,
+    OpenedFile,
+    OpenFile,
+    ReadFile,
+    ReleaseFile,
+    WriteBlob,
+)
+from svc_proto.engine.files import ensure_secret, read_file, read_yaml, spool_file
 from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
 from tests.engine.service import TestBook, open_book
 from tests.engine.test_flow import Owner
@@ -98,3 +109,25 @@ def test_a_secret() -> None:
     book >> Done(ONE, b"k" * 16) << []
     assert owner.told == [b"k" * 16]
     assert OpenFile.answer is OpenedFile
+
+
+@pytest.mark.parametrize("fails", [1, 2, 3, 0])
+def test_a_file_of_the_spool(fails: int) -> None:
+    """What cannot be stored leaves nothing behind."""
+    book, problem = open_book(), Failure(FailureKind.NO_SPACE)
+    owner = Owner(book)
+    owner.spawn(spool_file(book.engine, ".txt", b"words"))
+    steps: list[tuple[OperationId, Any, list[Any]]] = [(ONE, 7, [WriteBlob(TWO, 7, b"words")])]
+    steps += [(TWO, 5, [FinishBlob(THREE, 7)]), (THREE, "/spool/1.txt", [])]
+    for operation, answer, next_order in steps:
+        if operation == fails:
+            book >> Failed(operation, problem) << ([] if operation is ONE else [DiscardBlob(7)])
+            break
+        book >> Done(operation, answer) << next_order
+    assert owner.told == [problem if fails else "/spool/1.txt"]
+
+
+def test_an_empty_one_is_not_written() -> None:
+    book = open_book()
+    Owner(book).spawn(spool_file(book.engine, ".mp3"))
+    book >> Done(ONE, 7) << [FinishBlob(TWO, 7)]

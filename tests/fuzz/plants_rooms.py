@@ -30,8 +30,8 @@ __all__ = ["ROOMS"]
 
 def _the_lab_still_speaks_for_who_left(patch: Patch) -> None:
     def lost(self: LabMode) -> None:
-        if self.speech.state is SpeechState.SPEAKING:
-            self.speech.stop()
+        if self.state is SpeechState.SPEAKING:
+            self.stop()
 
     patch.setattr(LabMode, "on_lost", lost)
 

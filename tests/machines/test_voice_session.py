@@ -16,7 +16,6 @@ from svc_proto.machines.voice_session import (
     NO_CURSOR,
     NOT_CLAIMED,
     RESUME_WINDOW,
-    Claim,
     Cursor,
     Denied,
     EventRing,
@@ -40,7 +39,7 @@ def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW)
         if state is VoiceState.CLOSED:
             made.close()
         return made
-    made.attach(1)
+    made.attach()
     if state is not VoiceState.STARTING:
         made.ready()
     if state is VoiceState.DETACHED:
@@ -87,13 +86,13 @@ def test_the_table_is_that_of_the_document() -> None:
 
 
 S = VoiceState
-TAKEN, FREED = Replay(1, NO_CURSOR, ()), Replay(None, NO_CURSOR, ())
+TAKEN = Replay(NO_CURSOR, ())
 ROWS: list[tuple[VoiceState, Replay | Denied, Denied, float | None, tuple[VoiceState, ...]]] = [
     # who shows the token, who says anything else, until when it waits, and what release and detach lead to
     (S.FRESH, NOT_CLAIMED, NOT_CLAIMED, 120.0, ()),
     (S.STARTING, INITIALIZING, INITIALIZING, None, (S.FRESH,)),
     (S.ATTACHED, TAKEN, NOT_CLAIMED, None, (S.FRESH, S.DETACHED)),
-    (S.DETACHED, FREED, NOT_CLAIMED, 30.0, ()),
+    (S.DETACHED, TAKEN, NOT_CLAIMED, 30.0, ()),
     (S.CLOSED, CLOSED, CLOSED, None, ()),
 ]
 
@@ -103,31 +102,29 @@ def test_each_state(
     state: VoiceState, shown: Replay | Denied, denied: Denied, deadline: float | None, lets_go: tuple[VoiceState, ...]
 ) -> None:
     made = life(state)
-    owner = made.owner
-    claim = made.attach(2)
+    claim = made.attach()
     fresh = state is S.FRESH
-    assert claim is (Claim.OWNER if fresh else Claim.CANDIDATE)
-    assert (made.state, made.owner) == ((S.STARTING, 2) if fresh else (state, owner))
+    assert (claim, made.state) == (fresh, S.STARTING if fresh else state)
     made = life(state)
     assert (made.denial(), made.deadline) == (denied, deadline)
     for token in (None, "", "another", 7, ["a token"]):
-        assert made.resume(2, token, {}) == (denied if state in (S.STARTING, S.CLOSED) else BAD_TOKEN)
-        assert (made.state, made.owner) == (state, owner)
-    assert made.resume(2, TOKEN, {}) == shown
-    assert (made.state, made.owner) == ((S.ATTACHED, 2) if isinstance(shown, Replay) else (state, owner))
+        assert made.resume(token, {}) == (denied if state in (S.STARTING, S.CLOSED) else BAD_TOKEN)
+        assert made.state is state
+    assert made.resume(TOKEN, {}) == shown
+    assert made.state is (S.ATTACHED if isinstance(shown, Replay) else state)
     made = life(state)
     made.extend(360.0)
     assert made.deadline == (360.0 if state is S.DETACHED else deadline)
     made.close()
     made.close()
-    assert (made.state, made.owner, made.deadline, made.has_room) == (S.CLOSED, None, None, True)
+    assert (made.state, made.deadline, made.has_room) == (S.CLOSED, None, True)
     say(made)
     assert len(made.ring) == 0
     for after, call in ((S.FRESH, VoiceLife.release), (S.DETACHED, VoiceLife.detach)):
         made = life(state, window=5.0)
         if after in lets_go:
             call(made, 10.0)
-            assert (made.state, made.owner) == (after, None)
+            assert made.state is after
             assert made.deadline == (130.0 if after is S.FRESH else 15.0)
         else:
             with pytest.raises(LocalProtocolError):
@@ -144,7 +141,7 @@ def test_time_passes(state: VoiceState, deadline: float | None) -> None:
     assert made.expire(deadline or 1e9) is (deadline is not None)
     if deadline is not None:
         assert (made.state, made.deadline) == (S.CLOSED, None)
-        assert (made.denial(), made.resume(2, TOKEN, {})) == (EXPIRED, EXPIRED)
+        assert (made.denial(), made.resume(TOKEN, {})) == (EXPIRED, EXPIRED)
         assert not made.expire(1e9)
 
 
@@ -161,24 +158,24 @@ def test_ids_and_what_was_missed() -> None:
     ]
     assert made.number() == Ids(5)  # one that is not kept
     made.detach(0.0)
-    assert told(made.resume(2, TOKEN, {})) == ["1/0", "2/1", "3/0", "4/2"]
+    assert told(made.resume(TOKEN, {})) == ["1/0", "2/1", "3/0", "4/2"]
     message: dict[str, object] = {"last_event_id": 1, "last_audio_event_id": 1}
-    assert told(made.resume(3, TOKEN, message)) == ["3/0", "4/2"]
+    assert told(made.resume(TOKEN, message)) == ["3/0", "4/2"]
     message = {"last_event_id": 4, "last_audio_event_id": 0, "last_played_audio_event_id": 1}
-    assert told(made.resume(4, TOKEN, message)) == ["4/2"]
+    assert told(made.resume(TOKEN, message)) == ["4/2"]
 
 
 def test_the_owner_may_ask_again() -> None:
     made = life(VoiceState.ATTACHED)
     say(made)
-    assert made.resume(1, TOKEN, {"last_event_id": 1}) == Replay(None, Cursor(event=1), ())
+    assert made.resume(TOKEN, {"last_event_id": 1}) == Replay(Cursor(event=1), ())
 
 
 def test_nobody_is_further_than_we_are() -> None:
     made = life(VoiceState.ATTACHED)
     say(made, audio=True)
     huge = {"last_event_id": 9, "last_audio_event_id": 9, "last_played_audio_event_id": 9, "last_input_chunk_id": 9}
-    outcome = made.resume(1, TOKEN, huge)
+    outcome = made.resume(TOKEN, huge)
     assert isinstance(outcome, Replay)
     assert outcome.cursor == Cursor(event=1, audio=1, played=1, chunk=9)
 
@@ -192,8 +189,8 @@ def test_acknowledgements_are_where_a_resume_without_cursors_begins() -> None:
     made.ack(Cursor.from_ack({"event_id": 1, "played_audio_event_id": 2}))
     made.ack(Cursor.from_ack({}))
     assert made.acked == Cursor(event=3, audio=1, played=2, chunk=2)
-    assert told(made.resume(2, TOKEN, {})) == ["5/0", "6/3"]
-    assert told(made.resume(3, TOKEN, {"last_event_id": 0}))[0] == "1/0"
+    assert told(made.resume(TOKEN, {})) == ["5/0", "6/3"]
+    assert told(made.resume(TOKEN, {"last_event_id": 0}))[0] == "1/0"
 
 
 @pytest.mark.parametrize("value", ["1", 1.5, True, -1, [], {}, 1 << 63, float("1e300")])
@@ -201,7 +198,7 @@ def test_acknowledgements_are_where_a_resume_without_cursors_begins() -> None:
 def test_a_cursor_that_is_no_number_changes_nothing(name: str, value: object) -> None:
     made = life(VoiceState.DETACHED)
     with pytest.raises(Refused, match=name):
-        made.resume(2, TOKEN, {name: value})
+        made.resume(TOKEN, {name: value})
     assert made.state is VoiceState.DETACHED
     with pytest.raises(Refused, match="event_id"):
         Cursor.from_ack({name.removeprefix("last_"): value})
@@ -237,7 +234,7 @@ def test_half_the_ring_is_for_what_is_said_while_nobody_listens() -> None:
     assert roomy(made)
     say(made)
     assert not roomy(made)
-    assert len(told(made.resume(2, TOKEN, {}))) == 2 * AWAY_EVENTS
+    assert len(told(made.resume(TOKEN, {}))) == 2 * AWAY_EVENTS
     assert roomy(made)
     made.detach(0.0)
     assert roomy(made)

@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from svc_proto.commands import CreateBlob, DeleteBlob, DiscardBlob, FinishBlob, Operation, WriteBlob
+from svc_proto.commands import DeleteBlob
 from svc_proto.engine.child import run_command
-from svc_proto.engine.files import read_file
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.files import read_file, spool_file
+from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
@@ -41,7 +41,6 @@ TYPES = {  # of the sound, by `format`
     "flac": "audio/flac",
 }
 _PLACEHOLDER = re.compile(r"\{(input_path|output_path|voice|model|format|speed|language)\}")
-T = TypeVar("T")
 
 
 @frozen
@@ -140,22 +139,10 @@ class Command:
         return finished.output
 
     def _file(self, suffix: str, data: bytes = b"") -> Flow[str]:
-        """The path of a new private file of the spool folder."""
-        engine = self._engine
-        handle = yield from self._done(CreateBlob(engine.new_op(), suffix))
-        try:
-            if data:
-                yield from self._done(WriteBlob(engine.new_op(), handle, data))
-            return (yield from self._done(FinishBlob(engine.new_op(), handle)))
-        except ProviderError:
-            engine.emit(DiscardBlob(handle))
-            raise
-
-    def _done(self, order: Operation[T]) -> Flow[T]:
-        answer = yield from ask(self._engine, order)
-        if isinstance(answer, Failure):
-            raise ProviderError(f"no file could be made for {self._line.name}: {answer.kind.value}")
-        return answer
+        path = yield from spool_file(self._engine, suffix, data)
+        if isinstance(path, Failure):
+            raise ProviderError(f"no file could be made for {self._line.name}: {path.kind.value}")
+        return path
 
     def _read(self, path: str, limit: int) -> Flow[bytes]:
         data = yield from read_file(self._engine, path, limit=limit)

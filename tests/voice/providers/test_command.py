@@ -6,7 +6,7 @@ import pytest
 
 from runtimes.sim.child import Child, Script
 from svc_proto.commands import CreateBlob, FinishBlob, WriteBlob
-from svc_proto.engine import flow
+from svc_proto.engine import files, flow
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
@@ -180,7 +180,7 @@ def test_a_disk_that_takes_no_file(step: type[object], monkeypatch: pytest.Monke
             return _failed()
         return flow.ask(engine, order, **options)  # type: ignore[arg-type]  # as it came
 
-    monkeypatch.setattr(command, "ask", ask)
+    monkeypatch.setattr(files, "ask", ask)
     told = problem(lambda: speak(studio, line("{input_path} {output_path}")))
     assert str(told) == "no file could be made for mine: no_space"
     assert not started

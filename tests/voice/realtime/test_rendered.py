@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from svc_proto.commands import CreateBlob, FinishBlob, Operation, WriteBlob
+from svc_proto.engine import files
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.voice.agent import recording
 from svc_proto.voice.contract import (
     AudioChunk,
     AudioSink,
@@ -111,7 +111,7 @@ def test_a_disk_that_takes_nothing(
             return Failure(FailureKind.NO_SPACE)
         return (yield from ask(engine, operation, within=within))
 
-    monkeypatch.setattr(recording, "ask", failing)
+    monkeypatch.setattr(files, "ask", failing)
     _, client = local(world, tmp_path, Engines(), ScriptedApi())
     speak(client)
     assert "could not be stored" in client.until("voice.error")[-1]["message"]
