@@ -17,8 +17,8 @@ from svc_proto.facts import Failure
 from svc_proto.schema.members import Members, as_array, json_value
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.providers.access import VendorAccess
-from svc_proto.voice.providers.elevenlabs import key_header
 from svc_proto.voice.providers.problems import refused, unreachable
+from svc_proto.voice.providers.vendors import key_header
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -56,8 +56,8 @@ class Discovered:
 def discover_elevenlabs(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
     """`GET /v1/voices` and `GET /v1/models`. Raises `ProviderError`."""
     base = access.url.removesuffix("/v1")
-    found = yield from _get(engine, access, f"{base}/v1/voices", (key_header(access),))
-    offered = yield from _get(engine, access, f"{base}/v1/models", (key_header(access),))
+    found = yield from _get(engine, access, f"{base}/v1/voices", key_header(access.key))
+    offered = yield from _get(engine, access, f"{base}/v1/models", key_header(access.key))
     voices = {
         voice.id: voice
         for entry in _entries(found, "voices")

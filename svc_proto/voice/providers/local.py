@@ -31,7 +31,7 @@ from svc_proto.voice.contract import (
     Spoken,
     Transcript,
 )
-from svc_proto.voice.providers.vendor import number, options_text
+from svc_proto.voice.providers.vendors import number, options_text
 from svc_proto.voice.providers.wav_stream import NotWavError, WavStream
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from svc_proto.voice.contract import (
     TextDelta,
 )
 from svc_proto.voice.provider_link import ProviderLink, open_link
-from svc_proto.voice.providers.openai import instructions_of
 from svc_proto.voice.providers.realtime import Dialect
+from svc_proto.voice.providers.vendors import instructions_of
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -16,14 +16,12 @@ from svc_proto.engine.flow import Flow
 from svc_proto.voice.contract import ProviderError, RealtimeOptions, Renderer, Speaker, Transcriber
 from svc_proto.voice.providers.access import admit
 from svc_proto.voice.providers.discovery import Discovered, discover_elevenlabs, discover_xai
-from svc_proto.voice.providers.elevenlabs import ElevenLabs
 from svc_proto.voice.providers.local import Local
 from svc_proto.voice.providers.one_shot import OneShotRenderer
-from svc_proto.voice.providers.openai import SHAPES, OpenAi
 from svc_proto.voice.providers.realtime import Dialect, OpenAiDialect, XaiDialect
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.providers.vendor import VendorEngine
-from svc_proto.voice.providers.xai import Xai
+from svc_proto.voice.providers.vendors import APIS, VendorApi
 from svc_proto.voice_config import ELEVENLABS, OPENAI_REALTIME, XAI, XAI_REALTIME
 
 if TYPE_CHECKING:
@@ -91,23 +89,16 @@ class Providers:
         """What of `local` is installed and what is missing, for `requirements` of `/voice/config` (wire 3.1)."""
         return (yield from self._local.report())
 
-    def _speaking(self, provider_id: str) -> OpenAi | Xai | ElevenLabs:
-        shape = SHAPES.get(_vendor_name(provider_id))
-        vendor = self._vendor(provider_id) if shape is None or shape.speech_model else None
+    def _speaking(self, provider_id: str) -> VendorApi:
+        api = APIS.get(_vendor_name(provider_id))
+        vendor = self._vendor(provider_id) if api is None or api.model else None
         if vendor is None:
             raise ProviderError(f"the text to speech provider {_shown(provider_id)} is not built in")
         return vendor
 
-    def _vendor(self, provider_id: str) -> OpenAi | Xai | ElevenLabs | None:
-        name = _vendor_name(provider_id)
-        if name in SHAPES:
-            return OpenAi(admit(SHAPES[name].vendor, self._keys), SHAPES[name])
-        match name:
-            case "xai":
-                return Xai(admit(XAI, self._keys))
-            case "elevenlabs":
-                return ElevenLabs(admit(ELEVENLABS, self._keys))
-        return None
+    def _vendor(self, provider_id: str) -> VendorApi | None:
+        api = APIS.get(_vendor_name(provider_id))
+        return None if api is None else VendorApi(api, admit(api.vendor, self._keys))
 
     def _dialect_maker(self, provider_id: str) -> Callable[[RealtimeOptions], Dialect]:
         match _plain(provider_id):

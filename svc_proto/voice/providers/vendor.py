@@ -1,16 +1,13 @@
 """Vendors over HTTP: one request for one text or recording, its answer read as it comes (wire terminal-voice 4.10).
 
-A vendor's own file builds requests and reads answers; what is waited for, for how long, and what may come back is
-decided here, once for all of them.
+What each is asked is a row (`svc_proto.voice.providers.vendors`); what is waited for, for how long, and what may come
+back is decided here, once for all of them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
-
-from attrs import field, frozen
+from typing import TYPE_CHECKING
 
 from svc_proto.basics.resampler import Resampler
 from svc_proto.engine.client import Fetched, fetch
@@ -31,14 +28,14 @@ from svc_proto.voice.contract import (
 )
 from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.problems import broke_off, refused, unreachable
+from svc_proto.voice.providers.vendors import VendorApi
 from svc_proto.wire.multipart import Part, encode_multipart
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["JSON", "VendorCall", "Form", "SpeechVendor", "VendorEngine", "number", "options_text"]
+__all__ = ["VendorEngine"]
 
-JSON = (b"content-type", b"application/json")
 WITHIN = 60.0  # s to the head of an answer, and between two pieces of it, wire 4.10
 WHOLE = 900.0  # s for one text, whatever drips in
 LISTENING = 300.0  # s for a whole transcription
@@ -51,56 +48,16 @@ _NOT_SOUND = re.compile(rb"(?:text/|application/(?!octet-stream))")
 _CONTAINERS = (b"RIFF", b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")  # WAV, MP3, Ogg, FLAC, WebM
 
 
-@frozen(kw_only=True)
-class VendorCall:
-    """One request for speech. `model` and `voice` are what the vendor was asked for."""
-
-    url: str
-    headers: tuple[tuple[bytes, bytes], ...] = field(repr=False)
-    body: bytes
-    model: str
-    voice: str
-    sample_rate: int = 0  # Hz of the PCM that comes
-
-
-@frozen(kw_only=True)
-class Form:
-    """One request for a transcript. The recording comes last, under the name `file`."""
-
-    url: str
-    headers: tuple[tuple[bytes, bytes], ...] = field(repr=False)
-    fields: tuple[tuple[str, str], ...]
-
-
-class SpeechVendor(Protocol):
-    """Builds requests for speech and for transcripts."""
-
-    provider: str
-    access: VendorAccess
-
-    def stream(self, request: SpeechRequest) -> VendorCall:
-        """PCM, as it comes."""
-        ...
-
-    def file(self, request: SpeechRequest) -> VendorCall:
-        """One MP3 file."""
-        ...
-
-    def form(self, model: str, language: str) -> Form:
-        """The request without its recording."""
-        ...
-
-
 class VendorEngine:
     """A `Renderer`, a `Speaker` and a `Transcriber`."""
 
-    def __init__(self, engine: Engine, vendor: SpeechVendor) -> None:
+    def __init__(self, engine: Engine, vendor: VendorApi) -> None:
         self._engine = engine
         self._vendor = vendor
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
         """Pass the vendor's PCM on at the pace of the sink."""
-        access, call = self._vendor.access, self._vendor.stream(request)
+        access, call = self._vendor.access, self._vendor.call(request, file=False)
         reader = yield from fetch(
             self._engine, "POST", call.url, into=pieces(), headers=call.headers, body=call.body, within=WITHIN
         )
@@ -113,7 +70,7 @@ class VendorEngine:
         finally:
             reader.drop()
         return Rendered(
-            provider=self._vendor.provider,
+            provider=self._vendor.api.provider,
             model=call.model,
             voice=call.voice,
             metadata={"sample_rate": request.sample_rate, "source_sample_rate": call.sample_rate},
@@ -121,7 +78,7 @@ class VendorEngine:
 
     def speak(self, request: SpeechRequest) -> Flow[Spoken]:
         """Fetch the vendor's MP3."""
-        access, call = self._vendor.access, self._vendor.file(request)
+        access, call = self._vendor.access, self._vendor.call(request, file=True)
         answer = yield from fetch(self._engine, "POST", call.url, headers=call.headers, body=call.body, within=WITHIN)
         if isinstance(answer, Failure):
             raise unreachable(access, answer)
@@ -161,7 +118,7 @@ class VendorEngine:
             raise unreachable(access, answer)
         if answer.status != 200:
             raise refused(access, answer)
-        return Transcript(text=_transcript(access, answer.body), provider=self._vendor.provider)
+        return Transcript(text=_transcript(access, answer.body), provider=self._vendor.api.provider)
 
     def _pass_on(self, reader: BodyReader, sound: Resampler, request: SpeechRequest, sink: AudioSink) -> Flow[None]:
         access = self._vendor.access
@@ -202,17 +159,6 @@ class VendorEngine:
                     yield from sink.chunk(AudioChunk(pcm, rate))
         if not passed_on:
             raise ProviderError(f"{access.vendor} sent no audio")
-
-
-def number(options: Mapping[str, object], name: str, low: float, high: float) -> float | None:
-    """A harmless option that is a number, brought into its range; anything else counts as absent."""
-    value = Members.of(options).number(name)
-    return None if value is None else float(min(max(value, low), high))
-
-
-def options_text(options: Mapping[str, object], name: str, limit: int = 2_000) -> str:
-    """A harmless option that is text; anything else counts as absent."""
-    return Members.of(options).word(name)[:limit]
 
 
 def _require_pcm(access: VendorAccess, kind: bytes, data: bytes) -> None:

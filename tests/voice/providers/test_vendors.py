@@ -1,4 +1,4 @@
-"""What OpenAI is asked over HTTP."""
+"""What the vendors are asked over HTTP."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.peers.elevenlabs import ElevenLabsPeer
 from tests.peers.openai_voice import OpenAiPeer
 from tests.peers.vendor import Plain, Sound, form
+from tests.peers.xai import XaiPeer
 from tests.voice.providers.studio import KEY, Studio, problem
 
 SOUND = bytes(100)
@@ -79,3 +81,46 @@ def test_who_only_listens(provider: str) -> None:
 
 def at(name: str) -> dict[str, Any]:
     return {f"{name}_API_KEY": KEY, f"{name}_BASE_URL": "http://vendor:9000/v1"}
+
+
+def test_what_xai_is_asked() -> None:
+    peer = XaiPeer([Sound(SOUND), Sound(SOUND)])
+    studio = Studio(peer)
+    options = {"optimize_streaming_latency": 1, "text_normalization": True}
+    studio.render("xai_tts", sample_rate=16_000, language="de", voice="leo", options=options)
+    studio.render("grok", sample_rate=24_001, options={"text_normalization": "yes", "url": "http://evil.example"})
+    first, second = peer.seen
+    assert (first.method, first.target) == ("POST", "/v1/tts")
+    assert first.headers.get(b"authorization") == BEARER
+    assert first.json == {
+        "text": "Hello.",
+        "voice_id": "leo",
+        "language": "de",
+        "output_format": {"codec": "pcm", "sample_rate": 16_000},
+        "optimize_streaming_latency": 1,
+        "text_normalization": True,
+    }
+    assert second.json == {
+        "text": "Hello.",
+        "voice_id": "eve",
+        "language": "en",
+        "output_format": {"codec": "pcm", "sample_rate": 24_000},
+    }
+
+
+def test_what_elevenlabs_is_asked() -> None:
+    peer = ElevenLabsPeer([Sound(SOUND), Sound(SOUND)])
+    studio = Studio(peer)
+    studio.render("elevenlabs", voice="a/../b?c", options={"stability": 0.3, "speed": 5, "style": True})
+    studio.render("elevenlabs", model="m", sample_rate=44_100)
+    first, second = peer.seen
+    assert first.target == "/v1/text-to-speech/a%2F..%2Fb%3Fc/stream?output_format=pcm_24000"
+    assert first.headers.get(b"xi-api-key") == KEY.encode()
+    assert first.headers.get(b"authorization") is None
+    assert first.json == {
+        "text": "Hello.",
+        "model_id": "eleven_flash_v2_5",
+        "voice_settings": {"stability": 0.3, "speed": 1.2},
+    }
+    assert second.target == "/v1/text-to-speech/21m00Tcm4TlvDq8ikWAM/stream?output_format=pcm_44100"
+    assert second.json == {"text": "Hello.", "model_id": "m"}

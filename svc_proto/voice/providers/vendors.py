@@ -1,0 +1,208 @@
+"""The vendors over HTTP: what each is asked for a text, and for a recording. A vendor is a row of `APIS`.
+
+Groq, Mistral and DeepInfra have an API of OpenAI's shape. Whoever has no model that speaks only listens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+from urllib.parse import quote
+
+from attrs import field, frozen
+
+from svc_proto.basics import strict_json
+from svc_proto.engine.client import bearer
+from svc_proto.schema.members import Members
+from svc_proto.voice.contract import SpeechRequest
+from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice_config import DEEPINFRA, ELEVENLABS, GROQ, MISTRAL, OPENAI, XAI, Vendor
+
+__all__ = ["APIS", "Form", "VendorApi", "VendorCall", "instructions_of", "key_header", "number", "options_text"]
+
+JSON = (b"content-type", b"application/json")
+RATE = 24_000  # Hz of PCM, where it does not have the one that is asked for
+RATES = (8_000, 16_000, 22_050, 24_000, 44_100, 48_000)  # Hz
+WITHOUT_INSTRUCTIONS = ("tts-1", "tts-1-hd")
+SLOWEST, FASTEST = 0.25, 4.0
+SETTINGS = {  # of a voice of ElevenLabs, with their ranges
+    "stability": (0.0, 1.0),
+    "similarity_boost": (0.0, 1.0),
+    "style": (0.0, 1.0),
+    "speed": (0.7, 1.2),
+}
+_SPOKEN = (  # of `expression`, wire 4.7, in the order of telling
+    ("emotion", "Emotion: {}."),
+    ("tone", "Tone: {}."),
+    ("pace", "Pace: {}."),
+    ("style", "Style: {}."),
+    ("persona_instructions", "{}"),
+)
+Asked: TypeAlias = "tuple[str, dict[str, object]]"  # the end of the address, and the body
+Speech: TypeAlias = Callable[[SpeechRequest, str, str, int | None], Asked]  # of a text, by model, voice, and rate in Hz
+
+
+def number(options: Mapping[str, object], name: str, low: float, high: float) -> float | None:
+    """A harmless option that is a number, brought into its range; anything else counts as absent."""
+    value = Members.of(options).number(name)
+    return None if value is None else float(min(max(value, low), high))
+
+
+def options_text(options: Mapping[str, object], name: str, limit: int = 2_000) -> str:
+    """A harmless option that is text; anything else counts as absent."""
+    return Members.of(options).word(name)[:limit]
+
+
+def instructions_of(request: SpeechRequest) -> str:
+    """How to speak, in words."""
+    told = [options_text(request.options, "instructions")]
+    told += [line.format(value) for name, line in _SPOKEN if (value := options_text(request.expression, name, 500))]
+    return " ".join(text for text in told if text)
+
+
+def key_header(key: str) -> tuple[tuple[bytes, bytes], ...]:
+    """The key as ElevenLabs wants it."""
+    return ((b"xi-api-key", key.encode("ascii")),)
+
+
+def _as_openai(request: SpeechRequest, model: str, voice: str, rate: int | None) -> Asked:
+    asked: dict[str, object] = {"model": model, "voice": voice, "input": request.text}
+    asked["response_format"] = "mp3" if rate is None else "pcm"
+    if (speed := number(request.options, "speed", SLOWEST, FASTEST)) is not None:
+        asked["speed"] = speed
+    return "/audio/speech", asked
+
+
+def _openai(request: SpeechRequest, model: str, voice: str, rate: int | None) -> Asked:
+    path, asked = _as_openai(request, model, voice, rate)
+    instructions = instructions_of(request)
+    if instructions and model not in WITHOUT_INSTRUCTIONS:
+        asked["instructions"] = instructions
+    return path, asked
+
+
+def _xai(request: SpeechRequest, model: str, voice: str, rate: int | None) -> Asked:
+    codec = {"codec": "mp3" if rate is None else "pcm", "sample_rate": rate or RATE}
+    asked: dict[str, object] = {"text": request.text, "voice_id": voice, "language": request.language or "en"}
+    asked["output_format"] = codec
+    latency = number(request.options, "optimize_streaming_latency", 0, 1)
+    if latency is not None:
+        asked["optimize_streaming_latency"] = int(latency)
+    normal = Members.of(request.options).flag("text_normalization")
+    if normal is not None:
+        asked["text_normalization"] = normal
+    return "/v1/tts", asked
+
+
+def _elevenlabs(request: SpeechRequest, model: str, voice: str, rate: int | None) -> Asked:
+    ranges = ((name, number(request.options, name, low, high)) for name, (low, high) in SETTINGS.items())
+    settings = {name: value for name, value in ranges if value is not None}
+    asked: dict[str, object] = {"text": request.text, "model_id": model}
+    how = "?output_format=mp3_44100_128" if rate is None else f"/stream?output_format=pcm_{rate}"
+    return f"/v1/text-to-speech/{quote(voice, safe='')}{how}", asked | (
+        {"voice_settings": settings} if settings else {}
+    )
+
+
+@frozen(kw_only=True)
+class SpeechApi:
+    """One vendor: models and voice where none is named."""
+
+    vendor: Vendor
+    provider: str  # as it names itself
+    speech: Speech  # without a rate: as a file, MP3
+    model: str = ""  # that speaks
+    voice: str = ""
+    rates: tuple[int, ...] = ()  # Hz of PCM, besides `RATE`
+    header: Callable[[str], tuple[tuple[bytes, bytes], ...]] = bearer  # that carries the key
+    listening: str = "/audio/transcriptions"
+    hears: tuple[tuple[str, str], ...] = ()  # the members of a form: of the model, first
+    language: str = "language"  # the one that names it
+
+
+def _openai_shaped(
+    vendor: Vendor, provider: str, listener: str, model: str = "", voice: str = "", speech: Speech = _as_openai
+) -> SpeechApi:
+    hears = (("model", listener), ("response_format", "json"))
+    return SpeechApi(vendor=vendor, provider=provider, speech=speech, hears=hears, model=model, voice=voice)
+
+
+APIS = {  # by name
+    "openai": _openai_shaped(OPENAI, "openai_tts", "whisper-1", "gpt-4o-mini-tts", "alloy", _openai),
+    "groq": _openai_shaped(GROQ, "groq", "whisper-large-v3-turbo"),
+    "mistral": _openai_shaped(MISTRAL, "mistral", "voxtral-mini-latest"),
+    "deepinfra": _openai_shaped(
+        DEEPINFRA, "deepinfra", "openai/whisper-large-v3-turbo", "hexgrad/Kokoro-82M", "af_bella"
+    ),
+    "xai": SpeechApi(
+        vendor=XAI, provider="xai_tts", speech=_xai, model="xai-tts", voice="eve", rates=RATES, listening="/v1/stt"
+    ),
+    "elevenlabs": SpeechApi(
+        vendor=ELEVENLABS,
+        provider="elevenlabs_tts",
+        speech=_elevenlabs,
+        model="eleven_flash_v2_5",
+        voice="21m00Tcm4TlvDq8ikWAM",
+        rates=RATES,
+        header=key_header,
+        listening="/v1/speech-to-text",
+        hears=(("model_id", "scribe_v1"),),
+        language="language_code",
+    ),
+}
+
+
+@frozen(kw_only=True)
+class VendorCall:
+    """One request for speech. `model` and `voice` are what the vendor was asked for."""
+
+    url: str
+    headers: tuple[tuple[bytes, bytes], ...] = field(repr=False)
+    body: bytes
+    model: str
+    voice: str
+    sample_rate: int = 0  # Hz of the PCM that comes
+
+
+@frozen(kw_only=True)
+class Form:
+    """One request for a transcript. The recording comes last, under the name `file`."""
+
+    url: str
+    headers: tuple[tuple[bytes, bytes], ...] = field(repr=False)
+    fields: tuple[tuple[str, str], ...]
+
+
+@frozen
+class VendorApi:
+    """A vendor, with the right to call it."""
+
+    api: SpeechApi
+    access: VendorAccess
+
+    def call(self, request: SpeechRequest, *, file: bool) -> VendorCall:
+        """Speech: as one MP3 file, or as PCM, at the rate that is asked for if the vendor has it."""
+        api = self.api
+        model, voice = request.model or api.model, request.voice or api.voice
+        rate = request.sample_rate if request.sample_rate in api.rates else RATE
+        path, asked = api.speech(request, model, voice, None if file else rate)
+        return VendorCall(
+            url=self._url(path),
+            headers=(JSON, *api.header(self.access.key)),
+            body=strict_json.dumps_bytes(asked),
+            model=model,
+            voice=voice,
+            sample_rate=rate,
+        )
+
+    def form(self, model: str, language: str) -> Form:
+        """A transcription, without its recording. xAI has one model and takes no name of any."""
+        api = self.api
+        fields = [(name, model if model and not place else value) for place, (name, value) in enumerate(api.hears)]
+        if language:
+            fields.append((api.language, language))
+        return Form(url=self._url(api.listening), headers=api.header(self.access.key), fields=tuple(fields))
+
+    def _url(self, path: str) -> str:
+        base = self.access.url
+        return f"{base.removesuffix('/v1') if path.startswith('/v1/') else base}{path}"
