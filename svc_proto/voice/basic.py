@@ -179,13 +179,13 @@ class BasicVoice:
 
     def _auto(self, kind: str) -> Flow[str | None]:
         voice = self._voice
-        report = yield from voice.providers.local_report()
+        report = yield from voice.providers.host.report()
         if report["audio_available" if kind == "tts" else "stt_available"]:
             return LOCAL
         return next((provider for provider in AUTO[kind] if voice.keys.get(f"{provider.upper()}_API_KEY")), None)
 
     def _requirements(self, speaks: SpeechEngine, listens: SpeechEngine) -> Flow[dict[str, object]]:
-        report = yield from self._voice.providers.local_report()
+        report = yield from self._voice.providers.host.report()
         available = speaks.provider is not None or listens.provider is not None
         details = f"speaks: {speaks.provider or 'nothing'}; listens: {listens.provider or 'nothing'}"
         if missing := Members.of(report).texts("missing_packages"):

@@ -52,4 +52,4 @@ class Voice:
         return key or None
 
     def _speaks(self) -> Flow[bool]:
-        return (yield from self.providers.local_installed())
+        return self.providers.host.installed()

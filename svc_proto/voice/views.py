@@ -37,7 +37,6 @@ class View:
 
     mode: str
     protocol: str  # behind the brand's name
-    languages: bool  # whether there is a language to choose
 
     def allowed(self) -> list[ProviderInfo]:
         """The providers that it can be set to."""
@@ -57,9 +56,9 @@ class View:
         return provider_object(info, offer, native=info.native if self is AGENT else None)
 
 
-OUTPUT = View("voice_output", "voice.output", languages=True)
-LAB = View("realtime_voice", "voice.realtime", languages=False)
-AGENT = View("realtime_agent", "voice.realtime_agent", languages=False)
+OUTPUT = View("voice_output", "voice.output")
+LAB = View("realtime_voice", "voice.realtime")
+AGENT = View("realtime_agent", "voice.realtime_agent")
 
 
 def config_answer(

@@ -37,7 +37,7 @@ class Providers:
     def __init__(self, engine: Engine, keys: Keys) -> None:
         self._engine = engine
         self._keys = keys
-        self._local = Local(engine)
+        self.host = Local(engine)
 
     def renderer(self, provider_id: str) -> Renderer:
         """Text to PCM, as it comes: every id of the registry, and `deepinfra`."""
@@ -45,7 +45,7 @@ class Providers:
         if plain == "stub":
             return StubRenderer()
         if plain == "local":
-            return self._local
+            return self.host
         if plain in ("openai_realtime", "xai_realtime"):
             return OneShotRenderer(self._engine, provider_id, self._dialect_maker(provider_id))
         return VendorEngine(self._engine, self._speaking(provider_id))
@@ -53,13 +53,13 @@ class Providers:
     def speaker(self, provider_id: str) -> Speaker:
         """Text to one audio file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`."""
         if _plain(provider_id) == "local":
-            return self._local
+            return self.host
         return VendorEngine(self._engine, self._speaking(provider_id))
 
     def transcriber(self, provider_id: str) -> Transcriber:
         """An audio file to text: `local`, `openai`, `xai`, `elevenlabs`, `groq`, `mistral`, `deepinfra`."""
         if _plain(provider_id) == "local":
-            return self._local
+            return self.host
         vendor = self._vendor(provider_id)
         if vendor is None:
             raise ProviderError(f"the speech to text provider {_shown(provider_id)} is not built in")
@@ -80,14 +80,6 @@ class Providers:
             case "xai" | "xai_tts" | "xai_realtime":
                 return (yield from discover_xai(self._engine, admit(XAI, self._keys)))
         return None
-
-    def local_installed(self) -> Flow[bool]:
-        """Whether this host can speak and listen by itself."""
-        return (yield from self._local.installed())
-
-    def local_report(self) -> Flow[dict[str, object]]:
-        """What of `local` is installed and what is missing, for `requirements` of `/voice/config` (wire 3.1)."""
-        return (yield from self._local.report())
 
     def _speaking(self, provider_id: str) -> VendorApi:
         api = APIS.get(_vendor_name(provider_id))

@@ -13,8 +13,8 @@ from attrs import frozen
 from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.run import VoiceRun
 
-__all__ = ["Call", "CancelCall", "ConfirmCall", "RunCall", "StatusCall", "UnknownCall", "background_output"]
-__all__ += ["busy_output", "cancelled_output", "completed_output", "failed_output", "queued_output", "status_output"]
+__all__ = ["Call", "CancelCall", "ConfirmCall", "RunCall", "StatusCall", "UnknownCall", "BACKGROUND"]
+__all__ += ["BUSY", "cancelled_output", "completed_output", "failed_output", "queued_output", "status_output"]
 
 MAX_SUMMARY = 1_200  # characters
 THEN = "You will be asked to speak this result in a moment. Say nothing before that."
@@ -26,7 +26,9 @@ QUEUED = (
     "Another task is under way. This one is kept and begins when that one is done. Tell the person so in one short "
     "sentence. Do not start it again."
 )
-BUSY = "Too many tasks wait already, and this one was not taken. Tell the person to ask again later."
+TOO_MANY = "Too many tasks wait already, and this one was not taken. Tell the person to ask again later."
+BACKGROUND = {"ok": True, "status": "running_in_background", "instruction": HAND_OFF}
+BUSY = {"ok": False, "error": "busy", "instruction": TOO_MANY}
 
 
 @frozen(kw_only=True)
@@ -104,19 +106,9 @@ def cancelled_output(run: VoiceRun) -> dict[str, object]:
     return {"ok": False, "cancelled": True, "run_id": run.story.run_id, "session_id": run.story.session_id}
 
 
-def background_output() -> dict[str, object]:
-    """What the model is told of a task that goes on in the background."""
-    return {"ok": True, "status": "running_in_background", "instruction": HAND_OFF}
-
-
 def queued_output(position: int) -> dict[str, object]:
     """What the model is told of a task that waits for another one to end."""
     return {"ok": True, "status": "queued", "position": position, "instruction": QUEUED}
-
-
-def busy_output() -> dict[str, object]:
-    """Too many wait."""
-    return {"ok": False, "error": "busy", "instruction": BUSY}
 
 
 def status_output(run: VoiceRun | None, queued: Sequence[str] = ()) -> dict[str, object]:

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from svc_proto.voice.realtime.calls import Call, CancelCall, RunCall, cancelled_output, completed_output, failed_output
-from svc_proto.voice.realtime.delivery import Delivery
-from svc_proto.voice.realtime.filler import Filler
+from svc_proto.voice.realtime.delivery import Delivery, Filler
 from svc_proto.voice.realtime.floor import ANSWERED_WITHIN, DRAIN_WITHIN, Floor, FloorState, FloorTrigger
 from svc_proto.voice.realtime.mouth import ALARM, Held, Mouth, passed_on
 from svc_proto.voice.realtime.orders import (
@@ -526,15 +525,14 @@ class VoiceConversation:
 
     def _take(self, call: RunCall) -> None:
         """The provider wants a run, and the turn has none."""
-        runs, spoke = self.runs, self.floor.spoke
-        if not (call.background and runs.rules.enabled):
-            self.floor.go(_T.WORK)
-            self._out += runs.take(call, self._now, spoke=spoke)
-            return
+        runs, waited_for = self.runs, not (call.background and self.runs.rules.enabled)
         free = runs.free
-        run = runs.new(call, side=free and runs.aside)
-        run.spoke = spoke
-        if free:
+        run = runs.new(call, side=runs.aside and (free or waited_for))
+        run.spoke = self.floor.spoke
+        if waited_for:
+            self.floor.go(_T.WORK)
+            self._out += run.take(self._now, spoke=run.spoke)
+        elif free:
             self._out.append(run.begin(self._now))
             self._detach(run, Tier.DURABLE)
         else:

@@ -154,10 +154,6 @@ class VoiceRun:
         """Whether it has begun to do something, or to answer: it had better not begin again."""
         return self.story.drafting or self.story.last_tool_name is not None
 
-    def rename(self, call_id: str) -> None:
-        """The name of its call is in use by another one."""
-        self.story.call_id = call_id
-
     # --- until it runs ---
 
     def take(self, now: float, *, spoke: bool) -> list[Order]:

@@ -18,14 +18,14 @@ from typing import assert_never
 from attrs import define, field
 
 from svc_proto.voice.realtime.calls import (
+    BACKGROUND,
+    BUSY,
     Call,
     CancelCall,
     ConfirmCall,
     RunCall,
     StatusCall,
     UnknownCall,
-    background_output,
-    busy_output,
     cancelled_output,
     queued_output,
     status_output,
@@ -268,7 +268,7 @@ class VoiceRuns:
     # --- how one begins ---
 
     def new(self, call: RunCall, *, side: bool = False) -> VoiceRun:
-        """A run of this call: one that is bound wins over a chat session that a model made up."""
+        """A run of this call: a chat session that is bound wins over one that a model made up; `side`: its own."""
         run = VoiceRun(
             self.word,
             call.call_id,
@@ -282,23 +282,19 @@ class VoiceRuns:
         self._runs.append(run)
         return run
 
-    def take(self, call: RunCall, now: float, *, spoke: bool) -> list[Order]:
-        """The turn waits for this one: beside another one in a chat session of its own."""
-        return self.new(call, side=self.aside).take(now, spoke=spoke)
-
     def detach(self, run: VoiceRun, tier: Tier, *, spoken: bool) -> list[Order]:
         """A run is not waited for any longer. `spoken`: words about that follow."""
         about = {"call_id": run.call_id, "origin": "provider_tool_call", "spoken_handoff": spoken}
-        return [*self._promote(run, tier, about), AnswerCall(run.call_id, background_output())]
+        return [*self._promote(run, tier, about), AnswerCall(run.call_id, BACKGROUND)]
 
     def wait_in_line(self, run: VoiceRun, tier: Tier) -> list[Order]:
         """A run has to wait for the one that is detached. It is over when too many wait."""
         call_id, place = run.call_id, len(self.queued) + 1
         if place > MAX_QUEUED:
             self.drop(run)
-            return [AnswerCall(call_id, busy_output())]
+            return [AnswerCall(call_id, BUSY)]
         run.step(VoiceRunTrigger.QUEUE)
-        run.rename(f"{call_id}:queued")  # not mixed up with a run of that name that has not ended yet
+        run.story.call_id = f"{call_id}:queued"  # not mixed up with a run of that name that has not ended yet
         run.tier = tier
         self._to_the_end(run)
         fields = {

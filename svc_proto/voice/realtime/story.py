@@ -65,50 +65,45 @@ class ThoughtDelta:
 
 
 @frozen(kw_only=True)
-class ToolWaits:
-    """A call waits: for its turn, or for an approval."""
+class ToolEvent:
+    """One call of a tool."""
 
     call_id: str
     name: str
-    arguments: Mapping[str, object] | None = None
-    preview: str | None = None
 
 
 @frozen(kw_only=True)
-class ToolBegan:
+class ToolBegan(ToolEvent):
     """A call runs."""
 
-    call_id: str
-    name: str
     arguments: Mapping[str, object] | None = None
     preview: str | None = None
 
 
 @frozen(kw_only=True)
-class ToolSaid:
+class ToolWaits(ToolBegan):
+    """A call waits: for its turn, or for an approval."""
+
+
+@frozen(kw_only=True)
+class ToolSaid(ToolEvent):
     """A call tells of its progress."""
 
-    call_id: str
-    name: str
     delta: str
 
 
 @frozen(kw_only=True)
-class ToolSucceeded:
+class ToolSucceeded(ToolEvent):
     """A call is over; `success` as the API server has it."""
 
-    call_id: str
-    name: str
     preview: str | None = None
     success: bool = True
 
 
 @frozen(kw_only=True)
-class ToolFailed:
+class ToolFailed(ToolEvent):
     """A call failed."""
 
-    call_id: str
-    name: str
     error: str
 
 
@@ -228,12 +223,11 @@ class RunStory:
                 told = [*self._start(event)]
                 self._tools[event.call_id] = _Tool(event.name, _Stage.RUNNING)
                 return [*told, *self.settle(event.call_id)]
-            case ToolSaid(call_id=call_id, name=name, delta=delta):
-                message = doing(name)
-                told = [*self._made_up(call_id, name)]
-                return [*told, self._emit("tool.delta", delta=delta, tool_name=name, message=message)]
-            case ToolSucceeded(call_id=call_id, name=name) | ToolFailed(call_id=call_id, name=name):
-                return self._end_tool(event, call_id, name)
+            case ToolSaid(name=name, delta=delta):
+                said = self._emit("tool.delta", delta=delta, tool_name=name, message=doing(name))
+                return [*self._made_up(event), said]
+            case ToolSucceeded() | ToolFailed():
+                return self._end_tool(event)
             case ApprovalAsked(question=question):
                 tool = self._tools.get(question.id)
                 late = tool is not None and tool.stage is not _Stage.WAITING  # somebody has allowed it meanwhile
@@ -300,10 +294,10 @@ class RunStory:
         stage = _Stage.WAITING if isinstance(event, ToolWaits) else _Stage.RUNNING
         return [self._open(event.call_id, _Tool(event.name, stage), event.arguments, **told)]
 
-    def _made_up(self, call_id: str, name: str) -> list[Emit]:
-        if call_id in self._tools or name == self._word or name.startswith("_"):
+    def _made_up(self, call: ToolEvent) -> list[Emit]:
+        if call.call_id in self._tools or call.name == self._word or call.name.startswith("_"):
             return []  # clients show no tool by these names (wire terminal-voice 0.1)
-        return [self._open(call_id, _Tool(name, _Stage.RUNNING), None, synthetic=True)]
+        return [self._open(call.call_id, _Tool(call.name, _Stage.RUNNING), None, synthetic=True)]
 
     def _open(self, call_id: str, tool: _Tool, arguments: Mapping[str, object] | None, **more: object) -> Emit:
         name = tool.name
@@ -314,33 +308,21 @@ class RunStory:
         self._last(name, "running", doing(name))
         return self._emit("tool.started", tool_call_id=call_id, tool_name=name, arguments=arguments, **more)
 
-    def _end_tool(self, event: ToolSucceeded | ToolFailed, call_id: str, name: str) -> list[Emit | AskAboutApproval]:
-        told: list[Emit | AskAboutApproval] = [*self._made_up(call_id, name)]
-        known = self._tools.get(call_id)
-        if known is not None:
-            self._tools[call_id] = _Tool(known.name, _Stage.DONE)
+    def _end_tool(self, event: ToolSucceeded | ToolFailed) -> list[Emit | AskAboutApproval]:
+        call_id, name, made_up = event.call_id, event.name, self._made_up(event)
+        if call_id in self._tools:
+            self._tools[call_id] = _Tool(self._tools[call_id].name, _Stage.DONE)
         self.completed_tool_count += 1
+        about: dict[str, object]
         if isinstance(event, ToolFailed):
-            self._last(name, "failed", failed(name))
-            error = event.error[:MAX_PREVIEW]
-            told.append(
-                self._emit("tool.failed", tool_call_id=call_id, tool_name=name, error=error, message=failed(name))
-            )
+            kind, well, about = "tool.failed", False, {"error": event.error[:MAX_PREVIEW]}
         else:
             preview = None if event.preview is None else event.preview[:MAX_PREVIEW]
-            message = finished(name) if event.success else failed(name)
-            self._last(name, "done" if event.success else "failed", message)
-            told.append(
-                self._emit(
-                    "tool.completed",
-                    tool_call_id=call_id,
-                    tool_name=name,
-                    result_preview=preview,
-                    success=event.success,
-                    message=message,
-                )
-            )
-        return [*told, *self.settle(call_id)]
+            kind, well, about = "tool.completed", event.success, {"result_preview": preview, "success": event.success}
+        message = finished(name) if well else failed(name)
+        self._last(name, "done" if well else "failed", message)
+        told = self._emit(kind, tool_call_id=call_id, tool_name=name, **about, message=message)
+        return [*made_up, told, *self.settle(call_id)]
 
     def _last(self, name: str, status: str, message: str) -> None:
         self.last_tool_name, self.last_tool_status, self.last_tool_message = name, status, message

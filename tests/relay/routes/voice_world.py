@@ -81,11 +81,15 @@ class Puppets:
         yield from ()
         return self.found
 
-    def local_installed(self) -> Flow[bool]:
+    @property
+    def host(self) -> Puppets:
+        return self
+
+    def installed(self) -> Flow[bool]:
         yield from ()
         return self.local
 
-    def local_report(self) -> Flow[dict[str, object]]:
+    def report(self) -> Flow[dict[str, object]]:
         yield from ()
         missing = [] if self.local else ["espeak-ng"]
         return {"audio_available": self.local, "stt_available": self.local, "missing_packages": missing}

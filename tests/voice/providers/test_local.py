@@ -347,7 +347,7 @@ def test_who_gives_up_leaves_the_queue_and_the_place() -> None:
 
 def test_what_is_installed() -> None:
     def plan(providers: Providers, engine: Engine) -> Flow[tuple[bool, dict[str, object]]]:
-        return (yield from providers.local_installed()), (yield from providers.local_report())
+        return (yield from providers.host.installed()), (yield from providers.host.report())
 
     missing = ["espeak-ng", "pocketsphinx", "lameenc", "av"]
     nothing = {"audio_available": False, "stt_available": False, "missing_packages": missing}
@@ -374,7 +374,7 @@ def test_it_is_looked_for_once_or_once_a_minute() -> None:
         found = []
         for number in range(8):
             empty[0] = number < 4
-            found.append((yield from providers.local_installed()))
+            found.append((yield from providers.host.installed()))
             yield from sleep(engine, 30.0)
         return found
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.voice.realtime.delivery import Filler
+from svc_proto.voice.realtime.orders import Emit, Note, Render
 from tests.voice.realtime.book import dialogues, play
 
 ANSWERS = """
@@ -175,3 +177,17 @@ progress is not spoken over an answer [early progress]
 @pytest.mark.parametrize(("title", "lines"), dialogues(ANSWERS + PROGRESS).items())
 def test_what_is_heard(title: str, lines: list[str]) -> None:
     play(title, lines)
+
+
+def beat(message: str, *, speak: object) -> Emit:
+    return Emit("svc.run.progress", {"message": message, "should_speak": speak})
+
+
+def test_what_is_spoken_of_what_is_told() -> None:
+    """The first that is to be spoken, and nothing else."""
+    filler = Filler("svc", lambda: "1")
+    assert filler.speak([Note("x"), Emit("y"), beat("Not this.", speak=False)]) == []
+    assert (filler.speaks, filler.stop()) == (None, [])
+    told = [beat("Not this.", speak=False), beat("Running command.", speak=True), beat("Nor this.", speak=True)]
+    assert filler.speak(told) == [Render("progress-1", "Running command.")]
+    assert filler.speaks == "progress-1"
