@@ -12,7 +12,7 @@ __all__ = ["SAMPLE_WIDTH", "Levels", "duration", "levels", "resample", "wav_head
 
 SAMPLE_WIDTH = 2  # bytes
 FULL_SCALE = 32_767
-MAX_LEVELS = 256  # samples that `levels` looks at: it is for a meter, and was half of the work on a piece
+MAX_LEVELS = 64  # samples that `levels` looks at: it is for a meter, and was half of the work on a piece
 WAV_HEAD = struct.Struct("<4sI4s4sIHHIIHH4sI")
 MAX_WAV = 0xFFFFFFFF - WAV_HEAD.size + 8  # bytes of sound that its head can tell of
 _SWAPPED = sys.byteorder == "big"

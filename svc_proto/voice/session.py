@@ -21,6 +21,7 @@ ring; one that does not read at all is dropped by the socket's own limits, and t
 from __future__ import annotations
 
 import base64
+import binascii
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
@@ -220,7 +221,7 @@ class VoiceSession:
         fields["peak_level"] = peak
         fields["rms_level"] = rms
         text = in_order(fields)  # once, for the log too: the sound has to be escaped nowhere, and takes its place after
-        sound = base64.b64encode(pcm).decode("ascii")
+        sound = binascii.b2a_base64(pcm, newline=False).decode("ascii")
         self._send(ids, text.replace(NO_SOUND, f'"audio_base64":"{sound}"', 1))
         self.log.add(text.replace(NO_SOUND, f'"audio_base64":"<{len(pcm)} bytes>"', 1))
         return ids

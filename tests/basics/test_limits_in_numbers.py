@@ -13,7 +13,7 @@ LIMITS = {
     # its own, which other tests call by name
     "entropy.CODE_LENGTH": 6,
     "pcm.FULL_SCALE": 32_767,
-    "pcm.MAX_LEVELS": 256,
+    "pcm.MAX_LEVELS": 64,
     "quoting.MAX_QUOTED": 200,
     "validate.MAX_DIGITS": 19,
     "validate.MAX_SECONDS": 10 * 365 * 86_400.0,
