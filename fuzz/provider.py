@@ -70,6 +70,7 @@ class Provider:
         self.lost: list[tuple[float, tuple[int, ...]]] = []  # when a conversation ended, and the numbers in it
         self.failed_at = -1.0  # when it last let somebody down over HTTP
         self.on_request: list[Callable[[RequestHead, bytes], None]] = []  # who hears what comes over HTTP
+        self.on_word: list[Callable[[dict[str, Any]], None]] = []  # and what is said on sockets
         host.world.network.listen(host, PROVIDER_PORT, self)
         host.world.network.listen(host, VENDOR_PORT, _Vendor(self))
 
@@ -217,6 +218,8 @@ class _Call:
     # --- what it is told ---
 
     def _hear(self, message: dict[str, Any]) -> None:
+        for hear in self._provider.on_word:
+            hear(message)
         match message["type"]:
             case "session.update":
                 self._functions = bool(message["session"].get("tools"))

@@ -9,6 +9,7 @@ from fuzz.audits.agents import AGENTS
 from fuzz.audits.annex import ANNEXES
 from fuzz.audits.board import BOARDS
 from fuzz.audits.bridge import BRIDGES
+from fuzz.audits.brokers import BROKERS
 from fuzz.audits.consoles import CONSOLES
 from fuzz.audits.desk import DESKS
 from fuzz.audits.driven import DRIVEN
@@ -58,6 +59,7 @@ ROOMS: tuple[Kind, ...] = (
     *GUARDED,
     *TALLIES,
     *INTRODUCTIONS,
+    *BROKERS,
 )
 """Each in as many worlds of a round as it stands here."""
 

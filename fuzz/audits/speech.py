@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from attrs import define, evolve, field
+from attrs import define, evolve
 
 from fuzz.audit import Audit, Seat
 from fuzz.audits.paired import Paired, pair
+from fuzz.audits.replays import Replays
 from fuzz.terms import Wish
 
 __all__ = ["SPEECH"]
@@ -25,14 +25,11 @@ class _Voice:
     owner: Paired
     id: str
     path: str
-    token: str
     made: float
     rate: int
+    heard: Replays
     seat: Seat | None = None
-    told: list[dict[str, Any]] = field(factory=list)  # what is kept for who comes back
-    events: list[tuple[int, str]] = field(factory=list)  # all that were told when they happened
     log: str = ""
-    numbers: int = 0
     answered: bool = False
 
 
@@ -56,7 +53,8 @@ class _Speech:
         session, path, token = told["session_id"], told["websocket_path"], told["resume_token"]
         audit.same((path, len(session), len(token)), (f"/voice/output/{session}", 24, 43), "what names a voice session")
         audit.world.secrets[token] = "a resume token"
-        return _Voice(self.owner, session, path, token, audit.now, rate, log=told["event_log_path"])
+        heard = Replays(audit, session, token, told["resume_ttl_ms"], audit.now)
+        return _Voice(self.owner, session, path, audit.now, rate, heard, log=told["event_log_path"])
 
     def attach(self, voice: _Voice) -> None:
         audit = self.audit
@@ -71,12 +69,7 @@ class _Speech:
     def take(self, voice: _Voice) -> dict[str, Any]:
         """The next event, which has the next number."""
         assert voice.seat is not None
-        told = voice.seat.take()
-        voice.numbers += 1
-        self.audit.same(told["event_id"], voice.numbers, f"the number of {told['type']}")
-        self.audit.near(told["at_ms"] / 1000.0, self.audit.now - voice.made, "when it is said to be", 1.0)
-        voice.events.append((told["event_id"], told["type"]))
-        return told
+        return voice.heard.take(voice.seat)
 
     def speak(self, voice: _Voice) -> None:
         """A text is read: begun, each piece of sound, and its end."""
@@ -88,17 +81,14 @@ class _Speech:
         started = self.take(voice)
         is_ = ("voice.response.started", "verbatim", min(len(text), ONE_TEXT))
         audit.same((started["type"], started["render_mode"], started["text_chars"]), is_, "the beginning of a text")
-        voice.told.append(started)
         pieces = 0
         while (event := self.take(voice))["type"] == "voice.audio.delta":
             pieces += 1
             audit.same(
                 (event["audio_event_id"], event["sample_rate"], event["channels"]), (pieces, voice.rate, 1), "sound"
             )
-            voice.told.append(event)
         done = self.take(voice)
         audit.same((event["type"], done["type"]), ("voice.audio.done", "voice.response.done"), "the end of a text")
-        voice.told += [event, done]
         voice.answered = True
 
     def nonsense(self, voice: _Voice) -> None:
@@ -115,17 +105,23 @@ class _Speech:
         seat.tell(audit.pick(bad))
         told = self.take(voice)
         audit.same(told["type"], "voice.error", "what is answered to nonsense")
-        voice.told.append(told)
-        seat.tell({"type": "client.ack", "event_id": 1})
-        audit.rest(0.3)
+        self.acknowledge(voice)
+
+    def acknowledge(self, voice: _Voice) -> None:
+        """Which is not answered."""
+        seat = voice.seat
+        assert seat is not None
+        voice.heard.ack(seat)
+        self.audit.rest(0.3)
         if seat.heard or seat.over:
-            audit.wrong(f"an acknowledgement is answered {seat.heard}, over: {seat.over}")
+            self.audit.wrong(f"an acknowledgement is answered {seat.heard}, over: {seat.over}")
 
     def come_back(self, voice: _Voice) -> None:
         """The socket is lost; what is told again is what had not come."""
         audit, before = self.audit, voice.seat
         assert before is not None
         before.talker.hang_up(reset=True)
+        voice.heard.lost()
         lost = audit.now
         late = audit.pick((0.5, RESUME - EDGE, RESUME + EDGE))
         audit.rest(late)
@@ -145,32 +141,8 @@ class _Speech:
             audit.wait(lambda: seat.over, 10.0, "a socket with a wrong token stays")
             audit.same(seat.talker.close_code, 4003, "the end of a socket with a wrong token")
             return
-        last = audit.rng.choice([0, *(event["event_id"] for event in voice.told)])
-        sounds = [
-            event["audio_event_id"] for event in voice.told if "audio_event_id" in event and event["event_id"] <= last
-        ]
-        heard = max(sounds, default=0)
-        seat.tell(
-            {"type": "session.resume", "resume_token": voice.token, "last_event_id": last, "last_audio_event_id": heard}
-        )
-        resumed, started = seat.take(), seat.take()
-        audit.same((resumed["type"], started["type"]), ("voice.session.resumed", "voice.replay.started"), "a return")
-        due = [
-            event
-            for event in voice.told
-            if (event["audio_event_id"] > heard if "audio_event_id" in event else event["event_id"] > last)
-        ]
-        again = []
-        while (event := seat.take())["type"] != "voice.replay.done":
-            audit.same(event.pop("replayed"), True, "what is told again")
-            again.append(event)
-        told_again = [each for each in again if each["type"] not in ("voice.session.detached", "voice.session.ready")]
-        audit.same(told_again, due, f"what is told again behind {last} and {heard}")
-        audit.same(
-            (started["replay_event_count"], event["replay_event_count"]), (len(again), len(again)), "how much it is"
-        )
-        audit.same(event["event_id"], voice.numbers + 4, "the number of the last of a return")  # it was lost, and three
-        voice.numbers, voice.seat = event["event_id"], seat
+        audit.same(voice.heard.come_back(seat, {}), [], "what was told while nobody listened")
+        voice.seat = seat
 
     def over(self, voice: _Voice) -> None:
         """It is closed, and opens no more."""
@@ -185,21 +157,9 @@ class _Speech:
         audit.same((late.over, late.talker.status), (True, 410), "a session that is over")
 
     def look_at_log(self, voice: _Voice) -> None:
-        """All that was told is in its log, in order, and its end is the last of it."""
-        audit = self.audit
-        audit.rest(30.0)
-        lines = [json.loads(line) for line in audit.world.home.disk.get(voice.log).decode().splitlines()]
-        logged = [
-            (line["event_id"], line["type"]) for line in lines if (line.get("event_id"), line["type"]) in voice.events
-        ]
-        audit.same(logged, voice.events, "what the log of a voice session has of what was told")
-        audit.same(
-            (lines[0]["type"], lines[-1]["type"]),
-            ("voice.output.session.created", "voice.output.session.closed"),
-            "a log",
-        )
-        if any("audio_base64" in line and not line["audio_base64"].startswith("<") for line in lines):
-            audit.wrong("there is sound in a log")
+        """All that was told is in its log."""
+        self.audit.rest(30.0)
+        voice.heard.look_at_log(voice.log, "voice.output")
 
     def wrong_doors(self, voice: _Voice) -> None:
         audit = self.audit
@@ -236,7 +196,9 @@ def speech(audit: Audit) -> None:
             people.speak(voice)
             if audit.chance(0.4):
                 people.nonsense(voice)
-            if audit.chance(0.6):
+            for _ in range(audit.pick((0, 1, 2))):
+                people.acknowledge(voice)
+            if audit.chance(0.7):
                 people.come_back(voice)
                 if voice.seat is None or voice.seat.over:
                     audit.rest(RESUME + 5.0)
