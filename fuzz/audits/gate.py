@@ -75,7 +75,9 @@ class Board:
     def __init__(self, audit: Audit, **config: Any) -> None:
         self.audit = audit
         home = audit.world.home
-        relay = RelayConfig(home=home.state, config_path=f"{home.state}/config.yaml")
+        relay = RelayConfig(
+            home=home.state, config_path=f"{home.state}/config.yaml", trusted_proxies=config.pop("trusted", ())
+        )
         self.config = DashboardConfig(port=PORT, relay=relay, **config)
         make = Dashboard(self.config, {"index.html": b"<p>"})
         self.process: Process = home.start(lambda entropy: Engine(make, entropy=entropy), [PORT], name="board")
@@ -102,11 +104,25 @@ class Board:
 
 @define(eq=False)
 class _Counted:
-    """What is thought of an address."""
+    """What is thought of an address: that of a host, or the one that a proxy names which is believed."""
 
     host: Host | None
+    named: tuple[str, ...] = ()  # what its proxy may say of it
     failures: deque[float] = field(factory=deque)
     until: float = 0.0
+
+
+    def headers(self, audit: Audit) -> dict[str, str]:
+        """What is said of it on the way."""
+        return {"x_forwarded_for": audit.pick(self.named)} if self.named else {}
+
+
+def _people(audit: Audit, proxy: Host) -> list[_Counted]:
+    """Hosts, and those behind a proxy; who only says to be somebody else is who he is, and so is who names nobody."""
+    one, other = (f"203.0.113.{audit.rng.randint(1, 250)}", f"198.51.100.{audit.rng.randint(1, 250)}")
+    liar = tuple(f"192.0.2.{number}" for number in range(1, 9))
+    behind = [_Counted(proxy, (name, f"6.6.6.6, {name}", f"x,{name}:5000", f"{one}, {name}")) for name in (other, one)]
+    return [_Counted(None), _Counted(audit.host()), _Counted(audit.host(), (one, other, *liar)), *behind, _Counted(proxy)]
 
 
 def _basic(password: str, user: str = "me") -> str:
@@ -115,13 +131,18 @@ def _basic(password: str, user: str = "me") -> str:
 
 def passwords(audit: Audit) -> None:
     """Who knows the password is let in, unless its address has guessed too often; nothing is not a guess."""
-    board = Board(audit, host="0.0.0.0", password=PASSWORD, names=("board.example",))
-    people = [_Counted(None), _Counted(audit.host()), _Counted(audit.host())]
+    proxy = audit.host()
+    trusted = {"trusted": (proxy.address,)} if audit.chance(0.6) else {}
+    board = Board(audit, host="0.0.0.0", password=PASSWORD, names=("board.example",), **trusted)
+    people = _people(audit, proxy)
+    if not trusted:  # all that it passes on is its own
+        people[3:] = [_Counted(proxy, people[3].named + people[4].named)]
     planned = deque[float]()
     if audit.chance(0.5):  # most of five are late in the first one's minute, and the others behind it
         planned += [WRONG, WINDOW - 3.0, WRONG, WRONG, WRONG, 6.0, WRONG, WRONG, RIGHT]
-    for _ in range(audit.rng.randint(20, 30)):
-        one = people[1] if planned else audit.pick((*people[1:2] * 5, *people))
+    busy = audit.pick(people)
+    for _ in range(audit.rng.randint(24, 36)):
+        one = busy if planned else audit.pick((*[busy] * 5, *people))
         path, what = audit.pick(SHOWN), planned.popleft() if planned else audit.pick(KINDS)
         if what > WRONG:
             audit.rest(what)
@@ -134,7 +155,7 @@ def passwords(audit: Audit) -> None:
             audit.rest_until(audit.pick(near) + audit.pick((-EDGE, EDGE)))
         elif kind in (1, 2):
             user = audit.pick(("", "me", "someone"))
-            caller = board.ask("GET", path, host=one.host, authorization=_basic(PASSWORD, user))
+            caller = board.ask("GET", path, host=one.host, **one.headers(audit), authorization=_basic(PASSWORD, user))
             audit.right(caller, 429 if blocked else 200, about=f"the password, {one}")
             if not blocked:
                 one.failures.clear()
@@ -145,7 +166,7 @@ def passwords(audit: Audit) -> None:
             one.failures.clear()
         else:
             wrong = audit.pick((PASSWORD[:-1], f"{PASSWORD}x", PASSWORD.upper(), "", f"x:{PASSWORD}"))
-            caller = board.ask("GET", path, host=one.host, authorization=_basic(wrong))
+            caller = board.ask("GET", path, host=one.host, **one.headers(audit), authorization=_basic(wrong))
             audit.right(caller, 429 if blocked else 401, about=f"a wrong password, {one}")
             if blocked:
                 wait = int(caller.answer.headers.get(b"retry-after") or 0)
@@ -162,7 +183,7 @@ def passwords(audit: Audit) -> None:
 def _nothing_shown(audit: Audit, board: Board, path: str, one: _Counted, *, blocked: bool) -> None:
     """Who shows no password is told that there is one, and has not guessed."""
     more = audit.pick(({}, {"authorization": f"Bearer {PASSWORD}"}, {"authorization": PASSWORD}))
-    caller = board.ask("GET", path, host=one.host, **more)
+    caller = board.ask("GET", path, host=one.host, **one.headers(audit), **more)
     audit.right(caller, 429 if blocked else 401, about=f"no password, {one}")
     if not blocked:
         told = (caller.answer.headers.get(b"www-authenticate") or b"").decode()
@@ -172,11 +193,11 @@ def _nothing_shown(audit: Audit, board: Board, path: str, one: _Counted, *, bloc
 def _called(audit: Audit, board: Board, path: str, one: _Counted) -> None:
     """By what name it may be called, and from where; a wrong password is none of a guess there."""
     name = audit.pick(("elsewhere.example", f"board.example.org:{PORT}"))
-    caller = board.ask("GET", path, host=one.host, name=name, authorization=_basic("wrong"))
+    caller = board.ask("GET", path, host=one.host, **one.headers(audit), name=name, authorization=_basic("wrong"))
     audit.right(caller, 403, about=f"a dashboard that is called {name}")
-    caller = board.ask("GET", path, host=one.host, origin="https://x.example", authorization=_basic("wrong"))
+    caller = board.ask("GET", path, host=one.host, **one.headers(audit), origin="https://x.example", authorization=_basic("wrong"))
     audit.right(caller, 403, about="a page of elsewhere")
-    good = board.ask("GET", path, host=one.host, name=f"BOARD.example:{PORT}", authorization=_basic(PASSWORD))
+    good = board.ask("GET", path, host=one.host, **one.headers(audit), name=f"BOARD.example:{PORT}", authorization=_basic(PASSWORD))
     audit.right(good, 200, about="a dashboard by its name")
 
 

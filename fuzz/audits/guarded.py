@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from clients.phone.handset import SimulatedHandset
 from fuzz.audit import Audit
@@ -19,6 +20,7 @@ from svc_proto.boundary import Core
 from svc_proto.commands import Tell
 from svc_proto.device.person import KEYBOARD
 from svc_proto.device.phone import Phone, PhoneConfig
+from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.device.safety.settings import SafetySettings
 from svc_proto.engine.core import Engine
 
@@ -40,7 +42,7 @@ class _Route:
     free: bool = False  # of all gates
     masterless: bool = False
     target: str = ""  # package
-    verb: str = ""  # that is found in it
+    said: str = ""  # text in which verbs count
     action: str = ""  # which is asked about each time
     store: bool = False  # a store build does it
 
@@ -78,15 +80,18 @@ TARGETS = (
     _Route("POST", "/send_intent", {"action": "VIEW", "package": BANK}, target=BANK),
     _Route("POST", "/broadcast", {"action": "PING", "package": BANK}, target=BANK),
 )
-SAID = (  # and the verb in it
-    *(("Send", "send"), ("SEND!", "send"), ("pay-now", "pay"), ("Re: send it", "send"), ("please DELETE", "delete")),
-    *(("Resend", ""), ("sender", ""), ("PayPal", ""), ("send_now", ""), ("posting", ""), ("hello", "")),
-    *(("withdraw all", "withdraw"), ("to purchase", "purchase"), ("confirm?", "confirm")),
+SAID = (
+    *("Send", "SEND!", "pay-now", "Re: send it", "please DELETE", "Resend", "sender", "PayPal", "send_now", "posting"),
+    *("hello", "withdraw all", "to purchase", "confirm?", "buy and SEND", "a wave", "Wave, or pay", "posting to sender"),
 )
 VERBS = (
-    *(_Route("POST", "/type", {"text": text}, verb=verb) for text, verb in SAID),
-    *(_Route("POST", "/tap_text", {"text": text}, verb=verb) for text, verb in SAID),
+    *(_Route("POST", "/type", {"text": text}, said=text) for text in SAID),
+    *(_Route("POST", "/tap_text", {"text": text}, said=text) for text in SAID),
 )
+USUAL = ("send", "pay", "delete", "transfer", "confirm", "submit", "post", "publish", "buy", "purchase", "charge")
+USUAL += ("withdraw",)
+OTHERS = ("wave", "posting", "sender")  # that its holder may put beside them
+APPS = (BANK, MAIL, MESSAGES, OWN)
 ASKED = (
     _Route("POST", "/send_sms", {"to": "+15550100", "body": "hello"}, action="send_sms"),
     _Route("POST", "/call", {"number": "+15550100"}, action="call"),
@@ -102,6 +107,13 @@ class _State:
     accessible: bool = True
     overlay: bool = True
     idle_at: float = 0.0  # when it turns itself off
+    blocked: list[str] = field(factory=lambda: [*DEFAULT_BLOCKLIST])
+    verbs: list[str] = field(factory=lambda: [*USUAL])
+
+    def verbs_in(self, text: str) -> list[str]:
+        """Those that stand in it as words, in the order of the list."""
+        words = re.findall(r"\w+", text.lower())
+        return [verb for verb in self.verbs if verb in words]
 
 
 class _Guarded:
@@ -112,11 +124,16 @@ class _Guarded:
         self.device = audit.word()
         self.store = audit.chance(0.12)
         self.minutes, self.patience = audit.pick((5, 30, 120)), audit.pick((10.0, 25.0))
+        blocked = audit.pick((DEFAULT_BLOCKLIST, DEFAULT_BLOCKLIST, (MAIL, f" {OWN} ", "", BANK.upper()), ()))
         self.settings = SafetySettings(
-            armed=audit.chance(0.7), idle_minutes=self.minutes, confirmation_timeout=self.patience
+            armed=audit.chance(0.7),
+            idle_minutes=self.minutes,
+            confirmation_timeout=self.patience,
+            blocklist=blocked,
         )
         self.trusted: set[str] = set()
         self.open: list[tuple[str, str]] = []  # questions, by name and text
+        self.verb: object = None  # of the last
         build = "googlePlay" if self.store else "sideload"
         self.handset = SimulatedHandset(name=f"Guarded {self.device}", build=build)
         config = PhoneConfig(
@@ -137,6 +154,7 @@ class _Guarded:
         self.token = self.phone.token or ""
         audit.world.secrets[self.token] = "a phone's token"
         self.state = _State(self.settings.armed and not self.store, idle_at=audit.now + 60.0 * self.minutes)
+        self.state.blocked = [each.strip() for each in blocked if each]
         keys = Connection(audit.world.sim.network, 0, (self.host, KEYBOARD), (self.host, KEYBOARD))
         self.process.accepted(keys.server)
         self.keys = keys.client
@@ -144,6 +162,7 @@ class _Guarded:
     def hear(self, news: Tell) -> None:
         if news.event == "asked":
             self.open.append((str(news.fields["confirmation"]), str(news.fields["text"])))
+            self.verb = news.fields["verb"]
 
     def type(self, line: str) -> None:
         """Its holder says something at it."""
@@ -162,7 +181,9 @@ class _Guarded:
             elif kind == 2:
                 self.turn("overlay", audit.chance(0.6))
             elif kind == 3:
-                self.show(audit.pick((BANK, MAIL, MESSAGES)))
+                self.show(audit.pick((BANK, MAIL, MESSAGES, OWN)))
+            elif kind in (6, 7) and audit.chance(0.6):
+                (self.edit_apps if kind == 6 else self.edit_verbs)()
             elif kind == 4:
                 self.idle()
             elif kind == 5:
@@ -183,8 +204,8 @@ class _Guarded:
         for switch, on in (("accessibility", state.accessible), ("overlay", state.overlay), ("", state.armed)):
             if not on:
                 self.turn(switch, True)
-        if self.handset.foreground == BANK:
-            self.show(MAIL)
+        if self.handset.foreground in state.blocked:
+            self.show(next((app for app in APPS if app not in state.blocked), "com.example.other"))
 
     def pass_time(self) -> None:
         """It may have turned itself off."""
@@ -210,6 +231,41 @@ class _Guarded:
         self.handset.device.wake(now)
         self.handset.device.launch(package, now)
 
+    def edit_apps(self) -> None:
+        """Its holder blocks an app, allows one, or thinks better of all of it."""
+        audit, listed, state, app = self.audit, self.phone.gate.blocklist, self.state, self.audit.pick(APPS)
+        match audit.rng.randrange(5):
+            case 0:
+                listed.reset()
+                state.blocked = [*DEFAULT_BLOCKLIST]
+            case 1 | 2:
+                name = audit.pick((app, f" {app}\t", "  "))
+                audit.same(listed.add(name), bool(name.strip()), f"whether {name!r} is blocked now")
+                state.blocked += [app] if name.strip() and app not in state.blocked else []
+            case _:
+                name = audit.pick((app, app, app.upper()))
+                audit.same(listed.remove(name), name in state.blocked, f"whether {name} was blocked")
+                state.blocked = [each for each in state.blocked if each != name]
+
+    def edit_verbs(self) -> None:
+        """The same of the verbs, which are in the order of their letters then."""
+        audit, listed, state, verb = self.audit, self.phone.gate.verbs, self.state, self.audit.pick((*USUAL, *OTHERS))
+        name = audit.pick((verb, verb.upper(), f" {verb} "))
+        match audit.rng.randrange(5):
+            case 0:
+                listed.reset()
+                state.verbs = [*USUAL]
+            case 1 | 2:
+                name = audit.pick((name, audit.pick(OTHERS), " "))
+                word = name.strip().lower()
+                fresh = bool(word) and word not in state.verbs
+                audit.same(listed.add(name), fresh, f"whether {name!r} is a verb now")
+                state.verbs = sorted([*state.verbs, word]) if fresh else state.verbs
+            case _:
+                audit.same(listed.remove(name), verb in state.verbs, f"whether {name!r} was a verb")
+                if verb in state.verbs:
+                    state.verbs = sorted(each for each in state.verbs if each != verb)
+
     def idle(self) -> None:
         audit, state = self.audit, self.state
         if not state.armed or self.minutes > 30:
@@ -233,6 +289,9 @@ class _Guarded:
         names = ("device_control_supported", "master_enabled", "accessibility_granted", "overlay_granted")
         audit.same(tuple(bridge[name] for name in names), is_, f"what a phone tells of {state}")
         audit.same(safety["auto_disable_minutes"], 0 if self.store else self.minutes, "its idle interval")
+        counts = (0, 0) if self.store else (len(state.blocked), len(state.verbs))
+        told = (safety["blocklist_count"], safety["destructive_verbs_count"])
+        audit.same(told, counts, "how many apps and verbs a phone asks about")
         audit.same(safety["auto_disable_at_ms"] is not None, state.armed, f"whether its idle clock runs, {state}")
         if state.armed:
             due = (state.idle_at - audit.now + self.host.wall()) * 1000.0
@@ -252,8 +311,8 @@ class _Guarded:
         if not state.accessible:
             return 503, "service_unavailable"
         for package in (front, route.target):
-            if package == BANK:
-                return 403, f"blocked package {BANK}"
+            if package in state.blocked:
+                return 403, f"blocked package {package}"
         return None
 
     def call(self, route: _Route) -> None:
@@ -262,8 +321,9 @@ class _Guarded:
         if self.state.armed:  # each command starts the clock anew
             self.state.idle_at = audit.now + 60.0 * self.minutes
         due = self.refusal(route)
-        what = route.action or route.verb
-        asks = due is None and bool(what) and not self.store and what not in self.trusted
+        whats = [route.action] if route.action else self.state.verbs_in(route.said)
+        what = next((each for each in whats if each not in self.trusted), "")
+        asks = due is None and bool(what) and not self.store
         path = route.path + (f"?device={self.device}" if route.method == "GET" else "")
         body = None if route.body is None else {**route.body, "device": self.device}
         caller = audit.begin_as(self.asker.token, route.method, path, body)
@@ -290,7 +350,10 @@ class _Guarded:
         said = next(iter(value for key, value in route.body.items() if key in ("text", "body", "number")))
         if said not in text:
             audit.wrong(f"a question about {said!r} says {text!r}")
+        audit.same(self.verb, None if route.action else what, f"the verb in {said!r}, {self.state.verbs}")
         way = audit.pick(("y", "y", "a", "a", "n", "", "off", "bank", "blind"))
+        blocked = [app for app in APPS if app in self.state.blocked]
+        way = "y" if way == "bank" and not blocked else way
         if way == "":
             audit.answer(caller, self.patience + 5.0)
             audit.near(caller.ended - since, self.patience, "how long its holder is waited for", 1.0)
@@ -305,7 +368,7 @@ class _Guarded:
             self.check_refused(caller, 403, "bridge_disabled")
             return
         if way == "bank":
-            self.show(BANK)
+            self.show(audit.pick(blocked))
         elif way == "blind":
             self.turn("accessibility", False)
         audit.rest(2.0)  # a word right behind another question counts for none
