@@ -11,6 +11,7 @@ from urllib.parse import quote
 from attrs import define, field
 
 from fuzz.audit import Audit
+from fuzz.audits.hushed import arguments, fields, redacted
 from fuzz.audits.paired import Paired, pair
 from fuzz.peers import Caller
 from fuzz.terms import Wish
@@ -20,7 +21,6 @@ __all__ = ["BRIDGES"]
 PATIENCE = 30.0  # s, wire bridge 2.1
 RING = 100  # records, wire bridge 4.2
 SUMMARY = 500  # characters
-SECRETS = ("password", "token", "secret", "otp", "bearer")
 NAMES = (("Pixel 7", "phone"), ("Onyx Note", "tablet"), ("My Fold", "phone"), ("Slate", "eink"), ("Slate", "desktop"))
 REFUSALS = ("user_denied", "bridge_disabled", "keyguard_blocked", "bridge_capability_denied", "bridge_policy_invalid")
 CALLS: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -235,15 +235,15 @@ class _Bridge:
     def call(self) -> None:
         """Somebody has a phone do something."""
         audit = self.audit
-        by, (method, path, arguments) = audit.pick(self.callers), audit.pick(CALLS)
+        by, (method, path, given) = audit.pick(self.callers), audit.pick(CALLS)
         selector = self.selector() if audit.chance(0.7) else None
         if selector is None and (self.active not in [phone.id for phone in self.phones]):
             selector = audit.pick(self.phones).id
         chosen = {} if selector is None else {audit.pick(("device", "device_id", "deviceId")): selector}
-        query = {"q": "1 2"} if method == "POST" and audit.chance(0.3) else {}
-        body = dict(arguments) if method == "POST" else None
+        query = {**audit.pick(({}, {}, {"q": "1 2"})), **fields(audit)}
+        body = {**arguments(audit), **given} if method == "POST" else None
         if method == "GET":
-            query = {**query, **arguments, **chosen}
+            query = {**query, **given, **chosen}
         elif audit.chance(0.5):
             query = {**query, **chosen}
         else:
@@ -272,7 +272,7 @@ class _Bridge:
         audit.same((told["channel"], told["type"], told["payload"]), ("bridge", "bridge.command", is_), "a command")
         if any(record["request_id"] == request_id for record in self.records):
             audit.wrong(f"the id {request_id} was given before")
-        record = {"request_id": request_id, "method": method, "path": path, "params": _redacted({**params, **sent})}
+        record = {"request_id": request_id, "method": method, "path": path, "params": redacted({**params, **sent})}
         record |= {"response_status": None, "result_summary": None, "error": None, "decision": "pending"}
         record |= {"device_id": phone.id, "device_name": phone.name, "alias_used": selector}
         record |= {"asked_by": by.shown["device_name"], "sent_at": low}
@@ -303,7 +303,7 @@ class _Bridge:
         if isinstance(said, int) and not isinstance(said, bool) and 200 <= said <= 599:
             record["response_status"] = said
         result = payload.get("result")
-        record["result_summary"] = None if result is None else _summary(_redacted(result))
+        record["result_summary"] = None if result is None else _summary(redacted(result))
         failed = status >= 400
         error = payload.get("error")
         if error is None and failed and isinstance(result, dict):
@@ -486,7 +486,7 @@ class _Bridge:
     def check_status(self, phone: _Phone, told: Mapping[str, Any]) -> None:
         audit, status = self.audit, phone.status or {}
         is_ = {**status, **{group: status.get(group, {}) for group in ("device", "bridge", "safety")}}
-        is_ = {**_redacted(is_), "device_id": phone.id, "device_name": phone.name, "phone_connected": True}
+        is_ = {**redacted(is_), "device_id": phone.id, "device_name": phone.name, "phone_connected": True}
         is_["device"] = {"device_id": phone.id, "name": phone.name, **is_["device"]}
         is_ |= {"connected": True, "active": self.active == phone.id, "aliases": phone.aliases}
         is_ |= {"session_token_prefix": phone.paired.prefix, "device_form_factor": phone.form}
@@ -506,12 +506,6 @@ def _reduced(word: str) -> str:
 
 def _is_reference(selector: str) -> bool:
     return _reduced(selector) in ("reference", "phone")
-
-
-def _redacted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: "[redacted]" if key.lower() in SECRETS else _redacted(member) for key, member in value.items()}
-    return [_redacted(member) for member in value] if isinstance(value, list) else value
 
 
 def _summary(value: Any) -> str:

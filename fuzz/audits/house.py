@@ -16,6 +16,7 @@ from fuzz.audits.driven import DRIVEN
 from fuzz.audits.gate import GATES
 from fuzz.audits.grants import GRANTED
 from fuzz.audits.guarded import GUARDED
+from fuzz.audits.hushed import HUSHED
 from fuzz.audits.introductions import INTRODUCTIONS
 from fuzz.audits.labs import LABS
 from fuzz.audits.limits import LIMITERS
@@ -60,6 +61,7 @@ ROOMS: tuple[Kind, ...] = (
     *TALLIES,
     *INTRODUCTIONS,
     *BROKERS,
+    *HUSHED,
 )
 """Each in as many worlds of a round as it stands here."""
 
