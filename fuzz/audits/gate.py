@@ -111,7 +111,6 @@ class _Counted:
     failures: deque[float] = field(factory=deque)
     until: float = 0.0
 
-
     def headers(self, audit: Audit) -> dict[str, str]:
         """What is said of it on the way."""
         return {"x_forwarded_for": audit.pick(self.named)} if self.named else {}
@@ -122,7 +121,13 @@ def _people(audit: Audit, proxy: Host) -> list[_Counted]:
     one, other = (f"203.0.113.{audit.rng.randint(1, 250)}", f"198.51.100.{audit.rng.randint(1, 250)}")
     liar = tuple(f"192.0.2.{number}" for number in range(1, 9))
     behind = [_Counted(proxy, (name, f"6.6.6.6, {name}", f"x,{name}:5000", f"{one}, {name}")) for name in (other, one)]
-    return [_Counted(None), _Counted(audit.host()), _Counted(audit.host(), (one, other, *liar)), *behind, _Counted(proxy)]
+    return [
+        _Counted(None),
+        _Counted(audit.host()),
+        _Counted(audit.host(), (one, other, *liar)),
+        *behind,
+        _Counted(proxy),
+    ]
 
 
 def _basic(password: str, user: str = "me") -> str:
@@ -195,9 +200,13 @@ def _called(audit: Audit, board: Board, path: str, one: _Counted) -> None:
     name = audit.pick(("elsewhere.example", f"board.example.org:{PORT}"))
     caller = board.ask("GET", path, host=one.host, **one.headers(audit), name=name, authorization=_basic("wrong"))
     audit.right(caller, 403, about=f"a dashboard that is called {name}")
-    caller = board.ask("GET", path, host=one.host, **one.headers(audit), origin="https://x.example", authorization=_basic("wrong"))
+    caller = board.ask(
+        "GET", path, host=one.host, **one.headers(audit), origin="https://x.example", authorization=_basic("wrong")
+    )
     audit.right(caller, 403, about="a page of elsewhere")
-    good = board.ask("GET", path, host=one.host, **one.headers(audit), name=f"BOARD.example:{PORT}", authorization=_basic(PASSWORD))
+    good = board.ask(
+        "GET", path, host=one.host, **one.headers(audit), name=f"BOARD.example:{PORT}", authorization=_basic(PASSWORD)
+    )
     audit.right(good, 200, about="a dashboard by its name")
 
 

@@ -82,7 +82,16 @@ TARGETS = (
 )
 SAID = (
     *("Send", "SEND!", "pay-now", "Re: send it", "please DELETE", "Resend", "sender", "PayPal", "send_now", "posting"),
-    *("hello", "withdraw all", "to purchase", "confirm?", "buy and SEND", "a wave", "Wave, or pay", "posting to sender"),
+    *(
+        "hello",
+        "withdraw all",
+        "to purchase",
+        "confirm?",
+        "buy and SEND",
+        "a wave",
+        "Wave, or pay",
+        "posting to sender",
+    ),
 )
 VERBS = (
     *(_Route("POST", "/type", {"text": text}, said=text) for text in SAID),

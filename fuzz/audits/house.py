@@ -30,6 +30,7 @@ from fuzz.audits.tallies import TALLIES
 from fuzz.audits.tones import TONES
 from fuzz.audits.turns import TURNS
 from fuzz.audits.wires import WIRES
+from fuzz.audits.witnesses import WITNESSES
 from fuzz.script import Script
 
 __all__ = ["ROOMS", "ROUND", "rooms_of"]
@@ -62,6 +63,7 @@ ROOMS: tuple[Kind, ...] = (
     *INTRODUCTIONS,
     *BROKERS,
     *HUSHED,
+    *WITNESSES,
 )
 """Each in as many worlds of a round as it stands here."""
 

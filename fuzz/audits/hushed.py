@@ -109,7 +109,9 @@ def _put(audit: Audit, route: str, one: Paired, secret: str, device: str) -> Non
             said = audit.pick(('{"token": "%s"', "token=%s", '["%s"]', '"%s"', '{"token": NaN, "secret": "%s"}'))
             body = (said % secret).encode()
         case "bearer":
-            headers["authorization"] = audit.pick((f"Bearer {secret}x", f"Basic {secret}", secret, f"Bearer  {secret}y"))
+            headers["authorization"] = audit.pick(
+                (f"Bearer {secret}x", f"Basic {secret}", secret, f"Bearer  {secret}y")
+            )
         case _:
             pass
     near = audit.chance(0.4) and "authorization" not in headers
