@@ -170,19 +170,24 @@ def passwords(audit: Audit) -> None:
             _called(audit, board, path, one)
             one.failures.clear()
         else:
-            wrong = audit.pick((PASSWORD[:-1], f"{PASSWORD}x", PASSWORD.upper(), "", f"x:{PASSWORD}"))
-            caller = board.ask("GET", path, host=one.host, **one.headers(audit), authorization=_basic(wrong))
-            audit.right(caller, 429 if blocked else 401, about=f"a wrong password, {one}")
-            if blocked:
-                wait = int(caller.answer.headers.get(b"retry-after") or 0)
-                audit.near(wait, one.until - audit.now, "when to come again", 1.5)
-                continue
-            one.failures.append(audit.now)
-            if len(one.failures) >= GUESSES:
-                one.failures.clear()
-                one.until = audit.now + BLOCK
+            _guessed(audit, board, path, one, blocked=blocked)
     audit.right(board.ask("GET", "/healthz"), 200, about="whether it lives")
     board.stop()
+
+
+def _guessed(audit: Audit, board: Board, path: str, one: _Counted, *, blocked: bool) -> None:
+    """A wrong password, and what comes of it."""
+    wrong = audit.pick((PASSWORD[:-1], f"{PASSWORD}x", PASSWORD.upper(), "", f"x:{PASSWORD}"))
+    caller = board.ask("GET", path, host=one.host, **one.headers(audit), authorization=_basic(wrong))
+    audit.right(caller, 429 if blocked else 401, about=f"a wrong password, {one}")
+    if blocked:
+        wait = int(caller.answer.headers.get(b"retry-after") or 0)
+        audit.near(wait, one.until - audit.now, "when to come again", 1.5)
+        return
+    one.failures.append(audit.now)
+    if len(one.failures) >= GUESSES:
+        one.failures.clear()
+        one.until = audit.now + BLOCK
 
 
 def _nothing_shown(audit: Audit, board: Board, path: str, one: _Counted, *, blocked: bool) -> None:

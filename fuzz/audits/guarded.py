@@ -98,7 +98,7 @@ VERBS = (
     *(_Route("POST", "/tap_text", {"text": text}, said=text) for text in SAID),
 )
 USUAL = ("send", "pay", "delete", "transfer", "confirm", "submit", "post", "publish", "buy", "purchase", "charge")
-USUAL += ("withdraw",)
+LAST = "withdraw"
 OTHERS = ("wave", "posting", "sender")  # that its holder may put beside them
 APPS = (BANK, MAIL, MESSAGES, OWN)
 ASKED = (
@@ -117,7 +117,7 @@ class _State:
     overlay: bool = True
     idle_at: float = 0.0  # when it turns itself off
     blocked: list[str] = field(factory=lambda: [*DEFAULT_BLOCKLIST])
-    verbs: list[str] = field(factory=lambda: [*USUAL])
+    verbs: list[str] = field(factory=lambda: [*USUAL, LAST])
 
     def verbs_in(self, text: str) -> list[str]:
         """Those that stand in it as words, in the order of the list."""
@@ -263,7 +263,7 @@ class _Guarded:
         match audit.rng.randrange(5):
             case 0:
                 listed.reset()
-                state.verbs = [*USUAL]
+                state.verbs = [*USUAL, LAST]
             case 1 | 2:
                 name = audit.pick((name, audit.pick(OTHERS), " "))
                 word = name.strip().lower()

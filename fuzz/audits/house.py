@@ -11,6 +11,7 @@ from fuzz.audits.board import BOARDS
 from fuzz.audits.bridge import BRIDGES
 from fuzz.audits.brokers import BROKERS
 from fuzz.audits.consoles import CONSOLES
+from fuzz.audits.crammed import CRAMMED
 from fuzz.audits.desk import DESKS
 from fuzz.audits.driven import DRIVEN
 from fuzz.audits.gate import GATES
@@ -64,6 +65,7 @@ ROOMS: tuple[Kind, ...] = (
     *BROKERS,
     *HUSHED,
     *WITNESSES,
+    *CRAMMED,
 )
 """Each in as many worlds of a round as it stands here."""
 

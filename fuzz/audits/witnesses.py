@@ -219,7 +219,7 @@ LINES: tuple[tuple[bytes, tuple[str, Any] | None], ...] = (
 
 
 def lines(audit: Audit) -> None:
-    """A gateway as it sees its client: each object a line, as it was sent; and each line of its own an event, or none."""
+    """A gateway as it sees its client: each object a line as it was sent, each line of its own an event, or none."""
     home, kept = audit.world.home, dict[int, Witness]()
     before = home.programs[GATEWAY]
     home.programs[GATEWAY] = lambda child: Witness(child, kept)
@@ -228,8 +228,8 @@ def lines(audit: Audit) -> None:
     payload, env = audit.pick(GIVEN)
     seat.say("tui", "tui.attach", payload, "a")
     child = kept[seat.take()["payload"]["pid"]].child
-    told = {name: value for name, value in child.env.items() if name in ("SVC_PROFILE", "SVC_TUI_RESUME")}
-    audit.same(told, env, f"what a gateway is started with by {payload}")
+    shown = {name: value for name, value in child.env.items() if name in ("SVC_PROFILE", "SVC_TUI_RESUME")}
+    audit.same(shown, env, f"what a gateway is started with by {payload}")
     due: list[dict[str, Any]] = []
     for _ in range(audit.rng.randint(6, 12)):
         match audit.rng.randrange(4):
