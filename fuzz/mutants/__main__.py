@@ -29,28 +29,38 @@ EXAMPLES = """
 \b
 Examples:
   python -m fuzz.mutants --count 60 --seed 7
-  python -m fuzz.mutants --only relay.access:1a2b3c4d --wider
+  python -m fuzz.mutants --only relay.access:1a2b3c4d --narrow
 """
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--count", type=click.IntRange(min=1), default=120, show_default=True, help="How many mutants.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Which of them.")
-@click.option("--only", help="One, by its name: what pytest says is shown.")
+@click.option("--only", multiple=True, help="One, by its name; repeat. Of one alone, what pytest says is shown.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="At a time; one for each core by default.")
-@click.option("--wider", is_flag=True, help="Show what survives to the tests of rooms that use its room, too.")
-@click.option("--limit", type=click.FloatRange(min=1), default=300.0, show_default=True, help="Seconds for each try.")
+@click.option("--narrow", is_flag=True, help="Ask neither the rooms that use its room nor stories.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(min=1),
+    default=300.0,
+    show_default=True,
+    help="Seconds for each try; four times that for the rooms that use its room, and for stories.",
+)
 @click.option("--root", type=click.Path(path_type=Path), default=HERE.parent.parent, help="Of the tree.", hidden=True)
 @click.option("--package", default="svc_proto", hidden=True)
 def main(
-    count: int, seed: int, only: str | None, jobs: int | None, wider: bool, limit: float, root: Path, package: str
+    count: int, seed: int, only: tuple[str, ...], jobs: int | None, narrow: bool, limit: float, root: Path, package: str
 ) -> None:
-    """Make mutants of the core and let its tests find them. Exit code 1 if one survives."""
+    """Make mutants of the core and let its tests find them. Exit code 1 if one survives.
+
+    Each is shown to the tests of its module, then of its room, then to mypy; what they let pass to the tests of the
+    rooms that use its room, and at last to stories: those of tests/loops that the simulator tells, and worlds.
+    """
     tree = Tree(root.resolve(), package)
-    chosen = tree.sample(count, seed) if only is None else _named(tree, only)
+    chosen = [_named(tree, name) for name in only] or tree.sample(count, seed)
     began = time.monotonic()
     with TemporaryDirectory() as compiled:
-        judge = Judge(tree, compiled, limit=limit, wider=wider, shown=only is not None)
+        judge = Judge(tree, compiled, limit=limit, narrow=narrow, shown=len(only) == 1)
         try:
             verdicts = _judged(judge, chosen, jobs or multiprocessing.cpu_count())
         except UnsoundError as problem:
@@ -69,12 +79,12 @@ def read_equal(path: Path = EQUAL) -> Mapping[tuple[str, str, str, str], str]:
     return {(each["module"], each["name"], each["before"], each["after"]): each["why"] for each in entries}
 
 
-def _named(tree: Tree, name: str) -> list[Mutant]:
+def _named(tree: Tree, name: str) -> Mutant:
     module = name.partition(":")[0]
     found = [each for each in (tree.mutants(module) if module in tree.modules() else []) if each.id == name]
     if not found:
         raise click.ClickException(f"there is no mutant {name}: has its line changed?")
-    return found
+    return found[0]
 
 
 def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]:

@@ -67,6 +67,10 @@ class Tree:
         others = {_room(each) for each in self.modules() if wanted in self.path(each).read_text()} - {room}
         return self._sorted(module, set(chain.from_iterable(self._of_room(each) for each in others)))
 
+    def stories(self) -> list[Path]:
+        """Those of whole programs, where there are any; for whichever module."""
+        return [path for path in (self.root / "tests/loops", self.root / "fuzz/mutants/worlds.py") if path.exists()]
+
     def _of_room(self, room: str) -> list[Path]:
         if room:
             return list((self.root / "tests" / room).rglob("test_*.py"))

@@ -1,8 +1,9 @@
-"""A mutant before its judges: the module's own tests, those of its room, and, if asked, those of the rooms that use it.
+"""A mutant before its judges: the module's own tests, those of its room, mypy, the rooms that use it, and stories.
 
-What they miss is shown to mypy, which every change has to pass as well. Each try is a process of its own, in which an
-import hook puts the changed text in front of the module. Nothing is written into the tree: what Python and pytest
-compile is kept elsewhere.
+Mypy comes before those that cost minutes, since every change has to pass it as well. Stories are what of `make test`
+has whole programs in one process: the simulator's of `tests/loops`, and worlds. Each try is a process of its own, in
+which an import hook puts the changed text in front of the module; programs that it would start know nothing of that.
+Nothing is written into the tree: what Python and pytest compile is kept elsewhere.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ __all__ = ["Fate", "Judge", "UnsoundError", "Verdict"]
 
 MEMORY = 4 << 30  # bytes of address space: a mutant that grows without end ends here
 WARM = ["pytest", "hypothesis.stateful", "h11", "h2.connection", "wsproto"]  # what all of them import
+STORIES = ["-k", "sim"]  # in the names of stories told by the simulator, and of `worlds.py`
+FAR = 4.0  # as long as the near tests may rooms and stories take: they are many
 OPTIONS = ["-x", "-q", "-p", "pytest_timeout", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider"]
 
 
@@ -41,8 +44,9 @@ class Fate(StrEnum):
 
     OWN = "killed by its own file"
     ROOM = "killed by its room"
-    NEIGHBOUR = "killed by a neighbour"
     TYPES = "refused by its types"
+    NEIGHBOUR = "killed by a neighbour"
+    STORY = "killed by a story"
     SURVIVED = "survived"
     EQUAL = "equal"
 
@@ -67,25 +71,35 @@ class Judge:
     tree: Tree
     compiled: str  # a folder for what Python and pytest compile
     limit: float = 300.0  # s of a try
-    wider: bool = False  # whether neighbours are asked
+    narrow: bool = False  # whether neither neighbours nor stories are asked
     shown: bool = False  # whether pytest may speak
     _sound: set[str] = field(factory=set)
 
     def judge(self, mutant: Mutant) -> Verdict:
         """Ask one after another until somebody notices. `UnsoundError` if somebody always complains."""
         module = mutant.module
-        stages = [(Fate.OWN, self.tree.own_tests(module)), (Fate.ROOM, self.tree.room_tests(module))]
-        if self.wider:
-            stages.append((Fate.NEIGHBOUR, self.tree.neighbours_tests(module)))
         text = mutant.text(self.tree.path(module).read_bytes())
-        for fate, paths in stages:
-            tests = [str(path.relative_to(self.tree.root)) for path in paths]
-            by = self.attempt(module, text, tests) if tests else None
-            if by is not None:
-                self._confirm(module, by.partition("::")[0] if by.startswith("tests") else tests[0])
+        for fate, paths in ((Fate.OWN, self.tree.own_tests(module)), (Fate.ROOM, self.tree.room_tests(module))):
+            if by := self._noticed(module, text, paths, self.limit):
                 return Verdict(mutant, fate, by)
-        refused = self._refused_by_types(module, text)
-        return Verdict(mutant, Fate.TYPES, refused) if refused else Verdict(mutant, Fate.SURVIVED)
+        if by := self._refused_by_types(module, text):
+            return Verdict(mutant, Fate.TYPES, by)
+        if not self.narrow:
+            if by := self._noticed(module, text, self.tree.neighbours_tests(module), FAR * self.limit):
+                return Verdict(mutant, Fate.NEIGHBOUR, by)
+            if by := self._noticed(module, text, self.tree.stories(), FAR * self.limit, STORIES):
+                return Verdict(mutant, Fate.STORY, by)
+        return Verdict(mutant, Fate.SURVIVED)
+
+    def _noticed(
+        self, module: str, text: bytes, paths: Sequence[Path], limit: float, options: Sequence[str] = ()
+    ) -> str | None:
+        tests = [str(path.relative_to(self.tree.root)) for path in paths]
+        by = self.attempt(module, text, [*options, *tests], limit) if tests else None
+        if by is not None:
+            named = by.startswith(("tests/", "fuzz/"))
+            self._confirm(module, [*options, by.partition("::")[0] if named else tests[0]], limit)
+        return by
 
     def _refused_by_types(self, module: str, text: bytes) -> str:
         path = str(self.tree.path(module))
@@ -96,24 +110,24 @@ class Judge:
             said = subprocess.run(words, cwd=self.tree.root, capture_output=True, text=True, check=False)
         return said.stdout.partition("\n")[0] if said.returncode == 1 else ""
 
-    def _confirm(self, module: str, test: str) -> None:
-        if test not in self._sound:
-            by = self.attempt(module, None, [test])
+    def _confirm(self, module: str, asked: Sequence[str], limit: float) -> None:
+        if asked[-1] not in self._sound:
+            by = self.attempt(module, None, asked, limit)
             if by is not None:
                 raise UnsoundError(f"fails without a mutant, too: {by}")
-            self._sound.add(test)
+            self._sound.add(asked[-1])
 
-    def attempt(self, module: str, text: bytes | None, tests: Sequence[str]) -> str | None:
-        """Who complains, if anybody does."""
+    def attempt(self, module: str, text: bytes | None, asked: Sequence[str], limit: float | None = None) -> str | None:
+        """Who complains, if anybody does, of what pytest is asked for."""
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(WARM)
         ours, theirs = context.Pipe(duplex=False)
-        arguments = (theirs, self.tree, module, text, tests, self.compiled, self.shown)
+        arguments = (theirs, self.tree, module, text, asked, self.compiled, self.shown)
         process = context.Process(target=_run_tests, args=arguments, daemon=True)
         process.start()
         theirs.close()
         try:
-            answer: str | None = ours.recv() if ours.poll(self.limit) else "the time limit"
+            answer: str | None = ours.recv() if ours.poll(self.limit if limit is None else limit) else "the time limit"
         except EOFError:
             answer = "the end of the process"
         process.kill()
@@ -122,7 +136,7 @@ class Judge:
 
 
 def _run_tests(
-    answer: Connection, tree: Tree, module: str, text: bytes | None, tests: Sequence[str], compiled: str, shown: bool
+    answer: Connection, tree: Tree, module: str, text: bytes | None, asked: Sequence[str], compiled: str, shown: bool
 ) -> None:
     """In a process of its own."""
     name = f"{tree.package}.{module}"
@@ -139,7 +153,7 @@ def _run_tests(
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
     notes = _Notes()
-    code = pytest.main([*OPTIONS, *tests], [notes])
+    code = pytest.main([*OPTIONS, *asked], [notes])
     answer.send(None if code == pytest.ExitCode.OK else notes.failed or f"pytest: {code}")
 
 

@@ -22,6 +22,9 @@ def may(count):
     if count > LIMIT:
         return False
     return True
+
+
+RATE = 7
 """
 FILES = {
     "tiny/__init__.py": "",
@@ -34,6 +37,12 @@ FILES = {
     "tests/shop/__init__.py": "",
     "tests/shop/test_till.py": "from tiny.shop import till\n\n\ndef test_many():\n    assert not till.may(9)\n",
     "tests/shop/test_door.py": "from tiny.shop import till\n\n\ndef test_few():\n    assert till.may(1)\n",
+    "tests/loops/__init__.py": "",
+    "tests/loops/test_day.py": (
+        "import pytest\n\nfrom tiny.shop import till\n\n\n"
+        "@pytest.mark.parametrize('world', ['sim', 'asyncio'])\ndef test_a_day(world):\n"
+        "    assert world == 'sim'\n    assert till.RATE == 7\n"
+    ),
     "tests/street/__init__.py": "",
     "tests/street/test_sign.py": (
         "from tiny.street import sign\n\n\ndef test_price():\n    assert sign.PRICE == 5\n\n\n"
@@ -125,7 +134,7 @@ def test_a_sample_is_drawn_by_its_seed_from_all_rooms_and_kinds(tiny: Tree) -> N
 def test_what_becomes_of_them(tiny: Tree) -> None:
     """One survives: nothing tries the limit itself. The tree is as before."""
     before = everything(tiny.root)
-    result = run(tiny, "--count", "100", "--wider", "--jobs", "2")
+    result = run(tiny, "--count", "100", "--jobs", "2")
     assert result.exit_code == 1
     fates = {line.split("  ")[1]: line.split("  ")[2:] for line in result.stderr.splitlines()}
     told = {each.after: fates[each.id] for each in tiny.mutants("shop.till")}
@@ -137,6 +146,7 @@ def test_what_becomes_of_them(tiny: Tree) -> None:
         "return True": ["constant", "killed by its own file", many],
         "pass": ["delete", "killed by its room", few],
         "return False": ["constant", "killed by its room", few],
+        "RATE = 8": ["constant", "killed by a story", "tests/loops/test_day.py::test_a_day[sim]"],
     }
     (survivor,) = [each for each in tiny.mutants("shop.till") if each.kind is Kind.BOUNDARY]
     assert result.stdout.endswith(
