@@ -28,6 +28,7 @@ from hypothesis import settings
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
 from svc_proto.basics.value import refuse_changes
 from tests.plan import AsNodes, Where, nodes_row_of, row_of
+from tests.sentences import hold_sentences
 
 settings.register_profile("default", deadline=None, max_examples=30)
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
@@ -35,6 +36,7 @@ settings.register_profile("full", parent=settings.get_profile("default"), max_ex
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 refuse_changes()  # of values, at run time too
+hold_sentences()
 
 # Under nohup, or behind a shell's `&`, these are ignored, and every program that a test starts would inherit that.
 for number, handler in (

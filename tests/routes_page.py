@@ -29,18 +29,54 @@ def assert_shown(name: str, document: Mapping[str, Any]) -> None:
 
 def _section(name: str, document: Mapping[str, Any]) -> str:
     rows: dict[str, list[str]] = {}
+    doors: dict[str, None] = {}
     for path, item in document["paths"].items():
         for method, operation in item.items():
-            row = f"| `{method.upper()} {path}` | {operation['summary']} | {'; '.join(_refusals(operation))} |"
-            rows.setdefault(operation["tags"][0], []).append(row)
-    head = ("| Route | What it does | Its own refusals |", "|---|---|---|")
-    return "\n".join([f"## {name}\n", *("\n".join([f"### {tag}\n", *head, *told, ""]) for tag, told in rows.items())])
+            *details, door = operation["description"].split("\n\n")
+            doors[f"- {door}"] = None
+            cells = (
+                f"`{method.upper()} {path}`",
+                ". ".join([operation["summary"], *details]),
+                "; ".join(_takes(operation)),
+                "; ".join(_answers(operation)),
+                "; ".join(_refusals(operation)),
+            )
+            rows.setdefault(operation["tags"][0], []).append(f"| {' | '.join(cells)} |")
+    head = ("| Route | What it does | Takes | Answers | Its own refusals |", "|---|---|---|---|---|")
+    about = [f"## {name}\n", f"{document['info']['description']}\n", *doors, ""]
+    return "\n".join([*about, *("\n".join([f"### {tag}\n", *head, *told, ""]) for tag, told in rows.items())])
+
+
+def _takes(operation: Mapping[str, Any]) -> Iterator[str]:
+    """Its parameters, but for those that stand in the path, and the kinds of body."""
+    named = [each["name"] for each in operation.get("parameters", ()) if each["in"] != "path"]
+    if named:
+        yield f"`{', '.join(named)}`"
+    yield from _kinds(operation.get("requestBody", {}))
+
+
+def _answers(operation: Mapping[str, Any]) -> Iterator[str]:
+    for status, answer in operation["responses"].items():
+        if status != "default" and not _is_refusal(answer):
+            yield from (f"{status} {kind}" for kind in _kinds(answer)) if "content" in answer else [status]
 
 
 def _refusals(operation: Mapping[str, Any]) -> Iterator[str]:
     for status, answer in operation["responses"].items():
-        if status.isdigit() and int(status) >= 400:
+        if status != "default" and _is_refusal(answer):
             yield f"{status}: {answer['description']}"
+
+
+def _is_refusal(answer: Mapping[str, Any]) -> bool:
+    """It is told why, in words of ours; else it is told what, in those of HTTP."""
+    return bool(answer["description"][0].islower())
+
+
+def _kinds(content: Mapping[str, Any]) -> Iterator[str]:
+    """What a body may be: a shape of JSON by its name, or another type."""
+    for media, told in content.get("content", {}).items():
+        shape = told["schema"].get("$ref", "").rpartition("/")[2] or told["schema"].get("type", "JSON")
+        yield f"`{shape}`" if media == "application/json" else f"`{media}`"
 
 
 def _write() -> None:

@@ -46,12 +46,12 @@ def test_one_system_prompt_of_several() -> None:
 
 def test_how_a_turn_failed() -> None:
     assert failure(TurnEnded(content="")) is None
-    assert failure(TurnEnded(content="x", error="gone", code="upstream_error")) is None
+    assert failure(TurnEnded(content="x", error="it is gone", code="upstream_error")) is None
     found = [
-        failure(TurnEnded(content="", error="gone", code="upstream_error")),
+        failure(TurnEnded(content="", error="it is gone", code="upstream_error")),
         failure(TurnEnded(content="", finish="interrupted", interrupted=True)),
-        failure(TurnEnded(content="x", error="no", code="session_db_unavailable")),
-        failure(TurnEnded(content="x", error="no", code="session_not_found")),
+        failure(TurnEnded(content="x", error="not so", code="session_db_unavailable")),
+        failure(TurnEnded(content="x", error="not so", code="session_not_found")),
     ]
     assert [(each.status, each.code) for each in found if each is not None] == [
         (502, "agent_incomplete"),

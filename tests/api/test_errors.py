@@ -17,14 +17,14 @@ def body(refused: Refused, path: str = "/v1/models") -> Any:
     ("refused", "status", "error"),
     [
         (
-            invalid("x must be y"),
+            invalid("x must be a y"),
             400,
-            {"message": "x must be y", "type": "invalid_request_error", "param": None, "code": None},
+            {"message": "x must be a y", "type": "invalid_request_error", "param": None, "code": None},
         ),
         (
-            invalid("no", code="session_exists", param="id", status=409),
+            invalid("not so", code="session_exists", param="id", status=409),
             409,
-            {"message": "no", "type": "invalid_request_error", "param": "id", "code": "session_exists"},
+            {"message": "not so", "type": "invalid_request_error", "param": "id", "code": "session_exists"},
         ),
         (
             no_such_session("7c1e"),
@@ -36,7 +36,11 @@ def body(refused: Refused, path: str = "/v1/models") -> Any:
                 "code": "session_not_found",
             },
         ),
-        (not_found("none"), 404, {"message": "none", "type": "invalid_request_error", "param": None, "code": None}),
+        (
+            not_found("none such"),
+            404,
+            {"message": "none such", "type": "invalid_request_error", "param": None, "code": None},
+        ),
         (
             Refused(429, "rate_limit_exceeded", "busy"),
             429,
@@ -53,9 +57,9 @@ def body(refused: Refused, path: str = "/v1/models") -> Any:
             {"message": "Invalid API key", "type": "invalid_request_error", "code": "invalid_api_key"},
         ),
         (
-            Refused(500, "config_write_failed", "no"),
+            Refused(500, "config_write_failed", "not so"),
             500,
-            {"message": "no", "type": "server_error", "param": None, "code": "config_write_failed"},
+            {"message": "not so", "type": "server_error", "param": None, "code": "config_write_failed"},
         ),
         (
             store_unavailable(),
@@ -76,7 +80,7 @@ def test_the_openai_form(refused: Refused, status: int, error: dict[str, object]
 
 @pytest.mark.parametrize("path", ["/api/config", "/api/memory", "/api/skills/x", "/api/available-models"])
 def test_the_short_form_of_the_management_routes(path: str) -> None:
-    assert body(invalid("x must be y", code="c"), path) == {"error": "x must be y"}
+    assert body(invalid("x must be a y", code="c"), path) == {"error": "x must be a y"}
 
 
 def test_draining_says_so_first_and_when_to_come_back() -> None:

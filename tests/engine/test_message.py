@@ -52,9 +52,9 @@ def test_responses() -> None:
 
 def test_what_a_broken_rule_deserves() -> None:
     for status, code in ((400, "bad_request"), (408, "request_timeout"), (431, "head_too_large"), (422, "bad_request")):
-        refused = refused_for(RemoteProtocolError("why", status=status))
-        assert (refused.status, refused.code, refused.message) == (status, code, "why")
+        refused = refused_for(RemoteProtocolError("not so", status=status))
+        assert (refused.status, refused.code, refused.message) == (status, code, "not so")
 
 
 def test_a_broken_rule_may_have_a_word_of_its_own() -> None:
-    assert refused_for(RemoteProtocolError("x", code="invalid_content_length")).code == "invalid_content_length"
+    assert refused_for(RemoteProtocolError("not so", code="invalid_content_length")).code == "invalid_content_length"

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.relay.routes.control import DEVICE_CONTROL
 from tests.documented import Documented, queries
 from tests.http_book import Answer
 from tests.relay.routes.voice_world import voice_book
@@ -42,18 +41,6 @@ def test_it_has_every_route_and_nothing_else() -> None:
 
 def test_the_page_of_routes_shows_it() -> None:
     assert_shown(RELAY, DOCUMENTED.document)
-
-
-def test_why_a_session_is_not_ended_or_changed() -> None:
-    for label in ("DELETE /sessions/{token_prefix}", "PATCH /sessions/{token_prefix}"):
-        told = DOCUMENTED.operations[label]["responses"]
-        assert "begins so" in told["404"]["description"]
-        assert "several sessions match" in told["409"]["description"]
-
-
-def test_what_a_phone_answers_may_have_any_status_of_success() -> None:
-    for method, path in DEVICE_CONTROL:
-        assert "2XX" in DOCUMENTED.operations[f"{method} {path}"]["responses"], path
 
 
 @pytest.mark.parametrize("path", DOCUMENTED.gets())
