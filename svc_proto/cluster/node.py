@@ -52,7 +52,7 @@ ANSWER_WITHIN = 1.0  # s for what one node asks another
 MAX_NODES = 256  # that are known; a further one is not heard
 RETRY = ((b"retry-after", b"1"),)  # s
 _ID_BYTES = 8
-_UNCOUNTED = ("hello", "beat", "bye")
+_UNCOUNTED = ("hello", "beat")
 _LEAVING = -1  # in place of a number: from who has said `bye`, and finishes what was begun
 _GONE = Failure(FailureKind.UNREACHABLE, "the node is gone")
 

@@ -103,7 +103,7 @@ def test_silence() -> None:
 
 
 CONFIG = {
-    "tts": {"provider": "xai", "model": None, "voice": "leo", "enabled": True},
+    "tts": {"provider": "xai", "model": "grok-voice", "voice": "leo", "enabled": True},
     "stt": {"provider": None, "enabled": False},
     "config_scope": "profile",
     "config_path": "/home/me/config.yaml",
@@ -114,7 +114,7 @@ CONFIG = {
 def test_what_is_configured() -> None:
     world = World(lambda engine: voice_config(engine, RELAY), http=lambda asked: as_json(CONFIG))
     assert config_rows(world.run()) == [
-        ("speaks", "xai, leo"),
+        ("speaks", "xai, grok-voice, leo"),
         ("listens", "nothing (off)"),
         ("settings", "profile /home/me/config.yaml"),
         ("not installed", "lameenc, av"),

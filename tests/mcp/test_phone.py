@@ -16,11 +16,22 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.mcp.answers import Direct, Offer
-from svc_proto.mcp.phone import looking, phone_offer
+from svc_proto.mcp.phone import LOOKS, looking, phone_offer
 from svc_proto.peers.phone import PhoneAnswer, RelayLink
 from tests.agent.world import AgentWorld
 
 PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_who_may_only_look_may_do_this_and_no_more() -> None:
+    by_get = (
+        "bridge/devices notifications/recent clipboard current_app events get_apps location ping screen screen_hash"
+    )
+    looks = {("GET", f"/{name}") for name in f"{by_get} screenshot".split()}
+    assert (
+        looks | {("POST", f"/{name}") for name in ["describe_node", "diff_screen", "find_nodes", "search_contacts"]}
+        == LOOKS
+    )
 
 
 def with_offer(world: AgentWorld, plan: Callable[[Offer], Flow[Any]]) -> Any:

@@ -60,7 +60,7 @@ def test_a_request() -> None:
 )
 def test_an_answer_that_is_no_success(answer: Answer, fault: PeerFault, status: int, said: str) -> None:
     error, _ = failure(lambda engine: PEER.json(engine, "GET", "/"), answer)
-    assert (error.fault, error.status, error.said, error.why) == (fault, status, said, "")
+    assert (error.fault, error.status, error.said, error.why, error.lacks) == (fault, status, said, "", "")
     assert str(error) == f"it: {fault.value}, status {status}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from mimetypes import MimeTypes
 
 import pytest
 from hypothesis import given
@@ -102,6 +103,26 @@ def test_roots_stay_as_they_are_named_where_nothing_can_be_opened() -> None:
 
 
 # --- parsers --------------------------------------------------------------------------------------------------------
+
+
+OWN_TYPES = """
+bz2 application/x-bzip2; docx application/vnd.openxmlformats-officedocument.wordprocessingml.document
+epub application/epub+zip; flac audio/flac; gz application/gzip; js text/javascript; log text/plain
+m4a audio/mp4; md text/markdown; mkv video/x-matroska; odt application/vnd.oasis.opendocument.text
+oga audio/ogg; ogg audio/ogg; opus audio/ogg
+pptx application/vnd.openxmlformats-officedocument.presentationml.presentation; rtf application/rtf
+wav audio/wav; webp image/webp; xlsx application/vnd.openxmlformats-officedocument.spreadsheetml.sheet
+xml application/xml; yaml application/yaml; yml application/yaml
+"""
+
+
+def test_a_type_is_the_librarys_or_one_of_ours() -> None:
+    """Of what the library of Python 3.11 has of its own: what this system's files say is another matter."""
+    ours = dict(row.split() for line in OWN_TYPES.split("\n")[1:-1] for row in line.split(";"))
+    theirs = MimeTypes(filenames=()).types_map[True]
+    for extension, kind in CONTENT_TYPES.items():
+        assert kind == ours.get(extension, theirs.get(f".{extension}")), extension
+    assert ours.keys() < CONTENT_TYPES.keys()
 
 
 def test_the_table_of_types() -> None:

@@ -23,6 +23,7 @@ from svc_proto.schema.oauth import (
     parse_question,
     proves,
     read_client,
+    resource_metadata,
     server_metadata,
     with_fields,
 )
@@ -166,12 +167,31 @@ def test_a_state_may_be_so_long() -> None:
 def test_where_a_server_is_asked() -> None:
     # RFC 8414 section 2
     metadata = server_metadata("https://r.example")
-    assert {name: url for name, url in metadata.items() if str(url).startswith("https://r.example")} == {
+    assert metadata == {
         "issuer": "https://r.example",
         "authorization_endpoint": "https://r.example/oauth/authorize",
         "token_endpoint": "https://r.example/oauth/token",
         "registration_endpoint": "https://r.example/oauth/register",
         "revocation_endpoint": "https://r.example/oauth/revoke",
+        "scopes_supported": ["bridge", "bridge:read"],
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+    }
+
+
+def test_what_is_protected() -> None:
+    # RFC 9728 section 2
+    assert resource_metadata("https://r.example", "/mcp") == {
+        "resource": "https://r.example/mcp",
+        "authorization_servers": ["https://r.example"],
+        "scopes_supported": ["bridge", "bridge:read"],
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Phone",
     }
 
 
