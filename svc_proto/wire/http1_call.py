@@ -72,7 +72,7 @@ class PlainCall(Connection):
         self._entropy = entropy
         self._law: Http1Connection | None = None  # in charge, once it is there
         self._said = -1  # bytes of the request's body; there is no request yet
-        self._left = 0  # bytes of it that are to follow
+        self._left = -1  # bytes of it that are to follow
         self._asked = False  # it is complete
         self._raw = b""  # what came in one piece with the head; once that is told and chunks follow, the head alone
         self._told = 0  # events of it
@@ -200,12 +200,12 @@ class PlainCall(Connection):
     def _say(self, event: Event) -> bool:
         """Say a part of the request; False, and nothing was said, if that is the law's to say."""
         if type(event) is RequestData:
-            if self._said < 0 or len(event.data) > self._left:
+            if len(event.data) > self._left:
                 return False
             self._left -= len(event.data)
             self._out.append(event.data)
         elif type(event) is RequestEnd:
-            if self._said < 0 or self._left or self._asked or event.trailers:
+            if self._left or self._asked or event.trailers:
                 return False
             self._asked = True
         elif type(event) is RequestHead and self._said < 0:

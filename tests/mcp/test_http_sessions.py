@@ -56,7 +56,8 @@ def test_what_was_told_is_kept_as_long_as_there_is_room(web: Web, monkeypatch: p
     assert web.server.sessions.kept == 0
 
 
-def test_what_just_has_room_is_kept(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", ["MAX_KEPT", "MAX_SESSIONS"])  # bytes of answers; answers
+def test_what_just_has_room_is_kept(web: Web, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     def told(number: int) -> None:
         (asked,) = web.told(web.tool(session, "pay", number, word="x" * 1024))
         web.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}, web.of(session))
@@ -64,7 +65,7 @@ def test_what_just_has_room_is_kept(web: Web, monkeypatch: pytest.MonkeyPatch) -
     session = web.open(ELICITS)
     told(1)
     one = web.server.sessions.kept
-    monkeypatch.setattr("svc_proto.mcp.http_sessions.MAX_KEPT", 2 * one)
+    monkeypatch.setattr(f"svc_proto.mcp.http_sessions.{limit}", 2 * one if limit == "MAX_KEPT" else 2)
     told(2)
     assert web.server.sessions.kept == 2 * one
     told(3)

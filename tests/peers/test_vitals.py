@@ -67,6 +67,10 @@ def test_rates(name: str, before: str, after: str | None, rate: float | None) ->
     assert found == rate
 
 
+def test_two_looks_at_one_moment_are_no_time_to_measure_by() -> None:
+    assert look("svc_deltas_total 5", "svc_deltas_total 9", seconds=0.0).deltas is None
+
+
 def test_a_process_of_two_servers_counts_once() -> None:
     history = History()
     other = PROCESS.replace(" 100", " 200")

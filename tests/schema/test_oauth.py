@@ -76,7 +76,7 @@ def test_where_answers_may_go(redirect: str) -> None:
 def test_where_answers_may_not_go(redirect: object) -> None:
     with pytest.raises(Refused) as caught:
         registered("https://agent.example/", redirect)
-    assert caught.value.code == "invalid_redirect_uri"
+    assert (caught.value.status, caught.value.code) == (400, "invalid_redirect_uri")
 
 
 @pytest.mark.parametrize("redirects", [None, "https://a.example", [], ["https://a.example"] * 9])

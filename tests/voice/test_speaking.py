@@ -64,15 +64,15 @@ def test_how_fast_sound_came() -> None:
     metrics = Metrics(10.0)
     silent = metrics.report(provider="stub", model="m", voice="v", now=10.5)
     assert (silent["first_audio_ms"], silent["audio_chunk_gap_ms"], silent["response_done_ms"]) == (None, 0, 500)
-    for now in (11.0, 11.25, 13.25, 13.5):  # each piece lasts a second
+    for now in (11.0, 11.25, 13.0, 15.0, 15.5):  # each piece lasts a second; the third comes just in time
         metrics.piece(48_000, 24_000, now)
-    told = metrics.report(provider="stub", model="m", voice="v", now=14.0)
+    told = metrics.report(provider="stub", model="m", voice="v", now=16.0)
     measured = {name: value for name, value in told.items() if name.endswith("_ms") or name == "audio_underruns"}
     assert measured == {
         "first_audio_ms": 1000,
         "audio_chunk_gap_ms": 2000,
         "audio_underruns": 1,
-        "response_done_ms": 4000,
+        "response_done_ms": 6000,
     }
     with pytest.raises(TypeError):
         Metrics(10.0, 11.0)  # type: ignore[call-arg] # what is measured is not given
