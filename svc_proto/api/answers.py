@@ -55,7 +55,7 @@ def branded(brand: Brand, name: str, value: str) -> Fields:
     return ((f"{brand.header_prefix}{name}".encode("ascii"), value.encode("ascii")),)
 
 
-def session_fields(brand: Brand, session_id: str, run_id: str) -> Fields:
+def session_fields(brand: Brand, *, session_id: str, run_id: str) -> Fields:
     """Which session and which run an answer belongs to."""
     return (*branded(brand, SESSION_ID, session_id), *branded(brand, RUN_ID, run_id))
 

@@ -65,8 +65,8 @@ class Proxies:
 
     def say_https(self, request: Request) -> bool:
         """Whether one of them says that the request came over HTTPS (wire terminal-voice 7: the first item counts)."""
-        said = (request.headers.get(b"x-forwarded-proto") or b"").partition(b",")[0].strip().lower()
-        return said == b"https" and self._trusts(request.peer.host)
+        said = request.headers.tokens(b"x-forwarded-proto")
+        return said[:1] == [b"https"] and self._trusts(request.peer.host)
 
     def keep_secrets(self, request: Request) -> bool:
         """Whether nobody on the way can read it: HTTPS to us or to one of them, or no way at all."""

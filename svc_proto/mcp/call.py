@@ -225,6 +225,9 @@ class Call:
     def _over(self, said: Said) -> None:
         if self._progress is not None:
             self._progress.task.cancel()
+        self._answer(said)
+
+    def _answer(self, said: Said) -> None:
         self._say(said)
 
 

@@ -281,12 +281,9 @@ class _Kept(Call):
             return super()._ask(name, arguments, text)
         return self.home.question(text, self._say)
 
-    def _over(self, said: Said) -> None:
-        if self._say is unheard:
-            return
-        if self._progress is not None:
-            self._progress.task.cancel()
-        self.home.over(self.request.identity, self._say, said)
+    def _answer(self, said: Said) -> None:
+        if self._say is not unheard:
+            self.home.over(self.request.identity, self._say, said)
 
 
 def _pong(params: Members, call: Call) -> Result:

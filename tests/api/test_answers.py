@@ -34,7 +34,7 @@ def test_what_is_no_flag(value: object) -> None:
 
 
 def test_fields_bear_the_brand() -> None:
-    assert session_fields(SVC, "s", "r") == ((b"X-Svc-Session-Id", b"s"), (b"X-Svc-Run-Id", b"r"))
+    assert session_fields(SVC, session_id="s", run_id="r") == ((b"X-Svc-Session-Id", b"s"), (b"X-Svc-Run-Id", b"r"))
     assert branded(HERMES, "Run-Id", "r") == ((b"X-Hermes-Run-Id", b"r"),)
     assert [branded(SVC, "Session-Id", value) for value in ("ä", "a\n", "")] == [(), (), ()]
 

@@ -316,6 +316,13 @@ def test_what_is_behind_a_value_is_an_error(text: str) -> None:
         strict_json.loads(text)
 
 
+def test_a_value_of_many_pieces_is_one_text() -> None:
+    made, value = json.JSONEncoder(separators=(",", ":")), [*range(120_000)]  # more than its encoder in C gives at once
+    assert len([*strict_json.in_pieces(made)(value, 0)]) > 1
+    text = strict_json.encoder(made)(value)
+    assert text == strict_json.dumps(value) == strict_json.dumps_bytes(value).decode() == made.encode(value)
+
+
 def test_a_python_without_an_encoder_in_c_writes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     made, value = json.JSONEncoder(separators=(",", ":")), {"a": ["\u00e9", 1.5, None]}
     fast = strict_json.encoder(made)

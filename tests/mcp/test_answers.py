@@ -61,6 +61,9 @@ def test_a_tool_that_waits_for_one_thing(desk: Desk, shop: Shop) -> None:
         ("a", "Ann: in"),
     ]
     assert shop.ringing[0]("again") is False
+    desk.say(id="c", method="tools/call", params={"name": "ring", "_meta": {"progressToken": "p"}})
+    (answer,) = during(shop, desk, [lambda: shop.ringing[2]("in")])
+    assert (answer["id"], desk.after(60.0), desk.engine.next_deadline()) == ("c", [], None)  # no progress from then on
     assert desk.ask("tools/call", name="ring", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
     for name in ("ring", "knock"):
         shut = desk.ask("tools/call", name=name, arguments={"word": "shut"})

@@ -178,5 +178,16 @@ def test_closing_is_silent() -> None:
     link.on_closed(1000, "bye")
 
 
+def test_what_comes_while_a_link_closes_is_told_to_nobody() -> None:
+    link, wire, heard = fresh()
+    link.on_open(wire)  # type: ignore[arg-type] # stands in
+    link.on_text('{"channel": "system", "type": "auth.ok", "payload": {"session_token": "t"}}')
+    link.close()
+    link.on_text('{"channel": "terminal", "type": "late", "payload": {}}')
+    link.on_writable()
+    link.on_closed(1000, "bye")
+    assert heard == []
+
+
 def test_the_table_ends() -> None:
     assert all(state is not LinkState.OVER for state, _ in LIFE)

@@ -54,7 +54,7 @@ class _Chat:
         reader = run.subscribe(
             SessionProjection(session_id=order.session_id, run_id=order.run_id, message_id=run.message_id)
         )
-        return event_stream(reader, session_fields(api.config.brand, order.session_id, order.run_id))
+        return event_stream(reader, session_fields(api.config.brand, session_id=order.session_id, run_id=order.run_id))
 
     def blocking(self, request: Request) -> Flow[Response | Streamed]:
         api = self._api
@@ -78,7 +78,9 @@ class _Chat:
         }
         if ended.error is not None:
             body["error"] = ended.error
-        return json_response(200, body, session_fields(api.config.brand, order.session_id, order.run_id))
+        return json_response(
+            200, body, session_fields(api.config.brand, session_id=order.session_id, run_id=order.run_id)
+        )
 
     def _order(self, request: Request, *, streams: bool) -> Flow[TurnOrder]:
         """The checks in the order of wire api 2.1; nothing is stored before all of them have passed.

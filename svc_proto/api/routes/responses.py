@@ -87,7 +87,9 @@ class _Responses:
         run.watch(watch)
         if stream:
             reader = run.subscribe(ResponseProjection(self._builder(run)))
-            return event_stream(reader, session_fields(api.config.brand, order.session_id, order.run_id))
+            return event_stream(
+                reader, session_fields(api.config.brand, session_id=order.session_id, run_id=order.run_id)
+            )
         keyed.keep(run)
         return (yield from self._answer(run))
 
@@ -113,7 +115,7 @@ class _Responses:
             raise refused
         builder = run.attachment
         assert isinstance(builder, ResponseBuilder)  # this room's runs have one
-        fields = session_fields(self._api.config.brand, run.record.session_id, run.record.id)
+        fields = session_fields(self._api.config.brand, session_id=run.record.session_id, run_id=run.record.id)
         return json_response(200, builder.response, fields)
 
     def _chain(self, body: Members) -> Flow[_Chain]:

@@ -66,7 +66,7 @@ class _Runs:
         if not isinstance(run, Run):
             return run
         reader = run.subscribe(RunProjection(session_id=order.session_id, run_id=order.run_id))
-        fields = session_fields(api.config.brand, order.session_id, order.run_id)
+        fields = session_fields(api.config.brand, session_id=order.session_id, run_id=order.run_id)
         if stream:
             return event_stream(reader, fields)
         return json_response(202, {"run_id": order.run_id, "status": "started"}, fields)
@@ -106,7 +106,7 @@ class _Runs:
         reader = run.reader
         if reader is None or reader.state is not SubscriberState.AWAITED:
             raise not_found("this run's events have or had their one consumer", code="run_not_found")
-        return event_stream(reader, session_fields(api.config.brand, run.record.session_id, run_id))
+        return event_stream(reader, session_fields(api.config.brand, session_id=run.record.session_id, run_id=run_id))
 
     def stop(self, request: Request) -> Response | Flow[Response | Streamed]:
         return self._anywhere(request, self._stop)

@@ -142,8 +142,8 @@ class _Upload(IncomingFile):
         self._reserved = 0  # bytes of what the session may have
         self._digest = sha256()  # of what is to be an object
         self._path: str | None = None
-        self._name = DEFAULT_NAME
-        self._content_type = ANY_TYPE
+        self._name: str
+        self._content_type: str
 
     def begin_part(self, part: PartBegin) -> Flow[None] | None:
         """The first part named `file` is it."""
