@@ -179,9 +179,9 @@ class Exchange:
     def _admitted(self, principal: object) -> None:
         self._step(ExchangeTrigger.ADMIT)
         self._task = None
-        self.channel.admitting = False
         self.begun = self.heard = self.channel.engine.now.mono  # the time that it took is not the peer's
         self._admit(principal)
+        self.channel.admitting = False  # not before: what has come already goes where the body is wanted
         self.channel.pump()
 
     def _admit(self, principal: object) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 from svc_proto.commands import Cancel, CloseWrite, PauseReading, ReadConfig, ResumeReading, Send
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.facts import Closed, ReadClosed, Received
 from svc_proto.wire.events import StreamId
-from svc_proto.wire.limits import Limits
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.http2_book import Book2, answers
 from tests.engine.service import HANDSHAKE, TestBook, get, open_book, plain, post
 from tests.playbook import CH, sends
@@ -102,6 +105,41 @@ def test_a_streamed_body() -> None:
 
     book.toy.answer = answer
     book.answer(asked(book, post(b"/slow-stream", b"abc")), "Ada") << [RESUMED, book.says(200, b"abc")]
+
+
+def reader(got: bytearray) -> Callable[[Request], Flow[Response]]:
+    """A handler that reads a body as it comes."""
+
+    def answer(request: Request) -> Flow[Response]:
+        while data := (yield from request.stream.read()):
+            got.extend(data)
+        return plain(b"%d" % len(got))
+
+    return answer
+
+
+def test_a_streamed_body_of_which_more_came_than_a_stranger_is_heard_at_once() -> None:
+    book = open_book(DEFAULT_LIMITS)
+    sent, got = random.Random(1).randbytes(200_000), bytearray()
+    book.toy.answer = reader(got)
+    book >> Received(CH, post(b"/slow-stream", sent))
+    paused, order = book.take()
+    assert isinstance(order, ReadConfig)
+    book.answer(order, "Ada") << [RESUMED, book.says(200, b"200000")]
+    assert paused == PAUSED
+    assert got == sent
+
+
+def test_the_same_over_http2() -> None:
+    book = Book2()
+    sent, got = random.Random(1).randbytes(60_000), bytearray()
+    book.toy.answer = reader(got)
+    book.ask(StreamId(1), "/slow-stream", sent)
+    assert book.talk() == []
+    (order,) = [order for order in book.others if isinstance(order, ReadConfig)]
+    book.book.answer(order, "Ada")
+    assert answers(book.talk()) == {1: (200, b"60000")}
+    assert got == sent
 
 
 def test_a_websocket() -> None:
