@@ -140,6 +140,16 @@ def test_what_cannot_be_sent(event: Event) -> None:
     assert ws.data_to_send() == b"\x81\x0astill open"
 
 
+def test_bytes_are_text_unless_they_are_said_to_be_none() -> None:
+    ws = socket()
+    for message in ("é", "é".encode()):
+        ws.say(message)
+    ws.say("é".encode(), binary=True)
+    assert ws.data_to_send() == b"\x81\x02\xc3\xa9" * 2 + b"\x82\x02\xc3\xa9"
+    with pytest.raises(LocalProtocolError, match="lone surrogate"):
+        ws.say("\ud800")
+
+
 # --- the closing handshake --------------------------------------------------------------------------------------
 
 
