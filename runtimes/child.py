@@ -14,7 +14,7 @@ import termios
 from collections.abc import Callable
 
 from runtimes.child_output import Output
-from runtimes.loop import Descriptor, Source
+from runtimes.loop import OneWay, Source
 from runtimes.outbox import OUTBOX_LIMIT, Outbox
 from runtimes.pump import Pump
 from runtimes.reaper import MAX_CHILDREN, Reaper
@@ -88,7 +88,7 @@ class ChildChannel:
         self.unreported = 0
         self.gone = False
         self._output = Output(pump, ch, process.output, terminal=process.terminal, settled=self.settled, post=post)
-        self._input: Source = self._output if process.terminal else _Input(process.input, self._flush)
+        self._input: Source = self._output if process.terminal else OneWay(process.input, self._flush)
         self._output.flush = self._flush
         self._errors: ErrorChannel | None = None
         if errors is not None and process.errors is not None:
@@ -253,20 +253,6 @@ class ErrorChannel:
     def drop(self) -> None:
         """Close it and tell nobody."""
         self.output.close()
-
-
-class _Input(Source):
-    """The writing end of a pipe."""
-
-    __slots__ = ("_flush",)
-
-    def __init__(self, fd: int, flush: Callable[[], None]) -> None:
-        super().__init__(Descriptor(fd))
-        self._flush = flush
-
-    def on_writable(self) -> None:
-        """The pipe takes more."""
-        self._flush()
 
 
 def _end_of_file(fd: int) -> bytes:

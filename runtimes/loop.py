@@ -7,9 +7,10 @@ sources it watches, `on_timer` of the host, and nothing more: no deadline, no pr
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, Protocol
 
-__all__ = ["Descriptor", "Loop", "Pollable", "Source"]
+__all__ = ["Descriptor", "Loop", "OneWay", "Pollable", "Source"]
 
 
 class Pollable(Protocol):
@@ -62,6 +63,22 @@ class Source:
 
     def on_writable(self) -> None:
         """The kernel takes bytes again, or a connection attempt has ended."""
+
+
+class OneWay(Source):
+    """A descriptor of one direction, of which `ready` is told whenever it is."""
+
+    __slots__ = ("_ready",)
+
+    def __init__(self, fd: int, ready: Callable[[], None]) -> None:
+        super().__init__(Descriptor(fd))
+        self._ready = ready
+
+    def on_readable(self) -> None:
+        """See `Source`."""
+        self._ready()
+
+    on_writable = on_readable
 
 
 class Loop(Protocol):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from runtimes.channel import READ_SIZE
 from runtimes.failures import why
-from runtimes.loop import Descriptor, Source
+from runtimes.loop import OneWay
 from runtimes.outbox import OUTBOX_LIMIT, Outbox
 from runtimes.pump import Pump
 from svc_proto.facts import Accepted, Address, ChannelId, ReadClosed, Received
@@ -26,9 +26,7 @@ Post = Callable[[Callable[[], None]], None]  # makes a call on the loop's thread
 class Stdio:
     """In the manner of an acceptor, of one channel. The descriptors stay open, and as blocking as they were."""
 
-    def __init__(
-        self, pump: Pump, post: Callable[[Callable[[], None]], None], *, fds: tuple[int, int] = (0, 1)
-    ) -> None:
+    def __init__(self, pump: Pump, post: Post, *, fds: tuple[int, int] = (0, 1)) -> None:
         self._pump = pump
         self._post = post
         self._fds = fds
@@ -61,8 +59,9 @@ class _StdioChannel:
         self.unreported = 0
         self._post = post
         self._blocking = [(fd, os.get_blocking(fd)) for fd in fds]
-        self._input = _End(os.dup(fds[0]), self._read)
-        self._output = _End(os.dup(fds[1]), self._flush)
+        ours = [os.dup(fd) for fd in fds]
+        self._input, self._output = OneWay(ours[0], self._read), OneWay(ours[1], self._flush)
+        self._waitable, _ = map(_waitable, ours)
         self._outbox = Outbox(self._write)
         self._paused = False
         self._posted = False
@@ -73,7 +72,7 @@ class _StdioChannel:
         """Read, unless told otherwise."""
         if self._paused or self._ended or self._gone:
             return
-        if self._input.waitable:
+        if self._waitable:
             self.pump.loop.watch_read(self._input)
         elif not self._posted:
             self._posted = True
@@ -152,23 +151,10 @@ class _StdioChannel:
         return n
 
 
-class _End(Source):
-    """Our copy of one descriptor, not blocking if the kernel can tell when it is ready."""
-
-    __slots__ = ("_ready", "waitable")
-
-    def __init__(self, fd: int, ready: Callable[[], None]) -> None:
-        super().__init__(Descriptor(fd))
-        self._ready = ready
-        mode = os.fstat(fd).st_mode
-        self.waitable = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
-        if self.waitable:
-            os.set_blocking(fd, False)
-
-    def on_readable(self) -> None:
-        """Read what standard input has."""
-        self._ready()
-
-    def on_writable(self) -> None:
-        """Write on: standard output takes more."""
-        self._ready()
+def _waitable(fd: int) -> bool:
+    """Whether the kernel can tell when it is ready; then it does not block from here on."""
+    mode = os.fstat(fd).st_mode
+    waitable = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
+    if waitable:
+        os.set_blocking(fd, False)
+    return waitable
