@@ -33,13 +33,6 @@ EXCEPTIONS = {
         "svc_proto/voice/agent/run_mapping.py": {"map_event"},
         "svc_proto/wire/envelope.py": {"parse_envelope"},
     },
-    "arguments of phones and models, and words of YAML, for whom a number is text and text a number": {
-        "svc_proto/agent/mcp_config.py": {"_text"},
-        "svc_proto/agent/tools/arguments.py": {"_text", "_value", "_whole"},
-        "svc_proto/engine/host_api.py": {"_text"},
-        "svc_proto/machines/arguments.py": {"_choice", "_flag", "_handover", "_text", "_whole", "check"},
-        "svc_proto/relay/routes/media.py": {"_flag"},
-    },
     "a walk through a value of any type": {
         "runtimes/logs.py": {"_value"},
         "svc_proto/agent/tools/mcp.py": {"_clean"},

@@ -18,6 +18,7 @@ from svc_proto.basics.validate import FALSE_WORDS
 from svc_proto.basics.visible import plain
 from svc_proto.peers.mcp_http import HttpParameters
 from svc_proto.peers.mcp_stdio import StdioParameters
+from svc_proto.schema import lenient
 from svc_proto.schema.members import Members, as_array
 from svc_proto.settings import http_address
 
@@ -118,9 +119,10 @@ def _texts(given: Members, name: str) -> list[tuple[str, str]]:
 
 
 def _text(value: object, name: str) -> str:
-    if not isinstance(value, str | int | float) or "\x00" in str(value):
+    found = lenient.text(value, flags=True)
+    if found is None or "\x00" in found:
         raise ValueError(f"{name} must hold texts")
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return found
 
 
 def _seconds(given: Members, name: str) -> float:

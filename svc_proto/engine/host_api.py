@@ -17,7 +17,7 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_array, as_identity
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -108,6 +108,5 @@ def _port(value: str) -> int:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, list):
-        return ",".join(_text(part) for part in value)
-    return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    parts = as_array(value)
+    return as_identity(value).strip() if parts is None else ",".join(map(_text, parts))

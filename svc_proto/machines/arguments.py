@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import invalid, unquoted
+from svc_proto.basics.validate import array, invalid, optional
 from svc_proto.basics.value import fixed
+from svc_proto.schema import lenient
+from svc_proto.schema.members import as_text
 
 __all__ = ["ARGUMENTS", "Demand", "check_arguments"]
 
@@ -48,9 +50,10 @@ def _text(*names: str, blank: bool = False) -> Demand:
             value = arguments.get(name)
             if value is None:
                 continue
-            if not isinstance(value, str | int | float) or isinstance(value, bool):
+            found = lenient.text(value)
+            if found is None:
                 raise invalid(name, "a string")
-            if not blank and not str(value).strip():
+            if not blank and not found.strip():
                 raise invalid(name, "a string that is not blank")
             return
         raise invalid(names[0], "present")
@@ -65,10 +68,10 @@ def _whole(*names: str, required: bool = True, least: int | None = None) -> Dema
     def check(arguments: Arguments) -> None:
         for name in names:
             value = arguments.get(name)
-            if (value is None and not required) or (type(value) is int and (least is None or value >= least)):
+            if value is None and not required:
                 continue
-            number = unquoted(value)
-            if not isinstance(number, int) or isinstance(number, bool):  # 3.0 is none to a phone
+            number = lenient.whole(value)  # 3.0 is none to a phone
+            if number is None:
                 raise invalid(name, "a whole number")
             if least is not None and number < least:
                 raise invalid(name, f"a whole number, at least {least}")
@@ -81,9 +84,7 @@ def _flag(name: str, *, required: bool = False) -> Demand:
 
     def check(arguments: Arguments) -> None:
         value = arguments.get(name)
-        if value is None and not required:
-            return
-        if not (isinstance(value, bool) or value in ("true", "false")):
+        if lenient.flag(value) is None and (required or value is not None):
             raise invalid(name, "true or false")
 
     return Demand(check, {name: "flag"}, required)
@@ -93,8 +94,7 @@ def _choice(name: str, allowed: tuple[str, ...]) -> Demand:
     """The member must be one of a few words, in any case."""
 
     def check(arguments: Arguments) -> None:
-        value = arguments.get(name)
-        if not isinstance(value, str) or value.strip().lower() not in allowed:
+        if (as_text(arguments.get(name)) or "").strip().lower() not in allowed:
             raise invalid(name, f"one of {', '.join(allowed)}")
 
     return Demand(check, {name: "name"}, words=f"{name} ({', '.join(allowed)})")
@@ -119,9 +119,7 @@ def _either(field: str, *rules: Demand) -> Demand:
 def _handover(arguments: Arguments) -> None:
     """Something to share: an attachment, or text."""
     for name in ("attachments", "media_tokens", "paths"):
-        value = arguments.get(name)
-        if value is not None and not isinstance(value, list):
-            raise invalid(name, "an array")
+        optional(arguments, name, array)
     media = ("attachments", "media", "media_token", "token", "path", "media_tokens", "paths", "text", "body")
     if not any(arguments.get(name) for name in media):
         raise invalid("attachments", "present, unless there is text")

@@ -12,7 +12,17 @@ from typing import cast
 
 from svc_proto.basics import strict_json
 
-__all__ = ["Members", "NotAnObject", "as_array", "as_text", "content_text", "error_text", "json_value"]
+__all__ = [
+    "Members",
+    "NotAnObject",
+    "as_array",
+    "as_identity",
+    "as_object",
+    "as_text",
+    "content_text",
+    "error_text",
+    "json_value",
+]
 
 
 _ERRORS = ("error", "message", "detail", "msg", "errors")  # where servers put what is wrong
@@ -80,11 +90,7 @@ class Members(dict[str, object]):
 
     def identity(self, *names: str) -> str:
         """The first of these members that names something: text that is not empty, or a whole number; else empty."""
-        for name in names:
-            value = self.get(name)
-            if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-                return str(value)
-        return ""
+        return next((found for name in names if (found := as_identity(self.get(name)))), "")
 
     def binary(self, name: str) -> bytes:
         """What stands in this member as base64; empty for what is none."""
@@ -139,6 +145,16 @@ class Members(dict[str, object]):
 def as_text(value: object) -> str | None:
     """A value that is text, empty or not; None for any other."""
     return value if isinstance(value, str) else None
+
+
+def as_identity(value: object) -> str:
+    """A value that names something: text, or a whole number as text; empty for any other."""
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def as_object(value: object) -> dict[str, object] | None:
+    """A value that is an object, empty or not, and no copy of it; None for any other."""
+    return value if isinstance(value, dict) else None
 
 
 def as_array(value: object) -> list[object] | None:

@@ -6,16 +6,27 @@ and booleans as text now and then; those are read as what they mean. Members tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from svc_proto.basics.errors import ToolError
-from svc_proto.basics.validate import unquoted
+from svc_proto.schema import lenient
+from svc_proto.schema.members import as_array, as_object
 
 __all__ = ["check"]
 
-WORDS: dict[object, bool] = {"true": True, "false": False}
 Schema: TypeAlias = Mapping[str, Any]
+Reader: TypeAlias = Callable[[object], Any]
+
+READERS: Mapping[str, tuple[Reader, str]] = {  # of a type, and what it is called
+    "string": (lenient.text, "a string"),
+    "integer": (partial(lenient.whole, pointed=True), "a whole number"),
+    "boolean": (lenient.flag, "true or false"),
+    "array": (as_array, "an array"),
+    "object": (as_object, "an object"),
+}
+ANYTHING: tuple[Reader, str] = (lambda value: value, "")
 
 
 def check(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
@@ -32,49 +43,18 @@ def check(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
 
 
 def _value(schema: Schema, value: object, name: str) -> object:
-    match schema.get("type"):
-        case "string":
-            value = _text(value, name)
-        case "integer":
-            value = _whole(schema, value, name)
-        case "boolean":
-            found = WORDS.get(value) if isinstance(value, str) else value
-            if not isinstance(found, bool):
-                raise ToolError(f"the argument {name} must be true or false")
-            value = found
-        case "array":
-            if not isinstance(value, list):
-                raise ToolError(f"the argument {name} must be an array")
+    read, words = READERS.get(schema.get("type", ""), ANYTHING)
+    found = read(value)
+    if found is None and words:
+        raise ToolError(f"the argument {name} must be {words}")
+    match schema:
+        case {"type": "array"}:
             items: Schema = schema.get("items", {})
-            value = [_value(items, item, f"{name}[{place}]") for place, item in enumerate(value)]
-        case "object":
-            if not isinstance(value, dict):
-                raise ToolError(f"the argument {name} must be an object")
-        case _:
-            pass  # anything
-    if "enum" in schema and value not in schema["enum"]:
-        raise ToolError(f"the argument {name} must be one of {', '.join(map(str, schema['enum']))}")
-    return value
-
-
-def _text(value: object, name: str) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str):
-        raise ToolError(f"the argument {name} must be a string")
-    return value
-
-
-def _whole(schema: Schema, value: object, name: str) -> int:
-    if not isinstance(value, int):
-        value = unquoted(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ToolError(f"the argument {name} must be a whole number")
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if low is not None and value < low:
-        raise ToolError(f"the argument {name} must be at least {low}")
-    if high is not None and value > high:
-        raise ToolError(f"the argument {name} must be at most {high}")
-    return value
+            return [_value(items, item, f"{name}[{place}]") for place, item in enumerate(found)]
+        case {"type": "integer", "minimum": low} if found < low:
+            raise ToolError(f"the argument {name} must be at least {low}")
+        case {"type": "integer", "maximum": high} if found > high:
+            raise ToolError(f"the argument {name} must be at most {high}")
+        case {"enum": allowed} if found not in allowed:
+            raise ToolError(f"the argument {name} must be one of {', '.join(map(str, allowed))}")
+    return found

@@ -24,11 +24,12 @@ from svc_proto.api.store import (
 from svc_proto.api.titles import check_session_id, clean_title, stem_of, title_of_copy
 from svc_proto.api.views import message_view, session_answer, session_view
 from svc_proto.basics.entropy import new_uuid
-from svc_proto.basics.validate import TRUE_WORDS, line, optional
+from svc_proto.basics.validate import line, optional
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Route
+from svc_proto.schema.lenient import truth
 from svc_proto.schema.members import as_text, content_text
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ class _Sessions:
                 limit=limit,
                 offset=offset,
                 source=query.get("source") or None,
-                include_children=_truthy(query.get("include_children")),
-                include_archived=_truthy(query.get("include_archived")),
+                include_children=bool(truth(query.get("include_children"))),
+                include_archived=bool(truth(query.get("include_archived"))),
             )
         )
         body = {
@@ -268,10 +269,6 @@ def _number(text: str | None) -> int | None:
         return None
     digits = text.lstrip("0") or "0"
     return MAX_OFFSET if len(digits) > len(str(MAX_OFFSET)) else min(int(digits), MAX_OFFSET)
-
-
-def _truthy(text: str | None) -> bool:
-    return text is not None and text.strip().lower() in TRUE_WORDS
 
 
 # --- what they get ------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import TRUE_WORDS, boolean, invalid, text
+from svc_proto.basics.validate import invalid, text
 from svc_proto.commands import DeleteBlob, Level, OpenFile, ReleaseFile
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, Streamed, json_response, parse_json
@@ -22,6 +22,7 @@ from svc_proto.machines.media import MediaEntry
 from svc_proto.relay.access import Access
 from svc_proto.relay.media import ANY_TYPE, CONTENT_TYPES, MIB, Media, base64_bytes, content_type_field, display_name
 from svc_proto.relay.upload import IncomingFile, form_type, receive_part
+from svc_proto.schema.lenient import truth
 from svc_proto.schema.members import Members
 from svc_proto.wire.multipart import PartBegin
 
@@ -71,7 +72,9 @@ class _MediaRoutes:
         content_type = content_type_field(body.get("content_type"), "content_type")
         path = text(body.get("path"), "path")
         name = _file_name(body.get("file_name"))
-        sensitive = _flag(body.get("sensitive"))
+        sensitive = truth(body.get("sensitive"))  # a boolean, a number, or a word (wire core 6.1)
+        if sensitive is None:
+            raise invalid("sensitive", "true or false")
         try:
             opened = yield from media.open_path(path)
         except Refused as refused:
@@ -122,13 +125,13 @@ class _MediaRoutes:
         opened = yield from media.open_path(path)
         name = display_name(opened.real_path)
         guessed = CONTENT_TYPES.get((name or "").rpartition(".")[2].lower(), ANY_TYPE)
-        sensitive = query.get("sensitive", "").strip().lower() in TRUE_WORDS
+        sensitive = bool(truth(query.get("sensitive")))
         return (
             yield from media.serve(request, opened, content_type=declared or guessed, name=name, sensitive=sensitive)
         )
 
     def inspect(self, request: Request) -> Response:
-        include = request.query.get("include_expired", "").strip().lower() in TRUE_WORDS
+        include = bool(truth(request.query.get("include_expired")))
         return json_response(200, {"media": self._relay.media.records(include_expired=include)})
 
 
@@ -227,17 +230,6 @@ def _registered(entry: MediaEntry) -> dict[str, object]:
 
 def _file_name(value: object) -> str | None:
     return None if value is None else display_name(text(value, "file_name"))
-
-
-def _flag(value: object) -> bool:
-    """`sensitive`: a boolean, a number, or a word (wire core 6.1)."""
-    if value is None:
-        return False
-    if isinstance(value, int):  # a boolean is one
-        return value != 0
-    if isinstance(value, str):
-        return value.strip().lower() in TRUE_WORDS
-    return boolean(value, "sensitive")
 
 
 def _too_large(limit: int, what: str = "an upload") -> Refused:
