@@ -50,6 +50,7 @@ from svc_proto.api.store import (
     SearchMessages,
     UpdateChat,
 )
+from svc_proto.basics.strict_json import reread
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.schema.members import content_text
@@ -467,10 +468,10 @@ def _as_message(row: Sequence[Any]) -> Message:
         id=identity,
         session_id=session,
         role=role,
-        content=text if exact is None else _content(json.loads(exact)),
+        content=text if exact is None else _content(reread(exact)),
         timestamp=timestamp,
         run_id=run_id,
-        tool_calls=() if calls is None else tuple(json.loads(calls)),
+        tool_calls=() if calls is None else tuple(reread(calls)),
         tool_call_id=call_id,
         tool_name=tool,
         finish_reason=finish,
@@ -484,14 +485,8 @@ def _content(value: str | list[Mapping[str, object]]) -> Content:
 
 
 def _to_json(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=_plain)
-    return json.dumps(value, default=_plain) if UNSTORABLE.search(text) else text
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} cannot be stored")
+    text = json.dumps(value, ensure_ascii=False, default=dict)
+    return json.dumps(value, default=dict) if UNSTORABLE.search(text) else text
 
 
 def _natural(number: int) -> int:

@@ -11,10 +11,11 @@ import json
 import weakref
 import zlib
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from runtimes.failures import HostError
 from runtimes.store_service import StoreError, outcome_of
+from svc_proto.basics.strict_json import reread
 from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
 
@@ -83,6 +84,6 @@ class MemoryStore:
         packer = zlib.compressobj(1, wbits=-zlib.MAX_WBITS, zdict=self._alike)
         return packer.compress(data) + packer.flush()
 
-    def _unpacked(self, packed: bytes) -> dict[str, object]:
-        data = zlib.decompressobj(-zlib.MAX_WBITS, self._alike).decompress(packed)
-        return cast("dict[str, object]", json.loads(data))
+    def _unpacked(self, packed: bytes) -> Mapping[str, object]:
+        record: Mapping[str, object] = reread(zlib.decompressobj(-zlib.MAX_WBITS, self._alike).decompress(packed))
+        return record

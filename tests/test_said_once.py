@@ -18,34 +18,14 @@ TREES = {
 
 # --- readers ------------------------------------------------------------------------------------------------------
 
-THE_READERS = ("svc_proto/schema/", "svc_proto/basics/strict_json.py", "svc_proto/basics/validate.py")
-TYPES = {"str", "int", "float", "bool", "dict", "list"}
-GIVING = {"get", "pop", "loads", "json", "parse_json", "parse_message"}  # calls whose value others wrote
-
-EXCEPTIONS = {
-    "a call or two less on the way of each request, event or chunk": {
-        "svc_proto/agent/deltas.py": {"_plain"},
-        "svc_proto/machines/bridge.py": {"__init__", "answer", "error_text", "trigger"},
-        "svc_proto/mcp/call.py": {"_found", "begin"},
-        "svc_proto/mcp/http_rules.py": {"stateless_context"},
-        "svc_proto/relay/routes/control.py": {"_arguments"},
-        "svc_proto/voice/agent/chat_run.py": {"_keep"},
-        "svc_proto/voice/agent/run_mapping.py": {"map_event"},
-        "svc_proto/wire/envelope.py": {"parse_envelope"},
-    },
-    "a walk through a value of any type": {
-        "runtimes/logs.py": {"_value"},
-        "svc_proto/agent/tools/mcp.py": {"_clean"},
-        "svc_proto/api/history.py": {"_text_size"},
-        "svc_proto/basics/redact.py": {"_flat", "_redact", "_write"},
-        "svc_proto/voice/speaking.py": {"_harmless"},
-    },
-    "rows that the store wrote itself": {
-        "runtimes/chat_requests.py": {"_as_message"},
-        "runtimes/sim/redis.py": {"_places"},
-        "runtimes/store_memory.py": {"_unpacked"},
-    },
-}
+THE_READERS = (
+    "svc_proto/basics/strict_json.py",
+    "svc_proto/basics/validate.py",
+    "svc_proto/schema/",
+    "svc_proto/wire/resp.py",  # what goes over that wire is no JSON
+)
+TYPES = {"str", "int", "float", "bool", "dict", "list", "Mapping", "Sequence"}
+GIVING = {"get", "pop", "loads", "reread", "json", "json_value", "parse_json", "parse_message"}  # by calls
 
 
 def is_foreign(node: ast.AST | None, names: set[str]) -> bool:
@@ -64,16 +44,16 @@ def is_foreign(node: ast.AST | None, names: set[str]) -> bool:
     return False
 
 
-def foreign_names(function: ast.FunctionDef) -> set[str]:
-    """What a function holds of it: in parameters too, if it is one that only its module calls."""
-    given = function.args.args if function.name.startswith("_") else []
+def foreign_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """What a function holds of it, in parameters too."""
+    given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     names = {each.arg for each in given if isinstance(each.annotation, ast.Name) and each.annotation.id == "object"}
     for _ in range(2):  # a name may come from a name
         for node in ast.walk(function):
             match node:
                 case ast.Assign(targets=[ast.Tuple(targets)], value=ast.Tuple(values)):
                     pairs = list(zip(targets, values, strict=True))
-                case ast.Assign(targets=[target], value=value):
+                case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target, value=ast.expr() as value):
                     pairs = [(target, value)]
                 case ast.NamedExpr(target, value) | ast.For(target, value) | ast.comprehension(target, value):
                     pairs = [(target, value)]
@@ -103,7 +83,7 @@ def asks(node: ast.AST, names: set[str]) -> bool:
 
 def private_readers(tree: ast.AST) -> set[str]:
     """The functions that read members by themselves."""
-    functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)]
+    functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
     found = set()
     for function in functions:
         names = foreign_names(function)
@@ -113,8 +93,7 @@ def private_readers(tree: ast.AST) -> set[str]:
 
 def test_members_that_others_wrote_are_read_by_one_reader() -> None:
     found = {name: private_readers(tree) for name, tree in TREES.items() if not name.startswith(THE_READERS)}
-    excepted = {name: names for reason in EXCEPTIONS.values() for name, names in reason.items()}
-    assert {name: names for name, names in found.items() if names} == excepted
+    assert {name: names for name, names in found.items() if names} == {}
     assert private_readers(TREES["svc_proto/schema/members.py"]) > {"whole", "text"}
 
 
@@ -127,8 +106,10 @@ def test_members_that_others_wrote_are_read_by_one_reader() -> None:
         ("for x in a['xs']:\n  if isinstance(x, dict): return x", True),
         ("match a.pop('x'):\n  case str(): return 1", True),
         ("return json.loads(a)", True),
+        ("return isinstance(x := json_value(a), list) and x", True),
         ("try: return strict_json.loads(a)\n except strict_json.JsonError: return None", True),
         ("x = request.json()\n return isinstance(x, list)", True),
+        ("x: object = a['x']\n return isinstance(x, Mapping)", True),
         ("return isinstance(value, bool)", True),
         ("return isinstance(a, dict)", False),
         ("x = a.text('x')\n return isinstance(x, str)", False),
@@ -137,8 +118,9 @@ def test_members_that_others_wrote_are_read_by_one_reader() -> None:
         ("try: return strict_json.loads(a)\n except strict_json.JsonError: raise Refused from None", False),
     ],
 )
-def test_a_private_reader_is_seen(body: str, *, seen: bool) -> None:
-    assert (private_readers(ast.parse(f"def _f(a: dict, value: object):\n {body}")) == {"_f"}) is seen
+@pytest.mark.parametrize("kind", ["def _f", "def f", "async def f"])
+def test_a_private_reader_is_seen(kind: str, body: str, *, seen: bool) -> None:
+    assert bool(private_readers(ast.parse(f"{kind}(a: dict, *, value: object):\n {body}"))) is seen
 
 
 # --- names --------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from math import inf
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.moment import Moment
+from svc_proto.basics.strict_json import reread
 from svc_proto.cluster.leases import DROP, RENEW, TAKE
 from svc_proto.cluster.places import GIVE_BACK, KEEP, TAKE_PLACE
 from svc_proto.commands import Ready
@@ -302,7 +303,7 @@ class RedisService:
     def _places(self, client: _Client, key: bytes) -> dict[str, float]:
         """A sorted set, which is text here: who has what until when."""
         found = self._held(client, key)
-        known: dict[str, float] = {} if found is None else json.loads(found[0])
+        known: dict[str, float] = {} if found is None else reread(found[0])
         return {place: until for place, until in known.items() if until > self._now.mono}
 
     def _put_places(self, client: _Client, key: bytes, places: dict[str, float], span: bytes) -> None:

@@ -14,13 +14,13 @@ from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import ToolError
-from svc_proto.basics.redact import SECRET_KEYS, redact
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
+from svc_proto.schema.redact import SECRET_KEYS, redact
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

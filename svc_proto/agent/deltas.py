@@ -15,7 +15,8 @@ from attrs import define, field
 
 from svc_proto.agent.contract import ReasoningDelta, TextDelta
 from svc_proto.basics import strict_json
-from svc_proto.schema.members import Members, as_array, as_text, error_text, json_value
+from svc_proto.schema.chunks import plain_words, words
+from svc_proto.schema.members import Members, error_text, json_value
 
 __all__ = ["MAX_CALLS", "MAX_TEXT", "Assembly", "Fragment", "UpstreamProblem"]
 
@@ -102,7 +103,7 @@ class Assembly:
         if value is data:
             raise UpstreamProblem("it sent an event that is not JSON")
         chunk = Members.of(value)
-        text = _plain(chunk)
+        text = plain_words(chunk)
         size = self._text_size + len(text)
         if not text or size >= MAX_TEXT:
             return self._take(chunk)
@@ -128,7 +129,7 @@ class Assembly:
         self.finish = choice.text("finish_reason") or self.finish
 
     def _reason(self, delta: Members) -> Iterator[Delta]:
-        text = next((text for name in REASONING if (text := _text(delta.get(name)))), "")
+        text = next((text for name in REASONING if (text := words(delta.get(name)))), "")
         text = text[: MAX_TEXT - self._reasoning_size]
         if text:
             self._reasoning_size += len(text)
@@ -137,7 +138,7 @@ class Assembly:
             yield ReasoningDelta(text)
 
     def _say(self, delta: Members) -> Iterator[Delta]:
-        text = _text(delta.get("content")) or _text(delta.get("refusal"))
+        text = words(delta.get("content")) or words(delta.get("refusal"))
         text = text[: MAX_TEXT - self._text_size]
         if text:
             self._text_size += len(text)
@@ -213,26 +214,5 @@ class _Mould:
         self._lessons -= 1
         for member in CONTENT:
             before, found, after = data.partition(f'{member}"{text}"')
-            if found and _plain(Members.parsed(f'{before}{member}"{PROBE}"{after}')) == PROBE:
+            if found and plain_words(Members.parsed(f'{before}{member}"{PROBE}"{after}')) == PROBE:
                 self._before, self._after = f'{before}{member}"', f'"{after}'
-
-
-def _plain(chunk: Members) -> str:
-    """The text of a chunk that says nothing else, as nearly all do; empty for any other."""
-    if chunk.get("error") or chunk.get("usage"):
-        return ""
-    choices = chunk.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(choice, dict) or choice.get("finish_reason") or choice.get("message") is not None:
-        return ""
-    delta = choice.get("delta")
-    if not isinstance(delta, dict) or len(delta) != 1:
-        return ""
-    text = delta.get("content")
-    return text if isinstance(text, str) else ""
-
-
-def _text(value: object) -> str:
-    """Text, or the text of content parts."""
-    parts = as_array(value)
-    return as_text(value) or "" if parts is None else "".join(_text(Members.of(part).get("text")) for part in parts)

@@ -112,8 +112,8 @@ def _field(name: str, value: str) -> tuple[bytes, bytes]:
 
 
 def _texts(given: Members, name: str) -> list[tuple[str, str]]:
-    value = given.get(name)
-    if not isinstance(value, Mapping | None):
+    value = given.nested(name)
+    if value is None and given.get(name) is not None:
         raise ValueError(f"{name} must be an object")
     return [(str(key), _text(member, name)) for key, member in (value or {}).items()]
 

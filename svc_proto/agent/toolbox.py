@@ -28,10 +28,10 @@ from svc_proto.agent.offer import ToolChoice, more_tools
 from svc_proto.agent.tools import arguments
 from svc_proto.agent.tools.tool import Arguments, Noted, Picture, Returned, Tool, Toolset
 from svc_proto.basics.errors import ToolError
-from svc_proto.basics.redact import summary
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime, gather
 from svc_proto.schema.members import Members
+from svc_proto.schema.redact import summary
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from svc_proto.api.rows import Message
-from svc_proto.schema.members import Members, as_array
+from svc_proto.basics import strict_json
+from svc_proto.schema.members import Members, as_array, content_text
 
 __all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "history_of"]
 
@@ -60,7 +61,8 @@ def _newest(messages: list[Row]) -> tuple[Row, ...]:
                 content = [part if not _image_size(part) else {"type": "text", "text": IMAGE_GONE} for part in parts]
             else:
                 images -= size
-        text -= _text_size(content) + _text_size(message.get("tool_calls"))
+        calls = message.get("tool_calls")
+        text -= len(content_text(content)) + (len(strict_json.dumps(calls)) if calls else 0)
         if text < 0:
             break
         kept.append({**message, "content": content})
@@ -73,15 +75,6 @@ def _newest(messages: list[Row]) -> tuple[Row, ...]:
 
 def _image_size(part: object) -> int:
     return len(Members.of(part).inner("image_url").text("url"))
-
-
-def _text_size(value: object) -> int:
-    """About as much as it takes in a request, images apart."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(_text_size(member) for name, member in value.items() if name != "image_url")
-    return sum(map(_text_size, value)) if isinstance(value, list) else 0
 
 
 def _answers(results: Mapping[str, str] | None) -> Iterable[Row]:

@@ -81,7 +81,7 @@ class AgentSettings:
 
     def prompt_for(self, personality: object) -> str:
         """The prompt of a personality by its name; one that is unknown, or none, is the server's (wire api 4.1)."""
-        name = personality.strip() if isinstance(personality, str) else ""
+        name = (as_text(personality) or "").strip()
         if name not in self.personalities or name.lower() in SERVER_DEFAULT:
             name = self.personality or ""
         return self.personalities.get(name, "")

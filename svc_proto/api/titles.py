@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from svc_proto.api.errors import invalid
+from svc_proto.schema.members import as_text
 
 __all__ = ["check_session_id", "clean_title", "stem_of", "title_of_copy"]
 
@@ -22,9 +23,10 @@ def clean_title(value: object) -> str | None:
     """A title as it is stored; blank is None. Raises `Refused` 400 `invalid_title`."""
     if value is None:
         return None
-    if not isinstance(value, str):
+    text = as_text(value)
+    if text is None:
         raise invalid("title must be a string or null", code="invalid_title", param="title")
-    spaced = BLANK.sub(" ", value)  # first: tabs and line ends are control characters, too
+    spaced = BLANK.sub(" ", text)  # first: tabs and line ends are control characters, too
     title = " ".join("".join(each for each in spaced if unicodedata.category(each) not in HIDDEN).split())
     if len(title) > MAX_TITLE:
         raise invalid(f"title may have at most {MAX_TITLE} characters", code="invalid_title", param="title")
@@ -51,11 +53,12 @@ def title_of_copy(title: str, taken: Iterable[str]) -> str:
 
 def check_session_id(value: object, *, param: str | None = "id") -> str:
     """An id that a client chose. Raises `Refused` 400 `invalid_session_id`."""
-    if not isinstance(value, str) or not value:
+    found = as_text(value)
+    if not found:
         raise invalid("a session id must be a string", code="invalid_session_id", param=param)
-    if len(value) > MAX_ID:
+    if len(found) > MAX_ID:
         raise invalid(f"a session id may have at most {MAX_ID} characters", code="invalid_session_id", param=param)
-    if _DRIVE.match(value) or ".." in value or any(each in "/\\" or not each.isprintable() for each in value):
+    if _DRIVE.match(found) or ".." in found or any(each in "/\\" or not each.isprintable() for each in found):
         text = "a session id may hold neither control characters nor anything that means a path"
         raise invalid(text, code="invalid_session_id", param=param)
-    return value
+    return found

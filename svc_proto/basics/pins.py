@@ -30,9 +30,9 @@ def pin_of(certificate: bytes) -> str:
     return PREFIX + base64.b64encode(digest).decode("ascii")
 
 
-def is_pin(value: object) -> bool:
+def is_pin(value: str) -> bool:
     """Whether it is written like a pin."""
-    return isinstance(value, str) and value.startswith(PREFIX) and len(value) == LENGTH
+    return value.startswith(PREFIX) and len(value) == LENGTH
 
 
 def _element(data: bytes, at: int, tag: int | None = None) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 from svc_proto.basics.errors import Refused
 
@@ -37,6 +37,21 @@ T = TypeVar("T")
 MAX_SECONDS = 315_360_000.0  # s, ten years of 365 days: the cap of wire core 2.2
 TRUE_WORDS, FALSE_WORDS = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 MAX_DIGITS = 19  # of a whole number that comes as text
+
+
+def _of_type(kind: type, words: str) -> Callable[[object, str], Any]:
+    def read(value: object, field: str) -> object:
+        if not isinstance(value, kind):
+            raise invalid(field, words)
+        return value
+
+    return read
+
+
+text: Callable[[object, str], str] = _of_type(str, "a string")
+boolean: Callable[[object, str], bool] = _of_type(bool, "true or false")  # nothing else is truthy
+object_: Callable[[object, str], dict[str, object]] = _of_type(dict, "an object")  # the same, not a copy
+array: Callable[[object, str], list[object]] = _of_type(list, "an array")  # the same
 
 
 def optional(members: Mapping[str, object], field: str, read: Callable[[object, str], T]) -> T | None:
@@ -91,13 +106,6 @@ def seconds(value: object, field: str) -> float:
     return result
 
 
-def text(value: object, field: str) -> str:
-    """A string, empty or not."""
-    if not isinstance(value, str):
-        raise invalid(field, "a string")
-    return value
-
-
 def line(value: object, field: str, most: int, least: int = 0) -> str:
     """Printable text of one line, without the blanks around it: so many characters at most, and at least."""
     if not isinstance(value, str) or not value.isprintable() or not least <= len(value.strip()) <= most:
@@ -106,33 +114,12 @@ def line(value: object, field: str, most: int, least: int = 0) -> str:
     return value.strip()
 
 
-def boolean(value: object, field: str) -> bool:
-    """`true` or `false`; nothing else is truthy."""
-    if not isinstance(value, bool):
-        raise invalid(field, "true or false")
-    return value
-
-
 def flag(value: object, field: str) -> bool:
     """True or false: as a boolean, as 1 or 0, or as a word."""
     word = str(value).strip().lower() if isinstance(value, str | int) else ""
     if word not in (*TRUE_WORDS, *FALSE_WORDS):
         raise invalid(field, "true or false")
     return word in TRUE_WORDS
-
-
-def object_(value: object, field: str) -> dict[str, object]:
-    """A JSON object. The same dict, not a copy."""
-    if not isinstance(value, dict):
-        raise invalid(field, "an object")
-    return cast("dict[str, object]", value)
-
-
-def array(value: object, field: str) -> list[object]:
-    """A JSON array. The same list, not a copy."""
-    if not isinstance(value, list):
-        raise invalid(field, "an array")
-    return cast("list[object]", value)
 
 
 def choice(value: object, field: str, allowed: Sequence[str]) -> str:

@@ -24,8 +24,8 @@ from svc_proto.facts import Failure
 from svc_proto.peers.link import Link
 from svc_proto.peers.peer import JSON, PeerFault
 from svc_proto.peers.relay import RelayClient
+from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.members import Members
-from svc_proto.wire.envelope import Envelope
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [

@@ -28,7 +28,7 @@ from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
 from svc_proto.peers.link import Link
 from svc_proto.peers.routes import Routes
-from svc_proto.wire.envelope import Envelope
+from svc_proto.schema.envelope import Envelope
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
 __all__ = ["ShellChore", "ShellEnd", "ShellOrder"]

@@ -14,7 +14,8 @@ import re
 from collections.abc import Mapping
 
 from svc_proto.device.refusal import Refusal
-from svc_proto.schema.members import as_array
+from svc_proto.schema import lenient
+from svc_proto.schema.members import as_array, as_object, as_text
 
 __all__ = ["Arguments", "clamp", "scalar_text", "sendable", "utf16_length"]
 
@@ -78,16 +79,15 @@ class Arguments:
 
     def boolean(self, *names: str) -> bool | None:
         """A bool-ish value, or None."""
-        return {"true": True, "false": False}.get(self.text(*names) or "")
+        return lenient.flag(self.text(*names))
 
     def mapping(self, name: str) -> Mapping[str, object]:
         """An object, empty when missing; 400 for anything else."""
         value = self._body.get(name)
-        if value is None:
-            return {}
-        if not isinstance(value, Mapping):
+        found = {} if value is None else as_object(value)
+        if found is None:
             raise Refusal(400, f"{name} must be an object")
-        return value
+        return found
 
     def array(self, name: str) -> list[object]:
         """An array, empty when missing; 400 for anything else."""
@@ -100,19 +100,13 @@ class Arguments:
 
 def scalar_text(value: object, name: str) -> str:
     """A JSON scalar as text; 400 naming the field for an array or an object."""
-    match value:
-        case str():
-            return sendable(value)
-        case bool():
-            return "true" if value else "false"
-        case int() if value.bit_length() <= 1024:  # far past any use, far below the interpreter's limit on digits
-            return str(value)
-        case float():
-            return repr(value)
-        case int():
-            raise Refusal(400, f"{name} is out of range")
-        case _:
-            raise Refusal(400, f"{name} must be a string, a number or a boolean")
+    number = None if as_text(value) is not None else lenient.whole(value)
+    if number is not None and number.bit_length() > 1024:  # far past any use, far below the interpreter's limit
+        raise Refusal(400, f"{name} is out of range")
+    text = lenient.text(value, flags=True)
+    if text is None:
+        raise Refusal(400, f"{name} must be a string, a number or a boolean")
+    return sendable(text)
 
 
 def sendable(text: str) -> str:

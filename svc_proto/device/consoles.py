@@ -24,8 +24,8 @@ from svc_proto.machines.table import Table, step
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.schema.envelope import Envelope
     from svc_proto.schema.members import Members
-    from svc_proto.wire.envelope import Envelope
 
 __all__ = ["LIFE", "PAIR_ANEW", "Consoles", "LineState", "LineTrigger"]
 

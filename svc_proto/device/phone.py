@@ -58,8 +58,8 @@ from svc_proto.peers.lifetime import default_lifetime
 from svc_proto.peers.relay import RelayClient
 from svc_proto.peers.remote import Remote
 from svc_proto.peers.routes import Routes
+from svc_proto.schema.envelope import parse_envelope, write_envelope
 from svc_proto.schema.members import Members
-from svc_proto.wire.envelope import parse_envelope, write_envelope
 
 __all__ = ["LIFE", "Phone", "PhoneConfig", "PhoneState", "PhoneTrigger"]
 

@@ -34,6 +34,7 @@ __all__ = [
     "json_response",
     "parse_json",
     "refused_for",
+    "too_large",
 ]
 
 JSON = (b"content-type", b"application/json")
@@ -166,7 +167,12 @@ def parse_json(body: bytes) -> object:
     try:
         return strict_json.loads(body)
     except strict_json.JsonTooLarge as error:
-        raise Refused(413, "body_too_large", f"the body is too large: {error}") from None
+        raise too_large(error) from None
+
+
+def too_large(error: Exception) -> Refused:
+    """The refusal of a body that would take too long."""
+    return Refused(413, "body_too_large", f"the body is too large: {error}")
 
 
 def json_response(status: int, value: object, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:

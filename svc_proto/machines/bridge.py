@@ -16,9 +16,10 @@ from attrs import define, field
 from svc_proto.basics.counts import Histogram
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.redact import abridge, is_harmless, redact, summary, written
 from svc_proto.basics.value import fixed
 from svc_proto.machines.table import Table
+from svc_proto.schema.members import Members, as_object, as_text
+from svc_proto.schema.redact import abridge, is_harmless, redact, summary, written
 
 __all__ = [
     "BRIDGE_TABLE",
@@ -95,6 +96,7 @@ BRIDGE_TABLE: Table[Decision, BridgeTrigger] = {
 
 _SIGNS = frozenset({"error_code", "blocked", "status", "confirmation_required", "confirmed"})  # of all but success
 _ASIDE = frozenset({"error", "blocked"})  # the same beside a result
+_OK = 200  # as it is read; any other object that says so takes the longer way
 _SUCCESS = BridgeTrigger.SUCCESS  # as in `machines.session`
 
 _RELAY_MADE: dict[str, tuple[int, str]] = {  # code -> status and text, wire bridge 2.2
@@ -236,20 +238,18 @@ class BridgeCommands:
     ) -> Outcome | None:
         """A `bridge.response` came in, of so many characters; None, and nothing has changed, when it answers no
         command of this socket."""
-        if not isinstance(request_id, str):
-            return None
-        command = self._pending.get(request_id)
+        command = self._pending.get(as_text(request_id) or "")
         if command is None or command.socket != socket or command.deadline <= now.mono:
             return None
         self.took.add(now.mono - command.deadline + RESPONSE_TIMEOUT)
-        status, result = payload.get("status"), payload.get("result")
-        text = written(result, MAX_SUMMARY, size)  # once, for the record and for the caller
-        plain = text and type(status) is int and status == 200 and _ASIDE.isdisjoint(payload)
-        if plain and isinstance(result, dict) and _SIGNS.isdisjoint(result):  # as mostly
+        result = as_object(payload.get("result"))
+        text = "" if result is None else written(result, MAX_SUMMARY, size)  # once, for the record and for the caller
+        plain = text and payload.get("status") is _OK and _ASIDE.isdisjoint(payload)
+        if plain and result is not None and _SIGNS.isdisjoint(result):  # as mostly
             command.response_status, command.result_summary = 200, HIDDEN if command.typed else text
             outcome, trigger = Outcome(200, result, (), text), _SUCCESS
         else:
-            said = _Said(payload, text)
+            said = _Said(Members.of(payload), text)
             outcome, trigger = said.outcome(), said.trigger()
             if said.status is not None and not said.impossible:
                 command.response_status = said.status
@@ -324,7 +324,7 @@ def phone_outcome(payload: Mapping[str, object]) -> Outcome:
 
     What cannot be the status of a final response (below 200, above 599) becomes a 502.
     """
-    return _Said(payload).outcome()
+    return _Said(Members.of(payload)).outcome()
 
 
 def relay_outcome(code: str) -> Outcome:
@@ -345,16 +345,16 @@ def parse_limit(value: str | None) -> int:
 class _Said:
     """What a phone's answer says."""
 
-    __slots__ = ("blocked", "error", "impossible", "result", "status", "text")
+    __slots__ = ("blocked", "error", "impossible", "members", "result", "status", "text")
 
-    def __init__(self, payload: Mapping[str, object], text: str = "") -> None:
-        status, error = payload.get("status"), payload.get("error")
-        self.status = status if isinstance(status, int) and not isinstance(status, bool) else None
+    def __init__(self, payload: Members, text: str = "") -> None:
+        self.status = payload.whole("status")
         # An interim status cannot end an HTTP exchange, so 1xx is as impossible as 600.
         self.impossible = self.status is not None and not 200 <= self.status <= 599
-        self.blocked = payload.get("blocked") is True
-        self.error = error if isinstance(error, str) else None
+        self.error = payload.string("error")
         self.result = payload.get("result")
+        self.members = payload.inner("result")
+        self.blocked = payload.get("blocked") is True or self.members.get("blocked") is True
         self.text = text  # of the result, if it was written
 
     def outcome(self) -> Outcome:
@@ -366,15 +366,14 @@ class _Said:
         return Outcome(status, {} if result is None else {"value": result})
 
     def trigger(self) -> BridgeTrigger:
-        result: dict[str, object] = self.result if isinstance(self.result, dict) else {}
-        code = result.get("error_code")
+        result, code = self.members, self.members.text("error_code")
         if (
             self.blocked
-            or result.get("blocked") is True
-            or (self.error is not None and "safety" in self.error.lower())
+            or "safety" in (self.error or "").lower()
             or self.status in _BLOCKED_STATUSES
             or result.get("status") == "blocked"
-            or (isinstance(code, str) and (code in _BLOCKED_CODES or code.startswith(_BLOCKED_PREFIXES)))
+            or code in _BLOCKED_CODES
+            or code.startswith(_BLOCKED_PREFIXES)
         ):
             return BridgeTrigger.POLICY_REFUSAL
         if result.get("confirmation_required") is True or result.get("confirmed") is True:
@@ -384,9 +383,9 @@ class _Said:
         return BridgeTrigger.FAILURE if self.status >= 400 or self.impossible else BridgeTrigger.SUCCESS
 
     def error_text(self) -> str | None:
-        error: object = self.error
-        if error is None and (self.impossible or (self.status or 200) >= 400) and isinstance(self.result, dict):
-            error = self.result.get("error")
-        if isinstance(error, str):
+        error = self.error
+        if error is None and (self.impossible or (self.status or 200) >= 400):
+            error = self.members.string("error")
+        if error is not None:
             return error[:MAX_SUMMARY]
         return _RELAY_MADE["bad_phone_status"][1] if self.impossible else None

@@ -53,7 +53,7 @@ class Notifications:
 
 def parse_format(value: object) -> str:
     """The image format of a paste, `jpg` as `jpeg`."""
-    found = choice(value.lower() if isinstance(value, str) else value, "format", FORMATS)
+    found = choice(text(value, "format").lower(), "format", FORMATS)
     return "jpeg" if found == "jpg" else found
 
 

@@ -13,9 +13,9 @@ from attrs import define, field
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.redact import redact, summary
 from svc_proto.basics.validate import text
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_object
+from svc_proto.schema.redact import redact, summary
 
 __all__ = ["ASKS_ITS_USER", "MAX_STATUS", "SELECTOR_KEYS", "Phone", "Phones", "take_selector"]
 
@@ -152,10 +152,10 @@ class Phones:
 
         Ignored: a socket that is no phone, what is no object, and what is too long.
         """
-        phone = self.of_socket(socket)
-        if phone is None or not isinstance(payload, dict) or len(summary(payload, MAX_STATUS)) >= MAX_STATUS:
+        phone, said = self.of_socket(socket), as_object(payload)
+        if phone is None or said is None or len(summary(said, MAX_STATUS)) >= MAX_STATUS:
             return False
-        phone.status = _copy(payload)
+        phone.status = _copy(said)
         phone.reported_at = now.mono
         return True
 

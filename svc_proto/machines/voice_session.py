@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 from svc_proto.basics.entropy import same_secret, sha256_hex
 from svc_proto.basics.validate import integer, invalid
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.members import as_text
 
 __all__ = ["LIFE", "NO_CURSOR", "RESUME_WINDOW", "UNATTENDED", "Cursor", "Denied", "EventRing", "Ids", "Kept"]
 __all__ += ["Replay", "VoiceLife", "VoiceState", "VoiceTrigger"]
@@ -220,7 +221,7 @@ class VoiceLife:
         """A socket asks for the session. `Refused` 400 for a cursor that is no whole number changes nothing."""
         if self.state in (_S.CLOSED, _S.STARTING):
             return self.denial()
-        if not isinstance(token, str) or not same_secret(sha256_hex(token), self.token_hash):
+        if not same_secret(sha256_hex(as_text(token) or ""), self.token_hash):
             return BAD_TOKEN
         if self.state is _S.FRESH:
             return NOT_CLAIMED  # it comes from a socket that the session was released from

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import GeneratorType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.value import fixed
@@ -23,7 +23,7 @@ from svc_proto.schema.json_rpc import (
     write_note,
     write_result_text,
 )
-from svc_proto.schema.mcp_messages import HANDSHAKES, INTERNAL, UNSUPPORTED_VERSION, RequestId, RpcRequest, request_id
+from svc_proto.schema.mcp_messages import HANDSHAKES, INTERNAL, UNSUPPORTED_VERSION, RequestId, RpcRequest, progress_of
 from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ class Call:
         """Carry it out, as far as that goes without waiting."""
         request = self.request
         try:
-            meta = request.params.get("_meta")
-            if isinstance(meta, dict) and "progressToken" in meta:
-                self._progress = _Progress.wanted(self._engine, meta["progressToken"], self._say)
+            token = progress_of(request.params)
+            if token is not None:
+                self._progress = _Progress(self._engine, token, self._say)
             handler = self._answers.handlers.get(request.method) or self._other(request.method)
             found = handler(request.params, self)
         except Exception as error:
@@ -119,7 +119,7 @@ class Call:
         elif isinstance(found, GeneratorType):
             self._held = self._engine.spawn(found, on_done=self._found, on_error=self._failed)
         else:
-            self._found(found)
+            self._found(cast("Result", found))
         if self._say is unheard:
             self.cancel()  # by what it has done itself, before it could be
 
@@ -192,7 +192,7 @@ class Call:
 
     # --- the answer ---
 
-    def _found(self, result: object) -> None:
+    def _found(self, result: Result | Exception) -> None:
         """What has come of it: a result, or the exception in its place."""
         if isinstance(result, Exception):
             self._failed(result)
@@ -241,12 +241,6 @@ class _Progress:
         self._begun = engine.now.mono
         self._last = 0
         self.task = engine.spawn(self._wait())
-
-    @classmethod
-    def wanted(cls, engine: Engine, name: object, say: Say) -> _Progress | None:
-        """None, where that names no progress."""
-        token = request_id(name)
-        return None if token is None else cls(engine, token, say)
 
     def tell(self, text: str) -> None:
         """Say so. "The progress value MUST increase with each notification"."""

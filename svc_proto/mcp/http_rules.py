@@ -18,10 +18,12 @@ from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NO
 from svc_proto.schema.mcp_messages import (
     HANDSHAKES,
     HEADER_MISMATCH,
+    NOTHING,
     UNSUPPORTED_VERSION,
     Message,
     RpcRequest,
     RpcResponse,
+    about,
 )
 from svc_proto.wire.events import Headers
 
@@ -37,7 +39,6 @@ _A_NOTE = Context(MODERN, elicits=False, modern=True)
 AGAIN = (VERSION, METHOD, NAME)  # what the head says again of the body
 BY_ITSELF: Final = MODERN.encode("ascii")
 WITH_SESSIONS = frozenset(version.encode("ascii") for version in HANDSHAKES)
-NOTHING: Mapping[str, object] = {}
 USUAL: Final = JSON + b", " + EVENT_STREAM  # what clients of MCP say as a rule
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # what `Mcp-Name` says again
 STATUSES = {
@@ -75,8 +76,7 @@ def stateless_context(request: Request, message: Message) -> Context | None:
     """
     fields = request.fields
     version = fields.get(VERSION)
-    meta = message.params.get("_meta") if isinstance(message, RpcRequest) else None
-    asked: Mapping[str, object] = meta if isinstance(meta, dict) else NOTHING
+    asked = about(message.params) if isinstance(message, RpcRequest) else NOTHING
     if OF_BODY not in asked and (version is None or version in WITH_SESSIONS):
         return None
     if isinstance(message, RpcRequest):

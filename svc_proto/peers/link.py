@@ -24,8 +24,8 @@ from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.table import Table, step
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
+from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
 from svc_proto.schema.members import Members
-from svc_proto.wire.envelope import Envelope, parse_envelope, write_envelope
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -25,6 +25,7 @@ from svc_proto.machines.phones import ASKS_ITS_USER
 from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
+from svc_proto.schema import lenient
 from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
@@ -241,4 +242,4 @@ def _members(answer: Fetched) -> Members:
 
 def query_text(value: object) -> str:
     """An argument as a query has it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return lenient.text(value, flags=True) or str(value)

@@ -13,7 +13,7 @@ from svc_proto.commands import Level
 from svc_proto.relay.changes import NOTIFICATIONS
 from svc_proto.relay.terminals import Terminals
 from svc_proto.relay.tui import Tui
-from svc_proto.wire.envelope import Envelope
+from svc_proto.schema.envelope import Envelope
 
 if TYPE_CHECKING:
     from svc_proto.relay.client_socket import ClientSocket

@@ -27,8 +27,8 @@ from svc_proto.machines.pairing import PairingMeta, operator_first, phone_wishes
 from svc_proto.machines.session import Session, parse_device
 from svc_proto.machines.table import Table, step
 from svc_proto.relay.channels import dispatch
+from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
 from svc_proto.version import VERSION
-from svc_proto.wire.envelope import Envelope, parse_envelope, write_envelope
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay

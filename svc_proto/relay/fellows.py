@@ -70,9 +70,9 @@ from svc_proto.relay.commons import Commons, PhoneLine
 from svc_proto.relay.fellow_codes import FellowCodes
 from svc_proto.relay.fellow_sessions import FellowSessions
 from svc_proto.relay.passing import Intermediary
+from svc_proto.schema.envelope import parse_envelope
 from svc_proto.schema.members import Members
 from svc_proto.settings import RedisAddress
-from svc_proto.wire.envelope import parse_envelope
 
 if TYPE_CHECKING:
     from svc_proto.relay.client_socket import ClientSocket

@@ -18,6 +18,7 @@ from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import shield
 from svc_proto.facts import Failure
 from svc_proto.machines.terminal import replay_text, tmux_name
+from svc_proto.schema.members import as_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -72,8 +73,7 @@ class Shells:
     def choose(self, requested: object) -> Flow[str | None]:
         """The first usable of: what was asked for, the configured shell, the user's, bash, sh."""
         engine = self._engine
-        wanted = requested if isinstance(requested, str) else None
-        for shell in (wanted, self._config.terminal_shell, self._config.user_shell, *FALLBACKS):
+        for shell in (as_text(requested), self._config.terminal_shell, self._config.user_shell, *FALLBACKS):
             if shell is None or not shell.startswith("/"):
                 continue
             usable = yield from ask(engine, Compute(engine.new_op(), "executable", (shell,)))

@@ -29,7 +29,7 @@ from svc_proto.machines.terminal import (
     shell_status,
 )
 from svc_proto.relay.shells import Shells
-from svc_proto.wire.envelope import Envelope
+from svc_proto.schema.envelope import Envelope
 
 if TYPE_CHECKING:
     from svc_proto.relay.client_socket import ClientSocket

@@ -20,9 +20,9 @@ from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.flow import Flow, Task, TaskState
 from svc_proto.facts import Failure
 from svc_proto.machines.lines import MAX_LINE, LineBuffer
+from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.members import Members
 from svc_proto.version import VERSION
-from svc_proto.wire.envelope import Envelope
 
 if TYPE_CHECKING:
     from svc_proto.machines.session import Session

@@ -9,7 +9,7 @@ otherwise: what is read has the field's default then, or what stands under anoth
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from attrs import fields, frozen
@@ -39,6 +39,8 @@ __all__ = [
     "ToolProgress",
     "ToolStarted",
     "read_event",
+    "words_in",
+    "words_of",
 ]
 
 THINKING = "_thinking"  # wire api 4.3: the tool name of a reasoning chunk
@@ -69,6 +71,22 @@ def read_event(kind: str, data: Members) -> ChatEvent | None:
     """An event by its name, under any brand; None for one that is not known."""
     known = _KNOWN.get(kind)
     return None if known is None else known(*[read(data) for read in _READERS[known].values()])
+
+
+def words_of(data: Mapping[str, object]) -> str:
+    """The words of an `assistant.delta`, which most events are, and nothing but them; empty where there are none."""
+    found = data.get("delta")
+    return found if type(found) is str else ""
+
+
+def words_in(text: str) -> str:
+    """The same, of its data as they came."""
+    try:
+        data = strict_json.loads(text)
+    except strict_json.JsonError:
+        return ""
+    found = data.get("delta") if isinstance(data, dict) else None
+    return found if type(found) is str else ""
 
 
 @frozen

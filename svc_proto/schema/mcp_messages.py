@@ -5,6 +5,7 @@ Batches are refused: they were in one version of the protocol only (2025-03-26),
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from svc_proto.basics.value import fixed
@@ -23,7 +24,9 @@ __all__ = [
     "RpcNotification",
     "RpcRequest",
     "RequestId",
+    "about",
     "parse",
+    "progress_of",
     "request_id",
 ]
 
@@ -33,6 +36,8 @@ TOO_MANY = -32000  # ours
 NOT_FOUND = -32002  # of a resource, until 2025-11-25; INVALID_PARAMS since
 UNSUPPORTED_VERSION = -32022  # since 2026-07-28
 HEADER_MISMATCH = -32020  # the same: head and body disagree
+
+NOTHING: Final[Mapping[str, object]] = {}
 
 RequestId: TypeAlias = "int | str"
 
@@ -86,6 +91,18 @@ def parse(data: bytes | str) -> Message:
     if not isinstance(params, dict):
         raise RpcError(INVALID_PARAMS, "params must be an object", identity=identity)
     return RpcNotification(method, Members(params))
+
+
+def about(params: Members) -> Mapping[str, object]:
+    """What a request says of itself (`_meta`)."""
+    meta = params.get("_meta")
+    return meta if isinstance(meta, dict) else NOTHING
+
+
+def progress_of(params: Members) -> RequestId | None:
+    """What names the progress that is to be told of a request; None: nobody asks for it."""
+    meta = params.get("_meta")
+    return request_id(meta.get("progressToken")) if isinstance(meta, dict) else None
 
 
 def request_id(value: object) -> RequestId | None:

@@ -7,6 +7,7 @@ core 0.4). What has to be there, with an error that names the field, is read by 
 from __future__ import annotations
 
 from base64 import b64decode
+from collections.abc import Callable
 from math import inf
 from typing import cast
 
@@ -21,9 +22,9 @@ __all__ = [
     "as_text",
     "content_text",
     "error_text",
+    "json_object",
     "json_value",
 ]
-
 
 _ERRORS = ("error", "message", "detail", "msg", "errors")  # where servers put what is wrong
 
@@ -64,8 +65,8 @@ class Members(dict[str, object]):
 
     @classmethod
     def parsed(cls, text: bytes | str) -> Members:
-        """The same, and no members of a text that is no JSON object."""
-        return cls.parse(text) or cls()
+        """The members of a text; of one that is no JSON object none."""
+        return cls.of(json_value(text))
 
     def text(self, *names: str) -> str:
         """The first of these members that is text, and not empty; else empty."""
@@ -123,11 +124,7 @@ class Members(dict[str, object]):
 
     def array(self, *names: str) -> list[object]:
         """The first of these members that is an array; else an empty one."""
-        for name in names:
-            value = self.get(name)
-            if isinstance(value, list):
-                return value
-        return []
+        return next((found for name in names if (found := self.listed(name)) is not None), [])
 
     def listed(self, name: str) -> list[object] | None:
         """The array in this member, empty or not; None where there is none."""
@@ -168,6 +165,17 @@ def json_value(text: bytes | str, otherwise: object = None, *, ours: bool = Fals
         return strict_json.loads(text, ours=ours)
     except strict_json.JsonError:
         return otherwise
+
+
+def json_object(text: bytes | str, large: Callable[[Exception], Exception]) -> dict[str, object] | None:
+    """The object that a text is; None for any other text. `large` makes what is raised where it would take too long."""
+    try:
+        value = strict_json.loads(text)
+    except strict_json.JsonTooLarge as error:
+        raise large(error) from None
+    except strict_json.JsonError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def error_text(value: object, depth: int = 6) -> str:

@@ -36,10 +36,10 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import Bell
 from svc_proto.machines.voice_session import Cursor, Denied, Ids, VoiceLife, VoiceState
+from svc_proto.schema.envelope import parse_message
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, run_name
-from svc_proto.wire.envelope import parse_message
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

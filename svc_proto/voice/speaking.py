@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from attrs import define, field
 
 from svc_proto.basics.pcm import duration
-from svc_proto.basics.redact import REDACTED
 from svc_proto.basics.validate import invalid, object_, optional, text
 from svc_proto.schema.members import Members
+from svc_proto.schema.redact import REDACTED
 from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["Metrics", "audio_of", "expression_of", "masked", "options_of", "text_of"]
@@ -128,13 +128,13 @@ def _ms(seconds: float) -> float:
 
 
 def _picked(message: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> dict[str, object]:
-    members = optional(message, name, object_) or {}
-    return {key: members[key] for key in allowed if _harmless(members.get(key))}
+    members = Members(optional(message, name, object_) or {})
+    return {key: members[key] for key in allowed if _harmless(members, key)}
 
 
-def _harmless(value: object) -> bool:
-    if isinstance(value, str):
-        return len(value) <= MAX_WORD
-    if isinstance(value, list):
-        return len(value) <= MAX_ITEMS and all(isinstance(item, str) and len(item) <= MAX_WORD for item in value)
-    return isinstance(value, bool | int | float)
+def _harmless(members: Members, key: str) -> bool:
+    items, word = members.listed(key), members.string(key)
+    if items is None and word is None:
+        return members.flag(key) is not None or members.number(key) is not None
+    words = members.texts(key) if word is None else [word]
+    return len(words) == len(items or words) <= MAX_ITEMS and all(len(each) <= MAX_WORD for each in words)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.exports import exports
 
 if TYPE_CHECKING:
+    from svc_proto.schema.envelope import Envelope as Envelope
+    from svc_proto.schema.envelope import parse_envelope as parse_envelope
+    from svc_proto.schema.envelope import parse_message as parse_message
+    from svc_proto.schema.envelope import write_envelope as write_envelope
     from svc_proto.wire.connection import Connection as Connection
     from svc_proto.wire.connection import Role as Role
     from svc_proto.wire.connection import ServerConnection as ServerConnection
     from svc_proto.wire.credit import Credit as Credit
-    from svc_proto.wire.envelope import Envelope as Envelope
-    from svc_proto.wire.envelope import parse_envelope as parse_envelope
-    from svc_proto.wire.envelope import parse_message as parse_message
-    from svc_proto.wire.envelope import write_envelope as write_envelope
     from svc_proto.wire.events import AcceptSocket as AcceptSocket
     from svc_proto.wire.events import BadRequest as BadRequest
     from svc_proto.wire.events import BinaryMessage as BinaryMessage
@@ -85,7 +85,7 @@ else:
             "svc_proto.wire.multipart": (
                 "MultipartDecoder MultipartEvent Part PartBegin PartData PartEnd encode_multipart"
             ),
-            "svc_proto.wire.envelope": "Envelope parse_envelope parse_message write_envelope",
+            "svc_proto.schema.envelope": "Envelope parse_envelope parse_message write_envelope",
             "svc_proto.wire.urls": (
                 "Url decode_segment encode_segment parse_query parse_query_list parse_url split_target"
             ),

@@ -19,7 +19,6 @@ LIMITS = {
     "validate.MAX_SECONDS": 10 * 365 * 86_400.0,
     "visible.MOST_SHOWN": 200,
     # its own, of which no other test knows the number
-    "redact.MAX_DEPTH": 32,
     "strict_json.FREE": 16 * 1024,
     "strict_json.MAX_ESCAPES": 1_500_000,
     "strict_json.MAX_NAME_SHOWN": 40,

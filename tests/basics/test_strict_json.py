@@ -328,3 +328,8 @@ def test_a_python_without_an_encoder_in_c_writes_the_same(monkeypatch: pytest.Mo
     fast = strict_json.encoder(made)
     monkeypatch.setattr(json.encoder, "c_make_encoder", None)
     assert strict_json.encoder(made)(value) == fast(value) == json.dumps(value, separators=(",", ":"))
+
+
+def test_what_is_ours_is_read_without_a_look() -> None:
+    assert strict_json.reread(b'[{"a":1,"a":NaN,"b":"\\ud800"}]')[0]["b"] == "\ud800"
+    assert strict_json.reread(strict_json.dumps({"a": "\u00e9"})) == {"a": "\u00e9"}

@@ -12,8 +12,8 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.link import LIFE, Link, LinkState, Welcome, open_link
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
+from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.members import Members
-from svc_proto.wire.envelope import Envelope
 from tests.client.world import REFUSED, Asked, World
 from tests.playbook import counting_entropy
 

@@ -39,6 +39,8 @@ def test_all_there_are() -> None:
         "ChatEvent",
         "EVENTS",
         "read_event",
+        "words_in",
+        "words_of",
         *(type(event).__name__ for event in KNOWN.values()),
     }
     assert {name: type(event) for name, event in KNOWN.items()} == events.EVENTS
@@ -87,6 +89,13 @@ def test_around_a_delta(empty: events.ChatEvent, delta: events.ChatEvent) -> Non
 )
 def test_foreign_servers(kind: str, data: dict[str, object], event: events.ChatEvent) -> None:
     assert events.read_event(kind, Members(data)) == event
+
+
+def test_the_words_of_a_delta() -> None:
+    for data in ({}, {"delta": None}, {"delta": 5}, {"delta": ""}, {"delta": ["Hi"]}):
+        assert (events.words_of(data), events.words_in(json.dumps(data))) == ("", "")
+    assert events.words_of({"delta": "Hi"}) == events.words_in('{"delta":"Hi","message_id":5}') == "Hi"
+    assert [events.words_in(text) for text in ("", "[]", '"Hi"', "{")] == [""] * 4
 
 
 @pytest.mark.parametrize("kind", ["", "chat.event", "_.call", "skill.loaded"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.schema.mcp_messages import RpcResponse, parse
+from svc_proto.schema.mcp_messages import RpcResponse, about, parse, progress_of
 from svc_proto.schema.members import Members
 from tests.mcp.desk import Desk, Shop
 
@@ -73,3 +73,15 @@ def test_no_message_is_a_bug(value: Any) -> None:
 )
 def test_an_answer(outcome: bytes, result: dict[str, object], error: str | None) -> None:
     assert parse(b'{"jsonrpc":"2.0","id":7,%s}' % outcome) == RpcResponse(7, Members(result), error)
+
+
+def test_what_a_request_says_of_itself() -> None:
+    assert about(Members(_meta={"a": 1}, name="x")) == {"a": 1}
+    assert [about(Members(said)) for said in ({}, {"_meta": None}, {"_meta": ["a"]})] == [{}, {}, {}]
+    tokens = [7, "x", None, True, ["x"]]
+    assert [progress_of(Members(_meta={"progressToken": token})) for token in tokens] == [7, "x", None, None, None]
+    assert (progress_of(Members()), progress_of(Members(_meta="x")), progress_of(Members(_meta={}))) == (
+        None,
+        None,
+        None,
+    )

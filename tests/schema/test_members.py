@@ -3,13 +3,16 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
 from svc_proto.schema.members import (
     Members,
     NotAnObject,
     as_array,
+    as_object,
     as_text,
     content_text,
     error_text,
+    json_object,
     json_value,
 )
 
@@ -53,7 +56,7 @@ def test_an_object() -> None:
 def test_what_is_empty_is_there(value: object, string: object, flag: object, nested: object, listed: object) -> None:
     members = Members({"x": value})
     assert (members.string("x"), members.flag("x"), members.listed("x")) == (string, flag, listed)
-    assert (as_text(value), as_array(value)) == (string, listed)
+    assert (as_text(value), as_object(value), as_array(value)) == (string, nested, listed)
     assert members.nested("x") == Members.maybe(value) == nested
 
 
@@ -64,6 +67,15 @@ def test_any_value() -> None:
     many = f'{{"a":[{"{},".join([""] * 80_000)}{{}}]}}'
     assert (Members.parse(many), json_value(many, 5)) == (None, 5)
     assert Members.load(many, ours=True) == Members.parse(many, ours=True) == json_value(many, ours=True) != {}
+    with pytest.raises(Refused, match="413 too many values"):
+        json_object(many, lambda error: Refused(413, "large", f"413 {error}"))
+    assert [json_object(text, ValueError) for text in ('{"a": 1}', b"{}", "[]", "{", "")] == [
+        {"a": 1},
+        {},
+        None,
+        None,
+        None,
+    ]
 
 
 def test_text() -> None:

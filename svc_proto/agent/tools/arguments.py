@@ -43,18 +43,18 @@ def check(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
 
 
 def _value(schema: Schema, value: object, name: str) -> object:
-    read, words = READERS.get(schema.get("type", ""), ANYTHING)
+    kind = schema.get("type", "")
+    read, words = READERS.get(kind, ANYTHING)
     found = read(value)
     if found is None and words:
         raise ToolError(f"the argument {name} must be {words}")
-    match schema:
-        case {"type": "array"}:
-            items: Schema = schema.get("items", {})
-            return [_value(items, item, f"{name}[{place}]") for place, item in enumerate(found)]
-        case {"type": "integer", "minimum": low} if found < low:
-            raise ToolError(f"the argument {name} must be at least {low}")
-        case {"type": "integer", "maximum": high} if found > high:
-            raise ToolError(f"the argument {name} must be at most {high}")
-        case {"enum": allowed} if found not in allowed:
-            raise ToolError(f"the argument {name} must be one of {', '.join(map(str, allowed))}")
+    if kind == "array":
+        items: Schema = schema.get("items", {})
+        return [_value(items, item, f"{name}[{place}]") for place, item in enumerate(found)]
+    if kind == "integer" and found < schema.get("minimum", found):
+        raise ToolError(f"the argument {name} must be at least {schema['minimum']}")
+    if kind == "integer" and found > schema.get("maximum", found):
+        raise ToolError(f"the argument {name} must be at most {schema['maximum']}")
+    if "enum" in schema and found not in schema["enum"]:
+        raise ToolError(f"the argument {name} must be one of {', '.join(map(str, schema['enum']))}")
     return found

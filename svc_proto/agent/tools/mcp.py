@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
-from typing import cast
+from itertools import islice
 
 from svc_proto.agent.mcp_config import ServerConfig
 from svc_proto.agent.tools.tool import Arguments, Picture, Returned, Tool
@@ -22,7 +22,7 @@ from svc_proto.basics.visible import plain, readable
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
 from svc_proto.peers.mcp_http import HttpParameters
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_array, as_object, as_text
 
 __all__ = ["GROUP", "PREFIX", "Run", "returned", "tools_of"]
 
@@ -119,7 +119,7 @@ def _edition(config: ServerConfig, row: Members) -> str:
 
 def _parameters(given: Members) -> Mapping[str, object]:
     """A schema of an object, in clean words."""
-    found = cast("dict[str, object]", _clean(given, MAX_DEPTH))
+    found = _clean_members(given, MAX_DEPTH)
     properties = Members.of(found.get("properties"))
     found |= {"type": "object", "properties": {name: Members.of(value) for name, value in properties.items()}}
     if "required" in found:
@@ -128,14 +128,16 @@ def _parameters(given: Members) -> Mapping[str, object]:
 
 
 def _clean(value: object, depth: int) -> object:
-    if isinstance(value, str):
-        return plain(value, MAX_WORDS)
-    if isinstance(value, dict):
-        members = list(value.items())[:MAX_MEMBERS] if depth else ()
-        return {name: _clean(member, depth - 1) for name, member in members if plain(name) == name}
-    if isinstance(value, list):
-        return [_clean(member, depth - 1) for member in (value[:MAX_MEMBERS] if depth else ())]
-    return value
+    if (members := as_object(value)) is not None:
+        return _clean_members(members if depth else {}, depth)
+    if (items := as_array(value)) is not None:
+        return [_clean(item, depth - 1) for item in (items[:MAX_MEMBERS] if depth else ())]
+    return value if (text := as_text(value)) is None else plain(text, MAX_WORDS)
+
+
+def _clean_members(members: Mapping[str, object], depth: int) -> dict[str, object]:
+    first = islice(members.items(), MAX_MEMBERS)
+    return {name: _clean(member, depth - 1) for name, member in first if plain(name) == name}
 
 
 def _block(block: Members, pictures: list[Picture] | None) -> str:

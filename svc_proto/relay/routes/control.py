@@ -16,13 +16,14 @@ from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Later
-from svc_proto.engine.message import JSON_ALONE, Request, Response, json_response, parse_json
+from svc_proto.engine.message import JSON_ALONE, Request, Response, json_response, too_large
 from svc_proto.engine.router import Route
 from svc_proto.machines.arguments import check_arguments
 from svc_proto.machines.bridge import Outcome
 from svc_proto.machines.phones import ASKS_ITS_USER, Phone, take_selector
 from svc_proto.machines.session import Session
 from svc_proto.relay.access import Access
+from svc_proto.schema.members import json_object
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -196,10 +197,7 @@ class _Noted:
 
 def _arguments(request: Request) -> dict[str, object]:
     """The body of a POST without null members; what is not a JSON object counts as empty (wire bridge 2.1)."""
-    try:
-        members = parse_json(request.body) if request.body else None
-    except strict_json.JsonError:
-        return {}
-    if isinstance(members, dict) and None in members.values():
+    members = json_object(request.body, too_large) if request.body else None
+    if members and None in members.values():
         return {key: member for key, member in members.items() if member is not None}
-    return members if isinstance(members, dict) else {}
+    return members or {}

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from svc_proto.basics import strict_json
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.readers import SILENCE, EventReader
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
+from svc_proto.schema.chat_events import words_in
 from svc_proto.schema.members import Members
 from svc_proto.voice.agent.run_mapping import DELTA, Over, Trouble, map_event
 from svc_proto.voice.realtime.orders import StartRun
@@ -116,12 +116,8 @@ class ApiRun:
         """A piece of an answer that is being drafted, which nobody is told."""
         if kind != DELTA or not self.run_id or self._stopping:
             return False
-        try:
-            data = strict_json.loads(text)
-        except strict_json.JsonError:
-            return False
-        delta = data.get("delta") if isinstance(data, dict) else None
-        return type(delta) is str and bool(delta) and drafts(delta)
+        words = words_in(text)
+        return bool(words) and drafts(words)
 
     def _take(self, event: ServerSentEvent) -> bool:
         """One event; whether it was the last that matters."""

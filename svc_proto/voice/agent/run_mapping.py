@@ -44,8 +44,8 @@ Mapped: TypeAlias = story.RunEvent | Over | Trouble
 
 def map_event(kind: str, data: Members, word: str) -> tuple[Mapped, ...]:  # noqa: C901 - one row for each event
     """What an event means, perhaps nothing. `word` stands for the tool that a delta does not name."""
-    if kind == DELTA and type(found := data.get("delta")) is str and found:  # as most are
-        return (story.AnswerDelta(found),)
+    if kind == DELTA and (words := events.words_of(data)):  # as most are
+        return (story.AnswerDelta(words),)
     match events.read_event(kind, data):
         case events.AssistantDelta(delta=delta) if delta:
             return (story.AnswerDelta(delta),)

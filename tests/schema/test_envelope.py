@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.schema.envelope import Envelope, parse_envelope, parse_message, write_envelope
 from svc_proto.schema.members import Members
-from svc_proto.wire.envelope import Envelope, parse_envelope, parse_message, write_envelope
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -9,7 +9,7 @@ from attrs import field
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.value import fixed
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, json_object
 
 __all__ = ["Envelope", "parse_envelope", "parse_message", "write_envelope"]
 
@@ -35,20 +35,15 @@ def parse_message(text: str) -> object:
 
 def parse_envelope(text: str) -> Envelope | None:
     """Read a message of the relay's WebSocket; None for what is no object. Members of a wrong type count as absent."""
-    try:
-        value = strict_json.loads(text)
-    except strict_json.JsonTooLarge as error:
-        raise _too_big(error) from None
-    except strict_json.JsonError:
+    value = json_object(text, _too_big)
+    if value is None:
         return None
-    if not isinstance(value, dict):
-        return None
-    channel, kind, identity = value.get("channel"), value.get("type"), value.get("id")
+    channel, kind, identity, payload = value.get("channel"), value.get("type"), value.get("id"), value.get("payload")
     return Envelope(
         channel if isinstance(channel, str) else "",
         kind if isinstance(kind, str) else "",
         identity if isinstance(identity, str) else "",
-        Members.of(value.get("payload")),
+        Members(payload) if isinstance(payload, dict) else Members(),
         len(text),
     )
 
@@ -58,5 +53,5 @@ def write_envelope(channel: str, kind: str, identity: str, payload: Mapping[str,
     return strict_json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload, **beside})
 
 
-def _too_big(error: strict_json.JsonTooLarge) -> RemoteProtocolError:
+def _too_big(error: Exception) -> RemoteProtocolError:
     return RemoteProtocolError(f"the message is too big: {error}", close_code=1009)

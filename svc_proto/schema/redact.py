@@ -1,0 +1,121 @@
+"""Taking secrets out of JSON values before they reach a log, a record or an inspector.
+
+Spec "Bridge command record": values of keys `password`, `token`, `secret`, `otp`, `bearer` are redacted, other keys
+are stored verbatim. The whole key is compared without regard to case, so `access_token` is not one (wire bridge 4.2).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from math import inf
+
+from svc_proto.basics.strict_json import in_pieces
+from svc_proto.schema.members import as_text
+
+__all__ = [
+    "REDACTED",
+    "SECRET_KEYS",
+    "TEXT_KEYS",
+    "TOO_DEEP",
+    "abridge",
+    "is_harmless",
+    "redact",
+    "summary",
+    "written",
+]
+
+SECRET_KEYS = ("password", "token", "secret", "otp", "bearer")
+TEXT_KEYS = ("text", "body")  # what a person typed, or a message to somebody
+REDACTED = "[redacted]"
+_marked = re.compile(f'"(?:{"|".join((*SECRET_KEYS, *TEXT_KEYS))})"').search
+_compact = in_pieces(json.JSONEncoder(separators=(",", ":"), default=lambda _: "[not JSON]"))
+TOO_DEEP = "[too deep]"
+MAX_DEPTH = 32  # levels of containers; what lies deeper is replaced by `TOO_DEEP`
+
+
+def redact(value: object, *, hide_text: bool = False) -> object:
+    """A copy of a JSON value without secrets; with `hide_text` also without the values of `TEXT_KEYS`."""
+    return _Redaction(hide_text).of(value, MAX_DEPTH)
+
+
+def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
+    """The redacted value as compact one-line ASCII JSON, cut to `limit` characters with `...` at the end.
+
+    Stops when it has enough, so the cost is that of the summary, not of the value.
+    """
+    return abridge(value, limit, hide_text=hide_text)[1]
+
+
+def written(value: dict[str, object], limit: int, size: int) -> str:
+    """The compact JSON of an object that is its own summary, in either use of `hide_text`; else empty.
+
+    `size` is that of the JSON that it was read from, in characters: a large one is not even tried.
+    """
+    if size > 2 * limit:
+        return ""
+    text = "".join(_compact(value, 0))
+    return text if len(text) <= limit and "\\u" not in text and is_harmless(text) else ""
+
+
+def is_harmless(text: str) -> bool:
+    """Whether nothing is redacted of what this JSON of ours says, in either use of `hide_text`; in doubt False."""
+    short = len(text) < 2 * MAX_DEPTH  # what is opened is closed
+    return _marked(text.lower()) is None and (short or text.count("{") + text.count("[") <= MAX_DEPTH)
+
+
+def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[object, str]:
+    """The redacted copy and its summary; of the copy only the beginning where the summary takes all of `limit`."""
+    shown = _Redaction(hide_text, limit).of(value, MAX_DEPTH)
+    text = "".join(_compact(shown, 0))
+    return shown, text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+class _Redaction:
+    """A copy that ends where its JSON has more than `limit` characters, or a little behind."""
+
+    __slots__ = ("_hide_text", "_limit", "_room")
+
+    def __init__(self, hide_text: bool, limit: int | None = None) -> None:
+        self._hide_text = hide_text
+        self._limit = limit
+        self._room: float = inf if limit is None else limit
+
+    def of(self, value: object, depth: int) -> object:
+        if isinstance(value, str):
+            self._room -= len(value)
+            return value[: self._limit]  # longer than `limit` with its quotes, so the cut falls inside
+        if type(value) is dict or isinstance(value, Mapping):  # asked of an ABC it takes ten times as long
+            return self._members(value, depth - 1) if depth else TOO_DEEP
+        if isinstance(value, list | tuple):
+            return self._items(value, depth - 1) if depth else TOO_DEEP
+        return value
+
+    def _members(self, value: Mapping[str, object], depth: int) -> dict[str, object]:
+        shown: dict[str, object] = {}
+        for key, member in value.items():
+            if self._room < 0:
+                break
+            self._room -= len(name := str(key)[: self._limit]) + 3
+            instead = _replacement(name, member, self._hide_text)
+            shown[name] = self.of(member, depth) if instead is None else instead
+        return shown
+
+    def _items(self, value: Sequence[object], depth: int) -> list[object]:
+        shown: list[object] = []
+        for member in value:
+            if self._room < 0:
+                break
+            self._room -= 1
+            shown.append(self.of(member, depth))
+        return shown
+
+
+def _replacement(name: str, member: object, hide_text: bool) -> str | None:
+    word = name.lower()
+    if word in SECRET_KEYS:
+        return REDACTED
+    if hide_text and word in TEXT_KEYS:
+        return "[hidden]" if (text := as_text(member)) is None else f"[{len(text)} characters]"
+    return None
