@@ -183,8 +183,7 @@ class _Sessions:
         yield from api.forks.enter()  # between the look for a free number and its use nobody takes it
         try:
             if title is None and source.title is not None:
-                taken = yield from api.query(ListTitles(base=stem_of(source.title)))
-                title = title_of_copy(source.title, taken)
+                title = yield from self._title_of_copy(source.title)
             now = api.engine.now.wall
             copy = ChatSession(
                 id=identity,
@@ -205,6 +204,14 @@ class _Sessions:
         if not isinstance(made, ChatSession):
             raise _taken(identity)
         return json_response(201, session_answer(made, api.config.brand))
+
+    def _title_of_copy(self, title: str) -> Flow[str]:
+        """With a free number. A long stem is cut to make room for that: then others may have been cut so, too."""
+        while True:
+            stem = stem_of(title)
+            title = title_of_copy(title, (yield from self._api.query(ListTitles(base=stem))))
+            if stem_of(title) == stem:
+                return title
 
     def _get(self, identity: str) -> Flow[ChatSession]:
         chat = yield from self._api.query(GetChat(id=identity))

@@ -370,6 +370,15 @@ def test_forks_at_once_have_a_number_each(book: ApiBook) -> None:
     assert [answer.json["title"] for answer in answers] == ["Trip #3", "Trip #4", "Trip #5"]
 
 
+def test_forks_of_a_long_title_have_a_number_each(book: ApiBook) -> None:
+    """The stem is cut to make room for the number, and so was that of others."""
+    source = book.session(title="x" * 100)
+    made = [book.request("POST", f"/api/sessions/{source}/fork", {}).json["title"] for _ in range(12)]
+    assert made[:3] == [f"{'x' * 97} #{number}" for number in (2, 3, 4)]
+    assert made[7:10] == [f"{'x' * 97} #9", f"{'x' * 96} #2", f"{'x' * 96} #3"]  # of a shorter stem there was none
+    assert len({*made}) == 12
+
+
 def test_a_fork_that_fails_holds_up_no_other(book: ApiBook) -> None:
     trip = book.session(title="Trip")
     taken, made = forked_at_once(book, (trip, {"id": trip}), (trip, {}))
