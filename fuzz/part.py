@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-__all__ = ["Round", "asking", "round_of"]
+__all__ = ["Reply", "Round", "asking", "round_of"]
 
 
 @frozen(kw_only=True)
@@ -47,6 +47,25 @@ class Round:
             usage = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
             pieces.append(b"data: " + json.dumps({"id": "c", "choices": [], "usage": usage}).encode() + b"\n\n")
         return pieces
+
+
+@frozen(kw_only=True)
+class Reply:
+    """What a model's server answers, to the letter. `after` is its Retry-After; it may break off behind it."""
+
+    status: int = 200
+    body: bytes = b""
+    kind: str = "application/json"
+    after: str | None = None
+    cut: bool = False
+
+    @property
+    def fields(self) -> list[tuple[bytes, bytes]]:
+        """Of its head."""
+        told = [(b"content-type", self.kind.encode())]
+        told += [(b"content-length", b"%d" % len(self.body))] if not self.cut else []
+        told += [(b"retry-after", self.after.encode())] if self.after is not None else []
+        return told + ([(b"location", b"http://10.0.0.3:9001/v1")] if 300 <= self.status < 400 else [])
 
 
 def asking(word: str, *rounds: Round, more: str = "") -> str:

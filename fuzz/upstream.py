@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from fuzz.part import Round, round_of
+from fuzz.part import Reply, Round, round_of
 from fuzz.visit import Visit
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
@@ -22,13 +22,14 @@ from svc_proto.wire.events import (
     ResponseHead,
 )
 
-__all__ = ["MODEL_PORT", "TOKENS", "Manner", "Upstream"]
+__all__ = ["MODEL_PORT", "SHOWN", "TOKENS", "Manner", "Upstream"]
 
 MODEL_PORT = 9000
 LONG = 200  # pieces of a long answer, too much for a reader's buffer
 PIECE = "long answer " * 125
 TOKENS = 10  # that a round of an answer with notes takes, as it says
 MURMURS = 9  # such pieces: a window of the network is full, and the reader's buffer is not
+SHOWN = 2.0  # s until a reply is cut off, when all of it has been read
 DONE = b"data: [DONE]\n\n"
 
 
@@ -70,6 +71,7 @@ class Upstream:
         self.on_question: list[Callable[[str, list[dict[str, Any]]], None]] = []  # who hears what it is asked
         self.on_request: list[Callable[[RequestHead, dict[str, Any]], None]] = []  # who sees it whole
         self.newest: dict[str, float] = {}  # when something was last asked
+        self.replies: dict[str, list[Reply]] = {}  # by question: what it is answered at first
         self.offers: tuple[str, ...] = ("sim",)  # models, as it says who is asked for them
         self.listed = 0  # how often it was
         host.world.network.listen(host, MODEL_PORT, self)
@@ -117,6 +119,9 @@ class _Visit(Visit):
             listener(question, rows)
         for watcher in upstream.on_request:
             watcher(self.head, asked)
+        if upstream.replies.get(question):
+            self._reply(upstream.replies[question].pop(0))
+            return
         part = round_of(rows, question) if manner is Manner.SCRIPT else None
         status = 500 if manner is Manner.REFUSE else 200 if part is None else part.status
         if status != 200:
@@ -174,6 +179,14 @@ class _Visit(Visit):
     def _list(self) -> None:
         self._upstream.listed += 1
         self._whole(200, json.dumps({"data": [{"id": name} for name in self._upstream.offers]}).encode())
+
+    def _reply(self, reply: Reply) -> None:
+        self._upstream.visits.pop(self)
+        self.put(ResponseHead(self.stream, reply.status, Headers(reply.fields)), ResponseData(self.stream, reply.body))
+        if reply.cut:
+            self._upstream.host.world.after(SHOWN, self.end.abort)
+        else:
+            self.put(ResponseEnd(self.stream))
 
     def _refuse(self, status: int) -> None:
         self._upstream.visits.pop(self)

@@ -10,7 +10,7 @@ from fuzz.audit import Audit
 from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 
-__all__ = ["PARTS"]
+__all__ = ["PARTS", "Listener"]
 
 MOST = 100  # responses that are kept
 KEPT = 100  # rows that `truncation: "auto"` keeps
@@ -22,18 +22,27 @@ OPTIONS: tuple[tuple[str, Any], ...] = (
 HARMLESS: tuple[Members, ...] = ({"n": 1}, {"logprobs": False}, {"user": "u"}, {"store": False}, {"metadata": {}})
 
 
-class _Listener:
+class Listener:
     """All that the model is asked."""
 
     def __init__(self, audit: Audit) -> None:
         self.asked: list[Members] = []
-        audit.world.upstream.on_request.append(lambda head, asked: self.asked.append(asked))
+        self._there = audit.world.upstream.on_request
+        self._there.append(self._hear)
+
+    def _hear(self, head: object, asked: Members) -> None:
+        self.asked.append(asked)
+
+    def stop(self) -> None:
+        """Listen no more."""
+        self._there.remove(self._hear)
 
     def rows(self, place: int = -1) -> list[Members]:
+        """What it was given in one of them, its orders apart."""
         return [row for row in self.asked[place]["messages"] if row["role"] != "system"]
 
 
-def _pictures(audit: Audit, heard: _Listener) -> None:
+def _pictures(audit: Audit, heard: Listener) -> None:
     """Text and pictures in any of their forms come to the model in one, are stored so, and are there the next time."""
     word = audit.word()
     data = f"data:image/png;base64,{b64encode(word.encode()).decode()}"
@@ -80,7 +89,7 @@ def _pictures(audit: Audit, heard: _Listener) -> None:
         audit.right(audit.ask_api("POST", f"/api/sessions/{chat}/chat", alone), 200, about="a picture alone")
 
 
-def _options(audit: Audit, heard: _Listener) -> None:
+def _options(audit: Audit, heard: Listener) -> None:
     """What shapes an answer goes to the model as it is; of two limits the lesser; what says nothing is left out."""
     names = dict(audit.rng.sample(OPTIONS, 3))
     limits = audit.pick(({}, {"max_tokens": 9}, *[{"max_tokens": 7, "max_completion_tokens": 9}] * 2))
@@ -95,7 +104,7 @@ def _options(audit: Audit, heard: _Listener) -> None:
         audit.wrong("a model is told of no tools")
 
 
-def _own_tools(audit: Audit, heard: _Listener) -> None:
+def _own_tools(audit: Audit, heard: Listener) -> None:
     """A client that brings tools has the model to itself: its messages and tools alone; calls are the answer."""
     word = audit.word()
     tools = [
@@ -150,7 +159,7 @@ def _completed(audit: Audit, body: Members) -> tuple[Members, str]:
     return {"content": content, **({"tool_calls": calls} if calls else {})}, deltas[-1]["finish_reason"]
 
 
-def _long(audit: Audit, heard: _Listener) -> None:
+def _long(audit: Audit, heard: Listener) -> None:
     """Of a long conversation all is given, or by `truncation` its last hundred rows: no result without its call."""
     word, many = audit.word(), audit.pick((29, 30, 31))
     calls: list[list[Any]] = [["skills_list", {}]] * many
@@ -186,7 +195,7 @@ def _long(audit: Audit, heard: _Listener) -> None:
     )
 
 
-def _many(audit: Audit, heard: _Listener) -> None:
+def _many(audit: Audit, heard: Listener) -> None:
     """A hundred responses are kept: the one that nobody has used for longest goes."""
     asked = [audit.ask_api("POST", "/v1/responses", {"input": "plain:"}) for _ in range(MOST)]
     ids = [audit.right(caller, 200)["id"] for caller in asked]
@@ -201,12 +210,12 @@ def _many(audit: Audit, heard: _Listener) -> None:
 
 def parts(audit: Audit) -> None:
     """Pictures, options, a client's own tools, and long histories."""
-    heard = _Listener(audit)
+    heard = Listener(audit)
     for part in audit.rng.sample((_pictures, _pictures, _options, _own_tools, _long), 3):
         part(audit, heard)
     if audit.chance(0.12):
         _many(audit, heard)
-    audit.world.upstream.on_request.pop()
+    heard.stop()
 
 
 PARTS = (parts,)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from fuzz.audit import Kind
+from fuzz.audits.brims import BRIMS
 from fuzz.audits.consents import CONSENTS
+from fuzz.audits.copies import COPIES
+from fuzz.audits.cuts import CUTS
+from fuzz.audits.farewells import FAREWELLS
+from fuzz.audits.manners import MANNERS
 from fuzz.audits.messages import MESSAGES
+from fuzz.audits.offers import OFFERS
 from fuzz.audits.parts import PARTS
 from fuzz.audits.probes import PROBES
 from fuzz.audits.refusals import REFUSALS
+from fuzz.audits.sources import SOURCES
+from fuzz.audits.stalls import STALLS
 from fuzz.audits.streams import STREAMS
 from fuzz.audits.tellings import TELLINGS
+from fuzz.audits.tenants import TENANTS
 from fuzz.audits.tools import PHONE_TOOLS
+from fuzz.audits.troubles import TROUBLES
 from fuzz.audits.upkeep import UPKEEP
 
 __all__ = ["ROOMS_OF_API"]
@@ -25,4 +35,14 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *UPKEEP,
     *PROBES,
     *REFUSALS,
+    *TENANTS,
+    *FAREWELLS,
+    *OFFERS,
+    *STALLS,
+    *MANNERS,
+    *SOURCES,
+    *CUTS,
+    *TROUBLES,
+    *BRIMS,
+    *COPIES,
 )

@@ -56,9 +56,12 @@ from tests.fuzz.plants_episodes import EPISODES
 from tests.fuzz.plants_errands import ERRANDS
 from tests.fuzz.plants_kept import KEPT
 from tests.fuzz.plants_lives import LIVES
+from tests.fuzz.plants_lodge import LODGE
+from tests.fuzz.plants_manners import MANNERS
 from tests.fuzz.plants_mcp import MCP
 from tests.fuzz.plants_promises import PROMISES
 from tests.fuzz.plants_rooms import ROOMS
+from tests.fuzz.plants_turns import TURNS
 
 __all__ = ["PLANTS"]
 
@@ -490,4 +493,7 @@ PLANTS = (
     *AUDITS,
     *ANSWERS,
     *ROOMS,
+    *LODGE,
+    *TURNS,
+    *MANNERS,
 )
