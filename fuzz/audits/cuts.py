@@ -316,4 +316,4 @@ def cuts(audit: Audit) -> None:
     _Cuts(audit).steps()
 
 
-CUTS = (cuts,)
+CUTS = (cuts, cuts)

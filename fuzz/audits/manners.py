@@ -255,4 +255,4 @@ def manners(audit: Audit) -> None:
         part(audit)
 
 
-MANNERS = (manners,)
+MANNERS = (manners, manners)

@@ -213,4 +213,4 @@ def offers(audit: Audit) -> None:
     _Offer(audit).steps()
 
 
-OFFERS = (offers,)
+OFFERS = (offers, offers)

@@ -181,4 +181,4 @@ def stalls(audit: Audit) -> None:
     stall.lodge.leave()
 
 
-STALLS = (stalls,)
+STALLS = (stalls, stalls)

@@ -321,4 +321,4 @@ def tenants(audit: Audit) -> None:
     _House(audit).steps()
 
 
-TENANTS = (tenants,)
+TENANTS = (tenants, tenants)

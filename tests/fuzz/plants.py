@@ -447,7 +447,7 @@ PLANTS = (
         (Invariant.ONE_ANSWER, Invariant.RECOVERY, Invariant.NO_BUG, Invariant.REPORTED),
     ),
     Plant(_the_terminal_grant_is_not_asked_for, 28, (Invariant.LIVE_GRANT,)),
-    Plant(_a_terminal_shows_what_belongs_to_another, 35, (Invariant.OWN_BYTES,), quick=True),
+    Plant(_a_terminal_shows_what_belongs_to_another, 2, (Invariant.OWN_BYTES,), quick=True),
     Plant(_a_shell_outlives_its_socket, 3, (Invariant.AFTER_END, Invariant.RECOVERY)),
     Plant(_the_tui_grant_is_not_asked_for, 9, (Invariant.LIVE_GRANT,)),
     Plant(_a_missing_grant_is_the_end_of_a_gateway, 1, (Invariant.TUI_ERROR,)),

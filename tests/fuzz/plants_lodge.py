@@ -128,8 +128,8 @@ LODGE = (
     Plant(_who_goes_begins_turns_that_were_half_asked_for, 5, TOLD),
     Plant(_who_goes_does_not_say_when_to_come_again, 5, TOLD),
     Plant(_a_turn_that_waits_is_stored_at_once, 29, TOLD),
-    Plant(_a_small_context_is_one_of_eight_thousand, 0, TOLD),
-    Plant(_a_group_of_tools_is_brought_again_and_again, 0, TOLD),
-    Plant(_a_toolset_that_nobody_wants_is_offered, 0, TOLD),
-    Plant(_a_client_may_ask_for_more_than_the_operator_gives, 0, TOLD),
+    Plant(_a_small_context_is_one_of_eight_thousand, 137, TOLD),
+    Plant(_a_group_of_tools_is_brought_again_and_again, 38, TOLD),
+    Plant(_a_toolset_that_nobody_wants_is_offered, 4, TOLD),
+    Plant(_a_client_may_ask_for_more_than_the_operator_gives, 4, TOLD),
 )
