@@ -44,9 +44,10 @@ class _Crammed:
         self.register()
         self.use()
         kinds = (self.register, self.register, self.use, self.use, self.guess, self.guess, self.revoke, self.command)
-        plan = [self.guess] * (FAILURES * 4) if annex.chance(0.5) else []  # as many as make several blocks
-        for _ in range(annex.rng.randint(24, 36)):
-            (plan.pop() if plan and annex.chance(0.8) else annex.pick(kinds))()
+        if annex.chance(0.6):
+            self.crowd()
+        for _ in range(annex.rng.randint(20, 30)):
+            annex.pick(kinds)()
         self.look()
 
     # --- codes and sessions ---
@@ -101,12 +102,19 @@ class _Crammed:
 
     # --- addresses ---
 
-    def guess(self) -> None:
+    def crowd(self) -> None:
+        """Somebody has guessed nearly too often when the table is full; who has not for the longest is forgotten."""
+        early, busy = [self.annex.host() for _ in range(COUNTED - 2)], self.annex.host()
+        late = [self.annex.host() for _ in range(self.annex.pick((1, 2, 3)))]
+        for host in (*early, *[busy] * (FAILURES - 1), *late, busy, busy, early[0]):
+            self.guess(host)
+
+    def guess(self, host: Host | None = None) -> None:
         """Somebody shows a code that is none, or that had to make room."""
         annex = self.annex
         if not self.guessers or (len(self.guessers) < COUNTED + 2 and annex.chance(0.4)):
             self.guessers.append(annex.host())
-        host = annex.pick(self.guessers[-2:] if annex.chance(0.7) else self.guessers)
+        host = host or annex.pick(self.guessers[-2:] if annex.chance(0.7) else self.guessers)
         self.settle()
         seat = annex.sit(host)
         if host in self.blocked:

@@ -191,8 +191,12 @@ class _Guarded:
                 self.turn("overlay", audit.chance(0.6))
             elif kind == 3:
                 self.show(audit.pick((BANK, MAIL, MESSAGES, OWN)))
-            elif kind in (6, 7) and audit.chance(0.6):
-                (self.edit_apps if kind == 6 else self.edit_verbs)()
+            elif kind in (6, 7):
+                for _ in range(audit.rng.randint(1, 3)):
+                    (self.edit_apps if kind == 6 else self.edit_verbs)()
+                view = self.phone.gate.view(Moment(audit.now, self.host.wall()))
+                shown = ([*view.blocklist], [*view.verbs])
+                audit.same(shown, (self.state.blocked, self.state.verbs), "the lists that its holder sees")
             elif kind == 4:
                 self.idle()
             elif kind == 5:

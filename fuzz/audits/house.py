@@ -21,6 +21,8 @@ from fuzz.audits.hushed import HUSHED
 from fuzz.audits.introductions import INTRODUCTIONS
 from fuzz.audits.labs import LABS
 from fuzz.audits.limits import LIMITERS
+from fuzz.audits.methods import METHODS
+from fuzz.audits.portions import PORTIONS
 from fuzz.audits.races import RACES
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
 from fuzz.audits.sessions import SESSIONS
@@ -66,6 +68,8 @@ ROOMS: tuple[Kind, ...] = (
     *HUSHED,
     *WITNESSES,
     *CRAMMED,
+    *METHODS,
+    *PORTIONS,
 )
 """Each in as many worlds of a round as it stands here."""
 

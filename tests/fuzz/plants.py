@@ -60,6 +60,7 @@ from tests.fuzz.plants_lodge import LODGE
 from tests.fuzz.plants_manners import MANNERS
 from tests.fuzz.plants_mcp import MCP
 from tests.fuzz.plants_promises import PROMISES
+from tests.fuzz.plants_relay import RELAY
 from tests.fuzz.plants_rooms import ROOMS
 from tests.fuzz.plants_turns import TURNS
 
@@ -491,6 +492,7 @@ PLANTS = (
     *ERRANDS,
     *BOOKS,
     *AUDITS,
+    *RELAY,
     *ANSWERS,
     *ROOMS,
     *LODGE,

@@ -1,0 +1,139 @@
+"""How the relay answers, whatever it is asked: methods, heads, paths that are none, refusals; and who may read numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuzz.audit import Audit
+from fuzz.audits.annex import Annex
+from fuzz.audits.paired import pair, sign_in
+from fuzz.doors import RELAY_DOORS, place
+from svc_proto.version import VERSION
+
+__all__ = ["METHODS"]
+
+EVERY = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
+READ = (  # by GET and by HEAD, of whoever may: the same, but for the body
+    *("/health", "/healthz", "/readyz", "/sessions", "/notifications/recent", "/notifications/recent?limit=1"),
+    *("/media/none", "/media/by-path", "/voice/config", "/voice/output/config", "/voice/output/none", "/openapi.json"),
+    *("/relay/info", "/bridge/status", "/bridge/devices", "/bridge/activity?limit=2", "/media/inspect", "/docs"),
+    *("/relay/security", "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server", "/none"),
+)
+NONE = ("/none", "/health/", "/Health", "/sessions/a/b", "/media/", "/voice", "/bridge", "/ws/", "/pairing/none", "/%2e")
+MOVING = (b"date", b"content-length", b"etag", b"last-modified", b"svc-request")
+BASIC = ("/voice/config", "/voice/transcribe", "/voice/synthesize")
+TOKEN = "metrics-token-81c7"
+GUESSES, WINDOW, BLOCK, EDGE = 5, 60.0, 300.0, 1.0
+
+
+def _paths() -> dict[str, set[str]]:
+    """Each path that there is, and its methods."""
+    found: dict[str, set[str]] = {}
+    for _, listed in RELAY_DOORS.values():
+        for route in listed.split(","):
+            method, path = route.strip().split(" ")
+            found.setdefault(path, set()).add(method)
+            if method == "GET":
+                found[path].add("HEAD")
+    return found
+
+
+def methods(audit: Audit) -> None:
+    """Methods, heads, and paths that are none."""
+    one = pair(audit)
+    one.seat.hang_up()
+    paths = _paths()
+    for path in audit.rng.sample(sorted(paths), 12):
+        allowed = paths[path]
+        for method in [each for each in EVERY if each not in allowed and each != "HEAD"]:
+            _, there = place(f"{method} {path}")
+            caller = audit.ask(audit.pick((one.token, "")), method, there, {} if method in ("POST", "PUT") else None)
+            _refused(audit, caller, 405, "method_not_allowed")
+            told = (caller.answer.headers.get(b"allow") or b"").decode()
+            audit.same(told, ",".join(sorted(allowed)), f"what {path} allows")
+    for path in audit.rng.sample(READ, 7):
+        _head(audit, one.token, path, near=audit.chance(0.5))
+    for path in audit.rng.sample(NONE, 4):
+        _refused(audit, audit.ask(one.token, audit.pick(("GET", "POST", "DELETE")), path), 404, "not_found")
+    told = audit.right(audit.ask("", "GET", "//health"), 200)
+    names = {"status", "version", "clients", "sessions"}
+    audit.same((told["status"], told["version"], {*told}), ("ok", VERSION, names), "what the relay says of its health")
+    for method, path, body in (
+        *(("POST", "/pairing/register", b"{"), ("POST", "/pairing/register", b"[]"), ("POST", "/pairing/mint", b"5")),
+        *(("PATCH", "/relay/security", b""), ("POST", "/bridge/select-active", b"nonsense")),
+    ):
+        _refused(audit, audit.ask_here(method, path, body), 400)
+
+
+def _refused(audit: Audit, caller: Any, status: int, code: str | None = None) -> None:
+    """In the form that refusals have: of voice the text alone, to OAuth clients in their words as well."""
+    path, about = caller.path.partition("?")[0], f"the refusal of {caller.method} {caller.path}"
+    kind = (caller.answer.headers.get(b"content-type") or b"").partition(b";")[0]
+    if path.startswith("/voice/") and path not in BASIC:
+        audit.same((caller.status, kind, bool(caller.answer.body)), (status, b"text/plain", True), about)
+        return
+    told = audit.right(caller, status, code)
+    audit.same((told["ok"], bool(told["error"]), bool(told["code"])), (False, True, True), about)
+    audit.same(kind, b"application/json", f"the type of {about}")
+    more = {"success": False} if path in BASIC else {}
+    more |= {"error": told["code"], "error_description": told.get("error_description")} if "/oauth/" in path[:7] else {}
+    more |= {"field": told["field"]} if status == 400 and "field" in told else {}
+    audit.same(told, {"ok": False, "error": told["error"], "code": told["code"], **more}, about)
+
+
+def _head(audit: Audit, token: str, path: str, *, near: bool) -> None:
+    asks = audit.ask_here if near else lambda method, path: audit.ask(token, method, path)
+    whole, head = asks("GET", path), asks("HEAD", path)
+    audit.same((head.status, head.answer.body), (whole.status, b""), f"HEAD {path}")
+    told, is_ = ([(k, v) for k, v in each.answer.headers if k not in MOVING] for each in (head, whole))
+    audit.same(told, is_, f"the fields of HEAD {path}")
+    size = int(head.answer.headers.get(b"content-length") or -1)
+    if abs(size - len(whole.answer.body)) > 24:  # a time may have a figure more
+        audit.wrong(f"HEAD {path} says {size} bytes, and there are {len(whole.answer.body)}")
+
+
+def monitored(audit: Audit) -> None:
+    """With a token for numbers, whoever shows it reads them; wrong ones count by address, and for nothing else."""
+    annex = Annex(audit, metrics_token=TOKEN)
+    hosts = [annex.host(), annex.host()]
+    failures: dict[Any, list[float]] = {host: [] for host in hosts}
+    until = dict.fromkeys(hosts, 0.0)
+    path = "/metrics"
+    for _ in range(annex.rng.randint(16, 24)):
+        host = annex.pick((hosts[0], *hosts))
+        marks = [until[host], *(when + WINDOW for when in failures[host])]
+        while any(abs(annex.now - mark) < EDGE for mark in marks):
+            annex.rest(2 * EDGE)
+        failures[host] = [when for when in failures[host] if annex.now - when < WINDOW]
+        blocked = annex.now < until[host]
+        shown = annex.pick((TOKEN, f"{TOKEN}x", "wrong", "wrong", "wrong", "wrong", ""))
+        fields = {"authorization": f"Bearer {shown}"} if shown else {}
+        caller = annex.answer(annex.begin((host, annex.remote), "GET", path, None, fields))
+        if shown == TOKEN:
+            annex.same(caller.status, 200, f"the token, blocked: {blocked}")
+        elif not shown:
+            annex.right(caller, 401, "unauthorized", "no token")
+        elif blocked:
+            annex.right(caller, 429, "rate_limited", "a wrong token in a block")
+            wait = int(caller.answer.headers.get(b"retry-after") or 0)
+            annex.near(wait, until[host] - annex.now, "when to come again", 1.5)
+        else:
+            annex.right(caller, 401, "unauthorized", f"a wrong token behind {failures[host]}")
+            failures[host].append(annex.now)
+            if len(failures[host]) >= GUESSES:
+                failures[host], until[host] = [], annex.now + BLOCK
+        if annex.chance(0.15):
+            annex.rest(annex.pick((5.0, 40.0, WINDOW)))
+    near = annex.begin((annex.home, annex.local), "GET", path)
+    annex.right(annex.answer(near), 401, about="a program of this host that shows no token")
+    seat = sign_in(annex, hosts[0], {"pairing_code": "ZZZZZZ"})
+    annex.same(seat.take()["type"], "auth.fail", "who has guessed tokens for numbers, and now a code")
+    seat.hang_up()
+    one = pair(annex)
+    caller = annex.ask(one.token, "GET", path)
+    annex.right(caller, 401, about="a session's token for numbers")
+    one.seat.hang_up()
+    annex.stop()
+
+
+METHODS = (methods, monitored)
