@@ -16,7 +16,7 @@ from fuzz.audits.paired import Paired, pair
 from fuzz.peers import Caller
 from fuzz.terms import Wish
 
-__all__ = ["BRIDGES"]
+__all__ = ["BRIDGES", "bridge"]
 
 PATIENCE = 30.0  # s, wire bridge 2.1
 RING = 100  # records, wire bridge 4.2
@@ -220,6 +220,12 @@ class _Bridge:
         self.audit.right(caller, status, meant, f"the selector {selector!r}")
         return meant
 
+    def usual(self) -> _Phone:
+        """Who is meant where nobody is named: the active one, else who came last, else whose status is the newest."""
+        known = {phone.id: phone for phone in self.phones}
+        first = known.get(self.active or "") or known.get(self.recent or "")
+        return first or max(self.phones, key=lambda phone: phone.reported if phone.status else -1.0)
+
     def meant(self, selector: str) -> _Phone | str:
         for phone in self.phones:
             if phone.id == selector:
@@ -237,7 +243,7 @@ class _Bridge:
         audit = self.audit
         by, (method, path, given) = audit.pick(self.callers), audit.pick(CALLS)
         selector = self.selector() if audit.chance(0.7) else None
-        if selector is None and (self.active not in [phone.id for phone in self.phones]):
+        if selector is None and self.others and (self.active not in [phone.id for phone in self.phones]):
             selector = audit.pick(self.phones).id
         chosen = {} if selector is None else {audit.pick(("device", "device_id", "deviceId")): selector}
         query = {**audit.pick(({}, {}, {"q": "1 2"})), **fields(audit)}
@@ -251,11 +257,7 @@ class _Bridge:
         target = path + ("?" + "&".join(f"{key}={quote(str(value))}" for key, value in query.items()) if query else "")
         low = audit.wall
         caller = audit.begin_as(by.token, method, target, body)
-        phone = (
-            next(phone for phone in self.phones if phone.id == self.active)
-            if selector is None
-            else self.meant(selector)
-        )
+        phone = self.usual() if selector is None else self.meant(selector)
         if not isinstance(phone, _Phone):
             self.check_meant(audit.answer(caller), selector or "")
             return

@@ -6,6 +6,7 @@ from random import Random
 
 from fuzz.audit import Kind
 from fuzz.audits.agents import AGENTS
+from fuzz.audits.alone import ALONES
 from fuzz.audits.annex import ANNEXES
 from fuzz.audits.board import BOARDS
 from fuzz.audits.bridge import BRIDGES
@@ -70,6 +71,7 @@ ROOMS: tuple[Kind, ...] = (
     *CRAMMED,
     *METHODS,
     *PORTIONS,
+    *ALONES,
 )
 """Each in as many worlds of a round as it stands here."""
 

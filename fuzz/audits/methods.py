@@ -1,4 +1,4 @@
-"""How the relay answers, whatever it is asked: methods, heads, paths that are none, refusals; and who may read numbers."""
+"""How the relay answers, whatever it is asked: methods, heads, paths that are none, refusals; who may read numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,18 @@ READ = (  # by GET and by HEAD, of whoever may: the same, but for the body
     *("/relay/info", "/bridge/status", "/bridge/devices", "/bridge/activity?limit=2", "/media/inspect", "/docs"),
     *("/relay/security", "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server", "/none"),
 )
-NONE = ("/none", "/health/", "/Health", "/sessions/a/b", "/media/", "/voice", "/bridge", "/ws/", "/pairing/none", "/%2e")
+NONE = (
+    "/none",
+    "/health/",
+    "/Health",
+    "/sessions/a/b",
+    "/media/",
+    "/voice",
+    "/bridge",
+    "/ws/",
+    "/pairing/none",
+    "/%2e",
+)
 MOVING = (b"date", b"content-length", b"etag", b"last-modified", b"svc-request")
 BASIC = ("/voice/config", "/voice/transcribe", "/voice/synthesize")
 TOKEN = "metrics-token-81c7"

@@ -1,9 +1,9 @@
-"""Files in parts and by conditions: what RFC 9110, sections 13 and 14, says that is to be answered, and nothing else."""
+"""Files in parts and by conditions: what RFC 9110, sections 13 and 14, says is to be answered, and nothing else."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import define
 
@@ -15,7 +15,7 @@ __all__ = ["PORTIONS"]
 LATER = (-100_000, -1, 0, 1, 100_000)  # s from the change of a file
 FORMS = ("%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y")
 OTHER = '"other"'
-FIELDS = {"if_match": "if-match", "if_none_match": "if-none-match"}
+Wanted: TypeAlias = tuple[str, tuple[int, int] | bool | None]
 
 
 @define(frozen=True)
@@ -44,7 +44,12 @@ class _File:
 
     def tags(self, audit: Audit) -> _Tags:
         tag = self.tag
-        rows = ((tag, True, True), ("*", True, True), (OTHER, False, False), (f"W/{tag}", False, True))
+        rows: tuple[tuple[str, bool, bool], ...] = (
+            (tag, True, True),
+            ("*", True, True),
+            (OTHER, False, False),
+            (f"W/{tag}", False, True),
+        )
         rows += ((f"{OTHER}, {tag}", True, True), (f"W/{OTHER} ,W/{tag}", False, True), ("nonsense", False, False))
         rows += ((tag.strip('"'), False, False), (f'{OTHER},  "x,y"', False, False))
         return _Tags(*audit.pick(rows))
@@ -56,19 +61,21 @@ class _File:
         at = self.modified + audit.pick(LATER)
         return _Date(datetime.fromtimestamp(at, UTC).strftime(audit.pick(FORMS)), at)
 
-    def range(self, audit: Audit) -> tuple[str, tuple[int, int] | None | bool]:
+    def range(self, audit: Audit) -> Wanted:
         """As it is sent: first and last byte, None for the whole, False for what there is none of."""
         size, rng = len(self.data), audit.rng
         one, other = sorted(rng.randrange(size) for _ in range(2))
         some = rng.randint(1, size)
-        rows: tuple[tuple[str, tuple[int, int] | None | bool], ...] = (
-            *((f"bytes={one}-{other}", (one, other)), (f"bytes={one}-", (one, size - 1)), ("bytes=0-0", (0, 0))),
-            *((f"bytes=-{some}", (size - some, size - 1)), (f"bytes=-{size + 5}", (0, size - 1)), ("bytes=-0", False)),
-            *((f"bytes={size - 1}-{size + 9}", (size - 1, size - 1)), (f"bytes={size}-", False)),
-            *((f"bytes={size + 5}-{size + 9}", False), ("bytes=9-3", None), ("bytes=0-1,3-4", None), ("lines=1-2", None)),
-            *(("bytes=x-2", None), ("bytes=-", None), ("bytes", None), ("bytes=-5-9", None), (f"BYTES={one}-{other}", (one, other))),
+        rows: tuple[Wanted, ...] = (
+            (f"bytes={one}-{other}", (one, other)), (f"bytes={one}-", (one, size - 1)), ("bytes=0-0", (0, 0)),
+            (f"bytes=-{some}", (size - some, size - 1)), (f"bytes=-{size + 5}", (0, size - 1)), ("bytes=-0", False),
+            (f"bytes={size - 1}-{size + 9}", (size - 1, size - 1)), (f"bytes={size}-", False),
+            (f"bytes={size + 5}-{size + 9}", False), ("bytes=9-3", None), ("bytes=0-1,3-4", None),
+            ("lines=1-2", None), ("bytes=x-2", None), ("bytes=-", None), ("bytes", None), ("bytes=-5-9", None),
+            (f"BYTES={one}-{other}", (one, other)),
         )  # fmt: skip
-        return audit.pick(rows)
+        chosen: Wanted = audit.pick(rows)
+        return chosen
 
 
 def portions(audit: Audit) -> None:
@@ -113,7 +120,7 @@ def _ask(audit: Audit, token: str, target: str, file: _File) -> None:
     for name in ("if_unmodified_since", "if_modified_since"):
         if audit.chance(0.2):
             said[name] = file.date(audit)
-    wanted: tuple[int, int] | None | bool = None
+    wanted: tuple[int, int] | bool | None = None
     if audit.chance(0.7):
         headers["range"], wanted = file.range(audit)
         if audit.chance(0.4):

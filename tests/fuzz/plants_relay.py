@@ -223,14 +223,18 @@ def _a_wrong_token_is_logged(patch: Patch) -> None:
     def loud(self: Relay, refused: Refused, request: Request) -> None:
         mention(self, refused, request)
         if refused.status == 401:
-            self.engine.log(Level.INFO, "refused", shown=(request.headers.get(b"authorization") or b"").decode("latin-1"))
+            self.engine.log(
+                Level.INFO, "refused", shown=(request.headers.get(b"authorization") or b"").decode("latin-1")
+            )
 
     patch.setattr(Relay, "_mention", loud)
 
 
 def _a_status_shows_what_lies_in_lists(patch: Patch) -> None:
     def shallow(payload: Mapping[str, object]) -> dict[str, object]:
-        return {name: value if isinstance(value, list) else redact({name: value})[name] for name, value in payload.items()}  # type: ignore[index]
+        return {
+            name: value if isinstance(value, list) else redact({name: value})[name] for name, value in payload.items()
+        }  # type: ignore[index]
 
     patch.setattr(phones, "_copy", shallow)
 
