@@ -34,6 +34,15 @@ PATIENCE = 5.0  # s, of a call of the dashboard
 PREFIX = "/api/plugins/svc-relay"
 SHOWN = ("/api/plugins/hermes-relay/push", f"{PREFIX}/push", "/openapi.json")
 ESCAPED = "a%2Fb%3Fc"
+
+
+def _public(port: int, url: str) -> dict[str, Any]:
+    """The one route of an invite."""
+    secure = url.startswith("wss")
+    api = {"host": "x.example", "port": port, "tls": secure}
+    return {"role": "public", "priority": 0, "api": api, "relay": {"url": url, "transport_hint": url.partition(":")[0]}}
+
+
 RELAYED: tuple[tuple[str, str, object, str, str, object], ...] = (  # what is asked, and what the relay is asked for
     ("GET", "/overview", None, "GET", "/relay/info", None),
     ("GET", "/sessions", None, "GET", "/sessions", None),
@@ -47,7 +56,15 @@ RELAYED: tuple[tuple[str, str, object, str, str, object], ...] = (  # what is as
     ("DELETE", f"/sessions/{'x' * 64}", None, "DELETE", f"/sessions/{'x' * 64}", None),
     ("POST", "/pairing", {"ttl_seconds": 60, "host": "h"}, "POST", "/pairing/mint", {"ttl_seconds": 60, "host": "h"}),
     ("POST", "/pairing", {"prefer": "lan", "public_url": "x"}, "POST", "/pairing/mint", {}),
-)
+    ("POST", "/pairing", {"mode": "Public", "public_url": "https://x.example", "grants": {"tui": 5}}, "POST",
+     "/pairing/mint", {"grants": {"tui": 5}, "endpoints": [_public(443, "wss://x.example:8767")]}),
+    ("POST", "/pairing", {"mode": "public", "public_url": "http://x.example:81", "port": 9}, "POST",
+     "/pairing/mint", {"port": 9, "endpoints": [_public(81, "ws://x.example:8767")]}),
+    ("POST", "/media", {"path": "/a/b.PNG", "more": 1}, "POST", "/media/register",
+     {"path": "/a/b.PNG", "content_type": "image/png", "file_name": "b.PNG"}),
+    ("POST", "/media", {"path": "c.jpeg"}, "POST", "/media/register",
+     {"path": "c.jpeg", "content_type": "image/jpeg", "file_name": "c.jpeg"}),
+)  # fmt: skip
 ASKED: tuple[tuple[str, str, object, str, str], ...] = (  # and what the API is asked for
     ("GET", "/sessions?limit=2", None, "GET", "/api/sessions"),
     ("POST", "/sessions", {"title": "t"}, "POST", "/api/sessions"),
@@ -58,6 +75,8 @@ ASKED: tuple[tuple[str, str, object, str, str], ...] = (  # and what the API is 
     ("GET", "/runs/r1", None, "GET", "/v1/runs/r1"),
     ("POST", "/runs/r1/stop", {}, "POST", "/v1/runs/r1/stop"),
     ("POST", "/runs/r1/approval", {"choice": "once"}, "POST", "/v1/runs/r1/approval"),
+    ("GET", "/mcp-servers", None, "GET", "/api/mcp-servers"),
+    ("POST", "/mcp-servers/reload", {}, "POST", "/api/mcp-servers/reload"),
     ("POST", "/memory", {"content": "c"}, "POST", "/api/memory"),
     ("DELETE", "/memory", {"old_text": "c"}, "DELETE", "/api/memory"),
 )
@@ -331,7 +350,7 @@ class _Proxy:
 def proxied(audit: Audit) -> None:
     """Each call of the page goes where it has to, with what it needs and nothing of the browser's."""
     proxy = _Proxy(audit)
-    for _ in range(audit.rng.randint(8, 14)):
+    for _ in range(audit.rng.randint(10, 16)):
         proxy.one()
     missing = proxy.call("GET", f"{PREFIX}/nothing", None)
     audit.right(missing, 404, about="a call that there is none of")

@@ -61,12 +61,17 @@ def numbers(audit: Audit) -> None:
         more(f'svc_http_requests_total{{method="{verb}",route="{route}",status="{status}"}}')
         more(f'svc_http_request_duration_seconds_count{{method="{verb}",route="{route}"}}')
     audit.world.phones_say_what_they_will = True
+    took_in_all = 0.0
+    more('svc_bridge_commands_total{outcome="thirty seconds"}', _missed(audit, one, phone))
     for status, outcome in ((200, "success"), (500, "failure"), (403, "policy refusal"), (None, "no status")):
         if audit.chance(0.6):
             caller = audit.begin_as(one.token, "GET", f"/ping?device={device}")
             told = phone.seat.take()
             waiting = _numbers(audit)["svc_bridge_commands_waiting"]
             audit.same(waiting, 1.0, "how many commands wait")
+            took = audit.pick((0.0, 0.0, 3.0))
+            audit.rest(took)
+            took_in_all += took
             reply = {"request_id": told["payload"]["request_id"], "result": {}}
             phone.seat.say("bridge", "bridge.response", {**reply, **({} if status is None else {"status": status})})
             audit.right(audit.answer(caller), status or 200)
@@ -96,6 +101,8 @@ def numbers(audit: Audit) -> None:
     after = _numbers(audit)
     for name in {**due, 'svc_sockets{channel="client"}': 0, "svc_sessions": 0, "svc_phones": 0}:
         audit.same(after.get(name, 0.0) - before.get(name, 0.0), due.get(name, 0.0), f"what {name} grew by")
+    name = "svc_bridge_command_duration_seconds_sum"
+    audit.near(after.get(name, 0.0) - before.get(name, 0.0), took_in_all, "how long phones took in all", 1.0)
     health = audit.right(audit.ask_here("GET", "/health"), 200)
     shown = (health["clients"], health["sessions"], 0.0)
     is_ = (after['svc_sockets{channel="client"}'], after["svc_sessions"], after["svc_bridge_commands_waiting"])
@@ -113,6 +120,16 @@ def numbers(audit: Audit) -> None:
     for name in ('svc_sockets{channel="client"}', 'svc_sockets{channel="terminal"}', "svc_phones"):
         less = {'svc_sockets{channel="client"}': -2.0, "svc_phones": -1.0}.get(name, 0.0)
         audit.same(end[name] - before[name], less, f"what {name} is when all have left")
+
+
+def _missed(audit: Audit, one: Paired, phone: Paired) -> float:
+    """Perhaps a command that nobody answers; how many there were."""
+    if audit.chance(0.6):
+        return 0.0
+    caller = audit.begin_as(one.token, "GET", f"/ping?device={phone.shown['device_id']}")
+    phone.seat.take()
+    audit.right(audit.answer(caller), 504, "phone_timeout")
+    return 1.0
 
 
 def pastes(audit: Audit) -> None:
