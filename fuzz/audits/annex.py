@@ -42,7 +42,7 @@ class Annex(Audit):
             self.relay = Relay(self.config, limits=LIMITS)
             return Engine(self.relay, entropy=entropy)
 
-        self.process = self.home.start(make, [PORT], name="annex")
+        self.process = self.home.start(make, [PORT], name=f"annex of {audit.name}")
         self.wait(lambda: self.process.ready, why="another relay does not start")
 
     def shown_here(self) -> dict[str, str]:

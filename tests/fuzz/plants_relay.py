@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fuzz.invariants import Invariant
+from svc_proto.basics.counts import Histogram
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.redact import redact
@@ -25,13 +26,18 @@ from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.sessions import Sessions
 from svc_proto.machines.terminal import OutputBuffer
 from svc_proto.machines.voice_session import Cursor, VoiceLife
-from svc_proto.relay import tui
+from svc_proto.relay import media, tui
+from svc_proto.relay.routes import sessions as session_routes
 from svc_proto.relay.service import Relay
 from svc_proto.relay.terminals import Terminals
 from svc_proto.voice.agent import service
 from svc_proto.voice.agent.instructions import ContextMessage, context_of
 from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.agent.session import AgentMode
+from svc_proto.voice.realtime.orders import Emit
+from svc_proto.voice.realtime.run import VoiceRun
+from svc_proto.wire import conditions
+from svc_proto.wire.events import Headers
 from tests.fuzz.plant import Patch, Plant
 
 __all__ = ["RELAY"]
@@ -239,6 +245,41 @@ def _a_status_shows_what_lies_in_lists(patch: Patch) -> None:
     patch.setattr(phones, "_copy", shallow)
 
 
+def _a_weak_tag_is_as_good_as_a_strong_one(patch: Patch) -> None:
+    among = conditions._among
+    patch.setattr(conditions, "_among", lambda tags, tag, weak: among(tags, tag, weak=True))
+
+
+def _a_range_goes_before_all_conditions(patch: Patch) -> None:
+    failed = media.failed_condition
+
+    def unless_a_part(headers: Headers, *args: Any) -> int | None:
+        return None if headers.get(b"range") is not None else failed(headers, *args)
+
+    patch.setattr(media, "failed_condition", unless_a_part)
+
+
+def _phones_without_a_name_are_one(patch: Patch) -> None:
+    patch.setattr(phones, "_NO_ID", ())
+
+
+def _the_first_of_several_is_meant(patch: Patch) -> None:
+    only = session_routes._only
+    patch.setattr(session_routes, "_only", lambda found: only(found[:1]))
+
+
+def _a_phone_takes_no_time(patch: Patch) -> None:
+    add = Histogram.add
+    patch.setattr(Histogram, "add", lambda self, value: add(self, 0.0))
+
+
+def _a_slow_task_is_not_told_to_go_on(patch: Patch) -> None:
+    def beat(self: VoiceRun, now: float, floor: str) -> Emit:
+        return self._progress(*self.story.status(), floor=floor, tier=self.tier.value, elapsed_ms=0)
+
+    patch.setattr(VoiceRun, "beat", beat)
+
+
 AS_TOLD = (Invariant.AS_TOLD,)
 RELAY = (
     Plant(_who_comes_back_is_no_less_far_than_was_acknowledged, 12, AS_TOLD),
@@ -260,6 +301,12 @@ RELAY = (
     Plant(_an_answer_is_for_whichever_question_there_is, 7, AS_TOLD),
     Plant(_who_has_enough_stops_nothing, 0, AS_TOLD),
     Plant(_a_conversation_knows_the_oldest_of_what_was_said, 0, AS_TOLD),
+    Plant(_a_weak_tag_is_as_good_as_a_strong_one, 0, AS_TOLD),
+    Plant(_a_range_goes_before_all_conditions, 0, AS_TOLD),
+    Plant(_phones_without_a_name_are_one, 0, AS_TOLD),
+    Plant(_the_first_of_several_is_meant, 0, AS_TOLD),
+    Plant(_a_phone_takes_no_time, 0, AS_TOLD),
+    Plant(_a_slow_task_is_not_told_to_go_on, 0, AS_TOLD),
     Plant(_a_405_allows_what_was_asked_for, 1, AS_TOLD),
     Plant(_guesses_of_monitors_count_for_pairing, 14, AS_TOLD),
     Plant(_a_wrong_token_is_logged, 9, (Invariant.NO_SECRET,)),
