@@ -9,7 +9,6 @@ from fuzz.invariants import Invariant
 from svc_proto.basics.counts import Histogram
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.redact import redact
 from svc_proto.commands import Level
 from svc_proto.dashboard.access import Gate
 from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST, Blocklist
@@ -30,6 +29,7 @@ from svc_proto.relay import media, tui
 from svc_proto.relay.routes import sessions as session_routes
 from svc_proto.relay.service import Relay
 from svc_proto.relay.terminals import Terminals
+from svc_proto.schema.redact import redact
 from svc_proto.voice.agent import service
 from svc_proto.voice.agent.instructions import ContextMessage, context_of
 from svc_proto.voice.agent.runs import ApiRuns
