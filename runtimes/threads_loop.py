@@ -43,6 +43,7 @@ class ThreadsLoop:
         self.polling = new_polling()
         self.finished = False
         self._sources: dict[int, Source] = {}  # what is watched, by descriptor
+        self._gone: set[int] = set()  # what is not watched any more, since the kernel was last asked
         self._wake = math.inf
         self._soon: list[Source] = []
 
@@ -58,9 +59,15 @@ class ThreadsLoop:
             left = self._wake - time.monotonic()
             if longest is None or left < longest:
                 longest = max(0.0, left)
-        sources = self._sources
-        for source, events in [(sources[fd], events) for fd, events in self.polling.poll(longest, AT_ONCE)]:
-            if events & ~WRITE and source.want_read:  # a callback before this one may have closed it
+        sources, gone = self._sources, self._gone
+        gone.clear()
+        for fd, events in self.polling.poll(longest, AT_ONCE):
+            if (
+                fd in gone
+            ):  # since a callback before this one; its number may be another's by now, who is told next time
+                continue
+            source = sources[fd]
+            if events & ~WRITE and source.want_read:
                 source.on_readable()
             if events & ~READ and source.want_write:
                 source.on_writable()
@@ -121,4 +128,5 @@ class ThreadsLoop:
             self._sources[fd] = source
         elif before:
             self.polling.unregister(fd)
+            self._gone.add(fd)
             del self._sources[fd]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from binascii import hexlify
 from collections.abc import Callable, Iterator
+from struct import Struct
 from typing import TypeAlias
 
 __all__ = [
@@ -27,7 +29,9 @@ Entropy: TypeAlias = Callable[[int], bytes]
 CODE_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 AT_ONCE = 64  # UUIDs
 CODE_LENGTH = 6  # characters, spec "Pairing code"
-_VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}  # RFC 9562 section 4.1
+_VERSION = bytes(0x40 | byte & 0x0F for byte in range(256))  # what becomes of the seventh byte, RFC 9562 section 4.2
+_VARIANT = bytes(0x80 | byte & 0x3F for byte in range(256))  # and of the ninth, section 4.1
+_PARTS = Struct("8s4s4s4s12s")  # of the digits
 _UNBIASED = 256 - 256 % len(CODE_ALPHABET)  # bytes at or above would favour the first letters
 
 
@@ -39,11 +43,10 @@ def new_uuid(entropy: Entropy) -> str:
 def uuids(entropy: Entropy, at_once: int = AT_ONCE) -> Iterator[str]:
     """The same without end, for what is no secret: entropy is asked once for many."""
     while True:
-        block = entropy(16 * at_once).hex()
-        for at in range(0, len(block), 32):
-            digits = block[at : at + 32]
-            variant = _VARIANT[digits[16]]
-            yield f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+        block = bytearray(entropy(16 * at_once))
+        block[6::16], block[8::16] = block[6::16].translate(_VERSION), block[8::16].translate(_VARIANT)
+        for parts in _PARTS.iter_unpack(hexlify(block)):
+            yield b"-".join(parts).decode("ascii")
 
 
 def new_code(entropy: Entropy) -> str:

@@ -72,7 +72,7 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
         raise JsonError(f"not UTF-8 at byte {error.start}") from None
     if max_bytes is not None and size > max_bytes:
         raise JsonTooLarge(f"longer than {max_bytes} bytes")
-    if size > FREE or (size > max_depth and text.count("[") + text.count("{") > max_depth):
+    if size > FREE or (size > max_depth and text.count("{") + ("[" in text and text.count("[")) > max_depth):
         _judge(text.encode("utf-8"), max_depth, ours=ours)
     try:
         try:
