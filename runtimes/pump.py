@@ -142,10 +142,8 @@ class Pump:
             self._exit(Exit(BUG_EXIT, f"internal error: {type(error).__name__}"))
         finally:
             self._busy = False
-        when, chore = self.core.next_deadline(), self.chores.first
-        if when is None or chore < when:
-            when = self.next_deadline()
-        if when is not None and when < self.owner.armed:
+        when = self.core.next_deadline()
+        if when is not None and when < self.owner.armed:  # as it is for each chore: whoever sets one sees to that
             self.owner.arm(when)
 
     def next_deadline(self) -> float | None:
@@ -164,7 +162,6 @@ class Pump:
         when = self.core.next_deadline()
         if when is not None and when <= mono:
             self.feed(None)
-            return
         when = self.next_deadline()
         if when is not None:
             self.owner.arm(when)
@@ -274,8 +271,7 @@ class Pump:
     # --- below: the parts of the above, and the commands ---------------------------------------------------------
 
     def _carry_out(self, fact: Fact | None, now: Moment) -> None:
-        facts, sent, handle, handlers = self._facts, self._sent, self.core.handle, self._handlers
-        channels = self.channels
+        facts, sent, handle, channels = self._facts, self._sent, self.core.handle, self.channels
         while self.outcome is None:
             for command in handle(fact, now):
                 if type(command) is Send:  # as most are
@@ -285,7 +281,7 @@ class Pump:
                         channel.send(command.data)
                         self._patient = False
                 else:
-                    handlers.get(type(command), self._unserved)(command)
+                    self._handlers.get(type(command), self._unserved)(command)
             if facts:
                 fact = facts.popleft()
             elif sent:

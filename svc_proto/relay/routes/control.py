@@ -103,10 +103,10 @@ class _Control:
         by = request.principal
         assert isinstance(by, Session)
         method = "GET" if request.method == "HEAD" else request.method
-        given = _arguments(request) if method == "POST" else {}
+        given, said = _arguments(request) if method == "POST" else ({}, "")
         later = _Driven()
         query = request.query if request.raw_query else NOTHING
-        outcome = ask_phone(self._relay, by, method, request.path, query, given, later.give)
+        outcome = ask_phone(self._relay, by, method, request.path, query, given, later.give, said)
         return later if outcome is None else later.made(outcome)
 
 
@@ -130,9 +130,11 @@ def ask_phone(
     query: Mapping[str, object],
     given: Mapping[str, object],
     tell: Callable[[Outcome], bool],
+    said: str = "",
 ) -> Outcome | None:
     """Have a phone do what a row of the table says. `Refused` before it reaches one.
 
+    `said` is JSON that says all of `given`, where there is some: if nothing is taken out it goes to the phone as it is.
     `tell` is called once, within 30 s, with what came of it, and says whether anybody still cares; not if that is
     returned, since it could not be sent.
     """
@@ -150,7 +152,10 @@ def ask_phone(
     if engine.log_level <= _INFO:
         told = _Noted(engine, by, phone, f"{method} {sent}", tell)
     shown = strict_json.dumps(params) if params else "{}"
-    said = shown if method == "GET" else strict_json.dumps(body)
+    if method == "GET":
+        said = shown
+    elif not said or len(body) != len(given):
+        said = strict_json.dumps(body)
     relay.bridge.begin(  # in their order, as in `engine.turn`
         request_id,
         phone.socket,
@@ -195,9 +200,17 @@ class _Noted:
         self.engine.log(_INFO, "phone driven", by=self.by.device_name, session=self.by.token_prefix, **what)
 
 
-def _arguments(request: Request) -> dict[str, object]:
-    """The body of a POST without null members; what is not a JSON object counts as empty (wire bridge 2.1)."""
-    members = json_object(request.body, too_large) if request.body else None
-    if members and None in members.values():
-        return {key: member for key, member in members.items() if member is not None}
-    return members or {}
+def _arguments(request: Request) -> tuple[dict[str, object], str]:
+    """The body of a POST without null members; what is not a JSON object counts as empty (wire bridge 2.1).
+
+    And its text, if that is short, says no more than this, and has no escapes: names stand there as they are
+    (decision 189).
+    """
+    body = request.body
+    members = json_object(body, too_large) if body else None
+    if not members:
+        return {}, ""
+    if None in members.values():
+        return {key: member for key, member in members.items() if member is not None}, ""
+    plain = len(body) < strict_json.LONG and b"\\" not in body
+    return members, body.decode("utf-8") if plain else ""

@@ -11,6 +11,7 @@ import pytest
 from svc_proto.commands import Level
 from svc_proto.machines.phones import ASKS_ITS_USER
 from svc_proto.relay.routes.control import DEVICE_CONTROL
+from svc_proto.wire.events import TextMessage
 from tests.machines.test_arguments import BAD, GOOD
 from tests.relay.world import REMOTE, Answer, Paired, RelayBook
 
@@ -114,6 +115,33 @@ def test_what_is_no_object_counts_as_empty(book: RelayBook, body: bytes) -> None
     assert drive(book, book.pair(), "POST", "/wait", body)["body"] == {}
     answer = book.request("POST", "/type", body, token=book.pair().token)
     assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", "text")
+
+
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [
+        (
+            b'{ "ms": 1, "n": 1.50,\n "note": "\xc3\xa9" }',
+            '{ "ms": 1, "n": 1.50,\n "note": "\xe9" }',
+        ),  # as it is
+        (b'{"ms": 1, "n": 1e1, "\\u0074oken": "t"}', '{"ms":1,"n":10.0,"token":"t"}'),  # a name may be hidden in them
+        (b'{"ms": 2, "a": null}', '{"ms":2}'),
+        (b'{"ms": 3, "device": ""}', '{"ms":3}'),
+        (b'{"ms": 4, "pad": "%b"}' % (b"x" * 1024), '{"ms":4,"pad":"%s"}' % ("x" * 1024)),
+    ],
+)
+def test_a_short_body_goes_as_it_came_if_nothing_is_taken_out(book: RelayBook, body: bytes, sent: str) -> None:
+    paired = book.pair()
+    command = drive(book, paired, "POST", "/wait", body)
+    assert command["body"] == json.loads(sent)
+    (text,) = [event.text for event in paired.phone.events if isinstance(event, TextMessage)][-1:]
+    assert text.endswith(f'"params":{{}},"body":{sent}}}}}')
+
+
+@pytest.mark.parametrize("body", [b'{"token": "t"}', b'{ "a" : {"TOKEN" :\n"t"}}', b'{"t\\u006fken":"t"}'])
+def test_secrets_are_found_in_whatever_words_they_are_said(book: RelayBook, body: bytes) -> None:
+    drive(book, book.pair(), "POST", "/wait", body[:-1] + b',"ms":1}')
+    assert "[redacted]" in json.dumps(book.activity()[0]["params"])
 
 
 @pytest.mark.parametrize(("method", "path", "arguments", "field"), BAD)
