@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextvars import Context
 from functools import partial
-from selectors import DefaultSelector, SelectorKey
 from typing import Any, TypeVarTuple
 
 import anyio
@@ -20,11 +19,11 @@ import anyio.lowlevel
 
 from runtimes.host import Host, Program
 from runtimes.loop import Source
-from runtimes.threads_loop import ThreadsLoop
+from runtimes.shared_loop import Selector, SharedLoop
 from runtimes.waker import Handle
 from svc_proto.commands import Exit
 
-__all__ = ["CallbackLoop", "SharedLoop", "run_asyncio", "run_uvloop"]
+__all__ = ["CallbackLoop", "run_asyncio", "run_uvloop"]
 
 Ts = TypeVarTuple("Ts")
 
@@ -32,7 +31,10 @@ Ts = TypeVarTuple("Ts")
 def run_asyncio(programs: Sequence[Program], *, handle: Handle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """See `runtimes.run.Runtime`."""
     selector = Selector()
-    make = partial(SharedLoop, selector)
+
+    def make(tasks: anyio.abc.TaskGroup) -> SharedLoop:
+        return SharedLoop(selector, asyncio.Event())
+
     options = {"loop_factory": partial(AskedLoop, selector)}
     return anyio.run(_main, programs, make, handle, grace, signals, backend="asyncio", backend_options=options)
 
@@ -64,21 +66,6 @@ async def _main(
     return host.outcomes
 
 
-class Selector(DefaultSelector):
-    """What an asyncio loop waits in: there `ours` does what is ours, until asyncio has something to do."""
-
-    ours: SharedLoop | None = None
-    asked = False  # it has
-
-    def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
-        """What is asyncio's; see `selectors`."""
-        if self.ours is None:
-            return super().select(timeout)
-        self.asked = timeout is not None
-        self.ours.wait(timeout)
-        return super().select(0.0)
-
-
 class AskedLoop(asyncio.SelectorEventLoop):
     """An asyncio loop that has something to do as soon as it is asked for something while it waits."""
 
@@ -99,56 +86,6 @@ class AskedLoop(asyncio.SelectorEventLoop):
         """See `asyncio`."""
         self._waits_in.asked = True
         return super().call_at(when, callback, *args, context=context)
-
-
-class SharedLoop(ThreadsLoop):
-    """What `ThreadsLoop` is, while an asyncio loop waits, whose own selector is one more source of ours."""
-
-    def __init__(self, theirs: Selector, tasks: anyio.abc.TaskGroup) -> None:
-        super().__init__()
-        self._over = asyncio.Event()
-        self._bug: Exception | None = None
-        self._theirs = theirs
-        self.watch_read(_Theirs(theirs))
-        theirs.ours = self
-
-    async def serve(self) -> None:
-        """Until `finish`; raises what escaped from a callback, which is a bug."""
-        await self._over.wait()
-        if self._bug is not None:
-            raise self._bug
-
-    def end(self) -> None:
-        """Dispose of what is ours."""
-        self._theirs.ours = None
-        super().end()
-
-    def finish(self) -> None:
-        """See `Loop`."""
-        super().finish()
-        self._over.set()
-
-    def wait(self, longest: float | None) -> None:
-        """Do what is ours for that many seconds at most, until asyncio has something to do."""
-        theirs = self._theirs
-        try:
-            self.turn(0.0 if self._soon else longest)
-            while not theirs.asked:
-                self.turn()
-        except Exception as error:  # noqa: BLE001, RUF100 - kept for `serve` to raise
-            self._bug = error
-            self._over.set()
-
-
-class _Theirs(Source):
-    """asyncio's selector in ours."""
-
-    sock: Selector
-    __slots__ = ()
-
-    def on_readable(self) -> None:
-        """One of asyncio's own descriptors is ready."""
-        self.sock.asked = True
 
 
 class CallbackLoop:
