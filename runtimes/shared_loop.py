@@ -11,7 +11,7 @@ from runtimes.threads_loop import ThreadsLoop
 __all__ = ["Selector", "SharedLoop"]
 
 
-class Over(Protocol):
+class Ending(Protocol):
     """An event of the other loop."""
 
     def set(self) -> object:
@@ -42,7 +42,7 @@ class SharedLoop(ThreadsLoop):
     `over` is an event of that loop, which may be set outside of its tasks.
     """
 
-    def __init__(self, theirs: Selector, over: Over) -> None:
+    def __init__(self, theirs: Selector, over: Ending) -> None:
         super().__init__()
         self._over = over
         self._bug: Exception | None = None
