@@ -15,7 +15,7 @@ from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.members import as_array
 from svc_proto.voice.contract import SUPPORTS, ProviderError, ProviderInfo
-from svc_proto.voice.providers.discovery import Discovered
+from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
 
 if TYPE_CHECKING:
     from svc_proto.voice.service import Voice
@@ -146,56 +146,45 @@ def check_choice(offer: Offer, choice: Choice) -> list[dict[str, str]]:
 def _described(info: ProviderInfo, found: Discovered | None) -> dict[str, object]:
     """Labels, groups and what goes with what."""
     known = info.voices if info.source else ()
-    labels = {name: name.replace("_", " ").replace("-", " ").title() for name in known}
-    metadata = {
-        name: _metadata(label, info.source, recommended=name in info.recommended) for name, label in labels.items()
-    }
-    groups = [_group(info, "builtin", known, info.source)] if known else []
-    if found is not None:
-        for voice in found.voices:
-            labels[voice.id] = voice.label
-            metadata[voice.id] = _metadata(
-                voice.label, found.source, custom=voice.custom, recommended=voice.id in info.recommended
-            )
-        builtin = _union(known, [voice.id for voice in found.voices if not voice.custom])
-        custom = [voice.id for voice in found.voices if voice.custom]
-        groups = [_group(info, "builtin", builtin, found.source)]
-        groups += [_group(info, "custom", custom, found.source)] if custom else []
+    plain = {name: OfferedVoice(name, name.replace("_", " ").replace("-", " ").title()) for name in known}
+    asked = {voice.id: voice for voice in found.voices} if found is not None else {}
+    custom = [voice.id for voice in asked.values() if voice.custom]
+    builtin = _union(known, [name for name in asked if name not in custom])
+    source = info.source if found is None else found.source
+    groups = [("builtin", "Built-in", builtin, list(info.recommended)), ("custom", "Custom", custom, [])]
+    shown = groups[: 1 + bool(custom)] if found is not None or known else []
     compatibility = {
         model: voices for model in info.models if (voices := compatible_voices(info, found, model)) is not None
     }
     return {
         "model_labels": dict(found.model_labels) if found is not None else {},
-        "voice_labels": labels,
+        "voice_labels": {name: voice.label for name, voice in {**plain, **asked}.items()},
         "language_labels": dict(found.language_labels) if found is not None else {},
-        "voice_groups": groups,
-        "voice_metadata": metadata,
+        "voice_groups": [
+            {
+                "id": f"{info.id.partition('_')[0]}_{kind}",
+                "label": label,
+                "values": values,
+                "source": source,
+                "recommended": recommended,
+                "custom": kind == "custom",
+            }
+            for kind, label, values, recommended in shown
+        ],
+        "voice_metadata": {
+            name: {
+                "source": source if name in asked else info.source,
+                "custom": voice.custom,
+                "recommended": name in info.recommended,
+                "experimental": False,
+                "requires_manual_id": False,
+                "label": voice.label,
+            }
+            for name, voice in {**plain, **asked}.items()
+        },
         "model_voice_compatibility": compatibility,
         "recommended_voices": list(info.recommended),
         "requires_manual_id": False,
-    }
-
-
-def _group(info: ProviderInfo, kind: str, values: Sequence[str], source: str) -> dict[str, object]:
-    custom = kind == "custom"
-    return {
-        "id": f"{info.id.partition('_')[0]}_{kind}",
-        "label": "Custom" if custom else "Built-in",
-        "values": list(values),
-        "source": source,
-        "recommended": [] if custom else list(info.recommended),
-        "custom": custom,
-    }
-
-
-def _metadata(label: str, source: str, *, custom: bool = False, recommended: bool = False) -> dict[str, object]:
-    return {
-        "source": source,
-        "custom": custom,
-        "recommended": recommended,
-        "experimental": False,
-        "requires_manual_id": False,
-        "label": label,
     }
 
 

@@ -107,6 +107,10 @@ class VoiceMode:
     def on_detached(self) -> None:
         """Nobody listens now; somebody may come back before the window closes."""
 
+    def room(self) -> Flow[None]:
+        """Wait until the client has read enough of what was said, or has come back to hear it."""
+        return self.session.room()
+
     def on_resumed(self) -> None:
         """Somebody came back, and has heard what it has missed."""
 

@@ -183,10 +183,6 @@ class SpeechMode(VoiceMode, ABC):
         self.session.emit_audio("voice.audio.delta", chunk.data, chunk.sample_rate, label=chunk.label)
         self._copy.write(chunk.data, chunk.sample_rate)
 
-    def room(self) -> Flow[None]:
-        """Wait until the client has read, or come back."""
-        yield from self.session.room()
-
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """All of it."""
         self.over()

@@ -13,7 +13,7 @@ from attrs import frozen
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.pcm import whole_samples
 from svc_proto.basics.validate import integer, optional, text
-from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.flow import Task
 from svc_proto.voice.agent.instructions import ContextMessage, run_notes
 from svc_proto.voice.agent.recording import transcribe
 from svc_proto.voice.agent.runs import ApiRuns
@@ -198,10 +198,6 @@ class AgentMode(VoiceMode, ABC):
             response_id=response_id, data=chunk.data, sample_rate=chunk.sample_rate, label=chunk.label
         )
         self.carry_out(self.talk.rendered_audio(response_id, audio, self.now))
-
-    def room(self) -> Flow[None]:
-        """Wait until the client has read enough."""
-        yield from self.session.room()
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """The renderer has spoken all of the text."""
