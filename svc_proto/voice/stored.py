@@ -63,14 +63,9 @@ class SectionFamily(Generic[SettingsT]):
         said = {name: variables.get(self.prefix + VARIABLES.get(name, name.upper())) for name in self.rules}
         return self._canonical(lenient(self.rules, said))
 
-    def from_file(self, holder: Mapping[str, object]) -> dict[str, object]:
-        """What the section of a file says; empty if there is none."""
-        return self._canonical(lenient(self.rules, self._flat(Members.of(holder).inner(self.section))))
-
-    def flat_tts(self, holder: Mapping[str, object]) -> dict[str, object]:
-        """What `tts:` says that concerns speech output."""
-        found = self._canonical(lenient(self.rules, self._flat(Members.of(holder).inner("tts"))))
-        return {name: value for name, value in found.items() if name in _TTS_NAMES}
+    def from_file(self, holder: Mapping[str, object], section: str | None = None) -> dict[str, object]:
+        """What the section of a file says, or another one; empty if there is none."""
+        return self._canonical(lenient(self.rules, self._flat(Members.of(holder).inner(section or self.section))))
 
     def _flat(self, found: Mapping[str, object]) -> dict[str, object]:
         """The block of the provider first, then what stands beside it."""
@@ -111,7 +106,8 @@ def profile_values(family: SectionFamily[Any], profile: Profile) -> dict[str, ob
     values = family.from_file(profile.data)
     if values or family is not OUTPUT_FAMILY:
         return values
-    values = family.flat_tts(profile.data)
+    found = family.from_file(profile.data, "tts")
+    values = {name: value for name, value in found.items() if name in _TTS_NAMES}
     info = PROVIDERS.get(str(values.get("provider")))
     return values if info is not None and is_renderer(info) else {}
 

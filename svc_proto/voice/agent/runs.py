@@ -79,15 +79,10 @@ class ApiRuns:
         if run is not None:
             _cancel(run.task)
 
-    def stop_all(self) -> None:
-        """Stop every run on the API server."""
+    def end_all(self, end: Callable[[ApiRuns, str], None]) -> None:
+        """`stop` or `leave` each."""
         for call_id in list(self._runs):
-            self.stop(call_id)
-
-    def leave_all(self) -> None:
-        """Leave every run: each goes on, and nobody here listens."""
-        for call_id in list(self._runs):
-            self.leave(call_id)
+            end(self, call_id)
 
     def ask_about(self, order: AskAboutApproval) -> None:
         """Find out whether a tool waits for an approval."""

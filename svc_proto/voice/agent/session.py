@@ -291,13 +291,13 @@ class AgentMode(VoiceMode, ABC):
 
     def on_revoked(self) -> None:
         """Nobody may have anything done any more: its runs stop."""
-        self.chat_runs.stop_all()
+        self.chat_runs.end_all(ApiRuns.stop)
 
     def on_closed(self) -> None:
         """The end. A run goes on, its answer is in the chat: there is nothing by which a phone could be told of it."""
         self._timer.retire()
         self._orders.clear()
-        self.chat_runs.leave_all()
+        self.chat_runs.end_all(ApiRuns.leave)
         self._stop_engine()
 
     # --- the microphone ---

@@ -12,9 +12,10 @@ from attrs import frozen
 
 from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.run import VoiceRun
+from svc_proto.voice.realtime.story import RunStory
 
 __all__ = ["Call", "CancelCall", "ConfirmCall", "RunCall", "StatusCall", "UnknownCall", "BACKGROUND"]
-__all__ += ["BUSY", "cancelled_output", "completed_output", "failed_output", "queued_output", "status_output"]
+__all__ += ["BUSY", "completed_output", "ended_output", "queued_output", "status_output"]
 
 MAX_SUMMARY = 1_200  # characters
 THEN = "You will be asked to speak this result in a moment. Say nothing before that."
@@ -96,14 +97,9 @@ def completed_output(run: VoiceRun, answer: SpokenAnswer) -> dict[str, object]:
     }
 
 
-def failed_output(run: VoiceRun, error: str) -> dict[str, object]:
-    """What the model is told of a task that has failed."""
-    return {"ok": False, "error": error, "run_id": run.story.run_id, "session_id": run.story.session_id}
-
-
-def cancelled_output(run: VoiceRun) -> dict[str, object]:
-    """What the model is told of a task that was stopped."""
-    return {"ok": False, "cancelled": True, "run_id": run.story.run_id, "session_id": run.story.session_id}
+def ended_output(run: VoiceRun, **why: object) -> dict[str, object]:
+    """What the model is told of a task that has failed (`error`), or was stopped (`cancelled`)."""
+    return {"ok": False, **why, "run_id": run.story.run_id, "session_id": run.story.session_id}
 
 
 def queued_output(position: int) -> dict[str, object]:
@@ -114,23 +110,21 @@ def queued_output(position: int) -> dict[str, object]:
 def status_output(run: VoiceRun | None, queued: Sequence[str] = ()) -> dict[str, object]:
     """How far it is; `queued` are the tasks that wait for it."""
     waiting = [{"position": place, "request_preview": text} for place, text in enumerate(queued, 1)]
-    queue = {"queued_count": len(waiting), "queued_items": waiting}
-    if run is None:
-        return {"ok": True, "run_id": None, "status": "idle", **_progress(None), **queue}
-    story = run.story
-    status = story.status()[0] if run.live else "completed" if run.answer is not None else "starting"
-    return {"ok": True, "run_id": story.run_id or None, "status": status, **_progress(run), **queue}
-
-
-def _progress(run: VoiceRun | None) -> dict[str, object]:
-    story = None if run is None else run.story
-    question = None if story is None else story.confirmations.head
+    story, status = (RunStory("", "", None), "idle") if run is None else (run.story, "starting")
+    if run is not None and (run.live or run.answer is not None):
+        status = story.status()[0] if run.live else "completed"
+    question = story.confirmations.head
     return {
-        "session_id": None if story is None else story.session_id,
+        "ok": True,
+        "run_id": story.run_id or None,
+        "status": status,
+        "session_id": story.session_id,
         "pending_confirmation_id": None if question is None else question.id,
-        "active_tool_name": None if story is None else story.active_tool_name,
-        "last_tool_name": None if story is None else story.last_tool_name,
-        "last_tool_status": None if story is None else story.last_tool_status,
-        "last_tool_message": None if story is None else story.last_tool_message,
-        "completed_tool_count": 0 if story is None else story.completed_tool_count,
+        "active_tool_name": story.active_tool_name,
+        "last_tool_name": story.last_tool_name,
+        "last_tool_status": story.last_tool_status,
+        "last_tool_message": story.last_tool_message,
+        "completed_tool_count": story.completed_tool_count,
+        "queued_count": len(waiting),
+        "queued_items": waiting,
     }

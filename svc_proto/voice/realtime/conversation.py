@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from svc_proto.voice.realtime.calls import Call, CancelCall, RunCall, cancelled_output, completed_output, failed_output
+from svc_proto.voice.realtime.calls import Call, CancelCall, RunCall, completed_output
 from svc_proto.voice.realtime.delivery import Delivery, Filler
 from svc_proto.voice.realtime.floor import ANSWERED_WITHIN, DRAIN_WITHIN, Floor, FloorState, FloorTrigger
 from svc_proto.voice.realtime.mouth import ALARM, Held, Mouth, passed_on
@@ -139,7 +139,7 @@ class VoiceConversation:
         extra: dict[str, object] = {} if first is None else {"run_id": first.story.run_id}
         out += [] if live is None else live.stop()
         out += self.runs.cancel(now)
-        self._out += self.runs.drop_turn(cancelled_output)
+        self._out += self.runs.drop_turn(cancelled=True)
         response_id = self._quiet()
         out += [CancelResponse(), ClearInput()]
         self._emit("voice.response.done", response_id=response_id, cancelled=True, **extra)
@@ -305,7 +305,7 @@ class VoiceConversation:
             out += runs.stopped(run, now) if stopped else runs.finish(run, now, idle=idle)
         elif stopped:
             out.append(run.story.cancelled())
-            self._out += self.runs.drop_turn(cancelled_output)
+            self._out += self.runs.drop_turn(cancelled=True)
             if working:
                 self._emit("voice.response.done", response_id=None, cancelled=True, run_id=run.story.run_id)
                 self.answer.end()
@@ -328,7 +328,7 @@ class VoiceConversation:
             out += self.runs.fail(run, message, now)
             self._emit("voice.error", message=message, **fields)
         else:
-            out += self.runs.drop_turn(lambda run: failed_output(run, message))
+            out += self.runs.drop_turn(error=message)
             self._fail(message, **fields)
         return out
 
@@ -431,7 +431,7 @@ class VoiceConversation:
         elif self.floor.state is not _S.IDLE:
             if run is not None and run.live:
                 self._out.append(LeaveRun(run.call_id))
-            self.runs.drop_turn(None)
+            self.runs.drop_turn()
             self._emit("voice.response.done", response_id=self._quiet() or response_id)
         self.answer.end()
 

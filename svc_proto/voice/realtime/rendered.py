@@ -236,7 +236,7 @@ class RenderedConversation:
         """Have nothing to do any more with the turn."""
         run = self.runs.turn
         left = [] if run is None else [LeaveRun(run.call_id)]
-        self.runs.drop_turn(None)
+        self.runs.drop_turn()
         if self.state is not _S.IDLE:
             self._step(_T.END)
         return [StopRendering(), *left]

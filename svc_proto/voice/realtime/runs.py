@@ -26,7 +26,7 @@ from svc_proto.voice.realtime.calls import (
     RunCall,
     StatusCall,
     UnknownCall,
-    cancelled_output,
+    ended_output,
     queued_output,
     status_output,
 )
@@ -260,7 +260,7 @@ class VoiceRuns:
             about = {"session_id": self.session_id, "run_id": ""}
             nothing = {"ok": True, "run_id": None, "status": "idle", "session_id": self.session_id}
             return [Emit(f"{self.word}.run.cancelled", about)], nothing
-        told = [] if turn is None else [*turn.stop(), *self.drop_turn(cancelled_output)]
+        told = [] if turn is None else [*turn.stop(), *self.drop_turn(cancelled=True)]
         run_id = first.story.run_id or None
         output = {"ok": True, "run_id": run_id, "status": "cancelled", "session_id": self.session_id}
         return [*told, *stopped], output
@@ -402,15 +402,14 @@ class VoiceRuns:
         run.step(VoiceRunTrigger.DROP)
         self._runs.remove(run)
 
-    def drop_turn(self, output: Callable[[VoiceRun], Mapping[str, object]] | None) -> list[Order]:
-        """Nobody wants the run of the turn any more; what the model is told of it, if it was told nothing yet."""
+    def drop_turn(self, **why: object) -> list[Order]:
+        """Nobody wants the run of the turn any more: `why` for the model, if it was told nothing of it yet."""
         run = self.turn
         if run is None:
             return []
-        wanted = output is not None and run.state is not VoiceRunState.ANSWERED
-        told: list[Order] = [AnswerCall(run.call_id, output(run))] if wanted and output is not None else []
+        wanted = why and run.state is not VoiceRunState.ANSWERED
         self.drop(run)
-        return told
+        return [AnswerCall(run.call_id, ended_output(run, **why))] if wanted else []
 
     def tell(self, run: VoiceRun) -> SpokenAnswer:
         """Its answer is on its way to the ear."""

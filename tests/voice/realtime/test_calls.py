@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.machines.confirmations import Question
-from svc_proto.voice.realtime.calls import MAX_SUMMARY, cancelled_output, completed_output, failed_output, status_output
+from svc_proto.voice.realtime.calls import MAX_SUMMARY, completed_output, ended_output, status_output
 from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.run import VoiceRun
 from svc_proto.voice.realtime.story import ApprovalAsked
@@ -25,8 +25,8 @@ def test_a_long_answer() -> None:
 
 
 def test_other_ends() -> None:
-    assert failed_output(begun(), "No.") == {"ok": False, "error": "No.", "run_id": "", "session_id": "c1"}
-    assert cancelled_output(begun()) == {"ok": False, "cancelled": True, "run_id": "", "session_id": "c1"}
+    assert ended_output(begun(), error="No.") == {"ok": False, "error": "No.", "run_id": "", "session_id": "c1"}
+    assert ended_output(begun(), cancelled=True) == {"ok": False, "cancelled": True, "run_id": "", "session_id": "c1"}
 
 
 def test_status() -> None:
