@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from svc_proto.engine.flow import Flow, Task, wait
@@ -27,7 +28,7 @@ from svc_proto.facts import Failure, OperationId
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Bell", "OneAtATime", "gather", "shield"]
+__all__ = ["Bell", "OneAtATime", "SomeAtATime", "gather", "shield"]
 
 T = TypeVar("T")
 LONG = 86_400.0  # s after which a wait is begun anew: what is waited for has deadlines of its own
@@ -94,31 +95,38 @@ def gather(engine: Engine, flows: Sequence[Flow[T]]) -> Flow[list[T]]:
     return [results[place] for place in range(len(flows))]
 
 
-class OneAtATime:
-    """A place where one flow may be at a time; the others wait in the order in which they came."""
+class SomeAtATime:
+    """So many flows may be here at a time; the others wait in the order in which they came."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, free: int) -> None:
         self._engine = engine
-        self._taken = False
+        self._free = free
         self._queue: deque[OperationId] = deque()
 
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return len(self._queue)
+
     def take(self) -> bool:
-        """The place, if nobody has it; as with `enter`."""
-        free = not self._taken
-        self._taken = True
+        """A place, if one is free; as with `enter`."""
+        free = self._free > 0
+        self._free -= free
         return free
 
-    def enter(self) -> Flow[None]:
-        """Wait for the place. Whoever gets it has to `leave`."""
+    def enter(self, within: float = inf) -> Flow[bool]:
+        """Wait for a place, so many seconds at the most. Whoever gets it (True) has to `leave`."""
         if self.take():
-            return
-        ticket = self._engine.new_op()
+            return True
+        ticket, until = self._engine.new_op(), self._engine.now.mono + within
         self._queue.append(ticket)
         try:
-            while (yield from wait(ticket, self._engine.now.mono + LONG)) is not self:
-                pass
+            while self._engine.now.mono < until:
+                if (yield from wait(ticket, min(self._engine.now.mono + LONG, until))) is self:
+                    return True
+            return False
         finally:
-            if ticket in self._queue:  # cancelled before its turn came
+            if ticket in self._queue:  # cancelled before its turn came, or too late
                 self._queue.remove(ticket)
 
     def leave(self) -> None:
@@ -126,4 +134,11 @@ class OneAtATime:
         while self._queue:
             if self._engine.resume(self._queue.popleft(), self):
                 return
-        self._taken = False
+        self._free += 1
+
+
+class OneAtATime(SomeAtATime):
+    """A place where one flow may be at a time."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine, 1)

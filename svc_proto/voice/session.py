@@ -80,6 +80,7 @@ class VoiceMode:
     def __init__(self, session: VoiceSession) -> None:
         self.session = session
         self.engine = session.engine
+        self.chosen = session.chosen
 
     def ready_fields(self) -> dict[str, object]:
         """Members of `voice.session.ready` besides those of every session."""

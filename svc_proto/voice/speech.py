@@ -27,7 +27,7 @@ from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.registry import PROVIDERS, is_renderer
 from svc_proto.voice.rendering import Rendering
 from svc_proto.voice.session import VoiceKind, VoiceMode, VoiceSession, problem_of
-from svc_proto.voice.settings import OutputSettings, RealtimeSettings
+from svc_proto.voice.settings import OutputSettings
 from svc_proto.voice.socket import VoiceSocket
 from svc_proto.voice.speaking import audio_of, expression_of, options_of, text_of
 from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY
@@ -84,7 +84,7 @@ class VoiceOutput(Family):
         self.sessions.make_room(principal)
         config = self.voice.config
         kind = VoiceKind(name="voice.output", family="voice-output", runs=config.output_runs, window=config.resume_ttl)
-        return self.admit(principal, chosen, kind, lambda session: OutputMode(session, chosen))
+        return self.admit(principal, chosen, kind, OutputMode)
 
 
 class RealtimeLab(Family):
@@ -107,7 +107,7 @@ class RealtimeLab(Family):
             reopens=True,
             keep_days=chosen.run_retention_days,
         )
-        return self.admit(principal, chosen, kind, lambda session: LabMode(session, chosen))
+        return self.admit(principal, chosen, kind, LabMode)
 
     def open(self, principal: Principal, session_id: str) -> VoiceSocket:
         """As of any family, but that what is over is unknown: 404."""
@@ -125,9 +125,8 @@ class SpeechMode(VoiceMode, ABC):
     after: ClassVar[SpeechTrigger]  # what the end of a response leads to
     fields: ClassVar[Mapping[str, object]] = {}  # of its start and of its end
 
-    def __init__(self, session: VoiceSession, chosen: OutputSettings | RealtimeSettings) -> None:
+    def __init__(self, session: VoiceSession) -> None:
         super().__init__(session)
-        self.chosen = chosen
         self.state = SpeechState.READY
         self._responses = 0
         self._copy = AudioCopy(session.engine, f"{session.run_path}.wav")

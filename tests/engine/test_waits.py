@@ -8,7 +8,7 @@ import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import TIMED_OUT, Flow, sleep
-from svc_proto.engine.waits import LONG, Bell, OneAtATime, gather, shield
+from svc_proto.engine.waits import LONG, Bell, OneAtATime, SomeAtATime, gather, shield
 from svc_proto.facts import Started
 from tests.engine.test_client import Caller, calling
 from tests.playbook import Playbook
@@ -154,6 +154,22 @@ def test_a_long_wait() -> None:
     book, caller = running(flow)
     book.after(2 * LONG) << []
     assert caller.results == [["in"]]
+
+
+def test_two_at_a_time_and_who_does_not_wait_for_long() -> None:
+    def flow(engine: Engine) -> Flow[object]:
+        places = SomeAtATime(engine, 2)
+        assert [(yield from places.enter()), (yield from places.enter())] == [True, True]
+        found = [(yield from places.enter(3.0)), engine.now.mono, places.waiting]
+        places.leave()
+        return [*found, (yield from places.enter(3.0)), places.take()]
+
+    book, caller = running(flow)
+    began = book.now.mono
+    book.after(2.9) << []
+    assert caller.results == []
+    book.after(0.2) << []
+    assert caller.results == [[False, began + 3.0, 0, True, False]]
 
 
 def test_one_that_leaves_the_queue_as_it_is_called() -> None:

@@ -63,7 +63,7 @@ class NativeMode(AgentMode):
             session_id=setup.chat_session_id,
             profile=setup.chosen.scope.profile,
         )
-        super().__init__(session, setup, talk)
+        super().__init__(session, talk)
         self._context = setup.context
         self._link: ProviderLink | None = None
         self._listening: Task | None = None

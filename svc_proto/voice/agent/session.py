@@ -79,13 +79,11 @@ class AgentMode(VoiceMode, ABC):
     """
 
     names_chat: ClassVar[bool] = False  # in what is told of runs
+    chosen: RealtimeSettings
 
-    def __init__(
-        self, session: VoiceSession, setup: AgentSetup, talk: VoiceConversation | RenderedConversation
-    ) -> None:
+    def __init__(self, session: VoiceSession, talk: VoiceConversation | RenderedConversation) -> None:
         super().__init__(session)
         self.talk = talk
-        self.chosen = setup.chosen
         self.word = talk.word
         self.chat_runs = ApiRuns(session.voice, session.principal, talk, self.carry_out)
         self.input_bytes = 0  # of microphone audio, in all
@@ -329,7 +327,7 @@ class RenderedMode(AgentMode):
             session_id=setup.chat_session_id,
             profile=setup.chosen.scope.profile,
         )
-        super().__init__(session, setup, talk)
+        super().__init__(session, talk)
 
     def hear(self, pcm: bytes, rate: int) -> None:
         """Keep it, if somebody can listen to it."""

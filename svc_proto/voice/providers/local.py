@@ -8,7 +8,6 @@ and makes MP3 files (`voice.mp3`).
 from __future__ import annotations
 
 import re
-from collections import deque
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -17,9 +16,9 @@ from svc_proto.basics.pcm import wav_head
 from svc_proto.basics.resampler import Resampler
 from svc_proto.commands import Compute
 from svc_proto.engine.child import Child, Finished, run_command, spawn_child
-from svc_proto.engine.flow import Flow, ask, wait
-from svc_proto.engine.waits import Bell
-from svc_proto.facts import Failure, FailureKind, OperationId
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.waits import Bell, SomeAtATime
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import (
     AudioChunk,
@@ -77,8 +76,7 @@ class Local:
         self._engine = engine
         self._found: Engines | None = None
         self._found_at = 0.0  # monotonic seconds
-        self._listening = 0
-        self._queue: deque[OperationId] = deque()
+        self._places = SomeAtATime(engine, MAX_LISTENERS)
 
     # --- what there is ------------------------------------------------------------------------------------------
 
@@ -178,36 +176,15 @@ class Local:
             raise ProviderError(f"this host has no engine that listens: {INSTALL}")
         if language and language.lower().partition("-")[0] not in ("en", "eng", "auto"):
             raise ProviderError("the engine of this host understands English only")
-        yield from self._enter()
+        if self._places.waiting >= MAX_WAITING:
+            raise ProviderError("this host listens to too many recordings already; try again in a while")
+        if not (yield from self._places.enter(PATIENCE)):
+            raise ProviderError("this host has been listening to other recordings for too long")
         try:
             finished = yield from run_command(self._engine, (*engines.listen, recording.path), within=LISTENING)
         finally:
-            self._leave()
+            self._places.leave()
         return Transcript(text=_heard(finished), provider="local")
-
-    def _enter(self) -> Flow[None]:
-        """Wait for a place."""
-        if self._listening < MAX_LISTENERS:
-            self._listening += 1
-            return
-        if len(self._queue) >= MAX_WAITING:
-            raise ProviderError("this host listens to too many recordings already; try again in a while")
-        ticket = self._engine.new_op()
-        self._queue.append(ticket)
-        try:
-            answer = yield from wait(ticket, self._engine.now.mono + PATIENCE)
-        finally:
-            if ticket in self._queue:
-                self._queue.remove(ticket)
-        if isinstance(answer, Failure):
-            raise ProviderError("this host has been listening to other recordings for too long")
-
-    def _leave(self) -> None:
-        """Give the place to the next one."""
-        if self._queue:
-            self._engine.resume(self._queue.popleft(), None)
-        else:
-            self._listening -= 1
 
 
 class _Outlet:
