@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from svc_proto.engine.router import Route
-from svc_proto.relay.routes import voice_basic, voice_sessions, voice_settings
+from svc_proto.relay.routes import voice_basic, voice_settings
 from svc_proto.relay.voice_access import VoiceGate
 from svc_proto.voice.agent.service import RealtimeAgent
 from svc_proto.voice.family import Family
@@ -63,4 +63,4 @@ class VoiceSide:
 
 def voice_routes(relay: Relay) -> list[Route]:
     """All rows, none of which is used before there is an engine."""
-    return [*voice_basic.routes(relay), *voice_settings.routes(relay), *voice_sessions.routes(relay)]
+    return [*voice_basic.routes(relay), *voice_settings.routes(relay)]

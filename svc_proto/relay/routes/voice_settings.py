@@ -1,6 +1,7 @@
-"""Settings of speech output, of the realtime lab and of the realtime agent: show, change, options, validate.
+"""Settings and sessions of speech output, of the realtime lab and of the realtime agent.
 
-The three families have the same four routes each (wire terminal-voice 4.3 to 4.5, 5, 6.1). Refusals are text.
+The three families have the same six routes each (wire terminal-voice 4.3 to 4.7, 5, 6.1): show, change, options,
+validate; a session is made by a POST, and spoken with over the WebSocket that the answer names. Refusals are text.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from attrs import frozen
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Route
+from svc_proto.engine.router import Answer, Kind, Route
+from svc_proto.engine.socket import SocketHandler
 from svc_proto.relay.access import Access
+from svc_proto.relay.commons import here_or_elsewhere
 from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.options import Choice
 from svc_proto.voice.principal import Principal
@@ -28,38 +31,37 @@ from svc_proto.voice.views import AGENT, LAB, OUTPUT, View, config_answer, optio
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["json_body", "routes"]
+__all__ = ["routes"]
 
 MAX_RATE = 10_000_000  # Hz, of a choice that is to be checked
 
 
 @frozen
 class _Theme:
+    name: str  # as `voice_side` has its sessions
     base: str
     access: Access
+    socket: Access
     view: View
     family: SectionFamily[Any]
     rules: Rules
 
 
+SPEAKS = (Access.VOICE_TTS, Access.VOICE_OUTPUT_SOCKET)
+TALKS = (Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET)
 THEMES = (
-    _Theme("/voice/output", Access.VOICE_TTS, OUTPUT, OUTPUT_FAMILY, OUTPUT_RULES),
-    _Theme("/voice/realtime", Access.VOICE_REALTIME, LAB, REALTIME_FAMILY, REALTIME),
-    _Theme("/voice/realtime-agent", Access.VOICE_REALTIME, AGENT, REALTIME_FAMILY, {**REALTIME, **PROMOTION}),
+    _Theme("output", "/voice/output", *SPEAKS, OUTPUT, OUTPUT_FAMILY, OUTPUT_RULES),
+    _Theme("lab", "/voice/realtime", *TALKS, LAB, REALTIME_FAMILY, REALTIME),
+    _Theme("agent", "/voice/realtime-agent", *TALKS, AGENT, REALTIME_FAMILY, {**REALTIME, **PROMOTION}),
 )
 
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    return [row for theme in THEMES for row in _SettingsRoutes(relay, theme).rows()]
+    return [row for theme in THEMES for row in _FamilyRoutes(relay, theme).rows()]
 
 
-def json_body(request: Request) -> dict[str, object]:
-    """A JSON object; nothing at all counts as an empty one. `Refused` 400."""
-    return request.json_object() if request.body else {}
-
-
-class _SettingsRoutes:
+class _FamilyRoutes:
     def __init__(self, relay: Relay, theme: _Theme) -> None:
         self._relay = relay
         self._theme = theme
@@ -72,6 +74,14 @@ class _SettingsRoutes:
             Route(method="PATCH", pattern=f"{base}/config", access=access, handler=self.change),
             Route(method="GET", pattern=f"{one}/options", access=access, handler=self.options),
             Route(method="POST", pattern=f"{one}/validate", access=access, handler=self.validate),
+            Route(method="POST", pattern=f"{base}/session", access=access, handler=self.create),
+            Route(
+                method="GET",
+                pattern=f"{base}/{{session_id}}",
+                access=self._theme.socket,
+                handler=self.open,
+                kind=Kind.WEBSOCKET,
+            ),
         ]
 
     def show(self, request: Request) -> Flow[Response]:
@@ -82,7 +92,7 @@ class _SettingsRoutes:
         theme, relay = self._theme, self._relay
         if not request.body:
             raise Refused(400, "voice_refused", "the body must be a JSON object")
-        body = json_body(request)
+        body = _json_body(request)
         profile = profile_of(request.query, body)
         principal = cast("Principal", request.principal)
         if profile is not None and principal.kind == "api":
@@ -102,11 +112,25 @@ class _SettingsRoutes:
 
     def validate(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
-        body = json_body(request)
+        body = _json_body(request)
         settings = yield from self._settings(profile_of(request.query, body))
         choice = _choice(body, settings, info)
         offer = self._relay.voice_side.options.known(info)
         return json_response(200, validate_answer(self._theme.view, offer, choice, self._relay.config.brand))
+
+    def create(self, request: Request) -> Flow[Response]:
+        body = _json_body(request)
+        profile = profile_of(request.query, body)
+        if profile is not None:
+            body["profile"] = profile
+        principal = cast("Principal", request.principal)
+        family = self._relay.voice_side.sessions[self._theme.name]
+        return json_response(200, (yield from family.create(body, principal)))
+
+    def open(self, request: Request) -> SocketHandler | Flow[Answer]:
+        relay, name = self._relay, request.params["session_id"]
+        principal, family = cast("Principal", request.principal), relay.voice_side.sessions[self._theme.name]
+        return here_or_elsewhere(relay, request, "voice", name, lambda: family.open(principal, name))
 
     # --- helpers ---
 
@@ -129,6 +153,11 @@ class _SettingsRoutes:
                 return info
         shown = "".join(letter for letter in wanted[:80] if letter.isprintable())
         raise Refused(400, "voice_refused", f"'{shown}' is not a provider of {theme.view.mode}")
+
+
+def _json_body(request: Request) -> dict[str, object]:
+    """A JSON object; nothing at all counts as an empty one. `Refused` 400."""
+    return request.json_object() if request.body else {}
 
 
 def _choice(body: Mapping[str, object], settings: OutputSettings | RealtimeSettings, info: ProviderInfo) -> Choice:
