@@ -5,7 +5,7 @@ What it says goes to the conversation (`svc_proto.voice.realtime.conversation`),
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from svc_proto.basics import strict_json
@@ -109,8 +109,7 @@ class NativeMode(AgentMode):
         pcm = resample(pcm, rate, self.chosen.sample_rate)
         self._uncommitted += len(pcm)
         self.talk.runs.hear(self.now)
-        if self._link is not None:
-            self._link.send(self._link.dialect.append(pcm))
+        self._say(lambda dialect: dialect.append(pcm))
 
     def commit(self, said: str | None) -> None:
         """An utterance is complete; what it says is for the provider to tell."""
@@ -203,11 +202,15 @@ class NativeMode(AgentMode):
             session.extend(max(until - self.now, 0.0))
 
     def ask_provider(self, order: orders.ProviderOrder) -> None:
-        """Nothing when it has gone: the conversation hears of that."""
+        """In its words."""
         if isinstance(order, orders.ClearInput):
             self._uncommitted = 0
+        self._say(lambda dialect: provider_words(order, dialect, self.interface))
+
+    def _say(self, words: Callable[[Dialect], list[Message]]) -> None:
+        """Nothing when it has gone: the conversation hears of that."""
         if self._link is not None:
-            self._link.send(provider_words(order, self._link.dialect, self.interface))
+            self._link.send(words(self._link.dialect))
 
     def room(self) -> Flow[None]:
         """Wait until the client has room. Meanwhile nobody is late."""
