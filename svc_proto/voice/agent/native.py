@@ -12,7 +12,6 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.pcm import SAMPLE_WIDTH, resample
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, summary_instructions
 from svc_proto.voice.agent.session import AgentMode, AgentSetup
 from svc_proto.voice.agent.tools import function_schemas, parse_call
@@ -193,13 +192,10 @@ class NativeMode(AgentMode):
 
     # --- orders ---
 
-    def carry_out(self, given: list[Order]) -> None:
-        """As any; while nobody listens the session waits for what is going on."""
-        super().carry_out(given)
-        session = self.session
-        if session.life.state is VoiceState.DETACHED:
-            until = self.talk.kept_until(session.life.window, session.voice.config.detached_max)
-            session.extend(max(until - self.now, 0.0))
+    def stay(self) -> None:
+        """Wait for what is going on."""
+        until = self.talk.kept_until(self.session.life.window, self.session.voice.config.detached_max)
+        self.session.extend(max(until - self.now, 0.0))
 
     def ask_provider(self, order: orders.ProviderOrder) -> None:
         """In its words."""

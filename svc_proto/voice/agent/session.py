@@ -14,6 +14,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.pcm import whole_samples
 from svc_proto.basics.validate import integer, optional, text
 from svc_proto.engine.flow import Task
+from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.agent.instructions import ContextMessage, run_notes
 from svc_proto.voice.agent.recording import transcribe
 from svc_proto.voice.agent.runs import ApiRuns
@@ -125,12 +126,18 @@ class AgentMode(VoiceMode, ABC):
                 self._obey(self._orders.popleft())
         finally:
             self._busy = False
-        if not self.session.closed:
-            due = self.talk.due
-            if due is None:
-                self._timer.cancel()
-            else:
-                self._timer.set(due)
+        if self.session.closed:
+            return
+        due = self.talk.due
+        if due is None:
+            self._timer.cancel()
+        else:
+            self._timer.set(due)
+        if self.session.life.state is VoiceState.DETACHED:
+            self.stay()
+
+    def stay(self) -> None:
+        """Nobody listens; of a session that somebody may come back to."""
 
     def wake(self) -> None:
         """Time has passed for the conversation."""
