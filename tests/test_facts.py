@@ -28,6 +28,10 @@ def test_the_union_holds_every_fact() -> None:
     assert set(get_args(Fact)) == public - values
 
 
+def test_protocols_are_called_as_alpn_calls_them() -> None:
+    assert (facts.HTTP1, facts.HTTP2) == ("http/1.1", "h2")  # RFC 7301 section 6, RFC 9113 section 3.1
+
+
 def test_only_a_child_has_an_exit_status() -> None:
     assert Closed(ChannelId(2)).exit is None
     assert Closed(ChannelId(3), "exited", -9).exit == -9

@@ -137,6 +137,14 @@ def test_a_window_that_never_opens() -> None:
     assert handler.told[-1][:2] == ("closed", 1006)
 
 
+def test_who_has_nothing_to_say_waits_for_no_window() -> None:
+    talk = Dialogue(lambda engine: fetch(engine, "GET", "https://a/x", within=300.0), "2")
+    talk.took()
+    talk.tell(Received(talk.ch, frame(8, b"\x00\x00\x00\x01")))  # more room, of which nothing is needed
+    talk.after(299.0)
+    assert talk.took() == []
+
+
 def test_what_waits_for_the_socket_has_its_own_deadline() -> None:
     bare = Bare()
     talk, _, socket = bare.opened()
