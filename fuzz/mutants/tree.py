@@ -68,8 +68,9 @@ class Tree:
         return self._sorted(module, set(chain.from_iterable(self._of_room(each) for each in others)))
 
     def stories(self) -> list[Path]:
-        """Those of whole programs, where there are any; for whichever module."""
-        return [path for path in (self.root / "tests/loops", self.root / "fuzz/mutants/worlds.py") if path.exists()]
+        """Those of whole programs, and what holds of all modules, where there are any."""
+        paths = ("tests/test_whole.py", "tests/loops", "fuzz/mutants/worlds.py")
+        return [self.root / path for path in paths if (self.root / path).exists()]
 
     def _of_room(self, room: str) -> list[Path]:
         if room:

@@ -34,7 +34,7 @@ __all__ = ["Fate", "Judge", "UnsoundError", "Verdict"]
 
 MEMORY = 4 << 30  # bytes of address space: a mutant that grows without end ends here
 WARM = ["pytest", "hypothesis.stateful", "h11", "h2.connection", "wsproto"]  # what all of them import
-STORIES = ["-k", "sim"]  # in the names of stories told by the simulator, and of `worlds.py`
+STORIES = ["-k", "sim or test_whole"]  # in the names of stories told by the simulator, of worlds, and of rules for all
 FAR = 4.0  # as long as the near tests may rooms and stories take: they are many
 OPTIONS = ["-x", "-q", "-p", "pytest_timeout", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider"]
 

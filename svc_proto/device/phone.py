@@ -29,7 +29,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum
 
-from attrs import frozen
+from attrs import field, frozen
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.visible import plain
@@ -130,7 +130,7 @@ class PhoneConfig:
     probe: str = "/health"  # what a route is asked for before it is used
     pin: str | None = None  # of the relay's certificate at `remote`, from an earlier connection
     code: str | None = None
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     device_name: str = "Reference phone"
     device_id: str = "reference-phone"
     ttl_seconds: int | None = None  # asked for when pairing; None: the default of the route

@@ -52,7 +52,7 @@ MEDIA_TABLE: Table[MediaState, MediaTrigger] = {
 class MediaEntry:
     """One registered file. Times are wall seconds but for `deadline`, which is monotonic."""
 
-    token: str
+    token: str = field(repr=False)
     path: str  # absolute; never leaves the host
     content_type: str
     file_name: str | None

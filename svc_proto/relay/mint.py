@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import evolve
+from attrs import evolve, field
 
 from svc_proto.basics.validate import boolean, integer, invalid, text, unquoted
 from svc_proto.basics.value import fixed
@@ -31,7 +31,7 @@ class MintRequest:
     host: str
     port: int
     tls: bool
-    key: str | None
+    key: str | None = field(repr=False)
     dashboard_url: str | None
     meta: PairingMeta
 

@@ -1,0 +1,51 @@
+"""What holds of every class of the core, whichever its room: what `repr` shows, and what is compared."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import attrs
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NAMED = re.compile(r"(token|key|secret|password|bearer)$")
+# What is named like a secret and is none: a path, a flag, a hash, a name, or what a person is shown.
+SHOWN = """
+    Activity.thumbnail_token ApiConfig.ssl_key ApprovalRequest.pattern_key Brand.qr_key Bucket.key Consent.secret
+    DashboardConfig.ssl_key Marker.token NewInvite.own_key PairingMeta.carries_key PairingMeta.own_key
+    RelayConfig.allow_insecure_api_bearer RelayConfig.ssl_key Session.knows_key _Address.key _Scope.key
+"""
+# What is a secret by another name, has one in it, or is too long to be shown.
+HIDDEN = """
+    AgentSettings.servers AudioDelta.data EmitAudio.data Form.headers Held.audio HttpParameters.headers
+    Invitation.code Kept.text Keys._file Keys.environment Listen.sound NewInvite.code NewInvite.pairing_url
+    NewInvite.qr_payload Profile.data Put.members ShellOrder.session Spoken.data StdioParameters.argv
+    StdioParameters.env Turn.operator TurnOrder.operator VendorCall.headers VoiceConfig.variables VoiceFile.data
+"""
+# What two that are equal may differ in.
+LEFT_OUT = """
+    Envelope.size Outcome.text PhoneAnswer.text Principal.until Send.late
+"""
+
+
+@pytest.fixture(scope="module")
+def fields() -> dict[str, attrs.Attribute[object]]:
+    """Those of each class, by its name, which stands for one."""
+    found: dict[str, attrs.Attribute[object]] = {}
+    for path in sorted((ROOT / "svc_proto").rglob("*.py")):
+        module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
+        for name, kind in vars(module).items():
+            if isinstance(kind, type) and attrs.has(kind) and kind.__module__ == module.__name__:
+                found |= {f"{name}.{each.name}": each for each in attrs.fields(kind)}
+    return found
+
+
+def test_no_secret_is_shown_where_what_has_it_is(fields: dict[str, attrs.Attribute[object]]) -> None:
+    secret = {name for name in fields if NAMED.search(name)} - {*SHOWN.split()}
+    assert {name for name, each in fields.items() if not each.repr} == secret | {*HIDDEN.split()}
+
+
+def test_what_is_compared(fields: dict[str, attrs.Attribute[object]]) -> None:
+    assert {name for name, each in fields.items() if not each.eq} == {*LEFT_OUT.split()}
