@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
 from svc_proto.config import PUBLIC_ROUTE, ApiAddress, ConfigError, LocalTrust, RelayConfig, SessionPolicy, relay_config
-from svc_proto.settings import Bucket
+from svc_proto.settings import Bucket, RedisAddress
+from tests.variables import undocumented
 
 # --- defaults -------------------------------------------------------------------------------------------------------
 
@@ -83,7 +84,12 @@ VARIABLES = {
     "API_SERVER_KEY": ("api_key", "k", "k"),
     "API_SERVER_HOST": ("api_host", "h", "h"),
     "API_SERVER_PORT": ("api_port", "1", 1),
+    "SVC_CLUSTER_URL": ("cluster", "redis://redis.lan/2", RedisAddress("redis.lan", db=2)),
 }
+
+
+def test_each_variable_is_in_some_document() -> None:
+    assert undocumented(relay_config) == set()
 
 
 @pytest.mark.parametrize(("variable", "row"), VARIABLES.items())

@@ -166,7 +166,7 @@ class Tui:
         gateway = self._gateway
         if gateway is not None and not gateway.runs:
             gateway = None
-        if gateway is not None and gateway.child.credit.unsent <= MAX_UNREAD:
+        if gateway is not None and gateway.reads:
             gateway.say(request)
         elif "id" in request:
             problem = "the agent gateway is not running" if gateway is None else "the agent gateway does not read"
@@ -175,7 +175,7 @@ class Tui:
 
     def _resize(self, payload: Mapping[str, object]) -> None:
         gateway = self._gateway
-        if gateway is None or not gateway.runs or gateway.child.credit.unsent > MAX_UNREAD:
+        if gateway is None or not gateway.runs or not gateway.reads:
             return
         params = {key: payload[key] for key in ("session_id", "cols", "rows") if key in payload}
         identity = f"resize-{new_uuid(self.engine.entropy)}"
@@ -201,6 +201,11 @@ class _Gateway:
     def runs(self) -> bool:
         """Whether it can be written to."""
         return not self._end
+
+    @property
+    def reads(self) -> bool:
+        """Whether no more than may be is unread."""
+        return self.child.credit.unsent <= MAX_UNREAD
 
     def say(self, message: Mapping[str, object]) -> None:
         """Write one object as one line."""

@@ -7,6 +7,7 @@ from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, RedisAddress
+from tests.variables import undocumented
 
 
 def test_defaults() -> None:
@@ -141,3 +142,7 @@ def test_a_node_is_who_knows_where_the_others_meet_and_where_they_find_it() -> N
         ConfigError, match="API_SERVER_NODE_URL needs SVC_DATABASE_URL: the nodes of a service have one"
     ):
         api_config({**meeting, **address})
+
+
+def test_each_variable_is_in_some_document() -> None:
+    assert undocumented(api_config) == set()

@@ -5,6 +5,7 @@ import pytest
 from svc_proto.commands import Level
 from svc_proto.dashboard.config import DashboardConfig, dashboard_config
 from svc_proto.settings import ConfigError
+from tests.variables import undocumented
 
 PASSWORD = "correct horse"
 
@@ -70,3 +71,7 @@ def test_what_cannot_be_meant(env: dict[str, str], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem) as caught:
         dashboard_config(env)
     assert "short" not in str(caught.value)
+
+
+def test_each_variable_is_in_some_document() -> None:
+    assert undocumented(dashboard_config) == set()

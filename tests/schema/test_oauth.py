@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from contextlib import nullcontext
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
@@ -81,8 +82,9 @@ def test_where_answers_may_not_go(redirect: object) -> None:
 
 @pytest.mark.parametrize("redirects", [None, "https://a.example", [], ["https://a.example"] * 9])
 def test_a_list_of_them(redirects: object) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(Refused) as caught:
         parse_client(Members(redirect_uris=redirects))
+    assert (caught.value.status, caught.value.code) == (400, "invalid_redirect_uri")
 
 
 def test_what_editors_register() -> None:
@@ -218,6 +220,8 @@ def test_a_verifier() -> None:
     assert not proves(verifier[:-1] + "l", challenge)
     assert not proves(challenge, challenge)
     assert not proves("short", challenge)
+    assert not proves("short", urlsafe_b64encode(sha256(b"short").digest()).rstrip(b"=").decode())
+    assert not proves("\u00e9" * 43, challenge)
     assert not proves("v" * 129, challenge)
 
 

@@ -61,6 +61,11 @@ def test_what_is_none(data: bytes) -> None:
         WavStream().feed(data)
 
 
+def test_a_format_is_judged_as_soon_as_it_is_told() -> None:
+    with pytest.raises(NotWavError):
+        WavStream().feed(FILE[:20] + struct.pack("<HHI", 1, 2, 22_050) + FILE[28:36])
+
+
 def test_an_end_in_its_head() -> None:
     stream = WavStream()
     assert stream.feed(FILE[:30]) == b""
