@@ -131,6 +131,7 @@ def test_a_sample_is_drawn_by_its_seed_from_all_rooms_and_kinds(tiny: Tree) -> N
     assert len(tiny.sample(100, 1)) == sum(len(tiny.mutants(module)) for module in tiny.modules())
 
 
+@pytest.mark.timeout(300)  # twenty-odd processes, one after another on a busy machine
 def test_what_becomes_of_them(tiny: Tree) -> None:
     """One survives: nothing tries the limit itself. The tree is as before."""
     before = everything(tiny.root)
