@@ -101,7 +101,7 @@ PLANTS: list[tuple[Plant, int, str]] = [  # the bug, a storm that finds it, and 
     (what_was_missed_is_not_read, 16, "may not any more"),
     (the_last_word_counts_and_not_the_later_place, 36, "come elsewhere"),
     (a_change_is_not_told, 1, "may not any more"),
-    (a_phone_that_leaves_is_not_told, 20, "different phones"),
+    (a_phone_that_leaves_is_not_told, 11, "different phones"),
     (who_is_selected_is_not_told, 2, "different phones"),
     (plants.a_code_is_read_and_deleted_behind, 0, "has paired"),
     (plants.a_code_is_taken_from_memory_while_redis_is_away, 6, "has paired"),
