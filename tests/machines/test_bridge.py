@@ -322,10 +322,12 @@ def test_parameters_are_stored_as_they_were_sent_unless_told_otherwise() -> None
     assert commands.records()[0]["params"] == {**body, "password": "[redacted]"}
 
 
-def test_long_parameters_are_not_kept() -> None:
+@pytest.mark.parametrize("known", [False, True], ids=["the text is not at hand", "the text is at hand"])
+def test_long_parameters_are_not_kept(*, known: bool) -> None:
     commands = BridgeCommands()
     body = {"secret": "s3", "x": "y" * 9_000}
-    commands.begin("r1", socket=PHONE, method="POST", path="/share_media", params={}, body=body, now=at(0))
+    text = json.dumps(body) if known else ""
+    commands.begin("r1", socket=PHONE, method="POST", path="/share_media", params={}, body=body, now=at(0), text=text)
     params = commands.records()[0]["params"]
     assert isinstance(params, dict)
     assert list(params) == ["[truncated]"]
