@@ -317,8 +317,7 @@ def test_what_is_behind_a_value_is_an_error(text: str) -> None:
 
 
 def test_a_value_of_many_pieces_is_one_text() -> None:
-    made, value = json.JSONEncoder(separators=(",", ":")), [*range(120_000)]  # more than its encoder in C gives at once
-    assert len([*strict_json.in_pieces(made)(value, 0)]) > 1
+    made, value = json.JSONEncoder(separators=(",", ":")), [*range(120_000)]  # more than many encoders give at once
     text = strict_json.encoder(made)(value)
     assert text == strict_json.dumps(value) == strict_json.dumps_bytes(value).decode() == made.encode(value)
 
