@@ -195,7 +195,8 @@ def test_what_standard_input_holds_is_typed_under_tmux_too(tmux: Shelf) -> None:
     assert done.code == 0
     assert "typed-4" in done.out
     assert tmux.run("svc-relay", "shell", text="").code == 0
-    assert tmux.run("svc-relay", "sessions", "--json").json == []
+    looks = (tmux.run("svc-relay", "sessions", "--json").json for _ in range(10))
+    assert [] in looks  # tmux may still be about to end it at the first
 
 
 def test_the_relay_goes_away_and_comes_back(tmp_path: Path) -> None:
