@@ -1,15 +1,39 @@
-"""A certificate for whoever needs one."""
+"""What several tests of runtimes need: a certificate, a gate for children, and a look at what is left of them."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.runtimes.certificates import make_certificate
+from tests.runtimes.children import children
+from tests.runtimes.support import running
 
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A self-signed certificate for localhost and 127.0.0.1, and its key."""
     return make_certificate(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture
+def nothing_is_left(runtime: str) -> Iterator[None]:
+    """Neither children nor descriptors, once the test is over."""
+    with running(runtime):
+        pass  # a loop's first run opens what it keeps
+    before = children()
+    fds = len(os.listdir("/proc/self/fd"))
+    yield
+    assert children() == before
+    assert len(os.listdir("/proc/self/fd")) <= fds
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    """A FIFO that a child waits at until the test writes a line to it."""
+    path = tmp_path / "gate"
+    os.mkfifo(path)
+    return path

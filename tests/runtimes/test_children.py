@@ -1,143 +1,40 @@
-"""Child processes on every loop: terminals and pipes, signals, backpressure, ends of every kind, nothing left."""
+"""Child processes on every loop: terminals and pipes, signals, backpressure."""
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import resource
-import select
 import signal
-import sys
-import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from runtimes import child as child_module
-from runtimes import child_output, outbox, reaper, terminal_exec
-from runtimes.host import Services
-from runtimes.spawn import ChildProcess, start_process
+from runtimes import child_output, outbox
 from svc_proto.commands import (
     Abort,
-    Cancel,
     CloseWrite,
     Command,
-    OpenFile,
     PauseReading,
     ResizeTerminal,
     ResumeReading,
     Send,
-    SendFile,
     Signal,
     SignalName,
-    Spawn,
-    Spawned,
     TerminalSize,
 )
 from svc_proto.facts import (
     ChannelId,
     Closed,
-    Done,
     Fact,
-    Failed,
-    FailureKind,
-    OperationId,
     ReadClosed,
     Received,
     Sent,
 )
-from tests.runtimes.support import TIMEOUT, Live, ops, running
+from tests.runtimes.children import CH, ERR, SIZE, Child, wait_gone
+from tests.runtimes.support import running
 
-SIZE = TerminalSize(80, 24)
-CH, ERR = ChannelId(101), ChannelId(103)
-OP = OperationId(1)
-
-
-def children() -> list[str]:
-    """Our children, zombies included, as `pid state name`."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            pid, name, state, parent = re.match(r"(\d+) \((.*)\) (\S) (\d+)", path.read_text()).groups()  # type: ignore[union-attr]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(parent) == os.getpid():
-            found.append(f"{pid} {state} {name}")
-    return found
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left(runtime: str) -> Iterator[None]:
-    with running(runtime):
-        pass  # a loop's first run opens what it keeps
-    before = children()
-    fds = len(os.listdir("/proc/self/fd"))
-    yield
-    assert children() == before
-    assert len(os.listdir("/proc/self/fd")) <= fds
-
-
-@pytest.fixture
-def gate(tmp_path: Path) -> Path:
-    """A FIFO that a child waits at until the test writes a line to it."""
-    path = tmp_path / "gate"
-    os.mkfifo(path)
-    return path
-
-
-def wait_gone(pid: int) -> None:
-    """Wait until a process, not necessarily a child of ours, has exited."""
-    try:
-        fd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
-        ready, _, _ = select.select([fd], [], [], TIMEOUT)
-        assert ready, f"process {pid} still runs"
-    finally:
-        os.close(fd)
-
-
-class Child:
-    """A spawned child and what it has said."""
-
-    def __init__(
-        self, live: Live, *argv: str, shell: str | None = None, terminal: bool = False, **more: object
-    ) -> None:
-        self.live = live
-        self.data = b""
-        self.errors = b""
-        self.facts: list[Fact] = []
-        command = ("/bin/sh", "-c", shell) if shell is not None else argv
-        spawn = Spawn(OP, CH, command, terminal=SIZE if terminal else None, **more)  # type: ignore[arg-type]
-        spawned = live.done(spawn)
-        assert isinstance(spawned, Spawned)
-        self.pid = spawned.pid
-
-    def step(self) -> Fact:
-        fact = self.live.fact()
-        self.facts.append(fact)
-        if isinstance(fact, Received) and fact.ch == CH:
-            self.data += fact.data
-        elif isinstance(fact, Received) and fact.ch == ERR:
-            self.errors += fact.data
-        return fact
-
-    def until(self, wanted: bytes) -> None:
-        while wanted not in self.data:
-            self.step()
-
-    def closed(self, ch: ChannelId = CH) -> Closed:
-        while True:
-            fact = self.step()
-            if isinstance(fact, Closed) and fact.ch == ch:
-                return fact
-
-    def send(self, data: bytes) -> None:
-        self.live.order(Send(CH, data))
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 # --- pipes ---------------------------------------------------------------------------------------------------------
@@ -424,184 +321,3 @@ def test_what_it_wrote_before_it_exited_waits_for_a_paused_reader(runtime: str, 
         assert child.closed().exit == 0
         assert b"the last words" in child.data
         sock.close()
-
-
-# --- ends ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_a_grandchild_does_not_hold_the_end_back(runtime: str, terminal: bool) -> None:
-    with running(runtime) as live:
-        child = Child(live, shell="trap '' HUP; sleep 1000 & echo $! bye; exit 4", terminal=terminal)
-        assert child.closed().exit == 4
-        assert b"bye" in child.data
-        pid = int(child.data.split()[0])
-        os.kill(pid, signal.SIGKILL)
-        wait_gone(pid)
-
-
-def test_a_grandchild_that_goes_on_writing(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child_output, "LEFTOVER", 100_000)
-    with running(runtime) as live:
-        child = Child(live, shell="yes & echo $! bye; exit 4")
-        assert child.closed().exit == 4
-        assert b"bye" in child.data
-        pid = int(re.search(rb"(\d+) bye", child.data)[1])  # type: ignore[index]
-        wait_gone(pid)  # by SIGPIPE
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_abort_lets_go_without_a_signal_and_leaves_no_zombie(runtime: str, terminal: bool) -> None:
-    with running(runtime) as live:
-        child = Child(live, "cat", terminal=terminal, errors=None if terminal else ERR)
-        live.order(Abort(CH), Send(CH, b"x"), Signal(CH, SignalName.KILL), Abort(CH))
-        assert child.closed() == Closed(CH, "aborted", None)
-        if not terminal:
-            assert Closed(ERR, "aborted") in child.facts
-        wait_gone(child.pid)
-        while any(line.startswith(f"{child.pid} ") for line in children()):
-            live.accept()[0].close()  # another turn of the loop
-            live.seen.clear()
-
-
-def test_100_quick_spawns_and_aborts(runtime: str) -> None:
-    def react(fact: Fact) -> list[Command]:
-        if isinstance(fact, Done):
-            return [Abort(ChannelId(fact.op * 2 + 1))]
-        return []
-
-    with running(runtime, react) as live:
-        for op in range(1, 101):
-            live.order(Spawn(OperationId(op), ChannelId(op * 2 + 1), ("cat",), terminal=SIZE if op % 4 == 0 else None))
-        for _ in range(100):
-            assert live.expect(Closed) is not None
-        assert sum(isinstance(fact, Done) for fact in live.seen) == 100
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_our_own_end(runtime: str, terminal: bool) -> None:
-    with running(runtime) as live:
-        child = Child(live, shell="echo ready; sleep 1000", terminal=terminal)
-        child.until(b"ready")
-    wait_gone(child.pid)
-
-
-def test_our_own_end_with_a_child_that_clings(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reaper, "PATIENCE", 0.1)
-    with running(runtime) as live:
-        child = Child(live, shell="trap '' HUP; echo ready; while :; do :; done", terminal=True)
-        child.until(b"ready")
-    wait_gone(child.pid)
-
-
-def test_a_cancelled_spawn_leaves_nothing(runtime: str) -> None:
-    with running(runtime) as live:
-        for op in range(1, 21):
-            live.order(Spawn(OperationId(op), ChannelId(op * 2 + 1), ("sleep", "1000")), Cancel(OperationId(op)))
-            assert isinstance(live.answer(op), Failed)
-        assert isinstance(live.ask(Spawn(OperationId(99), CH, ("true",))), Done)
-
-
-def test_a_spawn_that_is_cancelled_while_it_starts(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go = threading.Event(), threading.Event()
-    started: list[ChildProcess] = []
-
-    def slow(command: Spawn) -> ChildProcess:
-        started.append(start_process(command))
-        begun.set()
-        go.wait(TIMEOUT)
-        return started[0]
-
-    monkeypatch.setattr(child_module, "start_process", slow)
-    with running(runtime) as live:
-        live.order(Spawn(OP, CH, ("sleep", "1000"), errors=ERR))
-        assert begun.wait(TIMEOUT)
-        live.order(Cancel(OP))
-        assert isinstance(live.answer(OP), Failed)
-        go.set()
-        wait_gone(started[0].pid)
-    assert started[0].popen.returncode == -signal.SIGKILL
-
-
-def test_becoming_another_program(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(file: str, arguments: list[str]) -> None:
-        raise PermissionError(errno.EACCES, f"{file} {arguments}")
-
-    monkeypatch.setattr(os, "login_tty", lambda fd: None)
-    monkeypatch.setattr(os, "execvp", refuse)
-    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
-    reading, writing = os.pipe()
-    assert terminal_exec.main(["terminal_exec.py", str(writing), "prog"]) == 127
-    assert int(os.read(reading, 16)) == errno.EACCES
-    os.close(reading)
-    os.close(writing)
-
-
-def test_without_pidfd_a_thread_waits(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pidfd_open = os.pidfd_open
-    monkeypatch.delattr(os, "pidfd_open")
-    with running(runtime) as live:
-        child = Child(live, shell="cat; exit 9", terminal=True)
-        live.order(CloseWrite(CH))
-        assert child.closed().exit == 9
-    monkeypatch.setattr(os, "pidfd_open", pidfd_open, raising=False)
-
-
-# --- what cannot be run --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_what_cannot_be_run(runtime: str, tmp_path: Path, terminal: bool) -> None:
-    plain = tmp_path / "plain"
-    plain.write_text("no program")
-    data = tmp_path / "data"
-    data.write_bytes(b"\x00\x01\x02")
-    data.chmod(0o700)
-    size = SIZE if terminal else None
-    cases: list[tuple[tuple[str, ...], str | None, FailureKind]] = [
-        (("no-such-program-anywhere",), None, FailureKind.NOT_FOUND),
-        ((str(tmp_path / "none"),), None, FailureKind.NOT_FOUND),
-        ((str(plain),), None, FailureKind.DENIED),
-        ((str(tmp_path),), None, FailureKind.DENIED),
-        ((str(data),), None, FailureKind.INVALID),
-        (("true",), str(tmp_path / "none"), FailureKind.NOT_FOUND),
-        (("true",), str(plain), FailureKind.NOT_FOUND),
-        (("true", "x" * 4_000_000), None, FailureKind.TOO_LARGE),
-        (("true\0",), None, FailureKind.INVALID),
-        ((), None, FailureKind.INVALID),
-        (("",), None, FailureKind.INVALID),
-    ]
-    with running(runtime) as live:
-        for number, (argv, cwd, kind) in enumerate(cases, 1):
-            answer = live.ask(Spawn(OperationId(number), ChannelId(number * 2 + 1), argv, cwd=cwd, terminal=size))
-            assert isinstance(answer, Failed), argv
-            assert answer.error.kind is kind, (argv, answer)
-
-
-def test_odd_orders(runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    op = ops()
-    next(op)
-    path = tmp_path / "file"
-    path.write_bytes(b"x")
-    with running(runtime, services=Services()) as live:
-        child = Child(live, "cat")
-        both = live.ask(Spawn(next(op), ChannelId(7), ("cat",), terminal=SIZE, errors=ChannelId(9)))
-        assert isinstance(both, Failed)
-        assert both.error.kind is FailureKind.INVALID
-        handle = live.done(OpenFile(next(op), str(path))).handle
-        sending = live.ask(SendFile(next(op), CH, handle, 0, 1))
-        assert isinstance(sending, Failed)
-        assert sending.error.kind is FailureKind.UNSUPPORTED
-        live.order(ResizeTerminal(CH, SIZE), ResizeTerminal(ChannelId(2), SIZE), Signal(ChannelId(2), SignalName.KILL))
-        with monkeypatch.context() as patched:
-            patched.setattr(reaper, "MAX_CHILDREN", 1)
-            full = live.ask(Spawn(next(op), ChannelId(7), ("cat",)))
-            assert isinstance(full, Failed)
-            assert full.error.kind is FailureKind.TOO_LARGE
-        with monkeypatch.context() as patched:
-            patched.setattr(sys, "executable", "")
-            nowhere = live.ask(Spawn(next(op), ChannelId(7), ("cat",), terminal=SIZE))
-            assert isinstance(nowhere, Failed)
-            assert nowhere.error.kind is FailureKind.UNSUPPORTED
-        live.order(CloseWrite(CH))
-        assert child.closed().exit == 0
