@@ -18,6 +18,7 @@ from bench.measure import BenchError, Progress, Scale, rotated
 from bench.report import Table
 from bench.rounds import REQUESTS, TimedRounds, notes_on, take_timed_round, timed_rows
 from bench.wire import TEXT, FrameReader, auth_message, request, upgrade
+from svc_proto.machines.sessions import MAX_SESSIONS
 
 __all__ = ["STORES", "pairings_section"]
 
@@ -36,13 +37,13 @@ def pairings_section(scale: Scale, progress: Progress, *, relays: tuple[Contesta
         for server in by_name.values():
             wait_healthy(server.address)
             _drive(server.address, callers=1, seconds=0.1, most=1)
+        room = MAX_SESSIONS // scale.load_rounds - scale.connections - 1  # all stay paired
         for turn in range(scale.load_rounds):
             for name in rotated(list(by_name), turn):
                 progress(f"pairings: round {turn + 1} of {scale.load_rounds}, {name}")
                 seconds, server = scale.seconds / scale.load_rounds, by_name[name]
-                run = partial(
-                    _drive, server.address, callers=scale.connections, seconds=seconds, most=scale.most_requests
-                )
+                most = min(scale.most_requests, room)
+                run = partial(_drive, server.address, callers=scale.connections, seconds=seconds, most=most)
                 take_timed_round(runs[name], server, run)
     title = f"Pairings over loopback, {scale.connections} phones at once, each with a code of its own"
     notes = [*notes_on(runs, "pairings"), placement(), *missing(relays)]
