@@ -18,7 +18,7 @@ from svc_proto.commands import (
 )
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_object
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -56,11 +56,10 @@ def read_yaml(engine: Engine, path: str) -> Flow[Members | Failure]:
     value = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
     if isinstance(value, Failure):
         return value
-    if value is None:
-        return Members()
-    if not isinstance(value, dict):
+    found = as_object({} if value is None else value)
+    if found is None:
         return Failure(FailureKind.INVALID, "not a mapping")
-    return Members({str(key): member for key, member in value.items()})
+    return Members({str(key): member for key, member in found.items()})
 
 
 def read_state(engine: Engine, name: str) -> Flow[str | Failure | None]:

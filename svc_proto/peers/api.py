@@ -13,7 +13,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.readers import SILENCE, EventReader, events
 from svc_proto.facts import Failure
 from svc_proto.peers.peer import JSON, Fields, Peer, PeerFailed, PeerFault
-from svc_proto.schema.members import Members
+from svc_proto.schema.members import Members, as_object
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
 
@@ -43,7 +43,8 @@ class ApiClient(Peer):
     def listed(self, engine: Engine, path: str, *names: str, within: float | None = None) -> Flow[list[Members]]:
         """The rows of a list, which servers call by one of these names, or by none."""
         value = self.value(self.check((yield from self.request(engine, "GET", path, within=within))))
-        return Members.of(value if isinstance(value, dict) else {"data": value}).rows(*names, "items", "data")
+        found = as_object(value)
+        return Members.of({"data": value} if found is None else found).rows(*names, "items", "data")
 
     def messages(self, engine: Engine, session: str, *, within: float | None = None) -> Flow[list[Members]]:
         """The messages of a session, oldest first."""

@@ -128,7 +128,7 @@ class Tui:
         others = (each for each in mine.relay.clients_of(cast("Session", mine.session)) if each is not mine)
         return sum(each.tui is not None and each.tui.busy for each in others)
 
-    def _environment(self, payload: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    def _environment(self, payload: Members) -> tuple[tuple[str, str], ...]:
         config = self.client.relay.config
         brand = config.brand.name.upper()
         wanted = {
@@ -136,10 +136,10 @@ class Tui:
             "RELAY_WEBAPI_URL": None if config.api_url == WEBAPI_URL else config.api_url,
             "RELAY_WEBAPI_PIN": config.webapi_pin,
             "API_SERVER_KEY": config.api_key,
-            f"{brand}_PROFILE": payload.get("profile"),
-            f"{brand}_TUI_RESUME": payload.get("resume_session_id"),
+            f"{brand}_PROFILE": payload.string("profile"),
+            f"{brand}_TUI_RESUME": payload.string("resume_session_id"),
         }
-        return tuple((name, value[:4096]) for name, value in wanted.items() if isinstance(value, str) and value)
+        return tuple((name, value[:4096]) for name, value in wanted.items() if value)
 
     def _started(self, result: None) -> None:
         self._starting = None
