@@ -25,19 +25,19 @@ from bench.contestants import (
     running,
     wait_healthy,
 )
-from bench.load import Phone, new_code
+from bench.load import READ, Phone, new_code
 from bench.measure import BenchError, Progress, Scale, rotated
 from bench.pty_loop import TALKER
 from bench.report import Table
 from bench.rounds import BYTES, Rounds, Stretch, byte_rows, notes_on, take_round
 from bench.talker import MARK
-from bench.wire import TEXT, frame
+from bench.wire import frame
 
 __all__ = ["terminal_section"]
 
 FLOOR = "bare pty read loop"
 MARKED = json.dumps({"": {"": MARK.decode()}}).encode()[-9:]  # how a message ends behind which nothing comes
-ERROR, HEAD = b'"terminal.error"', 64  # characters of a message that name its type
+ERROR, SHORT = b'"terminal.error"', 4096  # bytes of a read in which it may stand
 PLAIN = (("RELAY_TERMINAL_TMUX", "0"),)  # tmux shows a screen, not what a program wrote
 
 UNDISTURBED = 0.1  # of the time: the kernel passes a terminal's bytes on with a worker of its own on the reader's CPU
@@ -82,6 +82,7 @@ class _Desk(Phone):
     def __init__(self, server: Server, size: int) -> None:
         super().__init__(server.address, "bench-desk", new_code(server.address))
         self._size = size
+        self._room = memoryview(bytearray(READ))
         try:
             self._say("terminal.attach", session_name="bench", shell="/bin/sh", cols=80, rows=24)
             self._say("terminal.input", data=f"exec {sys.executable} -I {TALKER} {size} {load_cpu()}\r")
@@ -105,17 +106,18 @@ class _Desk(Phone):
         self.sock.sendall(frame(json.dumps(message).encode()))
 
     def _until_mark(self) -> int:
-        """Bytes of the messages up to the mark."""
-        came = 0
+        """Bytes up to the mark, heads of frames included: nothing is parsed, since the program waits for this CPU."""
+        came, room, last = 0, self._room, b""
         while True:
-            for opcode, payload in self._frames.feed(self._recv()):
-                if opcode != TEXT:
-                    continue
-                came += len(payload)
-                if payload.endswith(MARKED):
-                    return came
-                if ERROR in payload[:HEAD]:
-                    raise BenchError(f"no terminal: {payload[:200]!r}")
+            n = self.sock.recv_into(room)
+            if not n:
+                raise BenchError("the relay closed the terminal's socket")
+            came += n
+            last = (last + bytes(room[max(n - len(MARKED), 0) : n]))[-len(MARKED) :]
+            if last == MARKED:
+                return came
+            if n < SHORT and ERROR in bytes(room[:n]):
+                raise BenchError(f"no terminal: {bytes(room[:n])!r}")
 
 
 class _PtyLoop:
