@@ -87,7 +87,15 @@ class ChildChannel:
         self.process = process
         self.unreported = 0
         self.gone = False
-        self._output = Output(pump, ch, process.output, terminal=process.terminal, settled=self.settled, post=post)
+        self._output = Output(
+            pump,
+            ch,
+            process.output,
+            terminal=process.terminal,
+            escape=process.escaped,
+            settled=self.settled,
+            post=post,
+        )
         self._input: Source = self._output if process.terminal else OneWay(process.input, self._flush)
         self._output.flush = self._flush
         self._errors: ErrorChannel | None = None

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from runtimes.channel import READ_SIZE
 from runtimes.loop import Descriptor, Source
 from runtimes.pump import Pump
+from svc_proto.basics.strict_json import escaped
 from svc_proto.facts import ChannelId, ReadClosed, Received
 
 __all__ = ["LEFTOVER", "Output"]
@@ -28,6 +29,7 @@ class Output(Source):
 
     __slots__ = (
         "_ended",
+        "_escape",
         "_exited",
         "_left",
         "_paused",
@@ -47,6 +49,7 @@ class Output(Source):
         fd: int,
         *,
         terminal: bool,
+        escape: bool = False,
         settled: Callable[[], None],
         post: Callable[[Callable[[], None]], None],
     ) -> None:
@@ -54,6 +57,7 @@ class Output(Source):
         self._pump = pump
         self.ch = ch
         self._terminal = terminal
+        self._escape = escape
         self._settled = settled
         self._post = post
         self._paused = False
@@ -137,8 +141,8 @@ class Output(Source):
             if not part:
                 end = True
                 break
-            parts.append(part)
             size += len(part)
+            parts.append(escaped(part) if self._escape else part)  # meanwhile the kernel fills the terminal
             if not self._terminal:
                 break
         return (parts[0] if len(parts) == 1 else b"".join(parts)), end, empty

@@ -32,6 +32,7 @@ class ChildProcess:
 
     popen: subprocess.Popen[bytes]
     terminal: bool
+    escaped: bool = False  # what it writes is told so, see `Spawn`
     output: int
     input: int
     errors: int | None = None
@@ -101,7 +102,7 @@ def _with_terminal(command: Spawn, size: TerminalSize) -> ChildProcess:
             raise OSError(int(error), "not run")
         os.set_blocking(master, False)
         ours.pop_all()
-    return ChildProcess(popen=popen, terminal=True, output=master, input=master)
+    return ChildProcess(popen=popen, terminal=True, escaped=command.escaped, output=master, input=master)
 
 
 def _with_pipes(command: Spawn) -> ChildProcess:
@@ -129,7 +130,7 @@ def _with_pipes(command: Spawn) -> ChildProcess:
             start_new_session=True,
         )
         ours.pop_all()
-    return ChildProcess(popen=popen, terminal=False, output=stdout, input=stdin, errors=stderr)
+    return ChildProcess(popen=popen, terminal=False, escaped=command.escaped, output=stdout, input=stdin, errors=stderr)
 
 
 def _environment(command: Spawn) -> dict[str, str]:

@@ -250,6 +250,9 @@ class Spawn(Operation[Spawned]):
     at the end: all that begin so) and no others; `env` is added. `CloseWrite` closes the input; `Abort` closes both
     ends without a signal. The channel ends with `Closed(ch, why, exit)` when the child has exited and what it wrote
     before was delivered; after an `Abort` at once, and the runtime reaps the child whenever it exits.
+
+    With `escaped` its output comes as it stands between the quotes of a JSON string (`strict_json.escaped`, of each
+    piece that is read): a terminal is read 4 KiB at a time, and the kernel fills it while the last piece is written so.
     """
 
     answer = Spawned
@@ -261,6 +264,7 @@ class Spawn(Operation[Spawned]):
     terminal: TerminalSize | None = None
     errors: ChannelId | None = None
     inherit: tuple[str, ...] = ()
+    escaped: bool = False
 
     def undo(self, result: Spawned) -> Command:
         """Let go of it; a pseudo-terminal's child is hung up by that."""

@@ -95,7 +95,7 @@ def test_what_an_order_means_where_nothing_is_said() -> None:
         "Send": {"late": False},
         "Connected": {"alpn": None},
         "Connect": {"tls": False, "alpn": ("http/1.1",)},
-        "Spawn": {"env": (), "cwd": None, "terminal": None, "errors": None, "inherit": ()},
+        "Spawn": {"env": (), "cwd": None, "terminal": None, "errors": None, "inherit": (), "escaped": False},
         "OpenedFile": {"regular": True},
         "CreateBlob": {"suffix": "", "spare": 0},
         "AppendFile": {"head": b""},

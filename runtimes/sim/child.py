@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from runtimes.sim.connection import EOF, READ_SIZE, EndOwner, split
+from svc_proto.basics.strict_json import escaped
 from svc_proto.commands import SignalName, Spawn, TerminalSize
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class ChildEnd:
                 data += self._output.popleft()
             self._held -= len(data)
             self.child.taken(self)
-            return data
+            return escaped(data) if self.child.escaped and self is self.child.output else data
         if not self._end or self._end_taken:
             return None
         self._spare = 0
@@ -189,6 +190,7 @@ class Child:
         self.argv = command.argv
         self.env = dict(command.env)
         self.cwd = command.cwd
+        self.escaped = command.escaped
         self.size = command.terminal  # None: it has no terminal
         self.alive = True
         self.status: int | None = None  # of its exit; negative: by that signal

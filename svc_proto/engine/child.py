@@ -154,6 +154,7 @@ def spawn_child(
     env: tuple[tuple[str, str], ...] = (),
     cwd: str | None = None,
     terminal: TerminalSize | None = None,
+    escaped: bool = False,
     errors: ChildHandler | None = None,
     inherit: tuple[str, ...] = INHERITED,
     within: float = 10.0,
@@ -162,7 +163,7 @@ def spawn_child(
     """Start a child whose output goes to `handler`, and what it writes to its error output to `errors`."""
     ch = engine.new_channel()
     error_channel = None if errors is None else engine.new_channel()
-    order = Spawn(engine.new_op(), ch, argv, env, cwd, terminal, error_channel, inherit)
+    order = Spawn(engine.new_op(), ch, argv, env, cwd, terminal, error_channel, inherit, escaped)
     spawned = yield from ask(engine, order, within=within)
     if isinstance(spawned, Failure):
         return spawned

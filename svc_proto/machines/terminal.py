@@ -84,7 +84,7 @@ REASONS = {  # as clients read them: the phone takes the first two for the user'
 
 
 class OutputBuffer:
-    """Bytes of a terminal on their way to a client as text: batched, and never cut within a character.
+    """Bytes of a terminal, escaped, on their way to a client as text: batched, and never cut within a character.
 
     With `tmux` a piece of a character is passed over instead of becoming U+FFFD. What programs write tmux has mended
     already; but when a client lags behind, it throws away what it had still to write, from the middle of a character

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.strict_json import dumps_bytes, escaped
+from svc_proto.basics.strict_json import dumps_bytes
 from svc_proto.commands import Level
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.flow import Flow, Task
@@ -179,7 +179,9 @@ class Terminals:
             terminal = Terminal(self, name, shell)
             argv = self.shells.argv(name, shell, made=made)
             env, inherit = self.shells.env(name), self.shells.inherit
-            child = yield from spawn_child(self.engine, argv, terminal, env=env, inherit=inherit, terminal=size)
+            child = yield from spawn_child(
+                self.engine, argv, terminal, env=env, inherit=inherit, terminal=size, escaped=True
+            )
             if isinstance(child, Failure):
                 self.error(f"the shell could not be started: {child.kind.value}", envelope.id, name)
                 return
@@ -329,9 +331,9 @@ class Terminal:
             self.child.hold(True)
 
     def _send(self, text: bytes) -> None:
-        if text:  # as `write_envelope` would say it: there is much of it, and it is UTF-8 already
+        if text:  # as `write_envelope` would say it: there is much of it, in UTF-8 and escaped already
             identity = new_uuid(self._owner.engine.entropy).encode("ascii")
-            self._owner.client.socket.send_text(OUTPUT % (identity, self._named, escaped(text)))
+            self._owner.client.socket.send_text(OUTPUT % (identity, self._named, text))
 
 
 def _name(envelope: Envelope) -> str | None:

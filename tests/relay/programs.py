@@ -18,6 +18,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
+from svc_proto.basics.strict_json import escaped
 from svc_proto.commands import (
     Operation,
     ResizeTerminal,
@@ -56,7 +57,7 @@ class FakeChild(End):
 
     def say(self, data: bytes) -> None:
         """Write to its output."""
-        self.node.book.feed(Received(self.ch, data))
+        self.node.book.feed(Received(self.ch, escaped(data) if self.order.escaped else data))
 
     def complain(self, data: bytes) -> None:
         """Write to its error output."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -131,6 +132,17 @@ def test_20_000_lines_in_order(runtime: str) -> None:
         child = Child(live, "seq", "20000", terminal=True)
         assert child.closed().exit == 0
         assert child.data == b"".join(b"%d\r\n" % n for n in range(1, 20_001))
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_output_comes_as_json_has_it_if_that_is_asked(runtime: str, tmp_path: Path, terminal: bool) -> None:
+    said = 'Grüße "from" C:\\ \t\x1b[1m\n' * 2000
+    (tmp_path / "said").write_text(said)
+    with running(runtime) as live:
+        child = Child(live, "cat", str(tmp_path / "said"), terminal=terminal, escaped=True)
+        assert child.closed().exit == 0
+    shown = said.replace("\n", "\r\n") if terminal else said
+    assert child.data.decode() == json.dumps(shown, ensure_ascii=False)[1:-1]
 
 
 def test_a_terminal_is_not_asked_for_less_than_it_holds(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
