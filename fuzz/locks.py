@@ -11,8 +11,8 @@ from fuzz.script import Deed, Script
 from runtimes.sim.host import Host
 from svc_proto.engine.core import Engine
 from svc_proto.engine.exchange import Exchange
-from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.machines.exchange import HALF_SAID, UNANSWERED
+from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.relay.client_socket import ClientState
 from svc_proto.relay.service import Relay
 

@@ -48,11 +48,11 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.local_secret import secret_fields
-from svc_proto.engine.reach import ANYWHERE
 from svc_proto.facts import Failure
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
+from svc_proto.peers.local_secret import secret_fields
+from svc_proto.peers.reach import ANYWHERE
 
 __all__ = ["Wanted", "all_programs"]
 

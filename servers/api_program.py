@@ -37,9 +37,9 @@ from svc_proto.api.settings import agent_settings, misspelt
 from svc_proto.basics.dotenv import file_settings
 from svc_proto.basics.visible import plain
 from svc_proto.engine.core import Engine
-from svc_proto.engine.host_api import yaml_variables
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK
+from svc_proto.peers.host_api import yaml_variables
 from svc_proto.settings import ConfigError
 
 __all__ = [

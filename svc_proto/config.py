@@ -98,7 +98,7 @@ class RelayConfig:
     session_policy: SessionPolicy = SessionPolicy.OPEN
     brand: Brand = SVC
     metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only this host may ask
-    api_key: str = field(default="", repr=False)  # as it was when this was read, see `engine.host_api`
+    api_key: str = field(default="", repr=False)  # as it was when this was read, see `peers.host_api`
     key_in_environment: bool = False  # which then goes before the files
     api_host: str | None = None
     api_port: int | None = None

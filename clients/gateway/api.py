@@ -7,8 +7,8 @@ from attrs import field, frozen
 from clients.gateway.rpc import NOT_STORED, UPSTREAM
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.host_api import host_api_key
 from svc_proto.peers.api import ApiClient
+from svc_proto.peers.host_api import host_api_key
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema.json_rpc import RpcError
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from attrs import evolve
 
+from svc_proto.about.documents import Documents
+from svc_proto.about.monitor import Monitor
 from svc_proto.agent.contract import Agent
 from svc_proto.agent.setup import AgentConfig, build_agent
 from svc_proto.api.access import ALLOW, MAIN, PREFLIGHT, Access, Cors, KeyGuesses, authorize, shows
@@ -27,11 +29,9 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
 from svc_proto.engine.core import Engine
-from svc_proto.engine.documents import Documents
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, Stranger
-from svc_proto.engine.monitor import Monitor
 from svc_proto.engine.router import Match, Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.waits import OneAtATime
@@ -42,7 +42,7 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from svc_proto.engine.says import Manual
+    from svc_proto.about.says import Manual
     from svc_proto.mcp.http import McpServer
 
 __all__ = ["BODY_LIMIT", "Api"]

@@ -24,12 +24,12 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.host_api import find_api
-from svc_proto.engine.local_secret import operator_fields
-from svc_proto.engine.reach import ANYWHERE, bracketed
 from svc_proto.facts import Accepted
 from svc_proto.peers.api import ApiClient
+from svc_proto.peers.host_api import find_api
+from svc_proto.peers.local_secret import operator_fields
 from svc_proto.peers.peer import PeerFailed, PeerFault
+from svc_proto.peers.reach import ANYWHERE, bracketed
 from svc_proto.schema import chat_events
 from svc_proto.schema.members import Members
 from svc_proto.wire.sse import ServerSentEvent

@@ -10,10 +10,10 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.visible import is_visible
 from svc_proto.client.inputs import clean_remote, strip_controls
 from svc_proto.client.problem import MISUSED, Problem
-from svc_proto.engine.reach import bracketed
 from svc_proto.machines.pairing import normalise
 from svc_proto.machines.qr import parse_invite
 from svc_proto.machines.route_choice import Candidate
+from svc_proto.peers.reach import bracketed
 from svc_proto.peers.routes import read_candidate
 from svc_proto.schema.members import Members
 from svc_proto.settings import http_address

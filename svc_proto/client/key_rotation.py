@@ -17,9 +17,9 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.host_api import find_api, with_key
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.api import ApiClient
+from svc_proto.peers.host_api import find_api, with_key
 from svc_proto.peers.peer import PeerFailed
 
 __all__ = ["Rotated", "rotate"]

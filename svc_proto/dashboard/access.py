@@ -12,12 +12,12 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from enum import Enum
 
+from svc_proto.about.page_fields import page_fields
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.callers import Proxies, is_foreign_page, is_from_this_host, names_this_network
 from svc_proto.engine.message import Request
-from svc_proto.engine.page_fields import page_fields
 from svc_proto.machines.limiter import Limiter
 from svc_proto.wire.events import Headers
 
@@ -40,7 +40,7 @@ class Access(Enum):
     """The policies of the route table."""
 
     OWNER = "owner"  # whoever may see the dashboard
-    MONITOR = "monitor"  # programs of this host, or the monitor's token: see `engine.monitor`
+    MONITOR = "monitor"  # programs of this host, or the monitor's token: see `about.monitor`
     PUBLIC = "public"  # anybody
 
 

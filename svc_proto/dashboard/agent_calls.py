@@ -15,14 +15,14 @@ from svc_proto.dashboard.access import Access
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.host_api import host_api_key
-from svc_proto.engine.local_secret import operator_fields
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.readers import EventReader, events
 from svc_proto.engine.router import Handler, Route
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Failure
 from svc_proto.peers.api import ApiClient
+from svc_proto.peers.host_api import host_api_key
+from svc_proto.peers.local_secret import operator_fields
 from svc_proto.peers.peer import JSON
 from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from svc_proto.about.documents import Documents
+from svc_proto.about.monitor import Monitor
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, Ready
 from svc_proto.dashboard import agent_calls, consent, page, phone_calls, relay_calls
@@ -17,11 +19,9 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.vitals_calls import VitalsWatch
 from svc_proto.engine.core import Engine
-from svc_proto.engine.documents import Documents
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import STRANGER, Request, Response, Stranger, json_response
-from svc_proto.engine.monitor import Monitor
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure
@@ -29,7 +29,7 @@ from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from svc_proto.engine.says import Manual
+    from svc_proto.about.says import Manual
 
 __all__ = ["LIMITS", "Dashboard"]
 

@@ -38,11 +38,11 @@ from svc_proto.engine.client import bearer
 from svc_proto.engine.core import Engine
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.local_secret import shows_secret
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
+from svc_proto.peers.local_secret import shows_secret
 from svc_proto.peers.phone_door import PhoneDoor, close_phone_door, open_phone_door
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS

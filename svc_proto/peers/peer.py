@@ -19,9 +19,9 @@ from svc_proto.basics import strict_json
 from svc_proto.engine.client import Fetched, bearer, fetch, websocket
 from svc_proto.engine.client_channel import Into
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.local_secret import secret_fields
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Failure
+from svc_proto.peers.local_secret import secret_fields
 from svc_proto.schema.members import Members, json_value
 from svc_proto.wire.multipart import Part, encode_multipart
 

@@ -15,9 +15,9 @@ from svc_proto.engine.callers import is_local
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.local_secret import SIZE, make_secret, read_secret, shows_secret
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure
+from svc_proto.peers.local_secret import SIZE, make_secret, read_secret, shows_secret
 
 __all__ = ["LocalDoor"]
 

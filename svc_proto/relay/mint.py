@@ -12,11 +12,11 @@ from svc_proto.basics.value import fixed
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.host_api import host_api_key
-from svc_proto.engine.reach import for_phones, lan_address, relay_address, sealed
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.pairing import PairingMeta, parse_meta
 from svc_proto.machines.qr import build_payload, relay_block
+from svc_proto.peers.host_api import host_api_key
+from svc_proto.peers.reach import for_phones, lan_address, relay_address, sealed
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

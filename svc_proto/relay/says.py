@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from svc_proto.engine.openapi import COMMON, JSON, STREAM
-from svc_proto.engine.says import DoorWords, Manual, Says, Shape
+from svc_proto.about.openapi import COMMON, JSON, STREAM
+from svc_proto.about.says import DoorWords, Manual, Says, Shape
 from svc_proto.relay import shapes
 from svc_proto.relay import shapes_messages as messages
 from svc_proto.relay import shapes_oauth as oauth

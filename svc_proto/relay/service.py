@@ -7,6 +7,8 @@ from enum import Enum
 from math import ceil
 from typing import TYPE_CHECKING, cast
 
+from svc_proto.about.documents import Documents
+from svc_proto.about.monitor import Monitor
 from svc_proto.basics.entropy import uuids
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
@@ -14,11 +16,9 @@ from svc_proto.commands import Level, Ready
 from svc_proto.config import RelayConfig
 from svc_proto.engine.callers import Proxies
 from svc_proto.engine.core import Engine
-from svc_proto.engine.documents import Documents
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.monitor import Monitor
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted, Failure, FailureKind
@@ -48,7 +48,7 @@ from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from svc_proto.engine.says import Manual
+    from svc_proto.about.says import Manual
     from svc_proto.mcp.http import McpServer
     from svc_proto.relay.oauth import OAuth
     from svc_proto.relay.voice_side import VoiceSide

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.host_api import host_api_key
 from svc_proto.engine.message import Request
+from svc_proto.peers.host_api import host_api_key
 from svc_proto.relay.access import GRANTS, Access
 from svc_proto.voice.auth import ApiProbe
 from svc_proto.voice.principal import Principal

@@ -9,9 +9,9 @@ import pytest
 from svc_proto.agent.contract import TextDelta, Unkept
 from svc_proto.config import LocalTrust
 from svc_proto.engine.core import Engine
-from svc_proto.engine.local_secret import HEADER
 from svc_proto.engine.message import Response, json_response
 from svc_proto.engine.router import Route, Router
+from svc_proto.peers.local_secret import HEADER
 from svc_proto.wire.events import Headers
 from tests.agent.world import ROUTE, AgentWorld
 from tests.peers.service import Access, ScriptedService

@@ -20,9 +20,9 @@ from svc_proto.commands import Exit
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.schema.members import Members
 from tests.client.world import Answer, World, as_json
 

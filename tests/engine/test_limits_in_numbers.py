@@ -35,8 +35,6 @@ LIMITS = {
     "door.WORTH_IT": 8 * 1024 * 1024,
     "http2_channel.HEADS": 8,
     "http2_channel.LANE": 16 * 1024,
-    "host_api.MAX_PORT": 65_535,
-    "local_secret.READ_WITHIN": 1.0,
     "message.CODES": {
         408: "request_timeout",
         413: "body_too_large",
@@ -44,7 +42,6 @@ LIMITS = {
         501: "not_implemented",
         505: "version_not_supported",
     },
-    "reach.LAN_WITHIN": 1.0,
     "stream.MOST_FOR_STEP": 86_400.0,
     "stream.PATIENCE": 60.0,
 }

@@ -7,6 +7,7 @@ from typing import Any
 from attrs import evolve
 
 from fuzz.invariants import Invariant
+from svc_proto.about.monitor import Monitor
 from svc_proto.agent.builtin import BuiltinAgent
 from svc_proto.api import access, turn
 from svc_proto.api.access import Cors, KeyGuesses
@@ -19,7 +20,6 @@ from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.message import Request
-from svc_proto.engine.monitor import Monitor
 from svc_proto.wire.events import Headers
 from tests.fuzz.plant import Patch, Plant
 

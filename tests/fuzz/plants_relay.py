@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fuzz.invariants import Invariant
+from svc_proto.about.monitor import Monitor
 from svc_proto.basics.counts import Histogram
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
@@ -15,7 +16,6 @@ from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST, Blocklist
 from svc_proto.device.safety.verbs import DestructiveVerbs
 from svc_proto.engine.child import Child
 from svc_proto.engine.message import Request
-from svc_proto.engine.monitor import Monitor
 from svc_proto.engine.router import Match, Router
 from svc_proto.machines import phones
 from svc_proto.machines.bridge import BridgeCommandRecord, BridgeCommands

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from svc_proto.config import LocalTrust
-from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
+from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.peers.pairing import DEVICE_NAME
 from tests.loops.boards import RELAY, Board
 from tests.loops.programs import AGENT, install

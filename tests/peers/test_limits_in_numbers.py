@@ -10,12 +10,15 @@ from tests.limits import value_of
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("host_api.MAX_PORT", 65_535),
         ("link.SIGN_IN_WITHIN", 15.0),  # wire core 1.6
         ("link.CLOSE_WITHIN", 1.0),
+        ("local_secret.READ_WITHIN", 1.0),
         ("pairing.WITHIN", 10.0),
         ("phone.QUICK", 2.0),
         ("phone.WITHIN", 35.0),
         ("peer.PATIENCE", 10.0),  # wire terminal-voice 6.7
+        ("reach.LAN_WITHIN", 1.0),
         ("vitals.EVERY", 15.0),  # decision 149
         ("vitals.SPAN", 3600.0),
     ],

@@ -8,8 +8,8 @@ import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.machines.grants import CHANNELS
+from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient

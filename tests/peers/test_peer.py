@@ -9,8 +9,8 @@ import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.facts import FailureKind
+from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.wire.multipart import Part
 from tests.client.world import REFUSED, SILENT, Answer, World, as_json

@@ -10,7 +10,7 @@ import pytest
 from svc_proto.commands import ReadConfig, WriteConfig
 from svc_proto.facts import Done, Failed, Failure, FailureKind
 from svc_proto.peers.phone_door import PHONE_DOOR, PhoneDoor, close_phone_door, find_phone_door, open_phone_door
-from tests.engine.test_local_secret import ONE, asking
+from tests.peers.test_local_secret import ONE, asking
 
 URL = "http://127.0.0.1:41233"
 DOOR = PhoneDoor(URL, "5ec4e7")

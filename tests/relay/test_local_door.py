@@ -6,8 +6,8 @@ import pytest
 
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
-from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.facts import Started
+from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from tests.relay.world import PEER, REMOTE, Answer, RelayBook
 
 HOME = {"home": "/home/svc", "config_path": "/home/svc/config.yaml"}

@@ -16,7 +16,7 @@ import pytest
 from svc_proto.client.outside import LOCAL_ROUTES
 from svc_proto.config import RelayConfig
 from svc_proto.dashboard.access import OTHER_SITE
-from svc_proto.engine.local_secret import HEADER, LOCAL_SECRET
+from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
 from tests.forkserver import python, run

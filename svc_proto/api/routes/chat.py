@@ -15,9 +15,9 @@ from svc_proto.api.turn import TurnOrder
 from svc_proto.api.views import usage_view
 from svc_proto.engine.callers import is_local
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.local_secret import OPERATOR, shown_fields
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Route
+from svc_proto.peers.local_secret import OPERATOR, shown_fields
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api

@@ -9,7 +9,7 @@ from svc_proto.config import RelayConfig
 from tests.http_book import Answer
 from tests.relay.world import REMOTE, RelayBook
 
-LATE = "svc_proto.engine.openapi", "svc_proto.engine.documents_page", "svc_proto.schema.json_schema"
+LATE = "svc_proto.about.openapi", "svc_proto.about.documents_page", "svc_proto.schema.json_schema"
 
 
 def test_they_are_made_once_and_have_a_tag() -> None:

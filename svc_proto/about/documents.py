@@ -9,12 +9,12 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from svc_proto.engine.cached import Cached
+from svc_proto.about.cached import Cached
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route, Router
 
 if TYPE_CHECKING:
-    from svc_proto.engine.says import Manual
+    from svc_proto.about.says import Manual
 
 __all__ = ["Documents"]
 
@@ -37,13 +37,13 @@ class Documents:
 
     def _document(self, request: Request) -> Response:
         if self._written is None:
-            from svc_proto.engine.openapi import written  # noqa: PLC0415, RUF100 - few ask for it
+            from svc_proto.about.openapi import written  # noqa: PLC0415, RUF100 - few ask for it
 
             body = written(self._router().routes, self._manual(), self._prefix)
             self._written = Cached(b"application/json", body)
         return self._written.answer(request)
 
     def _page(self, request: Request) -> Response:
-        from svc_proto.engine.documents_page import PAGE  # noqa: PLC0415, RUF100 - few ask for it
+        from svc_proto.about.documents_page import PAGE  # noqa: PLC0415, RUF100 - few ask for it
 
         return PAGE.answer(request)

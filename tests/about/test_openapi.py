@@ -6,11 +6,11 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import pytest
 from openapi_spec_validator import validate
 
+from svc_proto.about.openapi import describe, written
+from svc_proto.about.says import DoorWords, Manual, Says
 from svc_proto.basics import strict_json
 from svc_proto.engine.message import Request, Response
-from svc_proto.engine.openapi import describe, written
 from svc_proto.engine.router import Kind, Route
-from svc_proto.engine.says import DoorWords, Manual, Says
 from svc_proto.version import VERSION
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from base64 import b64encode
 from hashlib import sha256
 
-from svc_proto.engine.cached import Cached
-from svc_proto.engine.page_fields import page_fields
+from svc_proto.about.cached import Cached
+from svc_proto.about.page_fields import page_fields
 
 __all__ = ["PAGE"]
 

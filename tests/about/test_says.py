@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.engine.says import DoorWords, Says
+from svc_proto.about.says import DoorWords, Says
 
 
 def test_what_is_not_said() -> None:

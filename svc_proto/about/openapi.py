@@ -9,9 +9,9 @@ from typing import Literal, TypedDict, cast
 
 from attrs import field, frozen
 
+from svc_proto.about.says import Manual, Says, Shape
 from svc_proto.basics import strict_json
 from svc_proto.engine.router import Kind, Route
-from svc_proto.engine.says import Manual, Says, Shape
 from svc_proto.schema.json_schema import JsonSchema, Parts, members_of, schema_of
 from svc_proto.version import VERSION
 

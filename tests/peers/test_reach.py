@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.config import RelayConfig
-from svc_proto.engine.reach import for_phones, lan_address, relay_address, sealed
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.qr import parse_invite, verify
+from svc_proto.peers.reach import for_phones, lan_address, relay_address, sealed
 from tests.client.world import World
 
 LAN = "192.0.2.9"

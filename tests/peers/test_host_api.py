@@ -7,8 +7,8 @@ import pytest
 from attrs import evolve
 
 from svc_proto.config import RelayConfig
-from svc_proto.engine.host_api import ApiServer, find_api, host_api_key, with_key, yaml_variables
 from svc_proto.facts import Failure
+from svc_proto.peers.host_api import ApiServer, find_api, host_api_key, with_key, yaml_variables
 from tests.client.world import World
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="env-key")

@@ -8,8 +8,8 @@ from hashlib import sha256
 
 import pytest
 
+from svc_proto.about.documents_page import PAGE
 from svc_proto.api.config import ApiConfig
-from svc_proto.engine.documents_page import PAGE
 from tests.api.world import KEY, ApiBook
 from tests.relay.world import RelayBook
 

@@ -9,7 +9,8 @@ import pytest
 from svc_proto.commands import ReadConfig, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.local_secret import (
+from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
+from svc_proto.peers.local_secret import (
     HEADER,
     LOCAL_SECRET,
     OPERATOR,
@@ -19,7 +20,6 @@ from svc_proto.engine.local_secret import (
     shown_fields,
     shows_secret,
 )
-from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
 from svc_proto.wire.events import Headers
 from tests.engine.service import TestBook, open_book
 from tests.engine.test_flow import Owner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.engine.cached import Cached
+from svc_proto.about.cached import Cached
 from svc_proto.engine.message import LoneResponse, Request, Response
 from svc_proto.facts import Address
 from svc_proto.wire.events import Headers

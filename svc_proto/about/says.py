@@ -1,4 +1,4 @@
-"""What a route says of itself, as data beside the routes: from it come the documents of a server (`engine.openapi`).
+"""What a route says of itself, as data beside the routes: from it come the documents of a server (`about.openapi`).
 
     SAYS = {"Sessions": {"GET /sessions": Says("The paired devices", Sessions), ...}, ...}
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from svc_proto.about.documents_page import PAGE
+from svc_proto.about.page_fields import page_fields
 from svc_proto.dashboard.access import FIELDS
-from svc_proto.engine.documents_page import PAGE
-from svc_proto.engine.page_fields import page_fields
 
 
 def test_a_page_is_framed_by_nobody_and_tells_nobody_where_it_leads() -> None:

@@ -8,10 +8,10 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from svc_proto.about.monitor import OPENMETRICS
 from svc_proto.basics.counts import BOUNDS
 from svc_proto.commands import Compute
 from svc_proto.config import RelayConfig
-from svc_proto.engine.monitor import OPENMETRICS
 from svc_proto.engine.store import Ping
 from svc_proto.facts import Stopping
 from svc_proto.machines.limiter import MAX_FAILURES

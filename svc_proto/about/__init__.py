@@ -1,0 +1,1 @@
+"""What each server of ours says of itself, beside its own routes: what those are, as documents, and how it fares."""
