@@ -16,9 +16,9 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.readers import SILENCE, EventReader
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
-from svc_proto.schema.chat_events import words_in
+from svc_proto.schema.chat_events import RunCompleted, words_in
 from svc_proto.schema.members import Members
-from svc_proto.voice.agent.run_mapping import DELTA, Over, Trouble, map_event
+from svc_proto.voice.agent.run_mapping import DELTA, map_event
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunEvent, SessionBound
 from svc_proto.wire.sse import ServerSentEvent
@@ -26,16 +26,12 @@ from svc_proto.wire.sse import ServerSentEvent
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ApiRun", "RunTrouble", "answer_question", "is_asking", "read_history", "said_of", "stop_run"]
+__all__ = ["ApiRun", "answer_question", "is_asking", "read_history", "said_of", "stop_run"]
 
 CONNECT_WITHIN = 10.0  # s, wire terminal-voice 6.7
 HISTORY_WITHIN = 5.0  # s, wire terminal-voice 6.2
 MAX_SHOWN = 200  # characters of what the API server says is wrong
 DEFAULT_PROFILE = "default"
-
-
-class RunTrouble(Exception):  # noqa: N818 - what is wrong is not ours
-    """The run failed, as the API server tells it."""
 
 
 class ApiRun:
@@ -126,18 +122,12 @@ class ApiRun:
             self.run_id = data.text("run_id")[:MAX_SHOWN]
             if self.run_id and self._stopping:
                 self.stop()
-        over = False
-        for mapped in map_event(event.event, data, self._word):
-            if self._stopping:
-                return bool(self.run_id)  # told to nobody; read on only to learn the run's name
-            match mapped:
-                case Over():
-                    over = True
-                case Trouble(message=message):
-                    raise RunTrouble(message)
-                case _:
-                    self._tell(mapped)
-        return over
+        if self._stopping:
+            return bool(self.run_id)  # told to nobody; read on only to learn the run's name
+        told = map_event(event.event, data, self._word)
+        if told is not None:
+            self._tell(told)
+        return isinstance(told, RunCompleted)
 
 
 # --- small calls --------------------------------------------------------------------------------------------------

@@ -5,16 +5,14 @@ A foreign server may leave members out or write them otherwise: what makes no se
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
-from attrs import frozen
+from attrs import evolve
 
 from svc_proto.machines.confirmations import Question
 from svc_proto.schema import chat_events as events
 from svc_proto.schema.members import Members
 from svc_proto.voice.realtime import story
 
-__all__ = ["DELTA", "Over", "Trouble", "map_event"]
+__all__ = ["DELTA", "RunTrouble", "map_event"]
 
 CHANGES = {  # what a forked server tells besides, as it does notes: each is a tool that is done
     "skill.loaded": ("skill", "name"),
@@ -27,65 +25,49 @@ MAX_MESSAGE = 500  # characters of what went wrong
 MAX_QUESTION = 10_000  # characters: an API server of ours asks with all of what is to be allowed
 
 
-@frozen
-class Over:
-    """The run has ended well."""
+class RunTrouble(Exception):  # noqa: N818 - what is wrong is not ours
+    """The run failed, as the API server tells it."""
 
 
-@frozen
-class Trouble:
-    """The run has not ended well; what is known of why."""
-
-    message: str
-
-
-Mapped: TypeAlias = story.RunEvent | Over | Trouble
-
-
-def map_event(kind: str, data: Members, word: str) -> tuple[Mapped, ...]:  # noqa: C901 - one row for each event
-    """What an event means, perhaps nothing. `word` stands for the tool that a delta does not name."""
+def map_event(kind: str, data: Members, word: str) -> story.RunEvent | None:  # noqa: C901 - one row for each event
+    """What an event means, if anything; `RunTrouble` when the run has not ended well. `word` stands for the tool that
+    a delta does not name."""
     if kind == DELTA and (words := events.words_of(data)):  # as most are
-        return (story.AnswerDelta(words),)
-    match events.read_event(kind, data):
-        case events.AssistantDelta(delta=delta) if delta:
-            return (story.AnswerDelta(delta),)
+        return events.AssistantDelta(delta=words)
+    match event := events.read_event(kind, data):
+        case events.AssistantDelta(delta=delta):
+            return event if delta else None
         case events.RunStarted():
-            return (story.RunBegan(data.text("run_id")[:MAX_ID]),)
+            return story.RunBegan(data.text("run_id")[:MAX_ID])
         case events.MessageStarted(message=message):
-            return (story.MessageBegan((message.text("id") or data.text("message_id"))[:MAX_ID]),)
-        case events.ToolProgress(delta=delta, tool_name=name) if delta:
-            if name == events.THINKING:
-                return (story.ThoughtDelta(delta),)
-            return (story.ToolSaid(**_call(data, name or word), delta=delta),)
-        case events.ToolPending() | events.ToolStarted() as call:
-            begun = story.ToolWaits if isinstance(call, events.ToolPending) else story.ToolBegan
-            return (begun(**_call(data, call.tool_name or word), arguments=call.args, preview=call.preview),)
-        case events.ToolCompleted(tool_name=name, result_preview=preview, success=success):
-            return (story.ToolSucceeded(**_call(data, name or word), preview=preview, success=success),)
+            return events.MessageStarted(Members(id=(message.text("id") or data.text("message_id"))[:MAX_ID]))
+        case events.ToolProgress(delta=delta, tool_name=name):
+            return None if not delta else event if name == events.THINKING else _told(data, name or word, event)
+        case events.ToolPending() | events.ToolStarted() | events.ToolCompleted():
+            return _told(data, event.tool_name or word, event)
         case events.ToolFailed(tool_name=name, error=error):
-            return (story.ToolFailed(**_call(data, name or word), error=error or "no reason given"),)
+            return _told(data, name or word, event if error else evolve(event, error="no reason given"))
         case events.MemoryUpdated() if not data.text("call_id"):  # with one that call has an end of its own
             return _changed(data, "memory", "target")
         case events.ApprovalRequest(call_id=call_id, description=description, command=command):
             identity = data.text("confirmation_id", "approval_id") or call_id or APPROVAL
             words = data.text("message") or " ".join(filter(None, (description, command)))
-            return (story.ApprovalAsked(Question(identity[:MAX_ID], words[:MAX_QUESTION] or "May I go on?")),)
-        case events.AssistantCompleted(content=content, interrupted=interrupted):
-            return (story.AnswerComplete(content, interrupted),)
+            return Question(identity[:MAX_ID], words[:MAX_QUESTION] or "May I go on?")
+        case events.AssistantCompleted():
+            return event
         case events.RunCompleted() | events.Done():
-            return (
-                (story.AnswerComplete("", interrupted=True), Over()) if data.get("interrupted") is True else (Over(),)
-            )
+            return events.RunCompleted(interrupted=data.get("interrupted") is True)
         case events.Error(message=message):
-            return (Trouble(message[:MAX_MESSAGE] or "the agent failed"),)
+            raise RunTrouble(message[:MAX_MESSAGE] or "the agent failed")
         case _:
             name, member = next((found for end, found in CHANGES.items() if kind.endswith(end)), ("", ""))
-            return _changed(data, name, member) if name else ()
+            return _changed(data, name, member) if name else None
 
 
-def _changed(data: Members, name: str, member: str) -> tuple[Mapped, ...]:
-    return (story.ToolSucceeded(**_call(data, name), preview=data.text(member) or None),)
+def _changed(data: Members, name: str, member: str) -> story.ToolTold:
+    return _told(data, name, events.ToolCompleted(result_preview=data.text(member) or None))
 
 
-def _call(data: Members, name: str) -> dict[str, Any]:
-    return {"call_id": (data.text("call_id", "tool_call_id", "id") or name)[:MAX_ID], "name": name[:MAX_ID]}
+def _told(data: Members, name: str, event: story.ToolEvent) -> story.ToolTold:
+    call_id = data.text("call_id", "tool_call_id", "id") or name
+    return story.ToolTold(call_id[:MAX_ID], name[:MAX_ID], event)

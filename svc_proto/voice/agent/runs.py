@@ -13,11 +13,13 @@ from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
-from svc_proto.voice.agent.chat_run import ApiRun, RunTrouble, answer_question, is_asking, said_of
+from svc_proto.schema.chat_events import AssistantDelta
+from svc_proto.voice.agent.chat_run import ApiRun, answer_question, is_asking, said_of
+from svc_proto.voice.agent.run_mapping import RunTrouble
 from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, Note, Order, StartRun
 from svc_proto.voice.realtime.rendered import RenderedConversation
-from svc_proto.voice.realtime.story import AnswerDelta, ApprovalAsked, RunEvent
+from svc_proto.voice.realtime.story import RunEvent
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
@@ -99,7 +101,7 @@ class ApiRuns:
         return self._engine.now.mono
 
     def _tell(self, call_id: str, event: RunEvent) -> None:
-        if not (isinstance(event, AnswerDelta) and self._talk.drafts(call_id, event.delta)):
+        if not (isinstance(event, AssistantDelta) and self._talk.drafts(call_id, event.delta)):
             self._carry_out(self._talk.run_event(call_id, event, self._now))
 
     def _perform(self, run: ApiRun) -> Flow[None]:
@@ -125,7 +127,7 @@ class ApiRuns:
     def _ask_about(self, order: AskAboutApproval) -> Flow[None]:
         target = yield from api_target(self._voice, self._principal)
         if (yield from is_asking(self._engine, target, order.run_id)):
-            self._tell(order.call_id, ApprovalAsked(Question(order.tool_call_id, order.message)))
+            self._tell(order.call_id, Question(order.tool_call_id, order.message))
 
     def _approve(self, order: Approve) -> Flow[None]:
         target = yield from api_target(self._voice, self._principal)

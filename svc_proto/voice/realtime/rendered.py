@@ -14,10 +14,11 @@ from attrs import evolve
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.pcm import resample
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.chat_events import AssistantCompleted, AssistantDelta, RunCompleted
 from svc_proto.voice.realtime.calls import RunCall
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, LeaveRun, Listen, Order, Render, StopRendering, StopRun
 from svc_proto.voice.realtime.runs import VoiceRuns
-from svc_proto.voice.realtime.story import AnswerComplete, AnswerDelta, RunEvent
+from svc_proto.voice.realtime.story import RunEvent
 from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["HEARING_RATE", "LIFE", "RenderedConversation", "RenderedState", "RenderedTrigger"]
@@ -175,10 +176,15 @@ class RenderedConversation:
         if self.runs.live(call_id) is None:
             return []
         told = self.runs.event(call_id, event, now)
-        if isinstance(event, AnswerDelta):
-            told.append(Emit("voice.response.delta", {"delta": event.delta}))
-        if isinstance(event, AnswerComplete):
-            told.append(Emit("voice.response.turn_completed", {"content": event.content}))
+        match event:
+            case AssistantDelta(delta=delta):
+                told.append(Emit("voice.response.delta", {"delta": delta}))
+            case AssistantCompleted(content=content):
+                told.append(Emit("voice.response.turn_completed", {"content": content}))
+            case RunCompleted(interrupted=True):
+                told.append(Emit("voice.response.turn_completed", {"content": ""}))
+            case _:
+                pass
         return told
 
     def run_ended(self, call_id: str, now: float) -> list[Order]:

@@ -17,6 +17,7 @@ from typing import assert_never
 
 from attrs import define, field
 
+from svc_proto.schema.chat_events import AssistantDelta
 from svc_proto.voice.realtime.calls import (
     BACKGROUND,
     BUSY,
@@ -41,7 +42,7 @@ from svc_proto.voice.realtime.run import (
     VoiceRunState,
     VoiceRunTrigger,
 )
-from svc_proto.voice.realtime.story import AnswerDelta, RunEvent, SessionBound
+from svc_proto.voice.realtime.story import RunEvent, SessionBound
 
 __all__ = ["GRACE", "MAX_CALLS", "MAX_QUEUED", "MAX_RESULTS", "ONE_TASK", "TOO_LONG", "VoiceRuns"]
 
@@ -346,7 +347,7 @@ class VoiceRuns:
             if isinstance(event, SessionBound):
                 self.side_session = event.session_id if run.state is VoiceRunState.RUNNING else None
                 return []
-        told: list[Order] = [*run.draft()] if isinstance(event, AnswerDelta) else []
+        told: list[Order] = [*run.draft()] if isinstance(event, AssistantDelta) else []
         told += story.take(event)
         run.take_hint(now)
         self.session_id = story.session_id

@@ -14,17 +14,17 @@ from typing import TypeAlias, assert_never
 from attrs import frozen
 
 from svc_proto.machines.confirmations import Confirmations, Question
+from svc_proto.schema import chat_events as events
 from svc_proto.voice.realtime.orders import AskAboutApproval, Emit
 
-__all__ = ["AnswerComplete", "AnswerDelta", "ApprovalAsked", "MessageBegan", "RunBegan", "RunEvent", "RunStory"]
-__all__ += ["SessionBound", "ThoughtDelta", "ToolBegan", "ToolFailed", "ToolSaid", "ToolSucceeded", "ToolWaits"]
+__all__ = ["RunBegan", "RunEvent", "RunStory", "SessionBound", "ToolEvent", "ToolTold"]
 
 MAX_ANSWER = 64 * 1024  # characters of an answer that are kept; the rest is in the chat
 MAX_PREVIEW = 2_000  # characters of a result, wire terminal-voice 6.5
 MAX_TOOLS = 256  # calls of one run that are remembered; of the oldest a late word gets a start of its own
 
 
-# --- what a run tells ---------------------------------------------------------------------------------------------
+# --- what a run tells: what the API server says in its stream, and what is known of it besides --------------------
 
 
 @frozen
@@ -43,98 +43,31 @@ class RunBegan:
     run_id: str
 
 
-@frozen
-class MessageBegan:
-    """The answer will have this id."""
-
-    message_id: str
+ToolEvent: TypeAlias = (
+    events.ToolPending | events.ToolStarted | events.ToolProgress | events.ToolCompleted | events.ToolFailed
+)
 
 
 @frozen
-class AnswerDelta:
-    """A piece of the answer."""
-
-    delta: str
-
-
-@frozen
-class ThoughtDelta:
-    """A piece of the reasoning."""
-
-    delta: str
-
-
-@frozen(kw_only=True)
-class ToolEvent:
-    """One call of a tool."""
+class ToolTold:
+    """What is told of one call of a tool."""
 
     call_id: str
     name: str
+    event: ToolEvent
 
 
-@frozen(kw_only=True)
-class ToolBegan(ToolEvent):
-    """A call runs."""
-
-    arguments: Mapping[str, object] | None = None
-    preview: str | None = None
-
-
-@frozen(kw_only=True)
-class ToolWaits(ToolBegan):
-    """A call waits: for its turn, or for an approval."""
-
-
-@frozen(kw_only=True)
-class ToolSaid(ToolEvent):
-    """A call tells of its progress."""
-
-    delta: str
-
-
-@frozen(kw_only=True)
-class ToolSucceeded(ToolEvent):
-    """A call is over; `success` as the API server has it."""
-
-    preview: str | None = None
-    success: bool = True
-
-
-@frozen(kw_only=True)
-class ToolFailed(ToolEvent):
-    """A call failed."""
-
-    error: str
-
-
-@frozen
-class ApprovalAsked:
-    """Somebody has to allow something."""
-
-    question: Question
-
-
-@frozen
-class AnswerComplete:
-    """All of the answer; `interrupted`: somebody stopped the run."""
-
-    content: str
-    interrupted: bool = False
-
-
+# The question is somebody's to answer, and progress that is no tool's is a thought.
 RunEvent: TypeAlias = (
     SessionBound
     | RunBegan
-    | MessageBegan
-    | AnswerDelta
-    | ThoughtDelta
-    | ToolWaits
-    | ToolBegan
-    | ToolSaid
-    | ToolSucceeded
-    | ToolFailed
-    | ApprovalAsked
-    | AnswerComplete
+    | ToolTold
+    | Question
+    | events.MessageStarted
+    | events.AssistantDelta
+    | events.ToolProgress
+    | events.AssistantCompleted
+    | events.RunCompleted
 )
 
 
@@ -171,22 +104,22 @@ class RunStory:
         self._began = False
         self._completed = False
         self._tools: dict[str, _Tool] = {}
-        self._deltas: list[str] = []
-        self._thoughts: list[str] = []
+        self._said: dict[str, list[str]] = {"answer": [], "thoughts": []}
         self._room = {"answer": MAX_ANSWER, "thoughts": MAX_ANSWER}
         self._content = ""
 
     @property
     def answer(self) -> str:
         """The answer as far as it is known."""
-        return "".join(self._deltas).strip() or self._content.strip() or "".join(self._thoughts).strip()
+        answer, thoughts = ("".join(pieces).strip() for pieces in self._said.values())
+        return answer or self._content.strip() or thoughts
 
     @property
     def active_tool_name(self) -> str | None:
         """The tool that began last among those that run."""
         return next((tool.name for tool in reversed(self._tools.values()) if tool.stage is not _Stage.DONE), None)
 
-    def take(self, event: RunEvent) -> list[Emit | AskAboutApproval]:  # noqa: C901 - one row for each event
+    def take(self, event: RunEvent) -> list[Emit | AskAboutApproval]:
         """The run tells something."""
         match event:
             case SessionBound(session_id=session_id):
@@ -199,52 +132,36 @@ class RunStory:
                 self.run_id = run_id
                 began, self._began = self._began, True
                 return [] if began else [self._emit("run.started")]
-            case MessageBegan(message_id=message_id):
-                return [self._emit("message.started", message_id=message_id)]
-            case AnswerDelta(delta=delta):
+            case events.MessageStarted(message=message):
+                return [self._emit("message.started", message_id=message.text("id"))]
+            case events.AssistantDelta(delta=delta):
                 self.keep(delta)
                 return []
-            case ThoughtDelta(delta=delta):
-                piece = delta[: self._room["thoughts"]]
-                if piece:
-                    self._room["thoughts"] -= len(piece)
-                    self._thoughts.append(piece)
-                return [self._emit("tool.delta", delta=delta, tool_name="_thinking", message="Thinking.")]
-            case ToolWaits():
-                told: list[Emit | AskAboutApproval] = [*self._start(event)]
-                ask = AskAboutApproval(
-                    call_id=self.call_id,
-                    run_id=self.run_id,
-                    tool_call_id=event.call_id,
-                    message=f"Allow {event.name}{': ' + event.preview if event.preview else ''}?",
-                )
-                return [*told, ask]
-            case ToolBegan():
-                told = [*self._start(event)]
-                self._tools[event.call_id] = _Tool(event.name, _Stage.RUNNING)
-                return [*told, *self.settle(event.call_id)]
-            case ToolSaid(name=name, delta=delta):
-                said = self._emit("tool.delta", delta=delta, tool_name=name, message=doing(name))
-                return [*self._made_up(event), said]
-            case ToolSucceeded() | ToolFailed():
-                return self._end_tool(event)
-            case ApprovalAsked(question=question):
-                tool = self._tools.get(question.id)
+            case events.ToolProgress(delta=delta):
+                self.keep(delta, "thoughts")
+                return [self._emit("tool.delta", delta=delta, tool_name=events.THINKING, message="Thinking.")]
+            case ToolTold():
+                return self._of_tool(event.call_id, event.name, event.event)
+            case Question():
+                tool = self._tools.get(event.id)
                 late = tool is not None and tool.stage is not _Stage.WAITING  # somebody has allowed it meanwhile
-                return [self._shown(question)] if not late and self.confirmations.ask(question) else []
-            case AnswerComplete(content=content, interrupted=interrupted):
-                self._content = content[:MAX_ANSWER]
-                self.interrupted = interrupted
+                return [self._shown(event)] if not late and self.confirmations.ask(event) else []
+            case events.AssistantCompleted(content=content, interrupted=interrupted):
+                self._content, self.interrupted = content[:MAX_ANSWER], interrupted
+                return []
+            case events.RunCompleted(interrupted=interrupted):
+                if interrupted:
+                    self._content, self.interrupted = "", True
                 return []
             case _:
                 assert_never(event)
 
-    def keep(self, delta: str) -> None:
-        """A piece of the answer, which nobody is told."""
-        piece = delta[: self._room["answer"]]
+    def keep(self, delta: str, what: str = "answer") -> None:
+        """A piece of the answer, or of the thoughts, which nobody is told."""
+        piece = delta[: self._room[what]]
         if piece:
-            self._room["answer"] -= len(piece)
-            self._deltas.append(piece)
+            self._room[what] -= len(piece)
+            self._said[what].append(piece)
 
     def complete(self) -> list[Emit]:
         """The stream has ended well: the run's end, once."""
@@ -286,18 +203,39 @@ class RunStory:
     def _emit(self, kind: str, **fields: object) -> Emit:
         return Emit(f"{self._word}.{kind}", {"session_id": self.session_id, "run_id": self.run_id, **fields})
 
-    def _start(self, event: ToolWaits | ToolBegan) -> list[Emit]:
-        known = self._tools.get(event.call_id)
+    def _of_tool(self, call_id: str, name: str, event: ToolEvent) -> list[Emit | AskAboutApproval]:
+        match event:
+            case events.ToolPending(preview=preview):
+                ask = AskAboutApproval(
+                    call_id=self.call_id,
+                    run_id=self.run_id,
+                    tool_call_id=call_id,
+                    message=f"Allow {name}{': ' + preview if preview else ''}?",
+                )
+                return [*self._start(call_id, _Tool(name, _Stage.WAITING), event), ask]
+            case events.ToolStarted():
+                told = self._start(call_id, _Tool(name, _Stage.RUNNING), event)
+                self._tools[call_id] = _Tool(name, _Stage.RUNNING)
+                return [*told, *self.settle(call_id)]
+            case events.ToolProgress(delta=delta):
+                said = self._emit("tool.delta", delta=delta, tool_name=name, message=doing(name))
+                return [*self._made_up(call_id, name), said]
+            case events.ToolCompleted() | events.ToolFailed():
+                return self._end_tool(call_id, name, event)
+            case _:
+                assert_never(event)
+
+    def _start(self, call_id: str, tool: _Tool, call: events.ToolPending | events.ToolStarted) -> list[Emit]:
+        known = self._tools.get(call_id)
         if known is not None and known.stage is not _Stage.DONE:
             return []
-        told = {} if event.preview is None else {"message": event.preview[:MAX_PREVIEW]}
-        stage = _Stage.WAITING if isinstance(event, ToolWaits) else _Stage.RUNNING
-        return [self._open(event.call_id, _Tool(event.name, stage), event.arguments, **told)]
+        told = {} if call.preview is None else {"message": call.preview[:MAX_PREVIEW]}
+        return [self._open(call_id, tool, call.args, **told)]
 
-    def _made_up(self, call: ToolEvent) -> list[Emit]:
-        if call.call_id in self._tools or call.name == self._word or call.name.startswith("_"):
+    def _made_up(self, call_id: str, name: str) -> list[Emit]:
+        if call_id in self._tools or name == self._word or name.startswith("_"):
             return []  # clients show no tool by these names (wire terminal-voice 0.1)
-        return [self._open(call.call_id, _Tool(call.name, _Stage.RUNNING), None, synthetic=True)]
+        return [self._open(call_id, _Tool(name, _Stage.RUNNING), None, synthetic=True)]
 
     def _open(self, call_id: str, tool: _Tool, arguments: Mapping[str, object] | None, **more: object) -> Emit:
         name = tool.name
@@ -308,17 +246,19 @@ class RunStory:
         self._last(name, "running", doing(name))
         return self._emit("tool.started", tool_call_id=call_id, tool_name=name, arguments=arguments, **more)
 
-    def _end_tool(self, event: ToolSucceeded | ToolFailed) -> list[Emit | AskAboutApproval]:
-        call_id, name, made_up = event.call_id, event.name, self._made_up(event)
+    def _end_tool(
+        self, call_id: str, name: str, end: events.ToolCompleted | events.ToolFailed
+    ) -> list[Emit | AskAboutApproval]:
+        made_up = self._made_up(call_id, name)
         if call_id in self._tools:
             self._tools[call_id] = _Tool(self._tools[call_id].name, _Stage.DONE)
         self.completed_tool_count += 1
         about: dict[str, object]
-        if isinstance(event, ToolFailed):
-            kind, well, about = "tool.failed", False, {"error": event.error[:MAX_PREVIEW]}
+        if isinstance(end, events.ToolFailed):
+            kind, well, about = "tool.failed", False, {"error": end.error[:MAX_PREVIEW]}
         else:
-            preview = None if event.preview is None else event.preview[:MAX_PREVIEW]
-            kind, well, about = "tool.completed", event.success, {"result_preview": preview, "success": event.success}
+            preview = None if end.result_preview is None else end.result_preview[:MAX_PREVIEW]
+            kind, well, about = "tool.completed", end.success, {"result_preview": preview, "success": end.success}
         message = finished(name) if well else failed(name)
         self._last(name, "done" if well else "failed", message)
         told = self._emit(kind, tool_call_id=call_id, tool_name=name, **about, message=message)

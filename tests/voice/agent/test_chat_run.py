@@ -90,7 +90,8 @@ def bench() -> Bench:
 def test_a_run_in_a_new_session(bench: Bench) -> None:
     bench.api.turns.append(hello("Hi"))
     assert bench.run(profile="work", system="by voice") is None
-    assert bench.types() == ["SessionBound", "RunBegan", "MessageBegan", "AnswerDelta", "AnswerDelta", "AnswerComplete"]
+    told = "SessionBound RunBegan MessageStarted AssistantDelta AssistantDelta AssistantCompleted"
+    assert bench.types() == [*told.split(), *["RunCompleted"] * 2]
     (create, stream) = bench.api.seen
     assert create == ("POST", "/api/sessions", {"profile": "work"})
     assert stream[2] == {"message": "hi", "approvals": True, "system_message": "by voice", "profile": "work"}

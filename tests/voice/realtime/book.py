@@ -22,26 +22,14 @@ from typing import Any, Protocol
 from attrs import asdict
 
 from svc_proto.machines.confirmations import Question
+from svc_proto.schema import chat_events as events
+from svc_proto.schema.members import Members
 from svc_proto.voice.realtime.calls import CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
 from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.floor import FloorState
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Note, Order
 from svc_proto.voice.realtime.run import FOREGROUND, BackgroundRules
-from svc_proto.voice.realtime.story import (
-    AnswerComplete,
-    AnswerDelta,
-    ApprovalAsked,
-    MessageBegan,
-    RunBegan,
-    RunEvent,
-    SessionBound,
-    ThoughtDelta,
-    ToolBegan,
-    ToolFailed,
-    ToolSaid,
-    ToolSucceeded,
-    ToolWaits,
-)
+from svc_proto.voice.realtime.story import RunBegan, RunEvent, SessionBound, ToolTold
 
 __all__ = ["ANSWER", "EVENTS", "STATES", "WAYS", "Talk", "dialogues", "names", "play", "talk_of"]
 
@@ -91,16 +79,20 @@ CALLS: dict[str, Any] = {
     "unknown": lambda call: UnknownCall(call, {"ok": False}),
 }
 EVENTS: dict[str, Any] = {
-    "ApprovalAsked": lambda name: ApprovalAsked(Question(name, "May I?")),
-    "ToolBegan": lambda call, name, *more: ToolBegan(call_id=call, name=name, **_of_a_command(*more)),
-    "ToolWaits": lambda call, name, *more: ToolWaits(call_id=call, name=name, **_of_a_command(*more)),
-    "ToolFailed": lambda call, name: ToolFailed(call_id=call, name=name, error="no"),
-    "ToolSaid": lambda call, name: ToolSaid(call_id=call, name=name, delta="…"),
-    "ToolSucceeded": lambda call, name, *more: ToolSucceeded(call_id=call, name=name, preview=next(iter(more), None)),
-    "Interrupted": lambda content="": AnswerComplete(content, interrupted=True),
+    "RunBegan": RunBegan,
+    "SessionBound": SessionBound,
+    "MessageBegan": lambda name: events.MessageStarted(Members(id=name)),
+    "AnswerDelta": lambda delta: events.AssistantDelta(delta=delta),
+    "ThoughtDelta": lambda delta: events.ToolProgress(delta=delta, tool_name=events.THINKING),
+    "ApprovalAsked": lambda name: Question(name, "May I?"),
+    "ToolBegan": lambda call, name, *more: ToolTold(call, name, events.ToolStarted(**_of_a_command(*more))),
+    "ToolWaits": lambda call, name, *more: ToolTold(call, name, events.ToolPending(**_of_a_command(*more))),
+    "ToolFailed": lambda call, name: ToolTold(call, name, events.ToolFailed(error="no")),
+    "ToolSaid": lambda call, name: ToolTold(call, name, events.ToolProgress(delta="…")),
+    "ToolSucceeded": lambda call, name, said=None: ToolTold(call, name, events.ToolCompleted(result_preview=said)),
+    "AnswerComplete": lambda content: events.AssistantCompleted(content=content),
+    "Interrupted": lambda content="": events.AssistantCompleted(content=content, interrupted=True),
 }
-PLAIN = (AnswerComplete, AnswerDelta, MessageBegan, RunBegan, SessionBound, ThoughtDelta)
-EVENTS |= {kind.__name__: kind for kind in PLAIN}
 _ORDER = re.compile(r"([^\s(]+)(?:\((.*?)\))?(?=\s|$)")
 
 
@@ -218,7 +210,7 @@ def play(title: str, lines: Sequence[str], talk: Partner | None = None) -> None:
 
 
 def _of_a_command(command: str | None = None) -> dict[str, Any]:
-    return {} if command is None else {"arguments": {"command": command}, "preview": command}
+    return {} if command is None else {"args": Members(command=command), "preview": command}
 
 
 def _name(order: Order) -> str:

@@ -6,7 +6,6 @@ from svc_proto.machines.confirmations import Question
 from svc_proto.voice.realtime.calls import MAX_SUMMARY, completed_output, ended_output, status_output
 from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.run import VoiceRun
-from svc_proto.voice.realtime.story import ApprovalAsked
 
 
 def begun() -> VoiceRun:
@@ -33,7 +32,7 @@ def test_status() -> None:
     assert status_output(None)["status"] == "idle"
     made = begun()
     assert (status_output(made)["status"], status_output(made)["run_id"]) == ("running", None)
-    made.story.take(ApprovalAsked(Question("q1", "May I?")))
+    made.story.take(Question("q1", "May I?"))
     asked = status_output(made)
     assert (asked["status"], asked["pending_confirmation_id"]) == ("waiting_for_confirmation", "q1")
     made.finish(str)

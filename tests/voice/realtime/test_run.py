@@ -23,7 +23,8 @@ from svc_proto.voice.realtime.run import (
     VoiceRunState,
     VoiceRunTrigger,
 )
-from svc_proto.voice.realtime.story import AnswerDelta, ApprovalAsked, RunBegan, ToolBegan, ToolSucceeded
+from svc_proto.voice.realtime.story import RunBegan
+from tests.voice.realtime.book import EVENTS
 
 A_MOMENT = 0.125  # s; times are sums of eighths, which floats hold exactly
 STEPS = ("asked", "pausing", "running", "detached", "answered", "waiting", "over")
@@ -89,7 +90,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
             self.orders += (told := self.run.draft())
             assert [order.fields["status_key"] for order in told] == ["run:drafting"] * first
             self.run.story.take(RunBegan("n1"))
-            self.run.story.take(AnswerDelta(piece))
+            self.run.story.take(EVENTS["AnswerDelta"](piece))
 
     @rule(name=st.sampled_from(("q1", "q2")), over=st.booleans())
     def asks(self, name: str, over: bool) -> None:
@@ -97,11 +98,11 @@ class RunAgainstAModel(RuleBasedStateMachine):
             return
         if over:
             self.ended.add(name)
-            self.run.story.take(ToolSucceeded(call_id=name, name="sms"))
+            self.run.story.take(EVENTS["ToolSucceeded"](name, "sms"))
             if name == self.question:
                 self.question, self.approving = "", False
         elif not self.question and name not in self.ended:
-            self.run.story.take(ApprovalAsked(Question(name, "May I?")))
+            self.run.story.take(Question(name, "May I?"))
             self.question = name
 
     @rule(name=st.sampled_from((None, "q1", "q2")), answer=st.sampled_from(("yes", "no", "perhaps")))
@@ -243,7 +244,7 @@ def test_the_heartbeat() -> None:
     made = made_run()
     made.on_due(10.75, "idle")
     made.story.take(RunBegan("n1"))
-    made.story.take(ToolBegan(call_id="t", name="terminal"))
+    made.story.take(EVENTS["ToolBegan"]("t", "terminal"))
     (beat,) = made.on_due(10.75 + HEARTBEAT, "provider_speaking")
     assert isinstance(beat, Emit)
     assert beat.type == "svc.run.progress"
@@ -281,7 +282,7 @@ def test_the_heartbeat() -> None:
 def test_its_answer(text: str, spoken: str, structured: bool) -> None:
     made = made_run()
     made.on_due(10.75, "idle")
-    made.story.take(AnswerDelta(text))
+    made.story.take(EVENTS["AnswerDelta"](text))
     answer = made.finish(str)
     assert (answer.spoken, answer.structured) == (spoken, structured)
     assert made.due is None

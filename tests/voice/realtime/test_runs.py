@@ -11,7 +11,7 @@ from svc_proto.voice.realtime.calls import RunCall
 from svc_proto.voice.realtime.orders import Emit, Order, StartRun
 from svc_proto.voice.realtime.run import HEARTBEAT, BackgroundRules, Tier, VoiceRun
 from svc_proto.voice.realtime.runs import GRACE, MAX_QUEUED, MAX_RESULTS, QUIET, QUIET_WITHIN, VoiceRuns
-from svc_proto.voice.realtime.story import AnswerDelta
+from tests.voice.realtime.book import EVENTS
 
 
 class RunsMachine(RuleBasedStateMachine):
@@ -185,7 +185,7 @@ class Scene:
         return run
 
     def finish(self, run: VoiceRun) -> None:
-        run.story.take(AnswerDelta("Done."))
+        run.story.take(EVENTS["AnswerDelta"]("Done."))
         self.all.finish(run, 100.0, idle=True)
 
     @property
@@ -245,7 +245,7 @@ def test_an_answer_that_goes_on_says_nothing() -> None:
     run = runs.new(RunCall(call_id="k1", text="df"))
     run.begin(100.0)
     assert not runs.drafts("k1", "It ")  # its beginning is told
-    assert len(runs.event("k1", AnswerDelta("It "), 100.0)) == 1
+    assert len(runs.event("k1", EVENTS["AnswerDelta"]("It "), 100.0)) == 1
     assert runs.drafts("k1", "is done.")
     assert not runs.drafts("another", "It ")
     assert run.finish(str).text == "It is done."

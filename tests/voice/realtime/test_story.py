@@ -16,23 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.machines.confirmations import Question
 from svc_proto.voice.realtime.orders import AskAboutApproval, Emit, Order
-from svc_proto.voice.realtime.story import (
-    MAX_ANSWER,
-    MAX_TOOLS,
-    AnswerComplete,
-    AnswerDelta,
-    ApprovalAsked,
-    RunBegan,
-    RunEvent,
-    RunStory,
-    SessionBound,
-    ThoughtDelta,
-    ToolBegan,
-    ToolFailed,
-    ToolSaid,
-    ToolSucceeded,
-    ToolWaits,
-)
+from svc_proto.voice.realtime.story import MAX_ANSWER, MAX_TOOLS, RunBegan, RunEvent, RunStory, SessionBound
 from tests.voice.realtime.book import EVENTS, dialogues, play
 
 STORIES = """
@@ -145,12 +129,12 @@ def test_a_story(title: str, lines: list[str]) -> None:
 
 def test_what_is_not_kept_takes_no_room() -> None:
     story = RunStory("svc", "k1", "c1")
-    story.take(AnswerDelta("x" * MAX_ANSWER))
-    story.take(ThoughtDelta("x" * MAX_ANSWER))
+    story.take(EVENTS["AnswerDelta"]("x" * MAX_ANSWER))
+    story.take(EVENTS["ThoughtDelta"]("x" * MAX_ANSWER))
     size = len(pickle.dumps(story))
     for _ in range(100):
-        story.take(AnswerDelta("more"))
-        story.take(ThoughtDelta("more"))
+        story.take(EVENTS["AnswerDelta"]("more"))
+        story.take(EVENTS["ThoughtDelta"]("more"))
     assert len(pickle.dumps(story)) == size
 
 
@@ -197,41 +181,41 @@ class RunStoryAgainstAModel(RuleBasedStateMachine):
     def says(self, piece: str, thought: bool) -> None:
         if thought:
             self.thoughts = (self.thoughts + piece)[:MAX_ANSWER]
-            assert self._take(ThoughtDelta(piece)) == ["svc.tool.delta"]
+            assert self._take(EVENTS["ThoughtDelta"](piece)) == ["svc.tool.delta"]
         else:
             self.deltas = (self.deltas + piece)[:MAX_ANSWER]
-            assert self._take(AnswerDelta(piece)) == []
+            assert self._take(EVENTS["AnswerDelta"](piece)) == []
 
     @rule(content=st.sampled_from(("", "All of it.", "y" * (MAX_ANSWER + 1))))
     def has_said(self, content: str) -> None:
         self.content = content[:MAX_ANSWER]
-        assert self._take(AnswerComplete(content)) == []
+        assert self._take(EVENTS["AnswerComplete"](content)) == []
 
     # --- its tools ---
 
     @rule(name=NAMES)
     def waits(self, name: str) -> None:
         expected = self._starts(name, "waiting")
-        assert self._take(ToolWaits(call_id=name, name=name)) == [*expected, "AskAboutApproval"]
+        assert self._take(EVENTS["ToolWaits"](name, name)) == [*expected, "AskAboutApproval"]
 
     @rule(name=NAMES)
     def runs(self, name: str) -> None:
         expected = self._starts(name, "running")
         self.tools = [(each, "running" if each == name else stage) for each, stage in self.tools]
-        assert self._take(ToolBegan(call_id=name, name=name)) == [*expected, *self._needs_no_answer(name)]
+        assert self._take(EVENTS["ToolBegan"](name, name)) == [*expected, *self._needs_no_answer(name)]
 
     @rule()
     def a_crowd_runs(self) -> None:
         names = [f"tool {next(self.serial)}" for _ in range(MAX_TOOLS - 1)]
         for name in names:
-            assert self._take(ToolBegan(call_id=name, name=name)) == ["svc.tool.started"]
+            assert self._take(EVENTS["ToolBegan"](name, name)) == ["svc.tool.started"]
         self.tools = [*self.tools, *((name, "running") for name in names)][-MAX_TOOLS:]
         self.last = names[-1]
 
     @rule(name=NAMES)
     def tells_of_itself(self, name: str) -> None:
         expected = self._makes_up(name)
-        assert self._take(ToolSaid(call_id=name, name=name, delta="…")) == [*expected, "svc.tool.delta"]
+        assert self._take(EVENTS["ToolSaid"](name, name)) == [*expected, "svc.tool.delta"]
 
     @rule(name=NAMES, well=st.booleans())
     def is_over(self, name: str, well: bool) -> None:
@@ -239,7 +223,7 @@ class RunStoryAgainstAModel(RuleBasedStateMachine):
         self.tools = [(each, "done" if each == name else stage) for each, stage in self.tools]
         self.ended += 1
         self.last = name
-        event = ToolSucceeded(call_id=name, name=name) if well else ToolFailed(call_id=name, name=name, error="no")
+        event = EVENTS["ToolSucceeded"](name, name) if well else EVENTS["ToolFailed"](name, name)
         assert self._take(event) == [*expected, *self._needs_no_answer(name)]
 
     # --- its questions ---
@@ -250,7 +234,7 @@ class RunStoryAgainstAModel(RuleBasedStateMachine):
         shown = not late and not self.questions
         if not late and name not in self.questions:
             self.questions.append(name)
-        assert self._take(ApprovalAsked(Question(name, "May I?"))) == ["svc.confirmation.requested"] * shown
+        assert self._take(Question(name, "May I?")) == ["svc.confirmation.requested"] * shown
 
     @rule(name=st.one_of(NAMES, st.just("of no tool")))
     def is_answered(self, name: str) -> None:
