@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from attrs import asdict, frozen
 
-from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.options import Choice, Offer, check_choice, provider_object
+from svc_proto.voice.realtime.calls import tool_surface
 from svc_proto.voice.registry import LOCAL, PROVIDERS, is_renderer
 from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
 from svc_proto.voice.settings import REALTIME, OutputSettings, RealtimeSettings

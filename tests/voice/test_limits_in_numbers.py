@@ -11,7 +11,9 @@ from tests.limits import value_of
 
 LIMITS = {
     # wire terminal-voice 6.5, 6.6, 6.9, 9, and the realtime conversation's own
+    "realtime.calls.MAX_ARGUMENTS": 32 * 1024,
     "realtime.calls.MAX_SUMMARY": 1200,
+    "realtime.calls.MAX_WORD": 256,
     "realtime.runs.MAX_CALLS": 256,
     "realtime.conversation.TRANSCRIBED_WITHIN": 10.0,
     "realtime.floor.ANSWERED_WITHIN": 45.0,
@@ -90,8 +92,6 @@ LIMITS = {
     "agent.run_mapping.MAX_MESSAGE": 500,
     "agent.runs.NAMED_WITHIN": 10.0,
     "agent.session.MAX_WORD": 256,
-    "agent.tools.MAX_ARGUMENTS": 32 * 1024,
-    "agent.tools.MAX_WORD": 256,
     "settings.LENGTHS": {"provider": 80, "model": 160, "voice": 160, "language": 24},
     "event_log.ANSWER_WITHIN": 60.0,
     "options.MAX_CACHED": 64,

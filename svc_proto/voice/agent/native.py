@@ -5,44 +5,30 @@ What it says goes to the conversation (`svc_proto.voice.realtime.conversation`),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import assert_never
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.pcm import SAMPLE_WIDTH, resample
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, summary_instructions
 from svc_proto.voice.agent.session import AgentMode, AgentSetup
-from svc_proto.voice.agent.tools import function_schemas, parse_call
-from svc_proto.voice.contract import (
-    AudioDelta,
-    AudioDone,
-    FunctionCall,
-    Message,
-    ProviderEvent,
-    ProviderProblem,
-    ProviderReady,
-    RealtimeOptions,
-    ResponseDone,
-    ResponseStarted,
-    TextDelta,
-    TranscriptDelta,
-    TranscriptFinal,
-)
+from svc_proto.voice.contract import Message, RealtimeOptions
 from svc_proto.voice.provider_link import ProviderLink, open_link
 from svc_proto.voice.providers.realtime import Dialect
 from svc_proto.voice.realtime import orders
+from svc_proto.voice.realtime.calls import function_schemas
 from svc_proto.voice.realtime.conversation import VoiceConversation
-from svc_proto.voice.realtime.orders import Order
+from svc_proto.voice.realtime.run import BackgroundRules
+from svc_proto.voice.realtime.runs import VoiceRuns
 from svc_proto.voice.session import VoiceSession, problem_of
-from svc_proto.voice.text import clean_for_speech
+from svc_proto.voice.settings import Promotion
+from svc_proto.voice_config import VoiceConfig
 
-__all__ = ["NativeMode", "provider_words"]
+__all__ = ["NativeMode", "background_rules", "provider_words"]
 
 LISTEN_WITHIN = 86_400.0  # s; a provider that is silent is pinged, and says itself when it has waited long enough
 LOOK_AGAIN = 1.0  # s between two looks whether a client takes something again
-SHORTEST = 0.1  # s of an utterance: a provider refuses a shorter one
 
 
 class NativeMode(AgentMode):
@@ -52,22 +38,19 @@ class NativeMode(AgentMode):
     talk: VoiceConversation
 
     def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
-        engine, config = session.engine, session.voice.config
-        talk = VoiceConversation(
-            word=config.brand.name,
-            speakable=clean_for_speech,
-            new_id=lambda: engine.entropy(8).hex(),
-            result_delivery=setup.result_delivery,
-            rules=setup.background_rules(config),
-            session_id=setup.chat_session_id,
-            profile=setup.chosen.scope.profile,
-        )
-        super().__init__(session, talk)
+        super().__init__(session, setup)
         self._context = setup.context
         self._link: ProviderLink | None = None
         self._listening: Task | None = None
         self._waiting_since: float | None = None  # that the client takes nothing
-        self._uncommitted = 0  # bytes at the provider
+
+    def converse(self, runs: VoiceRuns, setup: AgentSetup) -> VoiceConversation:
+        """A conversation beside which runs go on, as the settings say."""
+        promotion, final = self.chosen.promotion, setup.final_answer_only
+        runs.result_delivery = "speak_verbatim" if final else promotion.result_delivery
+        runs.rules = background_rules(promotion, self.session.voice.config, final_answer_only=final)
+        new_id = lambda: self.engine.entropy(8).hex()  # noqa: E731 - one of many arguments
+        return VoiceConversation(runs, self.now, rate=self.chosen.sample_rate, new_id=new_id)
 
     # --- Mode ---
 
@@ -85,13 +68,13 @@ class NativeMode(AgentMode):
 
     def on_detached(self) -> None:
         """While a run lives, wait longer (wire 6.9)."""
-        self.talk.runs.leave(self.now)
-        self.carry_out([])
+        self.talk.runs.leave(self.now())
+        self.carry_out()
 
     def on_resumed(self) -> None:
         """What was found out meanwhile can be said."""
-        self.talk.runs.come_back(self.now)
-        self.carry_out([])
+        self.talk.runs.come_back(self.now())
+        self.carry_out()
 
     def on_closed(self) -> None:
         """The end, of the provider's socket too."""
@@ -100,25 +83,6 @@ class NativeMode(AgentMode):
             self.engine.log(Level.INFO, "voice answer not heard", session=self.session.id[:8], run=run_id)
         super().on_closed()
         self._drop_provider()
-
-    # --- the client ---
-
-    def hear(self, pcm: bytes, rate: int) -> None:
-        """Pass audio on at the provider's rate."""
-        pcm = resample(pcm, rate, self.chosen.sample_rate)
-        self._uncommitted += len(pcm)
-        self.talk.runs.hear(self.now)
-        self._say(lambda dialect: dialect.append(pcm))
-
-    def commit(self, said: str | None) -> None:
-        """An utterance is complete; what it says is for the provider to tell."""
-        heard, self._uncommitted = self._uncommitted, 0
-        enough = heard >= SHORTEST * SAMPLE_WIDTH * self.chosen.sample_rate
-        self.carry_out(self.talk.commit(self.now, heard=enough))
-
-    def clear(self) -> None:
-        """Forget what was not committed."""
-        self.carry_out([orders.ClearInput()])
 
     # --- the provider ---
 
@@ -139,36 +103,9 @@ class NativeMode(AgentMode):
         self.session.begin()
         while True:
             event = yield from link.take(within=LISTEN_WITHIN)
-            self.carry_out(self._heard_of(event))
+            self.talk.take(event)
+            self.carry_out()
             yield from self.room()
-
-    def _heard_of(self, event: ProviderEvent) -> list[Order]:
-        talk, now = self.talk, self.now
-        match event:
-            case AudioDelta(response_id=response_id, data=data):
-                return talk.audio(response_id, data, now)
-            case TextDelta(response_id=response_id, delta=delta):
-                return talk.text(response_id, delta, now)
-            case ProviderReady(model=model):
-                return [orders.Note("voice.realtime_agent.provider_model_resolved", {"model": model})]
-            case TranscriptDelta(delta=delta):
-                return [orders.Emit("voice.input_transcript.delta", {"delta": delta})]
-            case TranscriptFinal(text=text):
-                return talk.transcribed(text, now)
-            case ResponseStarted(response_id=response_id):
-                return talk.response_started(response_id, now)
-            case AudioDone(response_id=response_id):
-                return talk.audio_done(response_id, now)
-            case FunctionCall():
-                return talk.call(
-                    event.response_id, parse_call(event.call_id, event.name, event.arguments, self.word), now
-                )
-            case ResponseDone(response_id=response_id, status=status):
-                return talk.response_done(response_id, status, now)
-            case ProviderProblem(message=message, benign=benign, idle=idle):
-                return talk.problem(message, now, benign=benign, idle=idle)
-            case _:
-                assert_never(event)
 
     def _provider_lost(self, error: Exception) -> None:
         """The flow has ended with an error: before the session was ready, or after."""
@@ -177,7 +114,8 @@ class NativeMode(AgentMode):
         self._listening = None
         self._drop_provider()
         if ready:
-            self.carry_out(self.talk.provider_lost(message, self.now))
+            self.talk.provider_lost(message)
+            self.carry_out()
         else:
             self.session.error(message, provider=self.chosen.provider)
             self.session.release(1011, "the voice provider cannot be had")
@@ -195,39 +133,50 @@ class NativeMode(AgentMode):
     def stay(self) -> None:
         """Wait for what is going on."""
         until = self.talk.kept_until(self.session.life.window, self.session.voice.config.detached_max)
-        self.session.extend(max(until - self.now, 0.0))
+        self.session.extend(max(until - self.now(), 0.0))
 
     def ask_provider(self, order: orders.ProviderOrder) -> None:
-        """In its words."""
-        if isinstance(order, orders.ClearInput):
-            self._uncommitted = 0
-        self._say(lambda dialect: provider_words(order, dialect, self.interface))
-
-    def _say(self, words: Callable[[Dialect], list[Message]]) -> None:
-        """Nothing when it has gone: the conversation hears of that."""
+        """In its words; nothing when it has gone: the conversation hears of that."""
         if self._link is not None:
-            self._link.send(words(self._link.dialect))
+            interface = self.interface if isinstance(order, orders.AnswerCall) else {}
+            self._link.send(provider_words(order, self._link.dialect, interface))
 
     def room(self) -> Flow[None]:
         """Wait until the client has room. Meanwhile nobody is late."""
-        self._waiting_since = since = self.now
+        self._waiting_since = since = self.now()
         yield from self.session.room()
         self._waiting_since = None
-        if self.now > since:
-            self.talk.floor.postpone(self.now - since)
-            self.carry_out([])
+        if self.now() > since:
+            self.talk.floor.postpone(self.now() - since)
+            self.carry_out()
 
     def wake(self) -> None:
         """Time has passed, of which a client that takes nothing has not heard."""
         if self._waiting_since is None:
             super().wake()
         else:
-            self._timer.set(self.now + LOOK_AGAIN)
+            self._timer.set(self.now() + LOOK_AGAIN)
+
+
+def background_rules(promotion: Promotion, config: VoiceConfig, *, final_answer_only: bool = False) -> BackgroundRules:
+    """What may go on in the background, and what is said of it."""
+    return BackgroundRules(
+        enabled=promotion.enabled,
+        promote_after=promotion.promote_after_ms / 1000,
+        spoken_handoff=promotion.spoken_handoff and not final_answer_only,
+        progress_after=0.0 if final_answer_only else promotion.progress_spoken_after_ms / 1000,
+        progress_repeat=promotion.progress_repeat_ms / 1000,
+        max_runs=promotion.max_background_runs,
+        longest=config.background_max,
+        slow_tools=config.slow_tools,
+    )
 
 
 def provider_words(order: orders.ProviderOrder, dialect: Dialect, interface: Mapping[str, object]) -> list[Message]:
     """The messages of an order. The output of a function says what the session is, too (wire terminal-voice 6.6)."""
     match order:
+        case orders.AppendInput(data):
+            return dialect.append(data)
         case orders.CommitInput():
             return dialect.commit()
         case orders.ClearInput():

@@ -17,7 +17,7 @@ from svc_proto.schema.chat_events import AssistantDelta
 from svc_proto.voice.agent.chat_run import ApiRun, answer_question, is_asking, said_of
 from svc_proto.voice.agent.run_mapping import RunTrouble
 from svc_proto.voice.realtime.conversation import VoiceConversation
-from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, Note, Order, StartRun
+from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, Note, StartRun
 from svc_proto.voice.realtime.rendered import RenderedConversation
 from svc_proto.voice.realtime.story import RunEvent
 
@@ -44,7 +44,7 @@ class ApiRuns:
         voice: Voice,
         principal: Principal,
         talk: VoiceConversation | RenderedConversation,
-        carry_out: Callable[[list[Order]], None],
+        carry_out: Callable[[], None],
     ) -> None:
         self._voice = voice
         self._engine = voice.engine
@@ -96,20 +96,18 @@ class ApiRuns:
 
     # --- flows ---
 
-    @property
-    def _now(self) -> float:
-        return self._engine.now.mono
-
     def _tell(self, call_id: str, event: RunEvent) -> None:
         if not (isinstance(event, AssistantDelta) and self._talk.drafts(call_id, event.delta)):
-            self._carry_out(self._talk.run_event(call_id, event, self._now))
+            self._talk.run_event(call_id, event)
+            self._carry_out()
 
     def _perform(self, run: ApiRun) -> Flow[None]:
         yield from run.perform((yield from api_target(self._voice, self._principal)))
 
     def _ended(self, call_id: str, run: ApiRun) -> None:
         if self._forget(call_id, run):
-            self._carry_out(self._talk.run_ended(call_id, self._now))
+            self._talk.run_ended(call_id)
+            self._carry_out()
 
     def _failed(self, call_id: str, run: ApiRun, error: Exception) -> None:
         code = None
@@ -122,7 +120,8 @@ class ApiRuns:
         else:
             message = f"internal error, reference {self._engine.bug(error)}"
         if self._forget(call_id, run):
-            self._carry_out(self._talk.run_failed(call_id, message, self._now, error_code=code))
+            self._talk.run_failed(call_id, message, error_code=code)
+            self._carry_out()
 
     def _ask_about(self, order: AskAboutApproval) -> Flow[None]:
         target = yield from api_target(self._voice, self._principal)
@@ -131,13 +130,13 @@ class ApiRuns:
 
     def _approve(self, order: Approve) -> Flow[None]:
         target = yield from api_target(self._voice, self._principal)
-        taken, told = False, list[Order]()
+        taken = False
         try:
             taken = yield from answer_question(self._engine, target, order.run_id, order.confirmation_id, order.choice)
         except PeerFailed as error:
-            told = [Note("voice.realtime_agent.approval_failed", {"message": said_of(error)})]
-        answer = order.answer if taken else None
-        self._carry_out([*told, *self._talk.approved(order.call_id, order.confirmation_id, answer, self._now)])
+            self._talk.out.append(Note("voice.realtime_agent.approval_failed", {"message": said_of(error)}))
+        self._talk.approved(order.call_id, order.confirmation_id, order.answer if taken else None)
+        self._carry_out()
 
     def _give_up(self, task: Task | None) -> Flow[None]:
         yield from sleep(self._engine, NAMED_WITHIN)

@@ -14,9 +14,9 @@ from svc_proto.voice.agent.instructions import ContextMessage, context_of
 from svc_proto.voice.agent.native import NativeMode
 from svc_proto.voice.agent.runs import api_target
 from svc_proto.voice.agent.session import AgentSetup, RenderedMode
-from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.family import Family
 from svc_proto.voice.profiles import profile_of
+from svc_proto.voice.realtime.calls import tool_surface
 from svc_proto.voice.registry import PROVIDERS
 from svc_proto.voice.session import VoiceKind
 from svc_proto.voice.stored import REALTIME_FAMILY
@@ -55,12 +55,8 @@ class RealtimeAgent(Family):
             window=config.resume_ttl,
             keep_days=chosen.run_retention_days,
         )
-        setup = AgentSetup(
-            chosen=chosen,
-            chat_session_id=chat_session_id,
-            context=context,
-            final_answer_only=body.get("final_answer_only") is True,
-        )
+        final = body.get("final_answer_only") is True
+        setup = AgentSetup(chat_session_id=chat_session_id, context=context, final_answer_only=final)
         mode = NativeMode if info.native else RenderedMode
         about = {"chat_session_id": chat_session_id, "context_message_count": len(context)}
         answer = self.admit(principal, chosen, kind, partial(mode, setup=setup), about)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
@@ -18,13 +17,13 @@ from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.agent.instructions import ContextMessage, run_notes
 from svc_proto.voice.agent.recording import transcribe
 from svc_proto.voice.agent.runs import ApiRuns
-from svc_proto.voice.agent.tools import tool_surface
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.realtime import orders
+from svc_proto.voice.realtime.calls import tool_surface
 from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.orders import Emit, Order, ProviderOrder
 from svc_proto.voice.realtime.rendered import RenderedConversation
-from svc_proto.voice.realtime.run import BackgroundRules
+from svc_proto.voice.realtime.runs import VoiceRuns
 from svc_proto.voice.registry import LOCAL
 from svc_proto.voice.rendering import Rendering
 from svc_proto.voice.session import MAX_DELTA, VoiceMode, VoiceSession, problem_of
@@ -34,7 +33,6 @@ from svc_proto.voice.text import clean_for_speech
 
 if TYPE_CHECKING:
     from svc_proto.basics.moment import Moment
-    from svc_proto.voice_config import VoiceConfig
 
 __all__ = ["AgentMode", "AgentSetup", "RenderedMode", "interface_of"]
 
@@ -45,31 +43,11 @@ RESPEAK = ("svc.result.respeak", "hermes.result.respeak")
 
 @frozen(kw_only=True)
 class AgentSetup:
-    """What a session is made with (wire terminal-voice 6.2)."""
+    """What a session is made with besides its settings (wire terminal-voice 6.2)."""
 
-    chosen: RealtimeSettings
     chat_session_id: str | None = None
     context: tuple[ContextMessage, ...] = ()
     final_answer_only: bool = False
-
-    @property
-    def result_delivery(self) -> str:
-        """How the answer of a run reaches the person."""
-        return "speak_verbatim" if self.final_answer_only else self.chosen.promotion.result_delivery
-
-    def background_rules(self, config: VoiceConfig) -> BackgroundRules:
-        """What may go on in the background, and what is said of it."""
-        promotion = self.chosen.promotion
-        return BackgroundRules(
-            enabled=promotion.enabled,
-            promote_after=promotion.promote_after_ms / 1000,
-            spoken_handoff=promotion.spoken_handoff and not self.final_answer_only,
-            progress_after=0.0 if self.final_answer_only else promotion.progress_spoken_after_ms / 1000,
-            progress_repeat=promotion.progress_repeat_ms / 1000,
-            max_runs=promotion.max_background_runs,
-            longest=config.background_max,
-            slow_tools=config.slow_tools,
-        )
 
 
 class AgentMode(VoiceMode, ABC):
@@ -82,48 +60,41 @@ class AgentMode(VoiceMode, ABC):
     names_chat: ClassVar[bool] = False  # in what is told of runs
     chosen: RealtimeSettings
 
-    def __init__(self, session: VoiceSession, talk: VoiceConversation | RenderedConversation) -> None:
+    def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
         super().__init__(session)
-        self.talk = talk
-        self.word = talk.word
-        self.chat_runs = ApiRuns(session.voice, session.principal, talk, self.carry_out)
+        self.word = session.voice.config.brand.name
+        runs = VoiceRuns(
+            word=self.word,
+            speakable=clean_for_speech,
+            session_id=setup.chat_session_id,
+            profile=self.chosen.scope.profile,
+        )
+        self.talk = self.converse(runs, setup)
+        self.chat_runs = ApiRuns(session.voice, session.principal, self.talk, self.carry_out)
         self.input_bytes = 0  # of microphone audio, in all
         self.last_chunk = 0  # the greatest id of a piece of it; clients count from 1
-        self._orders: deque[Order] = deque()
         self._busy = False
         self._engine_work: Rendering | Task | None = None  # that speaks, or listens
         self._timer = self.engine.timers.timer(self.wake)
 
-    @property
+    @abstractmethod
+    def converse(self, runs: VoiceRuns, setup: AgentSetup) -> VoiceConversation | RenderedConversation:
+        """Whoever decides."""
+
     def now(self) -> float:
         """Monotonic seconds."""
         return self.engine.now.mono
 
-    # --- what a client says ---
-
-    @abstractmethod
-    def hear(self, pcm: bytes, rate: int) -> None:
-        """A piece of what the microphone hears; `rate` in Hz."""
-
-    @abstractmethod
-    def commit(self, said: str | None) -> None:
-        """An utterance is complete; what it says, where the client knows."""
-
-    @abstractmethod
-    def clear(self) -> None:
-        """Forget what was not committed."""
-
     # --- orders ---
 
-    def carry_out(self, given: list[Order]) -> None:
-        """In their order, also when carrying one out brings more."""
-        self._orders += given
+    def carry_out(self) -> None:
+        """What the conversation wants done, in its order, also when carrying one out brings more."""
         if self._busy:
             return
-        self._busy = True
+        self._busy, orders = True, self.talk.out
         try:
-            while self._orders and not self.session.closed:
-                self._obey(self._orders.popleft())
+            while orders and not self.session.closed:
+                self._obey(orders.popleft())
         finally:
             self._busy = False
         if self.session.closed:
@@ -141,7 +112,8 @@ class AgentMode(VoiceMode, ABC):
 
     def wake(self) -> None:
         """Time has passed for the conversation."""
-        self.carry_out(self.talk.advance(self.now))
+        self.talk.advance()
+        self.carry_out()
 
     def ask_provider(self, order: ProviderOrder) -> None:
         """What only a provider can do that hears and speaks by itself."""
@@ -192,7 +164,8 @@ class AgentMode(VoiceMode, ABC):
 
     def _heard(self, text: str) -> None:
         assert isinstance(self.talk, RenderedConversation)  # nobody else has anybody listen
-        self.carry_out(self.talk.heard(text, self.now))
+        self.talk.heard(text)
+        self.carry_out()
 
     def _not_heard(self, error: Exception) -> None:
         self.render_failed("", error)
@@ -202,15 +175,18 @@ class AgentMode(VoiceMode, ABC):
         audio = orders.EmitAudio(
             response_id=response_id, data=chunk.data, sample_rate=chunk.sample_rate, label=chunk.label
         )
-        self.carry_out(self.talk.rendered_audio(response_id, audio, self.now))
+        self.talk.rendered_audio(response_id, audio)
+        self.carry_out()
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """The renderer has spoken all of the text."""
-        self.carry_out(self.talk.rendered(response_id, fields, self.now))
+        self.talk.rendered(response_id, fields)
+        self.carry_out()
 
     def render_failed(self, response_id: str, error: Exception) -> None:
         """The renderer could not speak the text."""
-        self.carry_out(self.talk.render_failed(response_id, problem_of(self.engine, error), self.now))
+        self.talk.render_failed(response_id, problem_of(self.engine, error))
+        self.carry_out()
 
     # --- telling ---
 
@@ -271,27 +247,29 @@ class AgentMode(VoiceMode, ABC):
                 pass  # `ready` was said already
             case "input_audio.append":
                 self._append(message)
+                return True
             case "input_audio.commit":
-                self.commit(text_of(message))
+                self.talk.commit(text_of(message))
             case "input_audio.clear":
-                self.clear()
+                self.talk.clear()
             case "response.create":
                 said = text_of(message)
                 if not said:
                     raise Refused(400, "text_missing", "text is required")
-                self.carry_out(self.talk.say(said, self.now))
+                self.talk.say(said)
             case "response.cancel":
-                self.carry_out(self.talk.cancel(self.now))
+                self.talk.cancel()
             case "playback.drained":
                 self.session.acknowledge(message)
-                self.carry_out(self.talk.drained(_word(message, "call_id"), self.now))
+                self.talk.drained(_word(message, "call_id"))
             case _ if kind in CONFIRM:
                 answer = (_word(message, "answer") or "").strip().lower()
-                self.carry_out(self.talk.confirm(_word(message, "confirmation_id"), answer, self.now))
+                self.talk.confirm(_word(message, "confirmation_id"), answer)
             case _ if kind in RESPEAK:
-                self.carry_out(self.talk.respeak(self.now))
+                self.talk.respeak()
             case _:
                 return False
+        self.carry_out()
         return True
 
     def on_revoked(self) -> None:
@@ -301,7 +279,7 @@ class AgentMode(VoiceMode, ABC):
     def on_closed(self) -> None:
         """The end. A run goes on, its answer is in the chat: there is nothing by which a phone could be told of it."""
         self._timer.retire()
-        self._orders.clear()
+        self.talk.out.clear()
         self.chat_runs.end_all(ApiRuns.leave)
         self._stop_engine()
 
@@ -315,7 +293,9 @@ class AgentMode(VoiceMode, ABC):
         if not again:
             self.last_chunk = self.last_chunk if chunk is None else chunk
             self.input_bytes += len(pcm)
-            self.hear(pcm, rate)
+            heard = self.talk.hear(pcm, rate)
+            if heard:
+                self.ask_provider(orders.AppendInput(heard))
         told: dict[str, object] = {"input_chunk_id": chunk, "byte_count": len(pcm)}
         told |= {"total_bytes": self.input_bytes, "sample_rate": rate}
         self.session.emit("voice.input_audio.received", **told, **({"duplicate": True} if again else {}))
@@ -324,29 +304,9 @@ class AgentMode(VoiceMode, ABC):
 class RenderedMode(AgentMode):
     """The provider only speaks (wire 6.10). Any close ends the session."""
 
-    talk: RenderedConversation
-
-    def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
-        talk = RenderedConversation(
-            word=session.voice.config.brand.name,
-            hears=setup.chosen.provider == LOCAL,
-            speakable=clean_for_speech,
-            session_id=setup.chat_session_id,
-            profile=setup.chosen.scope.profile,
-        )
-        super().__init__(session, talk)
-
-    def hear(self, pcm: bytes, rate: int) -> None:
-        """Keep it, if somebody can listen to it."""
-        self.talk.hear(pcm, rate)
-
-    def commit(self, said: str | None) -> None:
-        """An utterance is complete."""
-        self.carry_out(self.talk.commit(said, self.now))
-
-    def clear(self) -> None:
-        """Forget what was not committed."""
-        self.talk.clear()
+    def converse(self, runs: VoiceRuns, setup: AgentSetup) -> RenderedConversation:
+        """A conversation without a background."""
+        return RenderedConversation(runs, self.now, hears=self.chosen.provider == LOCAL)
 
 
 def interface_of(chosen: RealtimeSettings, word: str, chat_session_id: str | None, now: Moment) -> dict[str, object]:

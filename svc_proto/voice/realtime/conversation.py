@@ -11,8 +11,23 @@ a run the person may talk: its answer waits until that is over. One that takes l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import assert_never
 
-from svc_proto.voice.realtime.calls import Call, CancelCall, RunCall, completed_output
+from svc_proto.basics.pcm import SAMPLE_WIDTH, resample
+from svc_proto.voice.contract import (
+    AudioDelta,
+    AudioDone,
+    FunctionCall,
+    ProviderEvent,
+    ProviderProblem,
+    ProviderReady,
+    ResponseDone,
+    ResponseStarted,
+    TextDelta,
+    TranscriptDelta,
+    TranscriptFinal,
+)
+from svc_proto.voice.realtime.calls import Call, CancelCall, RunCall, completed_output, parse_call
 from svc_proto.voice.realtime.delivery import Delivery, Filler
 from svc_proto.voice.realtime.floor import ANSWERED_WITHIN, DRAIN_WITHIN, Floor, FloorState, FloorTrigger
 from svc_proto.voice.realtime.mouth import ALARM, Held, Mouth, passed_on
@@ -22,57 +37,36 @@ from svc_proto.voice.realtime.orders import (
     ClearInput,
     CloseClient,
     CommitInput,
-    Emit,
     EmitAudio,
     LeaveRun,
-    Note,
     Order,
     SayText,
 )
 from svc_proto.voice.realtime.responses import Start
-from svc_proto.voice.realtime.run import FOREGROUND, BackgroundRules, Tier, VoiceRun, VoiceRunState
+from svc_proto.voice.realtime.run import Tier, VoiceRun, VoiceRunState
 from svc_proto.voice.realtime.runs import VoiceRuns
 from svc_proto.voice.realtime.story import RunEvent
+from svc_proto.voice.realtime.talk import Talk
 
 __all__ = ["VoiceConversation"]
 
 TRANSCRIBED_WITHIN = 10.0  # s; the response needs no transcript, the provider has heard the person
+SHORTEST = 0.1  # s of an utterance: a provider refuses a shorter one
 _S, _T = FloorState, FloorTrigger
 
 
-class VoiceConversation:
-    """One session's. Every call gives the orders that follow from it, to be carried out in that order.
+class VoiceConversation(Talk):
+    """See the module. `rate` is the provider's, in Hz; `new_id` gives what no other response of the session has in its
+    id."""
 
-    `word` is the product's word on this wire, `new_id` gives what no other response of the session has in its id,
-    `speakable` makes text fit for the ear. Times are monotonic seconds; whoever owns it calls `advance` at `due`.
-    """
-
-    def __init__(
-        self,
-        *,
-        word: str,
-        new_id: Callable[[], str],
-        speakable: Callable[[str], str],
-        result_delivery: str = "speak_verbatim",
-        rules: BackgroundRules = FOREGROUND,
-        session_id: str | None = None,
-        profile: str | None = None,
-    ) -> None:
-        self.word = word
+    def __init__(self, runs: VoiceRuns, now: Callable[[], float], *, rate: int, new_id: Callable[[], str]) -> None:
+        super().__init__(runs, now)
         self.floor = Floor()
-        self.mouth = Mouth(word, new_id, result_delivery)
-        self.answer = Delivery(word, self.floor, self.mouth, Filler(word, new_id))
-        self.runs = VoiceRuns(
-            word=word,
-            speakable=speakable,
-            rules=rules,
-            result_delivery=result_delivery,
-            session_id=session_id,
-            profile=profile,
-        )
-        self.drafts = self.runs.drafts  # a piece of an answer goes to its run alone
-        self._now = 0.0
-        self._out: list[Order]  # of the call that is under way
+        self.mouth = Mouth(self.word, new_id, runs.result_delivery)
+        self.answer = Delivery(self.word, self.floor, self.mouth, Filler(self.word, new_id))
+        self.drafts = runs.drafts  # a piece of an answer goes to its run alone
+        self.uncommitted = 0  # bytes of an utterance at the provider
+        self._rate = rate
 
     # --- time ---
 
@@ -81,21 +75,19 @@ class VoiceConversation:
         """When to call `advance`."""
         floor = self.floor
         idle, working = floor.state is _S.IDLE, floor.state is _S.WORKING
-        times = self.runs.due(working=working, idle=idle)
-        times += [when for when in (floor.due, floor.responses.due) if when is not None]
-        return min(times, default=None)
+        times = [*self.runs.due(working=working, idle=idle), floor.due, floor.responses.due]
+        return min([when for when in times if when is not None], default=None)
 
-    def advance(self, now: float) -> list[Order]:
+    def advance(self) -> None:
         """Time has passed."""
-        out, floor = self._begin(now), self.floor
+        now, floor = self.now(), self.floor
         asking = floor.responses.due
         if asking is not None and now >= asking:
-            out += floor.responses.assume_free()
+            self.out += floor.responses.assume_free()
         if floor.due is not None and now >= floor.due:
             floor.due = None
             self._overdue()
         self._advance_runs()
-        return out
 
     # --- the client ---
 
@@ -108,301 +100,245 @@ class VoiceConversation:
         """While nobody listens: when to wait no longer. `longest` counts while something is going on."""
         return self.runs.kept_until(window, longest, live=self.floor.state is not _S.IDLE)
 
-    def commit(self, now: float, *, heard: bool = True) -> list[Order]:
-        """An utterance is complete. `heard`: there was audio; an empty one is answered by nobody."""
-        out = self._begin(now)
-        if heard:
+    def hear(self, pcm: bytes, rate: int) -> bytes:
+        """A piece of what the microphone hears, `rate` in Hz; the same at the provider's rate."""
+        pcm = resample(pcm, rate, self._rate)
+        self.uncommitted += len(pcm)
+        self.runs.hear(self.now())
+        return pcm
+
+    def clear(self) -> None:
+        """Forget what was not committed."""
+        self.uncommitted = 0
+        self.out.append(ClearInput())
+
+    def commit(self, said: str | None) -> None:
+        """An utterance is complete; what it says is for the provider to tell. A short one is answered by nobody."""
+        heard, self.uncommitted = self.uncommitted, 0
+        if heard >= SHORTEST * SAMPLE_WIDTH * self._rate:
             self._interrupt()
-            out.append(CommitInput())
-            self.floor.go(_T.HEAR, now + TRANSCRIBED_WITHIN)
+            self.out.append(CommitInput())
+            self.floor.go(_T.HEAR, self.now() + TRANSCRIBED_WITHIN)
         elif self.floor.state in (_S.IDLE, _S.WORKING):
             self._emit("voice.input_transcript.final", text="")
             self._emit("voice.response.done", response_id=None)
-        return out
 
-    def say(self, text: str, now: float) -> list[Order]:
+    def say(self, text: str) -> None:
         """A text turn."""
-        out = self._begin(now)
         if self.floor.state is _S.HEARING:
             self._emit("voice.response.done", response_id=None, cancelled=True)
         self._interrupt()
         self._emit("voice.input_transcript.final", text=text, source="client_text")
-        out.append(SayText(text))
-        out += self.floor.respond(now)
-        return out
+        self.out.append(SayText(text))
+        self.out += self.floor.respond(self.now())
 
-    def cancel(self, now: float) -> list[Order]:
+    def cancel(self) -> None:
         """Stop whatever is going on, on the API server too."""
-        out, turn = self._begin(now), self.runs.turn
+        turn = self.runs.turn
         live = turn if turn is not None and turn.live else None
         first = live or self.runs.detached
         extra: dict[str, object] = {} if first is None else {"run_id": first.story.run_id}
-        out += [] if live is None else live.stop()
-        out += self.runs.cancel(now)
-        self._out += self.runs.drop_turn(cancelled=True)
+        self.out += [] if live is None else live.stop()
+        self.out += self.runs.cancel(self.now())
+        self.out += self.runs.drop_turn(cancelled=True)
         response_id = self._quiet()
-        out += [CancelResponse(), ClearInput()]
+        self.out.append(CancelResponse())
+        self.clear()
         self._emit("voice.response.done", response_id=response_id, cancelled=True, **extra)
         self.answer.end()
-        return out
 
-    def confirm(self, confirmation_id: str | None, answer: str, now: float) -> list[Order]:
-        """The person answers a question of the run."""
-        out = self._begin(now)
-        out += self.runs.approve(confirmation_id, answer)
-        if not out:
-            self._emit(f"{self.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=None)
-        return out
-
-    def drained(self, call_id: str | None, now: float) -> list[Order]:
+    def drained(self, call_id: str | None) -> None:
         """The client has played what it was sent, for this call or another."""
-        out, turn, drain = self._begin(now), self.runs.turn, self.floor.drain
-        out += [] if turn is None else turn.drained(now)
+        turn, drain = self.runs.turn, self.floor.drain
+        self.out += [] if turn is None else turn.drained(self.now())
         if drain is not None:
-            out.append(drain.completed)
+            self.out.append(drain.completed)
             self._go_on()
-        return out
 
-    def respeak(self, now: float) -> list[Order]:
+    def respeak(self) -> None:
         """The person wants to hear the last answer from the background again."""
-        out, answer = self._begin(now), self.runs.last
+        answer = self.runs.last
         if answer is None or self.floor.state is not _S.IDLE:
             self._emit(f"{self.word}.result.respeak_unavailable")
         else:
-            self.floor.go(_T.TELL, now + ALARM)
-            out += [*self.answer.filler.stop(), self.mouth.respeak(answer)]
-        return out
+            self.floor.go(_T.TELL, self.now() + ALARM)
+            self.out += [*self.answer.filler.stop(), self.mouth.respeak(answer)]
 
     # --- the provider ---
 
-    def transcribed(self, text: str, now: float) -> list[Order]:
-        """What the person said. ONE response is asked for; a second transcript asks for no other."""
-        out = self._begin(now)
-        self._emit("voice.input_transcript.final", text=text)
-        if self.floor.state is _S.HEARING:
-            out += self.floor.respond(now)
-        return out
+    def take(self, event: ProviderEvent) -> None:  # noqa: C901 - one row for each event  # noqa: C901 - one row for each event
+        """The provider says something."""
+        match event:
+            case AudioDelta(response_id, data):
+                self._hear(response_id, Held(audio=data))
+            case TextDelta(response_id, delta):
+                self._hear(response_id, Held(text=delta))
+            case ResponseStarted(response_id):
+                self._is_current(response_id)
+            case AudioDone(response_id):
+                self._audio_done(response_id)
+            case ResponseDone(response_id, status):
+                self._response_done(response_id, status)
+            case FunctionCall(response_id, call_id, name, arguments):
+                self.call(response_id, parse_call(call_id, name, arguments, self.word))
+            case ProviderReady(model):
+                self._note("voice.realtime_agent.provider_model_resolved", model=model)
+            case TranscriptDelta(delta):
+                self._emit("voice.input_transcript.delta", delta=delta)
+            case TranscriptFinal(text):  # ONE response is asked for; a second transcript asks for no other
+                self._emit("voice.input_transcript.final", text=text)
+                if self.floor.state is _S.HEARING:
+                    self.out += self.floor.respond(self.now())
+            case ProviderProblem(message, idle=True):
+                self._note("voice.realtime_agent.provider_idle_close", message=message)
+                self._end_turn()
+                self._show_results()
+                self.out.append(CloseClient(1000, "the voice provider has closed an idle session"))
+            case ProviderProblem(message, benign=True):
+                self._note("voice.realtime_agent.provider_notice", message=message)
+            case ProviderProblem(message):
+                self._fail(message)
+            case _:
+                assert_never(event)
 
-    def response_started(self, response_id: str, now: float) -> list[Order]:
-        """A response has begun."""
-        out = self._begin(now)
-        self._is_current(response_id)
-        return out
-
-    def text(self, response_id: str, delta: str, now: float) -> list[Order]:
-        """A piece of what the provider says."""
-        return self._hear(response_id, Held(text=delta), now)
-
-    def audio(self, response_id: str, data: bytes, now: float) -> list[Order]:
-        """A piece of the provider's speech, to be heard."""
-        return self._hear(response_id, Held(audio=data), now)
-
-    def audio_done(self, response_id: str, now: float) -> list[Order]:
-        """The audio of a response is complete."""
-        out = self._begin(now)
-        current = self._is_current(response_id)
-        if current and self.answer.tells:
-            out += self.mouth.audio_done(response_id)
-        elif current or response_id == self.floor.tail:
-            self._emit("voice.output_audio.done", response_id=response_id)
-        return out
-
-    def call(self, response_id: str, call: Call, now: float) -> list[Order]:
+    def call(self, response_id: str, call: Call) -> None:
         """The provider calls a function: each call id counts once."""
-        out, floor = self._begin(now), self.floor
+        floor = self.floor
         if not self.runs.is_new(call.call_id):
-            return out
+            return
         current = self._is_current(response_id)
         if not current and response_id != floor.tail:
-            return out
+            return
         if not (current and floor.state is _S.ANSWERING):
             self._answer(call)
-            return out
+            return
         floor.tail = response_id
         floor.responses.bury(response_id)
         if isinstance(call, RunCall) and self.runs.turn is None and not self.runs.has_task(call.text):
             self._take(call)
-            return out
+            return
         self._answer(call)
         self._consult(call.call_id)
-        return out
 
-    def response_done(self, response_id: str, status: str, now: float) -> list[Order]:
-        """A response is over: `completed`, `cancelled`, `incomplete` or `failed`."""
-        out, floor = self._begin(now), self.floor
-        current = self._is_current(response_id)
-        out += floor.responses.over(response_id)
-        if not current:
-            if response_id == floor.tail:
-                floor.tail = None
-                out.append(Note("voice.response.intermediate_done", {"response_id": response_id}))
-            return out
-        floor.responses.bury(response_id)
-        if self.answer.tells:
-            out += self.answer.complete(response_id, now)
-        elif status == "failed":
-            self._fail("The voice provider could not answer.", response_id)
-        else:
-            cancelled: dict[str, object] = {"cancelled": True} if status == "cancelled" else {}
-            self._emit("voice.response.done", response_id=response_id, **cancelled)
-            self._rest()
-        return out
-
-    def problem(self, message: str, now: float, *, benign: bool = False, idle: bool = False) -> list[Order]:
-        """The provider has sent an error."""
-        out = self._begin(now)
-        if idle:
-            out.append(Note("voice.realtime_agent.provider_idle_close", {"message": message}))
-            self._end_turn()
-            out += self._shown_results()
-            out.append(CloseClient(1000, "the voice provider has closed an idle session"))
-        elif benign:
-            out.append(Note("voice.realtime_agent.provider_notice", {"message": message}))
-        else:
-            self._fail(message)
-        return out
-
-    def provider_lost(self, message: str, now: float) -> list[Order]:
+    def provider_lost(self, message: str) -> None:
         """The provider's socket has ended."""
-        out = self._begin(now)
-        out += self._shown_results()
+        self._show_results()
         if self.floor.state is _S.IDLE:
-            out.append(CloseClient(1000, "the voice provider has closed the session"))
+            self.out.append(CloseClient(1000, "the voice provider has closed the session"))
         else:
             self._fail(message)
-            out.append(CloseClient(1011, "the voice provider is gone"))
-        return out
+            self.out.append(CloseClient(1011, "the voice provider is gone"))
 
     # --- the renderer ---
 
-    def rendered_audio(self, response_id: str, audio: EmitAudio, now: float) -> list[Order]:
+    def rendered_audio(self, response_id: str, audio: EmitAudio) -> None:
         """A piece of what the relay has spoken."""
-        return self._begin(now) + self.answer.rendered_audio(response_id, audio, now)
+        self.out += self.answer.rendered_audio(response_id, audio, self.now())
 
-    def rendered(self, response_id: str, fields: Mapping[str, object], now: float) -> list[Order]:
+    def rendered(self, response_id: str, fields: Mapping[str, object]) -> None:
         """That was all of it; `fields` are for the end of the response."""
-        return self._begin(now) + self.answer.rendered(response_id, fields)
+        self.out += self.answer.rendered(response_id, fields)
 
-    def render_failed(self, response_id: str, message: str, now: float) -> list[Order]:
+    def render_failed(self, response_id: str, message: str) -> None:
         """It cannot be had spoken, or not to its end."""
-        return self._begin(now) + self.answer.render_failed(response_id, message)
+        self.out += self.answer.render_failed(response_id, message)
 
     # --- the API server ---
 
-    def run_event(self, call_id: str, event: RunEvent, now: float) -> list[Order]:
+    def run_event(self, call_id: str, event: RunEvent) -> None:
         """The run tells something."""
-        return self._begin(now) + self.runs.event(call_id, event, now)
+        self.out += self.runs.event(call_id, event, self.now())
 
-    def run_ended(self, call_id: str, now: float) -> list[Order]:
+    def run_ended(self, call_id: str) -> None:
         """The run's stream has ended well; one that somebody stopped says so itself."""
-        out, runs = self._begin(now), self.runs
+        runs = self.runs
         run = runs.live(call_id)
         if run is None:
-            return out
+            return
         working, stopped = self.floor.state is _S.WORKING, run.story.interrupted
         if run.state is VoiceRunState.DETACHED:
             idle = self.floor.state is _S.IDLE
-            out += runs.stopped(run, now) if stopped else runs.finish(run, now, idle=idle)
+            self.out += runs.stopped(run, self.now()) if stopped else runs.finish(run, self.now(), idle=idle)
         elif stopped:
-            out.append(run.story.cancelled())
-            self._out += self.runs.drop_turn(cancelled=True)
+            self.out.append(run.story.cancelled())
+            self.out += self.runs.drop_turn(cancelled=True)
             if working:
                 self._emit("voice.response.done", response_id=None, cancelled=True, run_id=run.story.run_id)
                 self.answer.end()
         else:
-            out += run.story.complete()
+            self.out += run.story.complete()
             answer = run.finish(runs.speakable)
-            out.append(AnswerCall(call_id, completed_output(run, answer)))
+            self.out.append(AnswerCall(call_id, completed_output(run, answer)))
             if working:
-                out += self.answer.tell(self.runs.tell(run), now)
-        return out
+                self.out += self.answer.tell(self.runs.tell(run), self.now())
 
-    def run_failed(self, call_id: str, message: str, now: float, *, error_code: str | None = None) -> list[Order]:
+    def run_failed(self, call_id: str, message: str, *, error_code: str | None = None) -> None:
         """The run could not be made, or failed."""
-        out = self._begin(now)
         run = self.runs.live(call_id)
         fields = {"call_id": call_id} | ({} if error_code is None else {"error_code": error_code})
         if run is None:
-            return out
+            return
         if run.state is VoiceRunState.DETACHED:
-            out += self.runs.fail(run, message, now)
+            self.out += self.runs.fail(run, message, self.now())
             self._emit("voice.error", message=message, **fields)
         else:
-            out += self.runs.drop_turn(error=message)
+            self.out += self.runs.drop_turn(error=message)
             self._fail(message, **fields)
-        return out
-
-    def approved(self, call_id: str, confirmation_id: str, answer: str | None, now: float) -> list[Order]:
-        """The API server has taken an answer; None: it did not want one any more."""
-        out = self._begin(now)
-        self._emit(f"{self.word}.confirmation.forwarded", confirmation_id=confirmation_id, answer=answer)
-        run = self.runs.live(call_id)
-        if run is not None:
-            out += run.story.settle(confirmation_id)
-        return out
 
     # --- turns ---
-
-    def _begin(self, now: float) -> list[Order]:
-        self._now = now
-        self._out = []
-        return self._out
-
-    def _emit(self, kind: str, **fields: object) -> None:
-        self._out.append(Emit(kind, fields))
 
     def _overdue(self) -> None:
         floor = self.floor
         if floor.drain is not None:
-            self._out.append(floor.drain.timed_out)
+            self.out.append(floor.drain.timed_out)
             self._go_on()
         elif self.answer.tells:
-            self._out.append(Note("voice.realtime_agent.delivery_unconfirmed", {}))
-            self._out += self.answer.give_up(self._now)
+            self._note("voice.realtime_agent.delivery_unconfirmed")
+            self.out += self.answer.give_up(self.now())
             self.answer.end()
         elif floor.state is _S.HEARING:
-            self._out += floor.respond(self._now)
+            self.out += floor.respond(self.now())
         else:
             self._fail("The voice provider did not answer.")
 
     def _is_current(self, response_id: str) -> bool:
         """Whether a word of a response is of the one that was asked for; its first word starts it."""
         floor = self.floor
-        meaning = floor.responses.start(response_id, self._now)
+        meaning = floor.responses.start(response_id, self.now())
         if meaning is Start.STRAY:
-            self._out.append(CancelResponse())
+            self.out.append(CancelResponse())
         if meaning in (Start.STRAY, Start.IGNORED):
             return False
-        self._out += self.answer.filler.stop()
+        self.out += self.answer.filler.stop()
         if floor.state is _S.ANSWERING:
-            floor.due = self._now + ANSWERED_WITHIN
+            floor.due = self.now() + ANSWERED_WITHIN
             if meaning is Start.OURS:
                 self._emit("voice.response.started", response_id=response_id)
         elif self.mouth.heard_in is not None:
-            floor.due = self._now + ALARM
+            floor.due = self.now() + ALARM
         return True
 
     def _interrupt(self) -> None:
         """The person begins something new: end what is going on, but for a run."""
-        self._out += self.answer.filler.stop()
+        self.out += self.answer.filler.stop()
         if self.answer.tells:
-            self._out.append(Note("voice.realtime_agent.delivery_preempted", {}))
-            self._out += self.answer.give_up(self._now, cancelled=True)
+            self._note("voice.realtime_agent.delivery_preempted")
+            self.out += self.answer.give_up(self.now(), cancelled=True)
         elif self.floor.state in (_S.ANSWERING, _S.CONSULTED):
-            self._out += self.floor.hush()
+            self.out += self.floor.hush()
             self._emit("voice.response.done", response_id=self._quiet(), cancelled=True)
 
     def _quiet(self) -> str | None:
-        told, response_id = self.answer.quiet(self._now)
-        self._out += told
+        told, response_id = self.answer.quiet(self.now())
+        self.out += told
         return response_id
 
     def _go_on(self) -> None:
         """What was said is played."""
         if self.answer.tells:
-            self._out += self.answer.speak(self._now)
+            self.out += self.answer.speak(self.now())
         else:
-            self._out += self.floor.respond(self._now)
+            self.out += self.floor.respond(self.now())
 
     def _rest(self) -> None:
         """The provider's answer is over: what next?"""
@@ -410,7 +346,7 @@ class VoiceConversation:
         if run is None:
             self.answer.end()
         elif run.state is VoiceRunState.ANSWERED:
-            self._out += self.answer.tell(self.runs.tell(run), self._now)
+            self.out += self.answer.tell(self.runs.tell(run), self.now())
         else:
             self.floor.go(_T.WORK)
 
@@ -427,51 +363,78 @@ class VoiceConversation:
         """End the turn. A run goes on without us."""
         run = self.runs.turn
         if self.answer.tells:
-            self._out += self.answer.give_up(self._now)
+            self.out += self.answer.give_up(self.now())
         elif self.floor.state is not _S.IDLE:
             if run is not None and run.live:
-                self._out.append(LeaveRun(run.call_id))
+                self.out.append(LeaveRun(run.call_id))
             self.runs.drop_turn()
             self._emit("voice.response.done", response_id=self._quiet() or response_id)
         self.answer.end()
 
-    # --- the answer on its way to the ear ---
+    # --- what the provider says ---
 
-    def _hear(self, response_id: str, held: Held, now: float) -> list[Order]:
-        out, floor = self._begin(now), self.floor
+    def _hear(self, response_id: str, held: Held) -> None:
+        floor = self.floor
         current = self._is_current(response_id)
         if current and self.answer.tells:
-            out += self.answer.hear(response_id, held, now)
+            self.out += self.answer.hear(response_id, held, self.now())
         elif current or response_id == floor.tail:
             floor.spoke = floor.spoke or bool(held.audio)
-            out += passed_on(response_id, held)
-        return out
+            self.out += passed_on(response_id, held)
 
-    def _shown_results(self) -> list[Order]:
+    def _audio_done(self, response_id: str) -> None:
+        current = self._is_current(response_id)
+        if current and self.answer.tells:
+            self.out += self.mouth.audio_done(response_id)
+        elif current or response_id == self.floor.tail:
+            self._emit("voice.output_audio.done", response_id=response_id)
+
+    def _response_done(self, response_id: str, status: str) -> None:
+        """A response is over: `completed`, `cancelled`, `incomplete` or `failed`."""
+        floor = self.floor
+        current = self._is_current(response_id)
+        self.out += floor.responses.over(response_id)
+        if not current:
+            if response_id == floor.tail:
+                floor.tail = None
+                self._note("voice.response.intermediate_done", response_id=response_id)
+            return
+        floor.responses.bury(response_id)
+        if self.answer.tells:
+            self.out += self.answer.complete(response_id, self.now())
+        elif status == "failed":
+            self._fail("The voice provider could not answer.", response_id)
+        else:
+            cancelled: dict[str, object] = {"cancelled": True} if status == "cancelled" else {}
+            self._emit("voice.response.done", response_id=response_id, **cancelled)
+            self._rest()
+
+    def _show_results(self) -> None:
         """The provider will not speak them, and this session ends: whoever listens reads them."""
-        return [order for answer in self.runs.take_results() for order in self.mouth.shown(answer)]
+        for answer in self.runs.take_results():
+            self.out += self.mouth.shown(answer)
 
     # --- runs ---
 
     def _advance_runs(self) -> None:
-        now, runs, state = self._now, self.runs, self.floor.state
+        now, runs, state = self.now(), self.runs, self.floor.state
         floor, run, told = self.answer.who_speaks(waits=runs.answered), runs.turn, list[Order]()
         if run is not None and run.due is not None and now >= run.due:
             told = run.on_due(now, floor)
-            self._out += told
+            self.out += told
         at = runs.promotion_at if state is _S.WORKING else None
         if run is not None and at is not None and now >= at:
             self._promote(run)
         beats = runs.advance(now, floor)
-        self._out += beats
+        self.out += beats
         quiet = self.floor.state in (_S.IDLE, _S.WORKING) and self.answer.who_speaks(waits=runs.answered) == "idle"
         if quiet and not runs.away:
-            self._out += self.answer.filler.speak([*told, *beats])
+            self.out += self.answer.filler.speak([*told, *beats])
         if self.floor.state is _S.IDLE:
-            self._out += runs.start_next(now)
-            answer = runs.take_result(now)
+            self.out += runs.start_next(self.now())
+            answer = runs.take_result(self.now())
             if answer is not None:
-                self._out += self.answer.tell(answer, self._now, background=True)
+                self.out += self.answer.tell(answer, self.now(), background=True)
 
     def _promote(self, run: VoiceRun) -> None:
         """The turn waits no longer."""
@@ -479,13 +442,13 @@ class VoiceConversation:
         if runs.free:
             self._detach(run, Tier.PROMOTED)
             return
-        self._out += runs.give_back(run)
+        self.out += runs.give_back(run)
         call = RunCall(call_id=run.call_id, text=run.text, profile=run.profile)
         self._wait_in_line(runs.new(call), Tier.PROMOTED)
 
     def _detach(self, run: VoiceRun, tier: Tier) -> None:
         spoken = self.runs.hands_off
-        self._out += self.runs.detach(run, tier, spoken=spoken)
+        self.out += self.runs.detach(run, tier, spoken=spoken)
         if spoken:
             self._speak_of(run.call_id)
         else:
@@ -493,7 +456,7 @@ class VoiceConversation:
 
     def _wait_in_line(self, run: VoiceRun, tier: Tier) -> None:
         call_id = run.call_id
-        self._out += self.runs.wait_in_line(run, tier)
+        self.out += self.runs.wait_in_line(run, tier)
         if self.runs.hands_off or run.state is VoiceRunState.OVER:
             self._speak_of(call_id)
         else:
@@ -503,7 +466,7 @@ class VoiceConversation:
     def _speak_of(self, call_id: str) -> None:
         """The provider was told something in place of a result: have it say that, once it is done with the call."""
         if self.floor.state is _S.WORKING:
-            self._out += self.floor.respond(self._now)
+            self.out += self.floor.respond(self.now())
         else:
             self._consult(call_id)
 
@@ -511,17 +474,17 @@ class VoiceConversation:
 
     def _answer(self, call: Call) -> None:
         stops = self.runs.first if isinstance(call, CancelCall) else None
-        told, output = self.runs.answer(call, self._now)
-        self._out += told
+        told, output = self.runs.answer(call, self.now())
+        self.out += told
         if stops is not None and self.floor.state is _S.WORKING:  # called together with the run function
             self._emit("voice.response.done", response_id=None, cancelled=True, run_id=stops.story.run_id)
             self.answer.end()
-        self._out.append(AnswerCall(call.call_id, output))
+        self.out.append(AnswerCall(call.call_id, output))
 
     def _consult(self, call_id: str) -> None:
         """A function was answered: the provider goes on when what it said before is played."""
-        self.floor.go(_T.CONSULT, self._now + DRAIN_WITHIN)
-        self._out.append(self.floor.wait_for_playback(call_id, None))
+        self.floor.go(_T.CONSULT, self.now() + DRAIN_WITHIN)
+        self.out.append(self.floor.wait_for_playback(call_id, None))
 
     def _take(self, call: RunCall) -> None:
         """The provider wants a run, and the turn has none."""
@@ -531,9 +494,9 @@ class VoiceConversation:
         run.spoke = self.floor.spoke
         if waited_for:
             self.floor.go(_T.WORK)
-            self._out += run.take(self._now, spoke=run.spoke)
+            self.out += run.take(self.now(), spoke=run.spoke)
         elif free:
-            self._out.append(run.begin(self._now))
+            self.out.append(run.begin(self.now()))
             self._detach(run, Tier.DURABLE)
         else:
             self._wait_in_line(run, Tier.DURABLE)

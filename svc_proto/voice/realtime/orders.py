@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-__all__ = ["AnswerCall", "Approve", "AskAboutApproval", "CancelResponse", "ClearInput", "CloseClient", "CommitInput"]
-__all__ += ["Emit", "EmitAudio", "LeaveRun", "Listen", "Note", "Order", "ProviderOrder", "ReadAloud", "Render"]
-__all__ += ["Respond", "SayText", "StartRun", "StopRendering", "StopRun", "Summarize"]
+__all__ = ["AnswerCall", "AppendInput", "Approve", "AskAboutApproval", "CancelResponse", "ClearInput", "CloseClient"]
+__all__ += ["CommitInput", "Emit", "EmitAudio", "LeaveRun", "Listen", "Note", "Order", "ProviderOrder", "ReadAloud"]
+__all__ += ["Render", "Respond", "SayText", "StartRun", "StopRendering", "StopRun", "Summarize"]
 
 
 # --- for the client -----------------------------------------------------------------------------------------------
@@ -51,6 +51,13 @@ class CloseClient:
 
 
 # --- for the provider ---------------------------------------------------------------------------------------------
+
+
+@frozen
+class AppendInput:
+    """What the microphone hears, PCM at the provider's rate."""
+
+    data: bytes = field(repr=False)
 
 
 @frozen
@@ -177,7 +184,7 @@ class StopRendering:
 
 ClientOrder: TypeAlias = Emit | EmitAudio | Note | CloseClient
 ProviderOrder: TypeAlias = (
-    CommitInput | ClearInput | SayText | Respond | ReadAloud | Summarize | CancelResponse | AnswerCall
+    AppendInput | CommitInput | ClearInput | SayText | Respond | ReadAloud | Summarize | CancelResponse | AnswerCall
 )
 ApiOrder: TypeAlias = StartRun | StopRun | LeaveRun | AskAboutApproval | Approve
 Order: TypeAlias = ClientOrder | ProviderOrder | ApiOrder | Render | Listen | StopRendering

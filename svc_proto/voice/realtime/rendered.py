@@ -16,9 +16,10 @@ from svc_proto.basics.pcm import resample
 from svc_proto.machines.table import Table, step
 from svc_proto.schema.chat_events import AssistantCompleted, AssistantDelta, RunCompleted
 from svc_proto.voice.realtime.calls import RunCall
-from svc_proto.voice.realtime.orders import Emit, EmitAudio, LeaveRun, Listen, Order, Render, StopRendering, StopRun
+from svc_proto.voice.realtime.orders import EmitAudio, LeaveRun, Listen, Render, StopRendering, StopRun
 from svc_proto.voice.realtime.runs import VoiceRuns
 from svc_proto.voice.realtime.story import RunEvent
+from svc_proto.voice.realtime.talk import Talk
 from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["HEARING_RATE", "LIFE", "RenderedConversation", "RenderedState", "RenderedTrigger"]
@@ -56,21 +57,12 @@ LIFE: Table[RenderedState, RenderedTrigger] = {
 }
 
 
-class RenderedConversation:
-    """One session's; each call gives the orders that follow, as of a `VoiceConversation`. `hears`: it can."""
+class RenderedConversation(Talk):
+    """See the module. `hears`: its provider can."""
 
-    def __init__(
-        self,
-        *,
-        word: str,
-        hears: bool,
-        speakable: Callable[[str], str],
-        session_id: str | None = None,
-        profile: str | None = None,
-    ) -> None:
-        self.word = word
+    def __init__(self, runs: VoiceRuns, now: Callable[[], float], *, hears: bool) -> None:
+        super().__init__(runs, now)
         self.state = _S.IDLE
-        self.runs = VoiceRuns(word=word, speakable=speakable, session_id=session_id, profile=profile)
         self._hears = hears
         self._turns = 0
         self._utterance = bytearray()
@@ -83,29 +75,30 @@ class RenderedConversation:
         run = self.runs.turn
         return None if run is None else run.due
 
-    def advance(self, now: float) -> list[Order]:
+    def advance(self) -> None:
         """The heart of the run beats."""
         run = self.runs.turn
         assert run is not None  # without one nothing is due
-        return run.on_due(now, "idle")
+        self.out += run.on_due(self.now(), "idle")
 
     # --- the client ---
 
-    def hear(self, pcm: bytes, rate: int) -> None:
-        """Keep what the microphone hears, if somebody can listen to it. `Refused` 413 for too much."""
+    def hear(self, pcm: bytes, rate: int) -> bytes:
+        """Keep what the microphone hears, if somebody can listen to it; no provider gets any. `Refused` 413 for too
+        much."""
         self._said_bytes += len(pcm)
         self._rate = rate
-        if not self._hears:
-            return
-        if len(self._utterance) + len(pcm) > MAX_UTTERANCE:
-            raise Refused(413, "too_large", f"an utterance may have at most {MAX_UTTERANCE} bytes")
-        self._utterance += resample(pcm, rate, HEARING_RATE)
+        if self._hears:
+            if len(self._utterance) + len(pcm) > MAX_UTTERANCE:
+                raise Refused(413, "too_large", f"an utterance may have at most {MAX_UTTERANCE} bytes")
+            self._utterance += resample(pcm, rate, HEARING_RATE)
+        return b""
 
     def clear(self) -> None:
         """Forget what was not committed."""
         self._utterance.clear()
 
-    def commit(self, said: str | None, now: float) -> list[Order]:
+    def commit(self, said: str | None) -> None:
         """An utterance is complete; what it says, where the client knows."""
         self._check_idle()
         if said is None and not self._hears:
@@ -113,57 +106,61 @@ class RenderedConversation:
         utterance = bytes(self._utterance)
         self.clear()
         if said is not None:
-            return self.say(said, now)
-        if not utterance:
-            return [self._told(""), self._done()]
-        self._step(_T.LISTEN)
-        return [Listen(utterance, HEARING_RATE)]
+            self.say(said)
+        elif utterance:
+            self._step(_T.LISTEN)
+            self.out.append(Listen(utterance, HEARING_RATE))
+        else:
+            self._told("")
+            self._done()
 
-    def say(self, text: str, now: float) -> list[Order]:
+    def say(self, text: str) -> None:
         """A text turn."""
         self._check_idle()
-        return [self._told(text), *self._run(text, now)]
+        self._told(text)
+        self._run(text)
 
-    def cancel(self, now: float) -> list[Order]:
+    def cancel(self) -> None:
         """Stop whatever is going on, on the API server too."""
         run = self.runs.turn if self.state is _S.RUNNING else None
-        stop = [] if run is None else [StopRun(run.call_id, run.story.run_id)]
-        cancelled = Emit(f"{self.word}.run.cancelled", {"session_id": self.runs.session_id})
-        return [*stop, *self._drop(), cancelled, self._done(cancelled=True)]
+        if run is not None:
+            self.out.append(StopRun(run.call_id, run.story.run_id))
+        self._drop()
+        self._emit(f"{self.word}.run.cancelled", session_id=self.runs.session_id)
+        self._done(cancelled=True)
 
-    def confirm(self, confirmation_id: str | None, answer: str, now: float) -> list[Order]:
-        """The person answers a question of the run."""
-        return self.runs.approve(confirmation_id, answer) or [self._forwarded(confirmation_id, None)]
-
-    def drained(self, call_id: str | None, now: float) -> list[Order]:
+    def drained(self, call_id: str | None) -> None:
         """Nobody waits for that."""
-        return []
 
-    def respeak(self, now: float) -> list[Order]:
+    def respeak(self) -> None:
         """There is no background, and no answer from it."""
-        return [Emit(f"{self.word}.result.respeak_unavailable")]
+        self._emit(f"{self.word}.result.respeak_unavailable")
 
     # --- the engines ---
 
-    def heard(self, text: str, now: float) -> list[Order]:
+    def heard(self, text: str) -> None:
         """What the utterance says."""
-        return [self._told(text), *(self._run(text, now) if text else self._end())]
+        self._told(text)
+        if text:
+            self._run(text)
+        else:
+            self._end()
 
-    def rendered_audio(self, response_id: str, audio: EmitAudio, now: float) -> list[Order]:
+    def rendered_audio(self, response_id: str, audio: EmitAudio) -> None:
         """A piece of sound."""
-        return [evolve(audio, response_id=None, label=None, extra={"label": audio.label})]
+        self.out.append(evolve(audio, response_id=None, label=None, extra={"label": audio.label}))
 
-    def rendered(self, response_id: str, fields: Mapping[str, object], now: float) -> list[Order]:
+    def rendered(self, response_id: str, fields: Mapping[str, object]) -> None:
         """That was all of the answer."""
         run = self.runs.turn
         assert run is not None  # nobody else is rendered
         assert run.answer is not None
-        done = self._end(final_text=run.answer.text, audio_path="", **fields)
-        return [Emit("voice.output_audio.done", {"response_id": None}), *done]
+        self._emit("voice.output_audio.done", response_id=None)
+        self._end(final_text=run.answer.text, audio_path="", **fields)
 
-    def render_failed(self, response_id: str, message: str, now: float) -> list[Order]:
+    def render_failed(self, response_id: str, message: str) -> None:
         """It could not be heard, or not be spoken: the answer is in the deltas."""
-        return self._fail(message)
+        self._fail(message)
 
     # --- the API server ---
 
@@ -171,41 +168,35 @@ class RenderedConversation:
         """A run goes on with its answer: everybody is told."""
         return False
 
-    def run_event(self, call_id: str, event: RunEvent, now: float) -> list[Order]:
+    def run_event(self, call_id: str, event: RunEvent) -> None:
         """The run tells something: everything is passed on."""
         if self.runs.live(call_id) is None:
-            return []
-        told = self.runs.event(call_id, event, now)
+            return
+        self.out += self.runs.event(call_id, event, self.now())
         match event:
             case AssistantDelta(delta=delta):
-                told.append(Emit("voice.response.delta", {"delta": delta}))
+                self._emit("voice.response.delta", delta=delta)
             case AssistantCompleted(content=content):
-                told.append(Emit("voice.response.turn_completed", {"content": content}))
+                self._emit("voice.response.turn_completed", content=content)
             case RunCompleted(interrupted=True):
-                told.append(Emit("voice.response.turn_completed", {"content": ""}))
+                self._emit("voice.response.turn_completed", content="")
             case _:
                 pass
-        return told
 
-    def run_ended(self, call_id: str, now: float) -> list[Order]:
+    def run_ended(self, call_id: str) -> None:
         """The run has answered: have the answer spoken."""
         run = self.runs.live(call_id)
         assert run is not None  # nothing is told of a run that was left
         if run.story.interrupted:
-            return [run.story.cancelled(), *self._end(cancelled=True)]
-        self._step(_T.SPEAK)
-        return [*run.story.complete(), Render("", run.finish(self.runs.speakable).spoken)]
+            self.out.append(run.story.cancelled())
+            self._end(cancelled=True)
+        else:
+            self._step(_T.SPEAK)
+            self.out += [*run.story.complete(), Render("", run.finish(self.runs.speakable).spoken)]
 
-    def run_failed(self, call_id: str, message: str, now: float, *, error_code: str | None = None) -> list[Order]:
+    def run_failed(self, call_id: str, message: str, *, error_code: str | None = None) -> None:
         """The run has failed, or was lost."""
-        return self._fail(message, **({} if error_code is None else {"error_code": error_code}))
-
-    def approved(self, call_id: str, confirmation_id: str, answer: str | None, now: float) -> list[Order]:
-        """An answer was taken, or not wanted any more."""
-        run = self.runs.turn
-        known = run is not None and run.call_id == call_id
-        shown = run.story.settle(confirmation_id) if run is not None and known else []
-        return [self._forwarded(confirmation_id, answer), *shown]
+        self._fail(message, **({} if error_code is None else {"error_code": error_code}))
 
     # --- helpers ---
 
@@ -213,39 +204,38 @@ class RenderedConversation:
         if self.state is not _S.IDLE:
             raise Refused(400, "response_not_possible", "a response is already running in this session")
 
-    def _run(self, text: str, now: float) -> list[Order]:
+    def _run(self, text: str) -> None:
         self._step(_T.RUN)
         self._turns += 1
         run = self.runs.new(RunCall(call_id=f"turn-{self._turns}", text=text[:MAX_TEXT]))
-        run.pause(now)  # nobody has to be told: the run begins at once
-        return [Emit("voice.response.started", {"response_id": None}), run.begin(now)]
+        run.pause(self.now())  # nobody has to be told: the run begins at once
+        self._emit("voice.response.started", response_id=None)
+        self.out.append(run.begin(self.now()))
 
-    def _told(self, text: str) -> Emit:
+    def _told(self, text: str) -> None:
         said, self._said_bytes = self._said_bytes, 0
-        about = {"text": text, "sample_rate": self._rate, "input_audio_bytes": said}
-        return Emit("voice.input_transcript.final", about)
+        self._emit("voice.input_transcript.final", text=text, sample_rate=self._rate, input_audio_bytes=said)
 
-    def _forwarded(self, confirmation_id: str | None, answer: str | None) -> Emit:
-        about = {"confirmation_id": confirmation_id, "answer": answer}
-        return Emit(f"{self.word}.confirmation.forwarded", about)
+    def _done(self, **fields: object) -> None:
+        self._emit("voice.response.done", response_id=None, **fields)
 
-    def _done(self, **fields: object) -> Emit:
-        return Emit("voice.response.done", {"response_id": None, **fields})
+    def _fail(self, message: str, **fields: object) -> None:
+        self._emit("voice.error", message=message, **fields)
+        self._end()
 
-    def _fail(self, message: str, **fields: object) -> list[Order]:
-        return [Emit("voice.error", {"message": message, **fields}), *self._end()]
+    def _end(self, **fields: object) -> None:
+        self._drop()
+        self._done(**fields)
 
-    def _end(self, **fields: object) -> list[Order]:
-        return [*self._drop(), self._done(**fields)]
-
-    def _drop(self) -> list[Order]:
+    def _drop(self) -> None:
         """Have nothing to do any more with the turn."""
+        self.out.append(StopRendering())
         run = self.runs.turn
-        left = [] if run is None else [LeaveRun(run.call_id)]
+        if run is not None:
+            self.out.append(LeaveRun(run.call_id))
         self.runs.drop_turn()
         if self.state is not _S.IDLE:
             self._step(_T.END)
-        return [StopRendering(), *left]
 
     def _step(self, trigger: RenderedTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)

@@ -119,8 +119,9 @@ class VoiceRuns:
     @property
     def free(self) -> bool:
         """Whether a run may be detached."""
-        detached = len(self._those(VoiceRunState.DETACHED))
-        return detached < self.rules.max_runs and detached + len(self._those(VoiceRunState.WAITING)) < MAX_RESULTS
+        states = [run.state for run in self._runs]
+        detached = states.count(VoiceRunState.DETACHED)
+        return detached < self.rules.max_runs and detached + states.count(VoiceRunState.WAITING) < MAX_RESULTS
 
     @property
     def aside(self) -> bool:
@@ -157,7 +158,7 @@ class VoiceRuns:
 
     # --- time ---
 
-    def due(self, *, working: bool, idle: bool) -> list[float]:
+    def due(self, *, working: bool, idle: bool) -> list[float | None]:
         """When to call `advance`, or to look for `promotion_at` and `next_at`: in a turn that works, or between turns.
 
         The whole of it is asked after each event of a conversation, so it looks once.
@@ -170,7 +171,7 @@ class VoiceRuns:
                     times.append(run.began + self.rules.longest)
         if self._runs:
             times += [self.promotion_at] if working else [self.next_at] if idle else []
-        return [when for when in times if when is not None]
+        return times
 
     def advance(self, now: float, floor: str) -> list[Order]:
         """Time has passed for the runs in the background: a heartbeat, or the end of patience."""

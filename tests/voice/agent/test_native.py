@@ -13,7 +13,7 @@ import pytest
 from svc_proto.engine.flow import sleep
 from svc_proto.engine.message import Streamed
 from svc_proto.voice.agent.runs import ApiRuns
-from svc_proto.voice.realtime.orders import StartRun
+from svc_proto.voice.realtime.orders import AppendInput, StartRun
 from svc_proto.wire.sse import encode_event
 from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
@@ -408,7 +408,8 @@ def test_the_other_vendor(world: VirtualWorld, tmp_path: Path) -> None:
 
 def test_a_run_that_fails_at_once(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def start(holder: ApiRuns, order: StartRun, system: str) -> None:
-        holder._carry_out(holder._talk.run_failed(order.call_id, "at once", 1.0))
+        holder._talk.run_failed(order.call_id, "at once")
+        holder._carry_out()
 
     monkeypatch.setattr(ApiRuns, "start", start)
     client = Agent(world, tmp_path, run("x"), scripted=ScriptedApi()).ask("x")
@@ -450,6 +451,6 @@ def test_what_is_said_to_a_provider_that_has_gone(world: VirtualWorld, tmp_path:
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     (session,) = relay.voice_side.sessions["agent"].sessions.sessions()
     session.mode._link = None
-    session.mode.hear(SOUND, 24_000)
+    session.mode.ask_provider(AppendInput(SOUND))
     world.pass_time(1.0)
     assert agent.provider.kinds == ["session.update"]

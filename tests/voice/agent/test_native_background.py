@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from svc_proto.basics.brand import HERMES
-from svc_proto.voice.agent.session import AgentSetup
-from svc_proto.voice.settings import Promotion, RealtimeSettings
+from svc_proto.voice.agent.native import background_rules
+from svc_proto.voice.settings import Promotion
 from svc_proto.voice_config import VoiceConfig
 from svc_proto.wire.events import SocketClosed, TextMessage
 from tests.loops.agents import Agent, ends, of, play, run, talk, types
@@ -197,12 +197,11 @@ def test_only_the_final_answer_is_spoken(world: VirtualWorld, tmp_path: Path) ->
 
 def test_what_a_session_is_told_of_its_settings() -> None:
     promotion = Promotion(promote_after_ms=1500, progress_spoken_after_ms=2000, max_background_runs=3)
-    chosen = RealtimeSettings(promotion=promotion)
     config = VoiceConfig(background_max=9.0, slow_tools=("x",))
-    rules = AgentSetup(chosen=chosen).background_rules(config)
+    rules = background_rules(promotion, config)
     assert (rules.promote_after, rules.progress_after, rules.progress_repeat) == (1.5, 2.0, 30.0)
     assert (rules.spoken_handoff, rules.longest, rules.slow_tools, rules.max_runs) == (True, 9.0, ("x",), 3)
-    forced = AgentSetup(chosen=chosen, final_answer_only=True).background_rules(config)
+    forced = background_rules(promotion, config, final_answer_only=True)
     assert (forced.spoken_handoff, forced.progress_after) == (False, 0.0)
 
 

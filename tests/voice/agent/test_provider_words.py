@@ -24,6 +24,7 @@ def dialect(*, xai: bool = False) -> Dialect:
 @pytest.mark.parametrize(
     ("order", "kinds"),
     [
+        (orders.AppendInput(b"\1\0"), ["input_audio_buffer.append"]),
         (orders.CommitInput(), ["input_audio_buffer.commit"]),
         (orders.ClearInput(), ["input_audio_buffer.clear"]),
         (orders.SayText("hello"), ["conversation.item.create"]),

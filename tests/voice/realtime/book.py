@@ -24,11 +24,21 @@ from attrs import asdict
 from svc_proto.machines.confirmations import Question
 from svc_proto.schema import chat_events as events
 from svc_proto.schema.members import Members
+from svc_proto.voice.contract import (
+    AudioDelta,
+    AudioDone,
+    ProviderProblem,
+    ResponseDone,
+    ResponseStarted,
+    TextDelta,
+    TranscriptFinal,
+)
 from svc_proto.voice.realtime.calls import CancelCall, ConfirmCall, RunCall, StatusCall, UnknownCall
 from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.floor import FloorState
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Note, Order
 from svc_proto.voice.realtime.run import FOREGROUND, BackgroundRules
+from svc_proto.voice.realtime.runs import VoiceRuns
 from svc_proto.voice.realtime.story import RunBegan, RunEvent, SessionBound, ToolTold
 
 __all__ = ["ANSWER", "EVENTS", "STATES", "WAYS", "Talk", "dialogues", "names", "play", "talk_of"]
@@ -78,6 +88,14 @@ CALLS: dict[str, Any] = {
     "confirm": ConfirmCall,
     "unknown": lambda call: UnknownCall(call, {"ok": False}),
 }
+RATE = 24_000  # Hz, the provider's
+SAYS: dict[str, Any] = {
+    "text": TextDelta,
+    "transcribed": TranscriptFinal,
+    "response_started": ResponseStarted,
+    "audio_done": AudioDone,
+    "response_done": ResponseDone,
+}
 EVENTS: dict[str, Any] = {
     "RunBegan": RunBegan,
     "SessionBound": SessionBound,
@@ -116,7 +134,8 @@ class Talk:
         numbers = count(1)
         new_id = lambda: str(next(numbers))  # noqa: E731 - one of many arguments
         about: dict[str, Any] = {"session_id": "c1", "rules": rules, **more}
-        self.broker = VoiceConversation(word=word, speakable=str, new_id=new_id, **about)
+        runs = VoiceRuns(word=word, speakable=str, **about)
+        self.broker = VoiceConversation(runs, lambda: self.now, rate=RATE, new_id=new_id)
         self.now = 100.0
 
     @property
@@ -130,13 +149,20 @@ class Talk:
         end, orders = self.now + seconds, []
         while (due := self.broker.due) is not None and due <= end:
             self.now = max(self.now, due)
-            orders += self.broker.advance(self.now)
+            self.broker.advance()
+            orders += self.ordered()
         self.now = end
+        return orders
+
+    def ordered(self) -> list[Order]:
+        """What is to be done since somebody looked."""
+        orders = list(self.broker.out)
+        self.broker.out.clear()
         return orders
 
     def do(self, line: str) -> list[Order]:  # noqa: C901 - one row for each kind of line
         """One thing happens: what follows from it."""
-        broker, now = self.broker, self.now
+        broker = self.broker
         word, *arguments = shlex.split(line)
         told = [None if argument == "-" else argument.replace("ANSWER", ANSWER) for argument in arguments]
         if (way := WAYS.get(line) or WAYS.get(word)) is not None:
@@ -146,35 +172,35 @@ class Talk:
             case "after":
                 return self.after(float(arguments[0]))
             case "audio":
-                return broker.audio(arguments[0], bytes(int(arguments[1])) if arguments[1:] else b"\1\0", now)
-            case "call":
-                return broker.call(arguments[0], CALLS[arguments[1]](*told[2:]), now)
-            case "commit" if arguments:
-                return broker.commit(now, heard=False)
+                broker.take(AudioDelta(arguments[0], bytes(int(arguments[1])) if arguments[1:] else b"\1\0"))
+            case _ if word in SAYS:
+                broker.take(SAYS[word](*told))
             case "problem":
-                return broker.problem(arguments[0], now, **dict.fromkeys(arguments[1:], True))
-            case "response_done":
-                return broker.response_done(arguments[0], (*arguments, "completed")[1], now)
+                broker.take(ProviderProblem(arguments[0], **dict.fromkeys(arguments[1:], True)))
+            case "call":
+                broker.call(arguments[0], CALLS[arguments[1]](*told[2:]))
+            case "commit":
+                broker.uncommitted = 0 if arguments else RATE
+                broker.commit(None)
             case "rendered_audio":
-                return broker.rendered_audio(arguments[0], EmitAudio(response_id="", data=b"\1\0"), now)
+                broker.rendered_audio(arguments[0], EmitAudio(response_id="", data=b"\1\0"))
             case "rendered":
-                return broker.rendered(arguments[0], {}, now)
+                broker.rendered(arguments[0], {})
             case "run_event":
                 event: RunEvent = EVENTS[arguments[1]](*told[2:])
-                return broker.run_event(arguments[0], event, now)
+                broker.run_event(arguments[0], event)
             case "run_failed" if arguments[2:]:
-                return broker.run_failed(arguments[0], arguments[1], now, error_code=arguments[2])
+                broker.run_failed(arguments[0], arguments[1], error_code=arguments[2])
             case "postpone":
                 broker.floor.postpone(float(arguments[0]))
             case "hear" | "leave" | "come_back":  # the microphone, the client
-                getattr(broker.runs, word)(now)
+                getattr(broker.runs, word)(self.now)
             case "is":
                 over = (broker.due, broker.busy) == (None, False)
                 assert over if line == "is over" else self.state == line.removeprefix("is "), (self.state, broker.due)
             case _:
-                orders: list[Order] = getattr(broker, word)(*told, now)
-                return orders
-        return []
+                getattr(broker, word)(*told)
+        return self.ordered()
 
 
 def dialogues(text: str) -> dict[str, list[str]]:

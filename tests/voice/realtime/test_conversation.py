@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.voice.realtime.calls import StatusCall, UnknownCall
 from svc_proto.voice.realtime.orders import CloseClient
 from svc_proto.voice.realtime.runs import MAX_CALLS
 from tests.voice.realtime.book import STATES, Talk, dialogues, play
@@ -302,13 +301,13 @@ def test_a_turn(title: str, lines: list[str]) -> None:
 def test_as_many_call_ids_as_are_known() -> None:
     talk = Talk()
     talk.do("answering")
-    first = UnknownCall("k0", {"ok": False})
-    assert talk.broker.call("r1", first, talk.now) != []
+    first = "call r1 unknown k0"
+    assert talk.do(first) != []
     for number in range(MAX_CALLS - 1):
-        talk.broker.call("unknown", StatusCall(f"x{number}"), talk.now)
-    assert talk.broker.call("r1", first, talk.now) == []
-    talk.broker.call("unknown", StatusCall("x"), talk.now)
-    assert talk.broker.call("r1", first, talk.now) != []
+        talk.do(f"call unknown status x{number}")
+    assert talk.do(first) == []
+    talk.do("call unknown status x")
+    assert talk.do(first) != []
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -6,7 +6,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from svc_proto.voice.realtime.calls import RunCall, StatusCall
 from svc_proto.voice.realtime.orders import Emit, Note, Order, ReadAloud, Respond, StartRun
 from tests.voice.realtime.book import Talk
 
@@ -37,18 +36,16 @@ class WaitsAgainstAModel(RuleBasedStateMachine):
     @rule(how=st.sampled_from(("aloud", "by text", "not at all")))
     def begins_something_new(self, how: str) -> None:
         # Wire terminal-voice 6.6: "A new user turn while a delivery is pending cancels it". The run itself goes on.
-        broker, now = self.talk.broker, self.talk.now
         self.waits = {wait: until for wait, until in self.waits.items() if wait[0] == ACK}
         if how == "not at all":  # 6.8: a cancel ends the run, too
             self.waits = {}
-            self._see(broker.cancel(now))
-        else:
-            self._see(broker.commit(now) if how == "aloud" else broker.say("how full is the disk", now))
+        deeds = {"aloud": "commit", "by text": "say 'how full is the disk'", "not at all": "cancel"}
+        self._see(self.talk.do(deeds[how]))
 
     @rule(call_id=st.sampled_from((None, "k1", "k2", "of nobody")))
     def has_played(self, call_id: str | None) -> None:
         """Wire terminal-voice 6.6 step 4: "a `playback.drained` for any call ends it"."""
-        orders = self.talk.broker.drained(call_id, self.talk.now)
+        orders = self.talk.do(f"drained {call_id or '-'!r}")
         told = [order.fields["call_id"] for order in orders if isinstance(order, Note)]
         assert told == [call for _, call in sorted(self.waits)]
         self._see(orders)
@@ -59,22 +56,21 @@ class WaitsAgainstAModel(RuleBasedStateMachine):
     @rule(aloud=st.booleans())
     def answers(self, aloud: bool) -> None:
         self.responses += 1
-        name, now = f"r{self.responses}", self.talk.now
-        self._see(self.talk.broker.audio(name, b"\0\0", now) if aloud else self.talk.broker.text(name, "Yes. ", now))
+        name = f"r{self.responses}"
+        self._see(self.talk.do(f"audio {name}" if aloud else f"text {name} 'Yes. '"))
 
     @rule(ago=RECENT, run=st.booleans())
     def calls_a_function(self, ago: int, run: bool) -> None:
         self.calls += 1
         name = f"k{self.calls}"
-        call = RunCall(call_id=name, text="df") if run else StatusCall(name)
         before = self.talk.state
-        self._see(self.talk.broker.call(f"r{self.responses - ago}", call, self.talk.now))
+        self._see(self.talk.do(f"call r{self.responses - ago} {'run' if run else 'status'} {name}"))
         if run and before == "answering" and self.talk.state == "working":
             self.run = name
 
     @rule(ago=RECENT)
     def has_answered(self, ago: int) -> None:
-        self._see(self.talk.broker.response_done(f"r{self.responses - ago}", "completed", self.talk.now))
+        self._see(self.talk.do(f"response_done r{self.responses - ago}"))
 
     # --- the run ---
 

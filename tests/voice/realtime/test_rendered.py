@@ -213,9 +213,9 @@ def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None
     client.until("voice.response.done")
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     (session,) = relay.voice_side.sessions["agent"].sessions.sessions()
-    mode, now = session.mode, session.engine.now.mono
-    mode.carry_out(mode.talk.run_event("turn-1", RunBegan("n1"), now))
-    mode.carry_out(mode.talk.approved("turn-1", "q1", None, now))
+    session.mode.talk.run_event("turn-1", RunBegan("n1"))
+    session.mode.talk.approved("turn-1", "q1", None)
+    session.mode.carry_out()
     client.say("svc.result.respeak")
     assert client.until("svc.result.respeak_unavailable")
 

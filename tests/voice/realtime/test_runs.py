@@ -49,7 +49,7 @@ class RunsMachine(RuleBasedStateMachine):
 
     def due(self) -> float | None:
         """Of the run in the background."""
-        return min(self.all.due(working=False, idle=False), default=None)
+        return min(filter(None, self.all.due(working=False, idle=False)), default=None)
 
     # --- what happens ---
 
@@ -194,7 +194,7 @@ class Scene:
 
     def due(self) -> float | None:
         """Between turns."""
-        return min(self.all.due(working=False, idle=False), default=None)
+        return min(filter(None, self.all.due(working=False, idle=False)), default=None)
 
 
 def test_what_begins_next_and_when_an_answer_is_due() -> None:
