@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
 import pytest
 
 from svc_proto.basics.errors import Refused
@@ -12,6 +15,7 @@ from svc_proto.voice.auth import CACHE_SECONDS, ApiProbe
 from tests.client.world import REFUSED, SILENT, Asked
 from tests.voice.plans import world_of
 
+Plan: TypeAlias = "Callable[[Engine], Flow[list[bool]]]"
 URL = "http://api.example:8642"
 
 
@@ -20,87 +24,62 @@ def guarded(asked: Asked) -> object:
     return (200 if asked.headers.get(b"authorization") == b"Bearer key" else 401), b""
 
 
-def asks(*bearers: str | None, pause: float = 0.0) -> tuple[list[bool], list[Asked]]:
-    """Ask about each, None about nobody; what was said, and what the API server was asked."""
+def plan(bearers: Sequence[str | None], pause: float = 0.0) -> Plan:
+    """Ask about each, None about nobody, and wait."""
 
-    def plan(engine: Engine) -> Flow[list[bool]]:
-        probe = ApiProbe(engine, URL)
-        found = []
+    def flow(engine: Engine) -> Flow[list[bool]]:
+        probe, found = ApiProbe(engine, URL), []
         for bearer in bearers:
             found.append((yield from (probe.keyed() if bearer is None else probe.accepts(bearer))))
             yield from sleep(engine, pause)
         return found
 
-    world = world_of(plan, http=guarded)
-    return world.run(), world.asked
+    return flow
 
 
-def test_the_api_server_is_asked_and_remembered() -> None:
-    found, asked = asks("key", "key", "other", "other")
-    assert found == [True, True, False, False]
-    assert [request.headers.get(b"authorization") for request in asked] == [
-        b"Bearer key",
-        b"Bearer other",
-        b"Bearer other",
-    ]
+def asks(*bearers: str | None, pause: float = 0.0, answer: Any = guarded) -> tuple[list[bool], list[bytes | None]]:
+    """What was said, and what the API server was shown."""
+    world = world_of(plan(bearers, pause), http=answer)
+    found = world.run()
+    return found, [request.headers.get(b"authorization") for request in world.asked]
+
+
+def test_a_yes_is_remembered_and_a_no_is_not() -> None:
+    shown = [b"Bearer key", b"Bearer other", b"Bearer other"]
+    assert asks("key", "key", "other", "other") == ([True, True, False, False], shown)
+
+
+def test_whether_it_has_a_key() -> None:
+    assert asks(None, None) == ([True, True], [None])
+    assert asks(None, None, answer=lambda asked: (200, b"{}")) == ([False, False], [None, None])
 
 
 def test_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "MAX_CACHED", 2)
-    bearers = ("a", "b", "c", "c", "b", "a")
-    world = world_of(lambda engine: _each(ApiProbe(engine, URL), bearers), http=lambda asked: (200, b""))
-    world.run()
-    assert len(world.asked) == 4
+    assert len(asks("a", "b", "c", "c", "b", "a", answer=lambda asked: (200, b""))[1]) == 4
 
 
-def _each(probe: ApiProbe, bearers: tuple[str, ...]) -> Flow[None]:
-    for bearer in bearers:
-        yield from probe.accepts(bearer)
+@pytest.mark.parametrize("bearer", ["key", None])
+def test_for_a_minute(bearer: str | None) -> None:
+    assert len(asks(bearer, bearer, pause=CACHE_SECONDS - 1)[1]) == 1
+    assert len(asks(bearer, bearer, pause=CACHE_SECONDS)[1]) == 2
 
 
-def test_for_a_minute() -> None:
-    assert len(asks("key", "key", pause=CACHE_SECONDS - 1)[1]) == 1
-    assert len(asks("key", "key", pause=CACHE_SECONDS)[1]) == 2
-
-
-@pytest.mark.parametrize(("status", "accepted"), [(200, True), (299, True), (300, False), (401, False), (500, False)])
-def test_what_counts_as_a_yes(status: int, accepted: bool) -> None:
-    world = world_of(lambda engine: ApiProbe(engine, URL).accepts("key"), http=lambda asked: (status, b""))
-    assert world.run() is accepted
-
-
-def test_whether_it_has_a_key() -> None:
-    found, asked = asks(None, None)
-    assert (found, len(asked)) == ([True, True], 1)
-    assert asked[0].headers.get(b"authorization") is None
-    assert len(asks(None, None, pause=CACHE_SECONDS)[1]) == 2
-
-
-def test_a_server_without_a_key_is_asked_each_time() -> None:
-    def plan(engine: Engine) -> Flow[tuple[bool, bool]]:
-        probe = ApiProbe(engine, URL)
-        first = yield from probe.keyed()
-        return first, (yield from probe.keyed())
-
-    world = world_of(plan, http=lambda asked: (200, b"{}"))
-    assert (world.run(), len(world.asked)) == ((False, False), 2)
-
-
-@pytest.mark.parametrize("answer", [REFUSED, SILENT, (302, b""), (500, b"")])
-def test_everything_else_is_a_no(answer: object) -> None:
-    def plan(engine: Engine) -> Flow[bool]:
-        return (yield from ApiProbe(engine, URL).accepts("key"))
-
-    world = world_of(plan, http=lambda asked: answer)
+@pytest.mark.parametrize(
+    ("answer", "accepted"),
+    [*((status, status < 300) for status in (200, 299, 300, 302, 401, 500)), (REFUSED, False), (SILENT, False)],
+)
+def test_what_counts_as_a_yes(answer: object, accepted: bool) -> None:
+    world = world_of(plan(["key"]), http=lambda asked: (answer, b"") if isinstance(answer, int) else answer)
     began = world.now.mono
-    assert world.run() is False
+    assert world.run() == [accepted]
     assert world.now.mono - began == (5.0 if answer is SILENT else 0.0)
 
 
 def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "MAX_PROBES", 1)
 
-    def plan(engine: Engine) -> Flow[bool]:
+    def flow(engine: Engine) -> Flow[bool]:
         probe = ApiProbe(engine, URL)
         engine.spawn(probe.accepts("key"))
         with pytest.raises(Refused, match="too many") as full:
@@ -109,4 +88,4 @@ def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from sleep(engine, 6.0)
         return (yield from probe.accepts("other"))
 
-    assert world_of(plan, http=lambda asked: SILENT).run() is False
+    assert world_of(flow, http=lambda asked: SILENT).run() is False
