@@ -7,6 +7,7 @@ from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,62 +71,51 @@ def test_what_is_said_later(make: Any) -> None:
     assert dialect.cancel() == [{"type": "response.cancel"}]
 
 
-def test_openais_setup() -> None:
-    sound = {"type": "audio/pcm", "rate": 24_000}
-    session: dict[str, Any] = {
-        "type": "realtime",
-        "model": "gpt realtime",
-        "instructions": "Be short.",
-        "output_modalities": ["audio"],
-        "audio": {
-            "input": {"format": sound, "turn_detection": None, "transcription": {"model": "gpt-4o-mini-transcribe"}},
-            "output": {"format": sound, "voice": "marin"},
-        },
-        "tools": [TOOL],
-        "tool_choice": "auto",
-    }
-    assert openai().setup() == [{"type": "session.update", "session": session}]
-    bare = openai(RealtimeOptions(model="m", voice="v", sample_rate=16_000, transcribe=False))
-    (update,) = bare.setup()
-    told: Any = update["session"]
-    assert "tools" not in told
-    assert told["audio"]["input"]["transcription"] is None
-    assert told["audio"]["input"]["format"]["rate"] == 24_000  # it has no other
+OPENAI = """
+type: realtime
+model: gpt realtime
+instructions: Be short.
+output_modalities: [audio]
+audio:
+  input: {format: &sound {type: audio/pcm, rate: 24000}, turn_detection: null,
+    transcription: {model: gpt-4o-mini-transcribe}}
+  output: {format: *sound, voice: marin}
+tools: [{type: function, name: svc_run_task, parameters: {type: object}}]
+tool_choice: auto
+"""
+XAI = """
+voice: marin
+instructions: Be short.
+turn_detection: null
+audio: {input: &sound {format: {type: audio/pcm, rate: 24000}}, output: *sound}
+tools: [{type: function, name: svc_run_task, parameters: {type: object}}]
+"""
+BARE = RealtimeOptions(model="m", voice="v", sample_rate=16_000, transcribe=False)
+
+
+@pytest.mark.parametrize(("make", "session", "rate"), [(openai, OPENAI, 24_000), (xai, XAI, 16_000)])
+def test_the_setup(make: Any, session: str, rate: int) -> None:
+    assert make().setup() == [{"type": "session.update", "session": yaml.safe_load(session)}]
+    told = make(BARE).setup()[0]["session"]
+    assert not told.keys() & {"tools", "tool_choice"}
+    assert told["audio"]["input"].get("transcription") is None
+    assert told["audio"]["input"]["format"]["rate"] == rate  # OpenAI has no other
 
 
 def test_openai_has_one_rate_whatever_the_session_has() -> None:
     dialect = openai(RealtimeOptions(model="m", voice="v", sample_rate=48_000))
     (append,) = dialect.append(bytes(9_602))
     assert len(b64decode(str(append["audio"]))) == 4_800
-    sound = b64encode(bytes(2_402)).decode()
-    (heard,) = dialect.parse({"type": "response.output_audio.delta", "response_id": "r", "delta": sound})
+    (heard,) = dialect.parse({"type": "response.output_audio.delta", **sound("r", bytes(2_402))})
     assert isinstance(heard, AudioDelta)
     assert len(heard.data) == 4_800
 
 
-def test_openai_reads_aloud_what_it_is_instructed_to() -> None:
+def test_a_text_is_read_aloud() -> None:
     (create,) = openai().read_aloud("It is 5.")
     told: Any = create["response"]
-    assert create["type"] == "response.create"
+    assert (create["type"], told["tool_choice"]) == ("response.create", "none")
     assert told["instructions"].endswith("\n\nIt is 5.")
-    assert told["tool_choice"] == "none"
-
-
-def test_xais_setup() -> None:
-    sound = {"format": {"type": "audio/pcm", "rate": 16_000}}
-    options = RealtimeOptions(model="m", voice="eve", sample_rate=16_000, tools=(TOOL,))
-    session = {
-        "voice": "eve",
-        "instructions": "",
-        "turn_detection": None,
-        "audio": {"input": sound, "output": sound},
-        "tools": [TOOL],
-    }
-    assert xai(options).setup() == [{"type": "session.update", "session": session}]
-    assert "tools" not in repr(xai(RealtimeOptions(model="m", voice="v", sample_rate=8_000)).setup())
-
-
-def test_xai_reads_aloud_without_a_model() -> None:
     item = {"type": "force_message", "role": "assistant", "content": [{"type": "output_text", "text": "It is 5."}]}
     assert xai().read_aloud("It is 5.") == [{"type": "conversation.item.create", "item": item}]
 
@@ -133,143 +123,108 @@ def test_xai_reads_aloud_without_a_model() -> None:
 def test_xai_tells_all_that_it_heard_so_far() -> None:
     dialect = xai()
 
-    def updated(text: str) -> tuple[object, ...]:
-        kind = "conversation.item.input_audio_transcription.updated"
-        return dialect.parse({"type": kind, "item_id": "i", "transcript": text})
+    def heard(kind: str, text: str) -> tuple[object, ...]:
+        return dialect.parse({"type": f"input_audio_transcription.{kind}", "item_id": "i", "transcript": text})
 
-    assert updated("turn") == (TranscriptDelta("turn"),)
-    assert updated("turn on") == (TranscriptDelta(" on"),)
-    assert updated("turn on") == ()
-    assert updated("learn on it") == ()  # it thought better of it: the final text says all
-    final = {"type": "input_audio_transcription.completed", "item_id": "i", "transcript": "learn on it"}
-    assert dialect.parse(final) == (TranscriptFinal("learn on it"),)
+    assert heard("updated", "turn") == (TranscriptDelta("turn"),)
+    assert heard("updated", "turn on") == (TranscriptDelta(" on"),)
+    assert heard("updated", "turn on") == ()
+    assert heard("updated", "learn on it") == ()  # it thought better of it: the final text says all
+    assert heard("completed", "learn on it") == (TranscriptFinal("learn on it"),)
 
 
 # --- what is heard ------------------------------------------------------------------------------------------------
 
 PCM = array("h", [1, 2, 3]).tobytes()
 CALL = {"type": "function_call", "id": "i1", "call_id": "c1", "name": "run", "arguments": "{}"}
-HEARD: list[tuple[dict[str, Any], tuple[object, ...]]] = [
-    ({"type": "session.created", "session": {"model": "gpt-9"}}, (ProviderReady("gpt-9"),)),
-    ({"type": "session.updated"}, (ProviderReady(),)),
-    ({"type": "conversation.created", "session": 5}, (ProviderReady(),)),
-    ({"type": "conversation.item.input_audio_transcription.delta", "delta": "tu"}, (TranscriptDelta("tu"),)),
-    ({"type": "input_audio_transcription.delta", "delta": ""}, ()),
-    ({"type": "input_audio_transcription.done", "text": " on "}, (TranscriptFinal("on"),)),
-    ({"type": "conversation.item.input_audio_transcription.completed", "transcript": "on"}, (TranscriptFinal("on"),)),
-    ({"type": "conversation.item.input_audio_transcription.completed"}, (TranscriptFinal(""),)),
-    ({"type": "conversation.item.input_audio_transcription.segment"}, ()),
+RUN = FunctionCall("r", "c1", "run", "{}")
+TEXT = {"response_id": "r", "delta": "a"}
+FAILED = {"id": "r", "status": "failed", "status_details": {"error": {"message": "Rate limit"}}}
+IDLE, NOT_ACTIVE = "The session timed out due to inactivity.", "Cancellation failed: no active response found"
+
+
+def sound(response: str, data: bytes) -> dict[str, Any]:
+    """The members of a piece of it."""
+    return {"response_id": response, "delta": b64encode(data).decode()}
+
+
+HEARD: list[tuple[object, dict[str, Any], list[object]]] = [
+    ("session.created", {"session": {"model": "gpt-9"}}, [ProviderReady("gpt-9")]),
+    ("session.updated", {}, [ProviderReady()]),
+    ("conversation.created", {"session": 5}, [ProviderReady()]),
+    ("conversation.item.input_audio_transcription.delta", {"delta": "tu"}, [TranscriptDelta("tu")]),
+    ("input_audio_transcription.delta", {"delta": ""}, []),
+    ("input_audio_transcription.done", {"text": " on "}, [TranscriptFinal("on")]),
+    ("conversation.item.input_audio_transcription.completed", {"transcript": "on"}, [TranscriptFinal("on")]),
+    ("conversation.item.input_audio_transcription.completed", {}, [TranscriptFinal("")]),
+    ("conversation.item.input_audio_transcription.segment", {}, []),
+    ("input_audio_transcription.failed", {"error": {"message": "no model"}}, [ProviderProblem("no model")]),
+    ("response.created", {"response": {"id": "r1"}}, [ResponseStarted("r1")]),
+    ("response.created", {"response": {"id": "x" * 257}}, []),
+    ("response.created", {}, []),
+    ("response.output_item.added", {"response_id": "r1", "item": {}}, [ResponseStarted("r1")]),
+    ("response.output_audio_transcript.delta", TEXT, [TextDelta("r", "a")]),
+    ("response.output_text.delta", TEXT, [TextDelta("r", "a")]),
+    ("response.text.delta", TEXT, [TextDelta("r", "a")]),
+    ("response.audio_transcript.delta", TEXT, [TextDelta("r", "a")]),
+    ("response.text.delta", {**TEXT, "delta": ""}, []),
+    ("response.content_part.added", TEXT, []),
+    ("response.output_audio.delta", sound("r", PCM), [AudioDelta("r", PCM)]),
+    ("response.audio.delta", sound("r", PCM), [AudioDelta("r", PCM)]),
+    ("response.output_audio.delta", {**TEXT, "delta": "AAA"}, []),
+    ("response.output_audio.delta", {**TEXT, "delta": "é"}, []),
+    ("response.output_audio.delta", {"response_id": "r"}, []),
+    ("response.output_audio.done", {"response_id": "r"}, [AudioDone("r")]),
+    ("response.audio.done", {"response_id": "r"}, [AudioDone("r")]),
+    ("response.output_item.done", {"response_id": "r", "item": CALL}, [RUN]),
+    ("conversation.item.done", {"item": CALL}, [FunctionCall("", "c1", "run", "{}")]),
+    ("conversation.item.done", {"item": {**CALL, "status": "in_progress"}}, []),
+    ("response.output_item.done", {"item": {**CALL, "name": None}}, []),
+    ("response.done", {"response": {"id": "r", "output": [7, CALL, CALL]}}, [RUN, ResponseDone("r")]),
+    ("response.done", {"response_id": "r", "response": {"status": "odd"}}, [ResponseDone("r")]),
     (
-        {"type": "conversation.item.input_audio_transcription.failed", "error": {"message": "no model"}},
-        (ProviderProblem("no model"),),
+        "response.done",
+        {"response": {"id": "r", "status": "cancelled", "output": [CALL]}},
+        [ResponseDone("r", "cancelled")],
     ),
-    ({"type": "response.created", "response": {"id": "r1"}}, (ResponseStarted("r1"),)),
-    ({"type": "response.created"}, ()),
-    ({"type": "response.output_item.added", "response_id": "r1", "item": {}}, (ResponseStarted("r1"),)),
-    ({"type": "response.output_audio_transcript.delta", "response_id": "r", "delta": "a"}, (TextDelta("r", "a"),)),
-    ({"type": "response.output_text.delta", "response_id": "r", "delta": "a"}, (TextDelta("r", "a"),)),
-    ({"type": "response.text.delta", "response_id": "r", "delta": "a"}, (TextDelta("r", "a"),)),
-    ({"type": "response.audio_transcript.delta", "response_id": "r", "delta": "a"}, (TextDelta("r", "a"),)),
-    ({"type": "response.text.delta", "response_id": "r", "delta": ""}, ()),
-    ({"type": "response.content_part.added", "delta": "a"}, ()),
-    (
-        {"type": "response.output_audio.delta", "response_id": "r", "delta": b64encode(PCM).decode()},
-        (AudioDelta("r", PCM),),
-    ),
-    ({"type": "response.audio.delta", "response_id": "r", "delta": b64encode(PCM).decode()}, (AudioDelta("r", PCM),)),
-    ({"type": "response.output_audio.delta", "response_id": "r", "delta": "AAA"}, ()),
-    ({"type": "response.output_audio.delta", "response_id": "r", "delta": "é"}, ()),
-    ({"type": "response.output_audio.delta", "response_id": "r"}, ()),
-    ({"type": "response.output_audio.done", "response_id": "r"}, (AudioDone("r"),)),
-    ({"type": "response.audio.done", "response_id": "r"}, (AudioDone("r"),)),
-    ({"type": "response.output_item.done", "response_id": "r", "item": CALL}, (FunctionCall("r", "c1", "run", "{}"),)),
-    ({"type": "conversation.item.done", "item": CALL}, (FunctionCall("", "c1", "run", "{}"),)),
-    ({"type": "conversation.item.done", "item": {**CALL, "status": "in_progress"}}, ()),
-    ({"type": "response.output_item.done", "item": {**CALL, "name": None}}, ()),
-    (
-        {"type": "response.done", "response": {"id": "r", "output": [7, CALL, CALL]}},
-        (FunctionCall("r", "c1", "run", "{}"), ResponseDone("r")),
-    ),
-    ({"type": "response.done", "response_id": "r", "response": {"status": "odd"}}, (ResponseDone("r"),)),
-    (
-        {"type": "response.done", "response": {"id": "r", "status": "cancelled", "output": [CALL]}},
-        (ResponseDone("r", "cancelled"),),
-    ),
-    (
-        {
-            "type": "response.done",
-            "response": {"id": "r", "status": "failed", "status_details": {"error": {"message": "Rate limit"}}},
-        },
-        (ProviderProblem("Rate limit"), ResponseDone("r", "failed")),
-    ),
-    ({"type": "error", "error": {"message": "Bad voice"}}, (ProviderProblem("Bad voice"),)),
-    ({"type": "error", "message": "Bad voice"}, (ProviderProblem("Bad voice"),)),
-    ({"type": "error", "error": {"error": "Bad"}}, (ProviderProblem("Bad"),)),
-    ({"type": "error", "error": None}, (ProviderProblem("OpenAI reported an error"),)),
-    ({"type": "error", "message": f"no such key {KEY}"}, (ProviderProblem("OpenAI reported an error"),)),
-    (
-        {"type": "error", "error": {"code": "response_cancel_not_active", "message": "x"}},
-        (ProviderProblem("x", benign=True),),
-    ),
-    (
-        {"type": "error", "error": {"message": "Cancellation failed: no active response found"}},
-        (ProviderProblem("Cancellation failed: no active response found", benign=True),),
-    ),
-    (
-        {"type": "error", "error": {"message": "The session timed out due to inactivity."}},
-        (ProviderProblem("The session timed out due to inactivity.", idle=True),),
-    ),
-    ({"type": "rate_limits.updated"}, ()),
-    ({"type": 5}, ()),
-    ({}, ()),
+    ("response.done", {"response": FAILED}, [ProviderProblem("Rate limit"), ResponseDone("r", "failed")]),
+    ("error", {"error": {"message": "Bad voice"}}, [ProviderProblem("Bad voice")]),
+    ("error", {"message": "Bad voice"}, [ProviderProblem("Bad voice")]),
+    ("error", {"error": {"error": "Bad"}}, [ProviderProblem("Bad")]),
+    ("error", {"error": None}, [ProviderProblem("OpenAI reported an error")]),
+    ("error", {"message": f"no such key {KEY}"}, [ProviderProblem("OpenAI reported an error")]),
+    ("error", {"message": "x", "code": "response_cancel_not_active"}, [ProviderProblem("x", benign=True)]),
+    ("error", {"message": NOT_ACTIVE}, [ProviderProblem(NOT_ACTIVE, benign=True)]),
+    ("error", {"message": IDLE}, [ProviderProblem(IDLE, idle=True)]),
+    ("rate_limits.updated", {}, []),
+    (5, {}, []),
 ]
 
 
-@pytest.mark.parametrize(("message", "events"), HEARD)
-def test_what_an_event_means(message: dict[str, Any], events: tuple[object, ...]) -> None:
-    assert openai().parse(message) == events
-
-
-def test_a_response_starts_once() -> None:
-    dialect = openai()
-    assert dialect.parse({"type": "response.created", "response": {"id": "r"}}) == (ResponseStarted("r"),)
-    assert dialect.parse({"type": "response.output_item.added", "response_id": "r"}) == ()
+@pytest.mark.parametrize(("kind", "members", "events"), HEARD)
+def test_what_an_event_means(kind: object, members: dict[str, Any], events: list[object]) -> None:
+    assert [*openai().parse({**members, "type": kind})] == events
 
 
 def test_a_call_is_told_once_whatever_tells_it_first() -> None:
-    added = {"type": "response.output_item.added", "response_id": "r", "item": {**CALL, "arguments": ""}}
-    arguments = {
-        "type": "response.function_call_arguments.done",
-        "response_id": "r",
-        "item_id": "i1",
-        "arguments": "{}",
-    }
-    done = {"type": "response.output_item.done", "response_id": "r", "item": CALL}
+    of = {"response_id": "r", "item_id": "i1", "arguments": "{}"}
+    added = {"type": "response.output_item.added", **of, "item": {**CALL, "arguments": ""}}
+    arguments = {"type": "response.function_call_arguments.done", **of}
+    done = {"type": "response.output_item.done", **of, "item": CALL}
     over = {"type": "response.done", "response": {"id": "r", "output": [CALL]}}
-    call = FunctionCall("r", "c1", "run", "{}")
+    start, end = (ResponseStarted("r"),), (ResponseDone("r"),)
     dialect = openai()
-    assert [dialect.parse(event) for event in (added, arguments, done, over)] == [
-        (ResponseStarted("r"),),
-        (call,),
-        (),
-        (ResponseDone("r"),),
-    ]
+    assert [*map(dialect.parse, (added, added, arguments, done, over))] == [start, (), (RUN,), (), end]
     dialect = openai()  # one that missed the beginning
-    assert [dialect.parse(event) for event in (arguments, done, over)] == [(), (call,), (ResponseDone("r"),)]
-    named = {**arguments, "call_id": "c1", "name": "run"}
-    assert openai().parse(named) == (call,)
+    assert [*map(dialect.parse, (arguments, done, over))] == [(), (RUN,), end]
+    assert openai().parse({**arguments, "call_id": "c1", "name": "run"}) == (RUN,)
 
 
 def test_sound_cut_in_the_middle_of_a_sample() -> None:
     dialect = openai()
-
-    def delta(response: str, data: bytes) -> tuple[object, ...]:
-        sound = b64encode(data).decode()
-        return dialect.parse({"type": "response.output_audio.delta", "response_id": response, "delta": sound})
-
-    assert delta("a", b"\1\0\2") == (AudioDelta("a", b"\1\0"),)
-    assert delta("b", b"\7\0") == (AudioDelta("b", b"\7\0"),)
-    assert delta("a", b"\0") == (AudioDelta("a", b"\2\0"),)
+    for response, data, whole in (("a", b"\1\0\2", b"\1\0"), ("b", b"\7\0", b"\7\0"), ("a", b"\0", b"\2\0")):
+        told = dialect.parse({"type": "response.output_audio.delta", **sound(response, data)})
+        assert told == (AudioDelta(response, whole),)
 
 
 def test_ids_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +233,6 @@ def test_ids_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     started = [dialect.parse({"type": "response.created", "response": {"id": name}}) for name in "abcab"]
     assert [bool(events) for events in started] == [True] * 5
     assert len(dialect._started) == 2
-    assert dialect.parse({"type": "response.created", "response": {"id": "x" * 257}}) == ()
 
 
 JSON = st.recursive(
@@ -286,7 +240,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-KINDS = st.sampled_from(sorted({str(message.get("type")) for message, _ in HEARD})) | st.text(max_size=20)
+KINDS = st.sampled_from(sorted({str(kind) for kind, *_ in HEARD})) | st.text(max_size=20)
 NAMES = ("session", "response", "item", "error", "delta", "response_id", "item_id", "transcript", "message", "status")
 INNER = st.dictionaries(
     st.sampled_from(["id", "type", "call_id", "name", "arguments", "status", "output", "status_details", "message"]),
