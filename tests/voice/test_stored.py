@@ -30,49 +30,34 @@ from svc_proto.voice.stored import (
     with_its_own,
 )
 from tests.voice.plans import CONFIG, world_of
+from tests.voice.rows import rows
 
 KNOWN = ("stub", "xai_tts")
 SCOPE = Scope(profile="work")
+FAMILIES: tuple[SectionFamily[Any], ...] = (OUTPUT_FAMILY, REALTIME_FAMILY)
+
+SECTIONS = """
+{} -> {}
+{voice_output: null} -> {}
+{voice_output: x} -> {}
+{voice_output: []} -> {}
+{voice_output: {provider: stub}} -> {provider: stub}
+{voice_output: {provider: stub, 5: {voice: x}}} -> {provider: stub}
+{voice_output: {provider: 5, voice: rex, unknown: 1}} -> {voice: rex}
+{voice_output: {provider: xai, xai: {voice_id: leo}}} -> {provider: xai_tts, voice: leo}
+{voice_output: {provider: xai, xai_tts: {voice: leo}}} -> {provider: xai_tts, voice: leo}
+{voice_output: {provider: xai, xai: {voice: leo, model_id: m}, voice: rex, openai: {voice: x}}}
+    -> {provider: xai_tts, voice: rex, model: m}
+{voice_output: {provider: openai_tts, openai: {voice: x}}} -> {provider: openai_tts, voice: x}
+{realtime_voice: {provider: grok, promote_after_ms: "10"}} -> {provider: xai_realtime, promote_after_ms: 10}
+{realtime_voice: {run_retention_days: 0, debug_audio_tap: "yes"}} -> {run_retention_days: 0, debug_audio_tap: true}
+"""
 
 
-def profile(**data: object) -> Profile:
-    return Profile(name="work", scope="profile", fallback=False, path="/p", data=Members(data))
-
-
-@pytest.mark.parametrize(
-    ("family", "said", "expected"),
-    [
-        (OUTPUT_FAMILY, {}, {}),
-        (OUTPUT_FAMILY, {"provider": "stub"}, {"provider": "stub"}),
-        (OUTPUT_FAMILY, {"provider": "xai", "xai": {"voice_id": "leo"}}, {"provider": "xai_tts", "voice": "leo"}),
-        (OUTPUT_FAMILY, {"provider": "xai", "xai_tts": {"voice": "leo"}}, {"provider": "xai_tts", "voice": "leo"}),
-        (
-            OUTPUT_FAMILY,
-            {"provider": "xai", "xai": {"voice": "leo", "model_id": "m"}, "voice": "rex", "openai": {"voice": "x"}},
-            {"provider": "xai_tts", "voice": "rex", "model": "m"},
-        ),
-        (OUTPUT_FAMILY, {"provider": "openai_tts", "openai": {"voice": "x"}}, {"provider": "openai_tts", "voice": "x"}),
-        (OUTPUT_FAMILY, {"provider": "stub", 5: {"voice": "x"}}, {"provider": "stub"}),
-        (OUTPUT_FAMILY, {"provider": 5, "voice": "rex", "unknown": 1}, {"voice": "rex"}),
-        (
-            REALTIME_FAMILY,
-            {"provider": "grok", "promote_after_ms": "10"},
-            {"provider": "xai_realtime", "promote_after_ms": 10},
-        ),
-        (
-            REALTIME_FAMILY,
-            {"run_retention_days": 0, "debug_audio_tap": "yes"},
-            {"run_retention_days": 0, "debug_audio_tap": True},
-        ),
-    ],
-)
-def test_a_section(family: SectionFamily[Any], said: dict[object, object], expected: dict[str, object]) -> None:
-    assert family.from_file({family.section: said}) == expected
-
-
-@pytest.mark.parametrize("data", [{}, {"voice_output": None}, {"voice_output": "x"}, {"voice_output": []}])
-def test_no_section(data: dict[str, object]) -> None:
-    assert OUTPUT_FAMILY.from_file(data) == {}
+@pytest.mark.parametrize(("file", "expected"), rows(SECTIONS))
+def test_a_section(file: dict[str, object], expected: dict[str, object]) -> None:
+    family: SectionFamily[Any] = REALTIME_FAMILY if "realtime_voice" in file else OUTPUT_FAMILY
+    assert family.from_file(file) == expected
 
 
 def test_the_environment() -> None:
@@ -86,72 +71,59 @@ def test_the_environment() -> None:
     assert REALTIME_FAMILY.from_environment(variables) == {"sample_rate": 16_000}
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        ({"voice_output": {"voice": "rex"}, "tts": {"provider": "openai"}}, {"voice": "rex"}),
-        (
-            {"tts": {"provider": "xai", "xai": {"voice_id": "leo", "language": "de"}, "codec": "wav"}},
-            {"provider": "xai_tts", "voice": "leo"},
-        ),
-        ({"tts": {"provider": "edge", "voice": "x"}}, {}),  # no renderer of ours
-        ({"tts": {"provider": "openai_realtime"}}, {}),
-        ({"tts": {"voice": "x"}}, {}),
-        ({}, {}),
-    ],
-)
-def test_what_a_profile_says_of_speech_output(data: dict[str, object], expected: dict[str, object]) -> None:
-    assert profile_values(OUTPUT_FAMILY, profile(**data)) == expected
+PROFILES = """
+{voice_output: {voice: rex}, tts: {provider: openai}} -> {voice: rex} -> {}
+{tts: {provider: xai, xai: {voice_id: leo, language: de}, codec: wav}} -> {provider: xai_tts, voice: leo} -> {}
+{tts: {provider: edge, voice: x}} -> {} -> {}
+{tts: {provider: openai_realtime}} -> {} -> {}
+{tts: {voice: x}} -> {} -> {}
+{realtime_voice: {voice: rex}} -> {} -> {voice: rex}
+"""
 
 
-def test_what_a_profile_says_of_realtime() -> None:
-    assert profile_values(REALTIME_FAMILY, profile(tts={"provider": "xai"})) == {}
-    said = profile(realtime_voice={"voice": "rex"})
-    assert profile_values(REALTIME_FAMILY, said) == {"voice": "rex"}
+@pytest.mark.parametrize(("said", "of_output", "of_realtime"), rows(PROFILES))
+def test_what_a_profile_says(said: Any, of_output: object, of_realtime: object) -> None:
+    """A provider of `tts:` counts if it is a renderer of ours."""
+    profile = Profile(name="work", scope="profile", fallback=False, path="/p", data=Members(said))
+    assert [profile_values(family, profile) for family in FAMILIES] == [of_output, of_realtime]
 
 
 def output(base: dict[str, Any] | None = None, over: dict[str, Any] | None = None, *, local: bool = False) -> Any:
     found = merged(OUTPUT_FAMILY, base or {}, over or {}, SCOPE, local=local)
     assert found.scope is SCOPE
-    return found.provider, found.model, found.voice, found.sample_rate
+    return [found.provider, found.model, found.voice, found.sample_rate]
 
 
-@pytest.mark.parametrize(
-    ("base", "over", "expected"),
-    [
-        ({}, {}, ("xai_tts", "xai-tts", "eve", 24_000)),
-        ({"provider": "stub"}, {}, ("stub", "stub-tone", "sine", 24_000)),
-        ({"provider": "stub", "voice": "x"}, {}, ("stub", "stub-tone", "x", 24_000)),
-        # A model and a voice belong to their provider.
-        (
-            {"provider": "stub", "voice": "x", "sample_rate": 8000},
-            {"provider": "xai_tts"},
-            ("xai_tts", "xai-tts", "eve", 24_000),
-        ),
-        ({"voice": "x"}, {"provider": "stub", "voice": "y"}, ("stub", "stub-tone", "y", 24_000)),
-        ({"provider": "stub", "voice": "x"}, {"provider": "stub"}, ("stub", "stub-tone", "x", 24_000)),
-        ({"provider": "stub", "voice": "x"}, {"sample_rate": 16_000}, ("stub", "stub-tone", "x", 16_000)),
-        ({"provider": "nobody"}, {}, ("nobody", "xai-tts", "eve", 24_000)),
-    ],
-)
-def test_layers(base: dict[str, Any], over: dict[str, Any], expected: tuple[object, ...]) -> None:
+LAYERS = """
+{} -> {} -> [xai_tts, xai-tts, eve, 24000]
+{provider: stub} -> {} -> [stub, stub-tone, sine, 24000]
+{provider: stub, voice: x, sample_rate: 8000} -> {provider: xai_tts} -> [xai_tts, xai-tts, eve, 24000]
+{voice: x} -> {provider: stub, voice: y} -> [stub, stub-tone, y, 24000]
+{provider: stub, voice: x} -> {provider: stub} -> [stub, stub-tone, x, 24000]
+{provider: stub, voice: x} -> {sample_rate: 16000} -> [stub, stub-tone, x, 16000]
+{provider: nobody} -> {} -> [nobody, xai-tts, eve, 24000]
+"""
+
+
+@pytest.mark.parametrize(("base", "over", "expected"), rows(LAYERS))
+def test_layers(base: dict[str, Any], over: dict[str, Any], expected: list[object]) -> None:
+    """A model, a voice and a rate belong to their provider."""
     assert output(base, over) == expected
 
 
-@pytest.mark.parametrize(
-    ("file", "variables", "expected"),
-    [
-        ({"provider": "stub", "voice": "x", "codec": "wav"}, {"provider": "xai_tts"}, {"codec": "wav"}),
-        ({"provider": "stub", "voice": "x"}, {"provider": "stub"}, {"voice": "x"}),
-        ({"provider": "stub", "voice": "x"}, {"codec": "wav"}, {"provider": "stub", "voice": "x"}),
-        ({"voice": "x"}, {"provider": "stub"}, {"voice": "x"}),
-        ({}, {}, {}),
-    ],
-)
+ENVIRONMENT = """
+{provider: stub, voice: x, codec: wav} -> {provider: xai_tts} -> {codec: wav}
+{provider: stub, voice: x} -> {provider: stub} -> {voice: x}
+{provider: stub, voice: x} -> {codec: wav} -> {provider: stub, voice: x}
+{voice: x} -> {provider: stub} -> {voice: x}
+"""
+
+
+@pytest.mark.parametrize(("file", "variables", "kept"), rows(ENVIRONMENT))
 def test_the_environment_over_the_file(
-    file: dict[str, object], variables: dict[str, object], expected: dict[str, object]
+    file: dict[str, object], variables: dict[str, object], kept: dict[str, object]
 ) -> None:
-    assert laid_over(file, variables) == {**expected, **variables}
+    assert laid_over(file, variables) == {**kept, **variables}
 
 
 def test_this_host_speaks_where_nobody_is_named() -> None:
@@ -187,32 +159,22 @@ def test_defaults_of_the_document() -> None:
 
 # --- changes ---
 
+CHANGES = """
+{provider: xai, voice: sal} -> {codec: wav} -> {codec: wav}
+{provider: xai, voice: sal} -> {provider: nobody} -> {provider: nobody}
+{provider: openai, voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
+{provider: 7, voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
+{voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
+{provider: xai, voice: ash} -> {provider: openai_tts} -> {provider: openai_tts}
+{provider: xai, voice: sal} -> {provider: openai_tts} -> {provider: openai_tts, voice: alloy}
+{provider: xai, voice_id: sal, model: x, openai: {voice: nova}} -> {provider: openai_tts}
+    -> {provider: openai_tts, voice: nova, model: gpt-4o-mini-tts}
+{provider: xai, voice: sal} -> {provider: openai_tts, voice: echo} -> {provider: openai_tts, voice: echo}
+"""
 
-@pytest.mark.parametrize(
-    ("said", "change", "whole"),
-    [
-        ({"provider": "xai", "voice": "sal"}, {"codec": "wav"}, {"codec": "wav"}),
-        ({"provider": "xai", "voice": "sal"}, {"provider": "nobody"}, {"provider": "nobody"}),
-        ({"provider": "openai", "voice": "mine"}, {"provider": "openai_tts"}, {"provider": "openai_tts"}),
-        ({"provider": 7, "voice": "mine"}, {"provider": "openai_tts"}, {"provider": "openai_tts"}),
-        ({"voice": "mine"}, {"provider": "openai_tts"}, {"provider": "openai_tts"}),
-        ({"provider": "xai", "voice": "ash"}, {"provider": "openai_tts"}, {"provider": "openai_tts"}),
-        ({"provider": "xai", "voice": "sal"}, {"provider": "openai_tts"}, {"provider": "openai_tts", "voice": "alloy"}),
-        (
-            {"provider": "xai", "voice_id": "sal", "model": "x", "openai": {"voice": "nova"}},
-            {"provider": "openai_tts"},
-            {"provider": "openai_tts", "voice": "nova", "model": "gpt-4o-mini-tts"},
-        ),
-        (
-            {"provider": "xai", "voice": "sal"},
-            {"provider": "openai_tts", "voice": "echo"},
-            {"provider": "openai_tts", "voice": "echo"},
-        ),
-    ],
-)
-def test_what_a_change_of_the_provider_takes_along(
-    said: dict[str, object], change: dict[str, object], whole: dict[str, object]
-) -> None:
+
+@pytest.mark.parametrize(("said", "change", "whole"), rows(CHANGES))
+def test_what_a_change_of_the_provider_takes_along(said: Any, change: dict[str, object], whole: object) -> None:
     assert with_its_own(OUTPUT_FAMILY, {"voice_output": said}, change) == whole
 
 
@@ -223,12 +185,7 @@ def test_a_change_is_checked() -> None:
 
 @pytest.mark.parametrize(
     ("body", "word"),
-    [
-        ({}, "nothing"),
-        ({"profile": "work"}, "nothing"),
-        ({"x" * 100: 1}, "x" * 40 + ";"),
-        ({"provider": "local"}, "one of"),
-    ],
+    [({"profile": "work"}, "nothing"), ({"x" * 100: 1}, "x" * 40 + ";"), ({"provider": "local"}, "one of")],
 )
 def test_what_is_no_change(body: dict[str, object], word: str) -> None:
     with pytest.raises(Refused, match=word) as caught:
@@ -236,51 +193,38 @@ def test_what_is_no_change(body: dict[str, object], word: str) -> None:
     assert caught.value.status == 400
 
 
-def refused(files: dict[str, object], found: Failure | bytes | None = None, profile: str | None = None) -> Refused:
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (b"[broken", "is not YAML"),
+        (b"- a list", "is not YAML"),
+        (b"voice: \xff\n", "is not UTF-8"),
+        (Failure(FailureKind.DENIED), "could not be read"),
+    ],
+)
+def test_a_file_that_cannot_be_changed(found: Failure | bytes, words: str) -> None:
+    problem = refused(found)
+    assert (problem.status, problem.code) == (404, "not_writable")
+    assert words in problem.message
+
+
+def test_a_profile_that_is_not_there() -> None:
+    problem = refused(b"", "work")
+    assert (problem.status, problem.code, problem.message) == (404, "not_found", "there is no such profile")
+
+
+def refused(found: Failure | bytes, profile: str | None = None) -> Refused:
+    """Why a change is, of the relay's own file or a profile's."""
+
+    def speaks() -> Flow[bool]:
+        raise AssertionError("nobody wants to know")
+
     def plan(engine: Engine) -> Flow[Refused]:
-        stored = StoredSettings(engine, CONFIG, _silent)
+        stored = StoredSettings(engine, CONFIG, speaks)
         with pytest.raises(Refused) as caught:
             yield from stored.change(OUTPUT_FAMILY, profile, {"voice": "rex"})
         return caught.value
 
-    world = world_of(plan, files)
-    if found is not None:
-        world.files["/r/config.yaml"] = found
+    world = world_of(plan)
+    world.files["/r/config.yaml"] = found
     return world.run()
-
-
-def _silent() -> Flow[bool]:
-    yield from ()
-    return False
-
-
-@pytest.mark.parametrize(
-    ("files", "word"), [({"/r/config.yaml": "[broken"}, "not YAML"), ({"/r/config.yaml": "- a list"}, "not YAML")]
-)
-def test_a_file_that_cannot_be_changed(files: dict[str, object], word: str) -> None:
-    problem = refused(files)
-    assert (problem.status, problem.code) == (404, "not_writable")
-    assert word in problem.message
-
-
-@pytest.mark.parametrize(
-    ("found", "word"), [(Failure(FailureKind.DENIED), "could not be read"), (b"voice: \xff\n", "not UTF-8")]
-)
-def test_a_file_that_cannot_be_read(found: Failure | bytes, word: str) -> None:
-    problem = refused({}, found)
-    assert (problem.status, problem.code) == (404, "not_writable")
-    assert word in problem.message
-
-
-def test_a_profile_that_is_not_there() -> None:
-    problem = refused({}, profile="work")
-    assert (problem.status, problem.code, problem.message) == (404, "not_found", "there is no such profile")
-
-
-def test_where_the_relays_own_settings_are() -> None:
-    def plan(engine: Engine) -> Flow[tuple[str, str]]:
-        stored = StoredSettings(engine, CONFIG, _silent)
-        yield from ()
-        return stored.path_of(OUTPUT_FAMILY), stored.path_of(REALTIME_FAMILY)
-
-    assert world_of(plan).run() == ("/r/config.yaml", "/r/config.yaml")
