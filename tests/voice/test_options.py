@@ -12,12 +12,11 @@ from svc_proto.voice.providers.table import Providers
 from svc_proto.voice.registry import PROVIDERS
 from svc_proto.voice.service import Voice
 from tests.voice.plans import run
+from tests.voice.rows import rows
 
-
-def known(provider: str) -> ProviderInfo:
-    info = PROVIDERS.get(provider)
-    assert info is not None
-    return info
+GROUPS = """
+[{id: elevenlabs_builtin, label: Built-in, values: [a, b], source: elevenlabs_api, recommended: [], custom: false}]
+"""
 
 
 @pytest.mark.parametrize("info", PROVIDERS.values(), ids=lambda info: info.id)
@@ -32,42 +31,33 @@ def test_the_first_15_keys_are_always_there(info: ProviderInfo) -> None:
 
 
 def test_the_agents_own_member() -> None:
-    info = known("openai_realtime")
+    info = PROVIDERS["openai_realtime"]
     assert provider_object(info, native=True)["supports_tool_use"] is True
     assert provider_object(info, native=False)["supports_tool_use"] is False
 
 
 def test_what_is_found_of_a_vendor_without_tables() -> None:
-    info = known("elevenlabs_tts")
+    info = PROVIDERS["elevenlabs_tts"]
     found = Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"), OfferedVoice("b", "Bob")))
     answer = provider_object(info, Offer(info, found, STATIC))
     assert answer["voice_labels"] == {"a": "Ann", "b": "Bob"}
-    assert answer["voice_groups"] == [
-        {
-            "id": "elevenlabs_builtin",
-            "label": "Built-in",
-            "values": ["a", "b"],
-            "source": "elevenlabs_api",
-            "recommended": [],
-            "custom": False,
-        }
-    ]
+    assert [[answer["voice_groups"]]] == rows(GROUPS)
     assert answer["model_voice_compatibility"] == {}
 
 
-@pytest.mark.parametrize(
-    ("provider", "model", "voices"),
-    [
-        ("openai_tts", "tts-1", 9),
-        ("openai_tts", "gpt-4o-mini-tts", 13),
-        ("openai_tts", "unheard", None),
-        ("xai_tts", "xai-tts", 5),
-        ("stub", "stub-tone", None),
-        ("local", "espeak-ng", None),
-    ],
-)
-def test_which_voices_go_with_a_model(provider: str, model: str, voices: int | None) -> None:
-    found = compatible_voices(known(provider), None, model)
+VOICES = """
+openai_tts tts-1 -> 9
+openai_tts gpt-4o-mini-tts -> 13
+openai_tts unheard -> null
+xai_tts xai-tts -> 5
+stub stub-tone -> null
+"""
+
+
+@pytest.mark.parametrize(("of", "voices"), rows(VOICES))
+def test_which_voices_go_with_a_model(of: str, voices: int | None) -> None:
+    provider, model = of.split()
+    found = compatible_voices(PROVIDERS[provider], None, model)
     assert (None if found is None else len(found)) == voices
 
 
@@ -81,7 +71,7 @@ def test_a_vendor_is_asked_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch) 
         return Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"),))
 
     monkeypatch.setattr(Providers, "discover", discover)
-    info = known("elevenlabs_tts")
+    info = PROVIDERS["elevenlabs_tts"]
 
     def plan(voice: Voice) -> Flow[list[object]]:
         options, told = Options(voice), []
@@ -96,46 +86,37 @@ def test_a_vendor_is_asked_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch) 
 
 # --- whether a choice would work ---
 
-
-def checks(provider: str, **changes: object) -> dict[str, str]:
-    return found(known(provider), **changes)
+CHECKS = """
+{} -> {}
+{model: x} -> {model_known: warning}
+{model: ""} -> {model_present: error}
+{voice: ""} -> {voice_present: error}
+{voice: zed} -> {voice_compatible: error}
+{model: x, voice: zed} -> {model_known: warning, voice_known: warning}
+{sample_rate: 8000} -> {sample_rate_known: error}
+{language: de} -> {language_known: warning}
+"""
 
 
 def found(info: ProviderInfo, **changes: object) -> dict[str, str]:
-    first = {
-        "model": next(iter(info.models), ""),
-        "voice": next(iter(info.voices), ""),
-        "sample_rate": next(iter(info.sample_rates), 1),
-        "language": "en",
-    }
-    choice = Choice(**{**first, **changes})  # type: ignore[arg-type]  # a table's row
+    """The checks of the first of everything, but for these."""
+    lists = {"model": info.models, "voice": info.voices, "sample_rate": info.sample_rates}
+    first = {name: next(iter(values), "") for name, values in lists.items()}
+    choice = Choice(**{**first, "language": "en", **changes})  # type: ignore[arg-type]  # a table's row
     return {check["id"]: check["status"] for check in check_choice(Offer(info, None, STATIC), choice)}
 
 
-def test_the_first_of_everything_is_fine() -> None:
-    for info in PROVIDERS.values():
-        assert set(found(info).values()) == {"ok"}, info.id
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"model": "x"}, ("model_known", "warning")),
-        ({"model": ""}, ("model_present", "error")),
-        ({"voice": ""}, ("voice_present", "error")),
-        ({"voice": "zed"}, ("voice_compatible", "error")),
-        ({"model": "x", "voice": "zed"}, ("voice_known", "warning")),
-        ({"sample_rate": 8000}, ("sample_rate_known", "error")),
-        ({"language": "de"}, ("language_known", "warning")),
-    ],
-)
-def test_each_check(changes: dict[str, object], expected: tuple[str, str]) -> None:
-    assert expected in checks("xai_tts", **changes).items()
+@pytest.mark.parametrize(("changes", "expected"), rows(CHECKS))
+def test_each_check(changes: dict[str, object], expected: object) -> None:
+    checks = found(PROVIDERS["xai_tts"], **changes)
+    assert len(checks) == 4
+    assert {name: status for name, status in checks.items() if status != "ok"} == expected
 
 
 def test_what_nobody_lists_is_not_checked() -> None:
+    for info in PROVIDERS.values():
+        assert set(found(info).values()) == {"ok"}, info.id
     bare = ProviderInfo(id="bare", name="", description="")
     assert found(bare) == {"model_known": "warning", "voice_present": "error"}
-    assert "language_known" not in checks("xai_tts", language=None)
-    assert "language_known" not in checks("xai_tts", language="")
-    assert "language_known" not in checks("xai_realtime")
+    for checks in (found(PROVIDERS["xai_realtime"]), *(found(PROVIDERS["xai_tts"], language=no) for no in (None, ""))):
+        assert "language_known" not in checks

@@ -14,10 +14,11 @@ from svc_proto.voice.settings import (
     choose,
     lenient,
     rules_of,
-    whole,
 )
+from tests.voice.rows import rows
 
 FILE_ONLY = rules_of(RealtimeSettings, file_only=True)
+ALL = {**REALTIME, **OUTPUT, **PROMOTION, **FILE_ONLY}
 
 
 def test_the_defaults_are_the_documents() -> None:
@@ -36,70 +37,47 @@ def test_where_it_comes_from() -> None:
     assert scope.fields() == {"profile": "work", "config_scope": "profile", "fallback_to_global": False}
 
 
-def test_the_names() -> None:
-    assert list(OUTPUT) == [
-        "enabled",
-        "provider",
-        "model",
-        "voice",
-        "sample_rate",
-        "language",
-        "codec",
-        "optimize_streaming_latency",
-        "text_normalization",
-        "fallback_enabled",
-        "auto_speech_tags",
-    ]
-    assert list(REALTIME) == ["enabled", "provider", "model", "voice", "sample_rate"]
-    assert len(PROMOTION) == 8
-    assert list(FILE_ONLY) == ["run_retention_days", "debug_audio_tap"]
+RULES = """
+enabled text_normalization fallback_enabled auto_speech_tags promotion_enabled spoken_handoff debug_audio_tap
+    -> {" YES ": true, 0: false} -> [2, maybe]
+provider -> {" Nobody ": Nobody} -> [5, ""]
+codec -> {" PCM ": pcm, alaw: alaw} -> [ogg, ""]
+background_default_mode -> {Promote: promote, foreground: foreground} -> [later]
+result_delivery -> {speak_verbatim: speak_verbatim, visual_only: visual_only} -> [5]
+sample_rate -> {8000: 8000, " 96000 ": 96000} -> [7999, 96001, true, fast]
+optimize_streaming_latency -> {0: 0, 1: 1} -> [-1, 2]
+promote_after_ms -> {0: 0, 120000: 120000} -> [-1, 120001]
+progress_spoken_after_ms progress_repeat_ms -> {0: 0, 600000: 600000} -> [-1, 600001]
+max_background_runs -> {1: 1, 4: 4} -> [0, 5]
+run_retention_days -> {0: 0, 36500: 36500} -> [-1, 36501]
+"""
+TEXTS = {"provider": 80, "model": 160, "voice": 160, "language": 24}
 
 
-@pytest.mark.parametrize("value", [True, 1, "1", "true", "YES", " on "])
-def test_yes(value: object) -> None:
-    assert OUTPUT["enabled"](value, "enabled") is True
+@pytest.mark.parametrize(("names", "taken", "refused"), rows(RULES))
+def test_what_each_takes(names: str, taken: dict[object, object], refused: list[object]) -> None:
+    for name in names.split():
+        assert {given: ALL[name](given, name) for given in taken} == taken
+        assert lenient(ALL, {name: next(iter(taken))}).keys() == {name}
+        for given in refused:
+            with pytest.raises(Refused, match=f"{name} must be"):
+                ALL[name](given, name)
+            assert lenient(ALL, {name: given}) == {}
 
 
-@pytest.mark.parametrize("value", [False, 0, "0", "False", "no", "off"])
-def test_no(value: object) -> None:
-    assert OUTPUT["enabled"](value, "enabled") is False
+def test_each_is_tried() -> None:
+    assert sorted(ALL) == sorted({*TEXTS, *" ".join(row[0] for row in rows(RULES)).split()})
+    assert [*OUTPUT][:5] == [*REALTIME]
+    assert [len(OUTPUT), len(PROMOTION), len(FILE_ONLY)] == [11, 8, 2]
 
 
-@pytest.mark.parametrize("value", [2, "", "maybe", 1.0, None, {}])
-def test_neither(value: object) -> None:
-    with pytest.raises(Refused, match="enabled must be"):
-        OUTPUT["enabled"](value, "enabled")
-
-
-@pytest.mark.parametrize(("name", "longest"), [("model", 160), ("voice", 160), ("language", 24)])
+@pytest.mark.parametrize(("name", "longest"), TEXTS.items())
 def test_how_long_a_text_may_be(name: str, longest: int) -> None:
     assert OUTPUT[name](" x ", name) == "x"
     assert OUTPUT[name]("x" * longest, name) == "x" * longest
     for wrong in ("x" * (longest + 1), " ", "", "a\n"):
         with pytest.raises(Refused, match=f"1 to {longest} characters"):
             OUTPUT[name](wrong, name)
-
-
-@pytest.mark.parametrize(
-    ("name", "low", "high"),
-    [
-        ("sample_rate", 8_000, 96_000),
-        ("optimize_streaming_latency", 0, 1),
-        ("promote_after_ms", 0, 120_000),
-        ("progress_spoken_after_ms", 0, 600_000),
-        ("progress_repeat_ms", 0, 600_000),
-        ("max_background_runs", 1, 4),
-        ("run_retention_days", 0, 36_500),
-    ],
-)
-def test_numbers_and_their_ranges(name: str, low: int, high: int) -> None:
-    rules = {**OUTPUT, **PROMOTION, **FILE_ONLY}
-    found = [lenient(rules, {name: value}).get(name) for value in (low - 1, low, high, high + 1)]
-    assert found == [None, low, high, None]
-
-
-def test_words_of_a_list_in_any_case() -> None:
-    assert OUTPUT["codec"](" PCM ", "codec") == "pcm"
 
 
 def test_what_of_a_file_can_be_used() -> None:
@@ -109,36 +87,36 @@ def test_what_of_a_file_can_be_used() -> None:
 
 # --- what a session picks ---
 
+CHOICES = """
+{} -> [xai_tts, xai-tts, eve, 24000, en]
+{provider: null, voice: " ", sample_rate: null} -> [xai_tts, xai-tts, eve, 24000, en]
+{voice: " rex ", language: de} -> [xai_tts, xai-tts, rex, 24000, de]
+{provider: grok, sample_rate: "16000"} -> [xai_tts, xai-tts, eve, 16000, en]
+{provider: stub} -> [stub, stub-tone, sine, 24000, en]
+{provider: stub, model: m, voice: v} -> [stub, m, v, 24000, en]
+"""
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ({}, ("xai_tts", "xai-tts", "eve", 24_000, "en")),
-        ({"provider": None, "voice": " ", "sample_rate": None}, ("xai_tts", "xai-tts", "eve", 24_000, "en")),
-        ({"voice": " rex ", "language": "de"}, ("xai_tts", "xai-tts", "rex", 24_000, "de")),
-        ({"provider": "grok", "sample_rate": "16000"}, ("xai_tts", "xai-tts", "eve", 16_000, "en")),
-        ({"provider": "stub"}, ("stub", "stub-tone", "sine", 24_000, "en")),
-        ({"provider": "stub", "model": "m", "voice": "v"}, ("stub", "m", "v", 24_000, "en")),
-    ],
-)
-def test_speech_output(body: dict[str, object], expected: tuple[object, ...]) -> None:
+
+@pytest.mark.parametrize(("body", "expected"), rows(CHOICES))
+def test_speech_output(body: dict[str, object], expected: list[object]) -> None:
     found = choose(OutputSettings(), body)
-    assert (found.provider, found.model, found.voice, found.sample_rate, found.language) == expected
+    assert [found.provider, found.model, found.voice, found.sample_rate, found.language] == expected
 
 
-@pytest.mark.parametrize(
-    ("body", "voice"),
-    [
-        ({"language": "de_AT"}, "de-AT"),
-        ({"provider": "local", "language": "pt-BR"}, "pt-BR"),
-        ({"language": "de", "voice": "mb-de5"}, "mb-de5"),
-        ({"language": "EN"}, "en-gb"),
-        ({"language": "en-US"}, "en-gb"),  # it is English already
-        ({"provider": "stub", "language": "de"}, "sine"),
-        ({}, "en-gb"),
-    ],
-)
+VOICES = """
+{language: de_AT} -> de-AT
+{provider: local, language: pt-BR} -> pt-BR
+{language: de, voice: mb-de5} -> mb-de5
+{language: EN} -> en-gb
+{language: en-US} -> en-gb
+{provider: stub, language: de} -> sine
+{} -> en-gb
+"""
+
+
+@pytest.mark.parametrize(("body", "voice"), rows(VOICES))
 def test_a_voice_of_this_host_is_a_language(body: dict[str, object], voice: str) -> None:
+    """Unless it speaks that one already."""
     settings = OutputSettings(provider="local", model="espeak-ng", voice="en-gb")
     assert choose(settings, body).voice == voice
 
@@ -155,48 +133,17 @@ def test_a_rate_that_the_other_provider_does_not_have() -> None:
     assert choose(settings, {"provider": "elevenlabs"}).sample_rate == 22_050
 
 
-@pytest.mark.parametrize(
-    ("body", "word"),
-    [
-        ({"provider": "nobody"}, "nobody"),
-        ({"provider": 5}, "provider"),
-        ({"voice": []}, "voice"),
-        ({"voice": "a\x07"}, "voice"),
-        ({"model": "x" * 161}, "model"),
-        ({"language": "x" * 25}, "language"),
-        ({"sample_rate": "fast"}, "sample_rate"),
-        ({"sample_rate": 7_999}, "sample_rate"),
-        ({"sample_rate": 96_001}, "sample_rate"),
-    ],
-)
-def test_what_nobody_can_choose(body: dict[str, object], word: str) -> None:
-    with pytest.raises(Refused, match=word) as caught:
-        choose(OutputSettings(), body)
-    assert caught.value.status == 400
+@pytest.mark.parametrize("name", ["provider", "model", "voice", "language", "sample_rate"])
+def test_what_nobody_can_choose(name: str) -> None:
+    longest = TEXTS.get(name, 5)
+    for value in ("x" * (longest + 1), "a\x07", [], 96_001 if name == "sample_rate" else 5):
+        with pytest.raises(Refused, match=f"{name} must be") as caught:
+            choose(OutputSettings(), {name: value})
+        assert caught.value.status == 400
+    if name in ("model", "voice", "language"):
+        assert getattr(choose(OutputSettings(), {name: "x" * longest}), name) == "x" * longest
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("model", "x" * 160),
-        ("voice", "x" * 160),
-        ("language", "x" * 24),
-        ("sample_rate", 8_000),
-        ("sample_rate", 96_000),
-    ],
-)
-def test_the_most_that_can_be_chosen(name: str, value: object) -> None:
-    assert getattr(choose(OutputSettings(), {"provider": "stub", name: value}), name) == value
-
-
-@pytest.mark.parametrize(
-    ("value", "number"), [(5, 5), (5.0, 5), ("5", 5), (" 5 ", 5), ("-5", -5), (10, 10), (-10, -10), ("000000007", 7)]
-)
-def test_whole_numbers(value: object, number: int) -> None:
-    assert whole(value, "n", -10, 10) == number
-
-
-@pytest.mark.parametrize("value", [None, True, 5.5, "x", "", "5.0", "9" * 10, "²", [], 11, -11, float("inf")])
-def test_what_is_no_whole_number_in_the_range(value: object) -> None:
-    with pytest.raises(Refused, match="n must be"):
-        whole(value, "n", -10, 10)
+def test_a_provider_that_there_is_not() -> None:
+    with pytest.raises(Refused, match="unknown voice provider: nobody"):
+        choose(OutputSettings(), {"provider": "nobody"})
