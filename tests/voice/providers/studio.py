@@ -28,16 +28,10 @@ __all__ = ["KEY", "Sink", "Studio", "problem"]
 T = TypeVar("T")
 KEY = "sk-abcdefghijklmnopqrstuvwxyz-0123456789"
 PORT = 9000
-VARIABLES = {
-    "OPENAI_API_KEY": KEY,
-    "OPENAI_BASE_URL": f"http://vendor:{PORT}/v1",
-    "OPENAI_REALTIME_URL": f"ws://vendor:{PORT}/v1/realtime",
-    "XAI_API_KEY": KEY,
-    "XAI_BASE_URL": f"http://vendor:{PORT}",
-    "XAI_REALTIME_URL": f"ws://vendor:{PORT}/v1/realtime",
-    "ELEVENLABS_API_KEY": KEY,
-    "ELEVENLABS_BASE_URL": f"http://vendor:{PORT}/v1/",
-}
+VENDORS = {"OPENAI": "/v1", "GROQ": "/v1", "MISTRAL": "/v1", "DEEPINFRA": "/v1", "XAI": "", "ELEVENLABS": "/v1/"}
+VARIABLES = {f"{name}_API_KEY": KEY for name in VENDORS}
+VARIABLES |= {f"{name}_BASE_URL": f"http://vendor:{PORT}{path}" for name, path in VENDORS.items()}
+VARIABLES |= {f"{name}_REALTIME_URL": f"ws://vendor:{PORT}/v1/realtime" for name in ("OPENAI", "XAI")}
 
 
 class Sink:

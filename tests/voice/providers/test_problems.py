@@ -41,28 +41,37 @@ def test_half_an_answer() -> None:
     assert "broke off" in str(broke_off(ACCESS, Failure(FailureKind.UNREACHABLE)))
 
 
-@pytest.mark.parametrize(("status", "redirects"), [(299, False), (300, True), (399, True), (400, False)])
-def test_which_answers_are_redirects(status: int, redirects: bool) -> None:
-    assert ("redirects are not followed" in str(refused(ACCESS, answer(status)))) is redirects
+MOVED = "answered {}: redirects are not followed, since the key would go along"
+BUSY = "takes no more requests for now (429)"
+LEAKY = f'{{"error": {{"message": "Incorrect API key provided: {KEY[:9]}*****{KEY[-4:]}."}}}}'.encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (401, LEAKY, "does not accept the configured API key"),
+        (403, LEAKY, "answered 403"),
+        (403, b'{"detail": {"status": "x", "message": "Not here"}}', "answered 403: Not here"),
+        (422, b'{"detail": [{"msg": "voice_id is unknown"}]}', "answered 422: voice_id is unknown"),
+        (422, b'{"detail": []}', "answered 422"),
+        (500, b'{"error": ' * 7 + b'"x"' + b"}" * 7, "answered 500"),
+        (502, b" <html>Bad gateway</html>", "answered 502"),
+        (503, b"upstream connect error\nreset", "answered 503: upstream connect error reset"),
+        (400, b'{"error": "cut', "answered 400"),
+        (400, b'["cut', "answered 400"),
+        (299, b"", "answered 299"),
+        (300, b"", MOVED.format(300)),
+        (399, b"", MOVED.format(399)),
+    ],
+)
+def test_what_is_refused(status: int, body: bytes, words: str) -> None:
+    assert str(refused(ACCESS, answer(status, body))) == f"OpenAI {words}"
 
 
 @pytest.mark.parametrize("wait", ["", "soon", "-1", "1.5", "9999999", "Wed, 21 Oct 2026 07:28:00 GMT"])
 def test_a_retry_after_that_is_no_number_of_seconds(wait: str) -> None:
-    assert str(refused(ACCESS, answer(429, retry_after=wait))) == "OpenAI takes no more requests for now (429)"
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (b"too much", ": too much"),
-        (b" <html>", ""),
-        (b'{"error": "cut', ""),
-        (b'["cut', ""),
-        (b'{"error": "x"}', ": x"),
-    ],
-)
-def test_words_that_are_no_document(body: bytes, words: str) -> None:
-    assert str(refused(ACCESS, answer(400, body))) == f"OpenAI answered 400{words}"
+    assert str(refused(ACCESS, answer(429, retry_after=wait))) == f"OpenAI {BUSY}"
+    assert str(refused(ACCESS, answer(429, retry_after="7"))) == f"OpenAI {BUSY}; try again in 7 seconds"
 
 
 @pytest.mark.parametrize("shown", [KEY, KEY[:6], f"...{KEY[-6:]}", f"sk-{KEY[4:12]}***"])
@@ -71,17 +80,14 @@ def test_no_piece_of_the_key_is_quoted(shown: str) -> None:
     assert safe_words(f"bad key {KEY[:5]}", KEY) == f"bad key {KEY[:5]}"
 
 
-@given(st.integers(300, 599), st.binary(max_size=100))
+JSON = st.recursive(
+    st.none() | st.text(max_size=9), lambda inner: st.lists(inner) | st.dictionaries(st.just("error"), inner)
+)
+
+
+@given(st.integers(300, 599), st.binary(max_size=100) | JSON.map(lambda value: json.dumps(value).encode()))
 def test_whatever_an_error_says_it_is_one_line(status: int, body: bytes) -> None:
     words = str(refused(ACCESS, answer(status, body)))
+    assert words.startswith("OpenAI ")
     assert words.isprintable()
     assert len(words) < 400
-
-
-@given(
-    st.recursive(
-        st.none() | st.text(max_size=9), lambda inner: st.lists(inner) | st.dictionaries(st.just("error"), inner)
-    )
-)
-def test_whatever_shape_an_error_has(value: object) -> None:
-    assert str(refused(ACCESS, answer(500, json.dumps(value).encode()))).startswith("OpenAI answered 500")

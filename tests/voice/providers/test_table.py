@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.contract import RealtimeOptions
 from svc_proto.voice.providers.local import Local
+from svc_proto.voice.providers.one_shot import OneShotRenderer
 from svc_proto.voice.providers.realtime import OpenAiDialect, XaiDialect
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.providers.table import Providers
@@ -18,39 +22,38 @@ from tests.voice.providers.studio import Studio, problem
 OPTIONS = RealtimeOptions(model="m", voice="v", sample_rate=24_000)
 
 
-def with_providers(look: object) -> object:
+def of_providers(look: Callable[[Providers], object]) -> Any:
     def plan(providers: Providers, engine: Engine) -> Flow[object]:
         yield from ()
-        return look(providers)  # type: ignore[operator]  # a look at them
+        return look(providers)
 
     return Studio().run(plan)
 
 
+RENDERERS = {
+    StubRenderer: ("stub",),
+    Local: ("local", " Local"),
+    VendorEngine: (
+        "openai",
+        "OpenAI-TTS",
+        "grok",
+        "grok-tts",
+        " elevenlabs ",
+        "xai_tts",
+        "elevenlabs_tts",
+        "openai_tts",
+    ),
+    OneShotRenderer: ("openai_realtime", "xai_realtime", "grok-realtime"),
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for kind, names in RENDERERS.items() for name in names])
+def test_who_renders(name: str, kind: type[object]) -> None:
+    assert isinstance(of_providers(lambda providers: providers.renderer(name)), kind)
+
+
 def test_every_provider_of_the_registry_renders() -> None:
-    for info in PROVIDERS.values():
-        assert hasattr(with_providers(lambda providers, info=info: providers.renderer(info.id)), "render")
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("stub", StubRenderer),
-        ("local", Local),
-        ("openai", VendorEngine),
-        ("OpenAI-TTS", VendorEngine),
-        ("grok", VendorEngine),
-        ("grok-tts", VendorEngine),
-        (" elevenlabs ", VendorEngine),
-    ],
-)
-def test_both_spellings(name: str, kind: type[object]) -> None:
-    assert isinstance(with_providers(lambda providers: providers.renderer(name)), kind)
-
-
-def test_speakers_and_transcribers() -> None:
-    for name in ("openai", "xai", "elevenlabs"):
-        assert isinstance(with_providers(lambda providers, name=name: providers.speaker(name)), VendorEngine)
-        assert isinstance(with_providers(lambda providers, name=name: providers.transcriber(name)), VendorEngine)
+    assert set(PROVIDERS) <= {name for names in RENDERERS.values() for name in names}
 
 
 @pytest.mark.parametrize(
@@ -58,10 +61,17 @@ def test_speakers_and_transcribers() -> None:
     [("openai_realtime", OpenAiDialect), ("openai", OpenAiDialect), ("grok_realtime", XaiDialect), ("xai", XaiDialect)],
 )
 def test_dialects(name: str, kind: type[object]) -> None:
-    assert isinstance(with_providers(lambda providers: providers.dialect(name, OPTIONS)), kind)
+    assert isinstance(of_providers(lambda providers: providers.dialect(name, OPTIONS)), kind)
 
 
-@pytest.mark.parametrize(("name", "shown"), [("stub", "stub"), ("a\n" + "x" * 79, "a " + "x" * 78)])
-def test_a_dialect_that_nobody_speaks(name: str, shown: str) -> None:
-    words = str(problem(lambda: with_providers(lambda providers: providers.dialect(name, OPTIONS))))
-    assert words == f"the realtime provider '{shown}' is not built in"
+@pytest.mark.parametrize(("name", "shown"), [("gemini", "gemini"), ("", ""), ("a\n" + "x" * 79, "a " + "x" * 78)])
+def test_providers_that_are_not_built(name: str, shown: str) -> None:
+    studio = Studio()
+
+    def dialect(name: str) -> object:
+        return of_providers(lambda providers: providers.dialect(name, OPTIONS))
+
+    speech = [(studio.render, "text to speech"), (studio.speak, "text to speech")]
+    for call, what in [*speech, (studio.transcribe, "speech to text"), (dialect, "realtime")]:
+        words = str(problem(lambda call=call: call(name)))  # type: ignore[misc]
+        assert words == f"the {what} provider '{shown}' is not built in"
