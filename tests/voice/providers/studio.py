@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from runtimes.sim.child import Child, Script
 from runtimes.sim.host import Host
 from runtimes.sim.process import Process
 from runtimes.sim.world import World
@@ -23,7 +24,7 @@ from svc_proto.voice.contract import AudioChunk, ProviderError, Recording, Rende
 from svc_proto.voice.keys import Keys
 from svc_proto.voice.providers.table import Providers
 
-__all__ = ["KEY", "Sink", "Studio", "problem"]
+__all__ = ["KEY", "Program", "Sink", "Studio", "problem"]
 
 T = TypeVar("T")
 KEY = "sk-abcdefghijklmnopqrstuvwxyz-0123456789"
@@ -95,6 +96,36 @@ class House:
         return bool(self.results or self.errors)
 
 
+class Program(Script):
+    """A program of the host: when its input has ended it waits, leaves a file under the last of its words, says what
+    it has to say, and ends; without a status it does not.
+    """
+
+    def __init__(self, child: Child, studio: Studio, does: Mapping[str, Any]) -> None:
+        super().__init__(child)
+        self.heard = b""
+        self.left: bytes = does.get("says", b"")  # that it has not said yet
+        self._studio, self._does = studio, does
+
+    def on_input(self, data: bytes) -> None:
+        self.heard += data
+
+    def on_input_closed(self) -> None:
+        self.child.after(self._does.get("after", 0.0), self._begin)
+
+    def _begin(self) -> None:
+        if (file := self._does.get("leaves")) is not None:
+            self._studio.host.disk.put(self.child.argv[-1], file)
+        self.child.emit_error(self._does.get("error", b""))
+        self.on_room()
+
+    def on_room(self) -> None:
+        piece, self.left = self.left[: self.child.room], self.left[self.child.room :]
+        self.child.emit(piece)
+        if not self.left and (status := self._does.get("status", 0)) is not None:
+            self.child.exit(status)
+
+
 class Studio:
     """See the module."""
 
@@ -108,6 +139,17 @@ class Studio:
             vendor = self.sim.host("vendor", "10.0.0.2")
             process = self.vendor = vendor.start(lambda entropy: Engine(peer, entropy=entropy), [PORT])
             self.sim.run_until(lambda: process.ready)
+
+    def program(self, path: str, **does: Any) -> list[Program]:
+        """Install one (`says`, `error`, `leaves`, `status`, `after`); those that were started are in the list."""
+        started: list[Program] = []
+
+        def start(child: Child) -> Program:
+            started.append(Program(child, self, does))
+            return started[-1]
+
+        self.host.programs[path] = start
+        return started
 
     # --- plans ---
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from runtimes.sim.child import Child, Script
 from svc_proto.basics.pcm import wav_head
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
@@ -18,88 +15,36 @@ from svc_proto.voice.providers import local
 from svc_proto.voice.providers.local import MAX_LISTENERS, MAX_WAITING
 from svc_proto.voice.providers.table import Providers
 from tests.engine.service import ToyService
-from tests.voice.providers.studio import Studio, problem
+from tests.voice.providers.studio import Program, Studio, problem
+from tests.voice.rows import rows
 
 SPEAKER, LISTENER = "/usr/bin/espeak-ng", "/usr/bin/listener"
 SOUND = bytes(range(256)) * 100
 HEAD = wav_head(0x7FFF0000, 24_000)
 
 
-class Speaker(Script):
-    """Speaks when its input has ended: `output` in pieces, then it exits."""
-
-    def __init__(
-        self, child: Child, output: bytes, *, status: int = 0, error: bytes = b"", hangs: bool = False
-    ) -> None:
-        super().__init__(child)
-        self._output = output
-        self._status = status
-        self._error = error
-        self._hangs = hangs
-        self.text = b""
-
-    def on_input(self, data: bytes) -> None:
-        self.text += data
-
-    def on_input_closed(self) -> None:
-        self._go_on()
-
-    def on_room(self) -> None:
-        self._go_on()
-
-    def _go_on(self) -> None:
-        piece, self._output = self._output[: self.child.room], self._output[self.child.room :]
-        self.child.emit(piece)
-        self.child.emit_error(self._error)
-        if not self._output and not self._hangs:
-            self.child.exit(self._status)
-
-
-class Listener(Script):
-    """Answers after some seconds."""
-
-    def __init__(self, child: Child, answer: bytes, *, seconds: float = 2.0) -> None:
-        super().__init__(child)
-        self._answer = answer
-        self._seconds = seconds
-
-    def on_input_closed(self) -> None:
-        self.child.after(self._seconds, self._tell)
-
-    def _tell(self) -> None:
-        self.child.emit(self._answer)
-        self.child.exit(0)
-
-
-def studio_with(
-    speak: Callable[[Child], Script] | None = None,
-    listen: Callable[[Child], Script] | None = None,
-    mp3: Callable[..., object] | None = None,
-) -> Studio:
+def installed(
+    speaks: dict[str, Any] | None = None, hears: dict[str, Any] | None = None, mp3: Any = None
+) -> tuple[Studio, list[Program]]:
+    """A host that has these, and the program that it starts."""
     studio = Studio()
     studio.host.compute["voice.engines"] = lambda: {
-        "speak": [SPEAKER, "--stdin"] if speak else [],
-        "listen": [LISTENER] if listen else [],
+        "speak": [SPEAKER, "--stdin"] if speaks is not None else [],
+        "listen": [LISTENER] if hears is not None else [],
         "mp3": mp3 is not None,
         "decode": True,
     }
-    if speak:
-        studio.host.programs[SPEAKER] = speak
-    if listen:
-        studio.host.programs[LISTENER] = listen
-    if mp3:
-        studio.host.compute["voice.mp3"] = mp3
-    return studio
+    studio.host.compute["voice.mp3"] = mp3
+    studio.program(LISTENER, **(hears or {}))
+    return studio, studio.program(SPEAKER, **(speaks or {}))
 
 
-def speaking(output: bytes = HEAD + SOUND, **options: Any) -> tuple[Studio, list[Speaker]]:
-    started: list[Speaker] = []
+def speaking(says: bytes = HEAD + SOUND, mp3: Any = None, **does: Any) -> tuple[Studio, list[Program]]:
+    return installed({"says": says, **does}, mp3=mp3)
 
-    def start(child: Child) -> Script:
-        started.append(Speaker(child, output, **options))
-        return started[-1]
 
-    return studio_with(start), started
+def hearing(says: bytes = b'{"text": "turn on the light"}\n', after: float = 2.0) -> Studio:
+    return installed(hears={"says": says, "after": after})[0]
 
 
 # --- speaking -----------------------------------------------------------------------------------------------------
@@ -111,24 +56,24 @@ def test_it_says_the_text_in_a_voice() -> None:
     assert studio.sink.pcm == SOUND
     assert (done.provider, done.model, done.voice) == ("local", "espeak-ng", "en-us+f3")
     (speaker,) = started
-    assert speaker.text == "Grüße -v ssml".encode()  # on its input: no text can be an option
+    assert speaker.heard == "Grüße -v ssml".encode()  # on its input: no text can be an option
     assert speaker.child.argv == (SPEAKER, "--stdin", "-v", "en-us+f3", "-s", "160", "-p", "50")
 
 
-@pytest.mark.parametrize(
-    ("request_", "voice", "words_per_minute"),
-    [
-        ({}, "en-us", "160"),
-        ({"language": "de", "options": {"speed": 1.5}}, "de", "240"),
-        ({"voice": "fr", "language": "de", "options": {"speed": 99}}, "fr", "320"),
-        ({"expression": {"pace": "Slow"}}, "en-us", "128"),
-        ({"expression": {"pace": "majestic"}}, "en-us", "160"),
-    ],
-)
-def test_how_fast_and_in_which_voice(request_: dict[str, Any], voice: str, words_per_minute: str) -> None:
+PACES = """
+{} -> en-us -> 160
+{language: de, options: {speed: 1.5}} -> de -> 240
+{voice: fr, language: de, options: {speed: 99}} -> fr -> 320
+{expression: {pace: Slow}} -> en-us -> 128
+{expression: {pace: majestic}} -> en-us -> 160
+"""
+
+
+@pytest.mark.parametrize(("how", "voice", "words_per_minute"), rows(PACES))
+def test_how_fast_and_in_which_voice(how: dict[str, Any], voice: str, words_per_minute: int) -> None:
     studio, started = speaking()
-    assert studio.render("local", **request_).voice == voice
-    assert started[0].child.argv[3:6:2] == (voice, words_per_minute)
+    assert studio.render("local", **how).voice == voice
+    assert started[0].child.argv[3:6:2] == (voice, str(words_per_minute))
 
 
 def test_at_the_rate_that_was_asked_for() -> None:
@@ -140,7 +85,7 @@ def test_at_the_rate_that_was_asked_for() -> None:
 
 
 def test_the_first_sound_does_not_wait_for_the_last() -> None:
-    studio, started = speaking(HEAD + SOUND, hangs=True)
+    studio, started = speaking(status=None)
     assert str(problem(lambda: studio.render("local"))) == "espeak-ng fell silent"
     assert studio.sink.pcm == SOUND
     assert not started[0].child.alive  # nor is it left behind
@@ -150,7 +95,7 @@ def test_a_slow_listener_holds_the_engine_back() -> None:
     studio, started = speaking(HEAD + bytes(3_000_000))
     studio.sink.pause = 0.05
     left: list[int] = []
-    studio.sim.after(10.0, lambda: left.append(len(started[0]._output)))
+    studio.sim.after(10.0, lambda: left.append(len(started[0].left)))
     studio.render("local")
     assert left[0] > 1_000_000
     assert len(studio.sink.pcm) == 3_000_000
@@ -159,20 +104,17 @@ def test_a_slow_listener_holds_the_engine_back() -> None:
 @pytest.mark.parametrize("voice", ["../../etc/passwd", "-q", "en us", "x" * 65, "en\n"])
 def test_no_voice_is_a_path_or_an_option(voice: str) -> None:
     studio, started = speaking()
-    assert str(problem(lambda: studio.render("local", voice=voice))) == (
-        "the voice is not the name of one of espeak-ng"
-    )
-    assert not started
+    told = problem(lambda: studio.render("local", voice=voice))
+    assert (str(told), started) == ("the voice is not the name of one of espeak-ng", [])
+
+
+NO_VOICE = b"Error: The specified espeak-ng voice does not exist.\n"
 
 
 @pytest.mark.parametrize(
     ("output", "options", "words"),
     [
-        (
-            b"",
-            {"status": 1, "error": b"Error: The specified espeak-ng voice does not exist.\n"},
-            "espeak-ng has no voice en-us",
-        ),
+        (b"", {"status": 1, "error": NO_VOICE}, "espeak-ng has no voice en-us"),
         (b"", {"status": 1, "error": b"out\nof " + b"x" * 500}, f"espeak-ng made no sound: out of {'x' * 393}"),
         (b"", {}, "espeak-ng made no sound"),
         (HEAD, {}, "espeak-ng made no sound"),
@@ -183,94 +125,64 @@ def test_no_voice_is_a_path_or_an_option(voice: str) -> None:
     ],
 )
 def test_what_goes_wrong_is_told_in_words(output: bytes, options: dict[str, Any], words: str) -> None:
-    studio, _ = speaking(output, **options)
-    assert str(problem(lambda: studio.render("local"))) == words
+    assert str(problem(lambda: speaking(output, **options)[0].render("local"))) == words
 
 
 def test_without_an_engine() -> None:
-    assert "install svc-relay[voice]" in str(problem(lambda: Studio().render("local")))
-    studio, _ = speaking()
-    studio.host.programs.clear()
-    assert str(problem(lambda: studio.render("local"))) == ("espeak-ng cannot be started: no such file or directory")
+    for work in (Studio.render, Studio.transcribe):
+        assert "install svc-relay[voice]" in str(problem(lambda work=work: work(Studio(), "local")))  # type: ignore[misc]
+    for studio, work, name in (
+        (speaking()[0], Studio.render, "espeak-ng"),
+        (hearing(), Studio.transcribe, "the engine that listens"),
+    ):
+        studio.host.programs.clear()
+        told = problem(lambda studio=studio, work=work: work(studio, "local"))  # type: ignore[misc]
+        assert str(told) == f"{name} cannot be started: no such file or directory"
 
 
 # --- files --------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_is_an_mp3() -> None:
-    made: list[tuple[bytes, int]] = []
-
-    def encode(pcm: bytes, rate: int) -> bytes:
-        made.append((pcm, rate))
-        return b"mp3"
-
-    studio = studio_with(lambda child: Speaker(child, HEAD + SOUND), mp3=encode)
-    spoken = studio.speak("local")
-    assert (spoken.data, spoken.content_type) == (b"mp3", "audio/mpeg")
-    assert made == [(SOUND, 24_000)]
-
-
-def test_without_an_encoder_it_is_a_wav() -> None:
-    studio, _ = speaking()
-    spoken = studio.speak("local", language="en")
+def test_a_file_is_an_mp3_or_without_an_encoder_a_wav() -> None:
+    made: list[object] = []
+    spoken = speaking(mp3=lambda *sound: made.append(sound) or b"mp3")[0].speak("local")
+    assert (spoken.data, spoken.content_type, made) == (b"mp3", "audio/mpeg", [(SOUND, 24_000)])
+    spoken = speaking()[0].speak("local", language="en")
     assert (spoken.data, spoken.content_type) == (wav_head(len(SOUND), 24_000) + SOUND, "audio/wav")
 
 
-def test_an_encoder_that_fails() -> None:
-    studio = studio_with(lambda child: Speaker(child, HEAD + SOUND), mp3=lambda pcm, rate: 1 / 0)
-    assert str(problem(lambda: studio.speak("local"))) == "the speech could not be made an MP3 file on this host"
-
-
-def test_a_file_that_gets_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = problem(lambda: speaking(mp3=lambda pcm, rate: 1 / 0)[0].speak("local"))
+    assert str(told) == "the speech could not be made an MP3 file on this host"
     monkeypatch.setattr(local, "MAX_FILE_SOUND", 10_000)
-    studio, _ = speaking()
-    assert str(problem(lambda: studio.speak("local"))) == "the text is too long for one file"
+    assert str(problem(lambda: speaking()[0].speak("local"))) == "the text is too long for one file"
 
 
 # --- listening ----------------------------------------------------------------------------------------------------
 
 
-def heard(text: str = "turn on the light", **options: Any) -> Studio:
-    answer = json.dumps({"text": text}).encode() + b"\n"
-    return studio_with(listen=lambda child: Listener(child, answer, **options))
-
-
 @pytest.mark.parametrize("language", ["", "en", "en-US", "auto"])
 def test_what_it_hears(language: str) -> None:
-    studio = heard()
-    assert studio.transcribe("local", language=language) == Transcript(text="turn on the light", provider="local")
+    found = hearing().transcribe("local", language=language)
+    assert found == Transcript(text="turn on the light", provider="local")
 
 
-def test_it_understands_english_only() -> None:
-    assert "English" in str(problem(lambda: heard().transcribe("local", language="de")))
+BROKE_DOWN = "the engine that listens broke down over the recording"
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("does", "language", "words"),
     [
-        (b'{"error": "the WAV file is cut short"}', "the WAV file is cut short"),
-        (b"", "the engine that listens broke down over the recording"),
-        (b"[1]", "the engine that listens broke down over the recording"),
-        (b'{"text": 5}', "the engine that listens broke down over the recording"),
+        ({"says": b'{"error": "the WAV file is cut short"}'}, "", "the WAV file is cut short"),
+        ({"says": b""}, "", BROKE_DOWN),
+        ({"says": b"[1]"}, "", BROKE_DOWN),
+        ({"says": b'{"text": 5}'}, "", BROKE_DOWN),
+        ({"after": 601.0}, "", "listening to the recording took too long"),
+        ({}, "de", "the engine of this host understands English only"),
     ],
 )
-def test_why_nothing_is_heard(answer: bytes, words: str) -> None:
-    studio = studio_with(listen=lambda child: Listener(child, answer))
-    assert str(problem(lambda: studio.transcribe("local"))) == words
-
-
-def test_a_recording_that_takes_too_long() -> None:
-    studio = heard(seconds=601.0)
-    assert str(problem(lambda: studio.transcribe("local"))) == "listening to the recording took too long"
-
-
-def test_without_an_engine_that_listens() -> None:
-    assert "install svc-relay[voice]" in str(problem(lambda: Studio().transcribe("local")))
-    studio = heard()
-    studio.host.programs.clear()
-    assert str(problem(lambda: studio.transcribe("local"))) == (
-        "the engine that listens cannot be started: no such file or directory"
-    )
+def test_why_nothing_is_heard(does: dict[str, Any], language: str, words: str) -> None:
+    assert str(problem(lambda: hearing(**does).transcribe("local", language=language))) == words
 
 
 class Crowd:
@@ -301,7 +213,7 @@ class Crowd:
 
 
 def test_few_at_once_the_others_wait_and_too_many_are_refused() -> None:
-    studio = heard()
+    studio = hearing()
     crowd = Crowd(MAX_LISTENERS + MAX_WAITING + 3)
     most: list[int] = []
 
@@ -317,7 +229,7 @@ def test_few_at_once_the_others_wait_and_too_many_are_refused() -> None:
 
 
 def test_a_turn_that_does_not_come() -> None:
-    studio = heard(seconds=500.0)
+    studio = hearing(after=500.0)
     crowd = Crowd(MAX_LISTENERS + 1)
     studio.run(crowd.plan)
     assert crowd.problems == ["this host has been listening to other recordings for too long"]
@@ -325,7 +237,7 @@ def test_a_turn_that_does_not_come() -> None:
 
 
 def test_who_gives_up_leaves_the_queue_and_the_place() -> None:
-    studio = heard()
+    studio = hearing()
 
     class Fickle(Crowd):
         def while_they_listen(self, engine: Engine) -> Flow[None]:
@@ -352,35 +264,28 @@ def test_what_is_installed() -> None:
     missing = ["espeak-ng", "pocketsphinx", "lameenc", "av"]
     nothing = {"audio_available": False, "stt_available": False, "missing_packages": missing}
     assert Studio().run(plan) == (False, nothing)
-    installed, report = studio_with(Script, Script, lambda pcm, rate: b"").run(plan)
-    assert installed
-    assert report == {"audio_available": True, "stt_available": True, "missing_packages": []}
+    everything = {"audio_available": True, "stt_available": True, "missing_packages": []}
+    assert installed({}, {}, bytes)[0].run(plan) == (True, everything)
     studio = Studio()
     studio.host.compute["voice.engines"] = lambda: "nonsense"
     assert studio.run(plan) == (False, nothing)
 
 
-def test_it_is_looked_for_once_or_once_a_minute() -> None:
-    studio = studio_with(Script, Script)
+@pytest.mark.parametrize("missing", ["speak", "listen"])
+def test_it_is_looked_for_once_or_once_a_minute(missing: str) -> None:
+    studio = installed({}, {})[0]
     answer = studio.host.compute["voice.engines"]
-    asked: list[float] = []
-    empty: list[bool] = [True]
-
-    def engines() -> object:
-        asked.append(studio.sim.now)
-        return {**cast("Any", answer()), "listen": []} if empty[0] else answer()
+    answers = [{**answer(), missing: []}] * 2 + [answer()]
 
     def plan(providers: Providers, engine: Engine) -> Flow[list[bool]]:
         found = []
-        for number in range(8):
-            empty[0] = number < 4
+        for _ in range(8):
             found.append((yield from providers.host.installed()))
             yield from sleep(engine, 30.0)
         return found
 
-    studio.host.compute["voice.engines"] = engines
+    studio.host.compute["voice.engines"] = lambda: answers.pop(0)
     assert studio.run(plan) == [False] * 4 + [True] * 4
-    assert len(asked) == 3
 
 
 def test_so_much_may_be_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
