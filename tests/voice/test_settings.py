@@ -136,7 +136,8 @@ def test_a_rate_that_the_other_provider_does_not_have() -> None:
 @pytest.mark.parametrize("name", ["provider", "model", "voice", "language", "sample_rate"])
 def test_what_nobody_can_choose(name: str) -> None:
     longest = TEXTS.get(name, 5)
-    for value in ("x" * (longest + 1), "a\x07", [], 96_001 if name == "sample_rate" else 5):
+    wrong: tuple[object, ...] = ("x" * (longest + 1), "a\x07", [], 96_001 if name == "sample_rate" else 5)
+    for value in wrong:
         with pytest.raises(Refused, match=f"{name} must be") as caught:
             choose(OutputSettings(), {name: value})
         assert caught.value.status == 400

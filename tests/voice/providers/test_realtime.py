@@ -207,16 +207,16 @@ def test_what_an_event_means(kind: object, members: dict[str, Any], events: list
 
 
 def test_a_call_is_told_once_whatever_tells_it_first() -> None:
-    of = {"response_id": "r", "item_id": "i1", "arguments": "{}"}
+    of: dict[str, object] = {"response_id": "r", "item_id": "i1", "arguments": "{}"}
     added = {"type": "response.output_item.added", **of, "item": {**CALL, "arguments": ""}}
     arguments = {"type": "response.function_call_arguments.done", **of}
     done = {"type": "response.output_item.done", **of, "item": CALL}
     over = {"type": "response.done", "response": {"id": "r", "output": [CALL]}}
     start, end = (ResponseStarted("r"),), (ResponseDone("r"),)
     dialect = openai()
-    assert [*map(dialect.parse, (added, added, arguments, done, over))] == [start, (), (RUN,), (), end]
+    assert [dialect.parse(event) for event in (added, added, arguments, done, over)] == [start, (), (RUN,), (), end]
     dialect = openai()  # one that missed the beginning
-    assert [*map(dialect.parse, (arguments, done, over))] == [(), (RUN,), end]
+    assert [dialect.parse(event) for event in (arguments, done, over)] == [(), (RUN,), end]
     assert openai().parse({**arguments, "call_id": "c1", "name": "run"}) == (RUN,)
 
 
