@@ -8,14 +8,14 @@ import sys
 from functools import cache
 from importlib.util import find_spec
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 
 from runtimes import voice_speak
 from svc_proto.basics.pcm import wav_head
 
-__all__ = ["CLEAR_VOICE", "SENTENCE", "container", "needs_decoder", "needs_engines", "needs_speech", "spoken", "words"]
+__all__ = ["CLEAR_VOICE", "SENTENCE", "container", "needs_decoder", "needs_engines", "needs_speech", "spoken"]
+__all__ += ["understood", "words"]
 
 CLEAR_VOICE = "en-us+robosoft2"  # the one that pocketsphinx understands best
 SENTENCE = "Turn off the lights in the living room."
@@ -67,8 +67,6 @@ def words(text: str) -> set[str]:
     return {word.strip(".,?!").lower() for word in text.split()}
 
 
-def write(folder: Path, name: str, data: bytes) -> Path:
-    """A file with it."""
-    path = folder / name
-    path.write_bytes(data)
-    return path
+def understood(heard: str, text: str = SENTENCE) -> bool:
+    """Whether three words of five were heard."""
+    return len(words(heard) & words(text)) >= 0.6 * len(words(text))
