@@ -8,6 +8,8 @@ import pytest
 
 from svc_proto.client.voice import MAX_RECORDING, Heard, VoiceFile, config_rows, save_speech, transcribe, voice_config
 from svc_proto.commands import Tell
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
@@ -33,26 +35,11 @@ def test_a_recording_is_written_down() -> None:
     assert b"sound" in asked.body
 
 
-def test_a_provider_without_a_name() -> None:
-    world = World(lambda engine: transcribe(engine, RELAY, UPLOAD), http=lambda asked: as_json({"text": ""}))
-    assert world.run() == Heard("", None)
-
-
 @pytest.mark.parametrize(("name", "kind"), [("a.wav", "wav"), ("a.webm", "webm"), ("a.opus", "ogg"), ("a", "wav")])
 def test_what_a_recording_is_called(name: str, kind: str) -> None:
-    assert VoiceFile(name, b"x").content_type == f"audio/{kind}"
-
-
-@pytest.mark.parametrize(
-    ("upload", "reason"),
-    [
-        (VoiceFile("a.wav", b""), "a.wav is empty"),
-        (VoiceFile("a.wav", bytes(MAX_RECORDING + 1)), "a.wav has more than the 26214400 bytes that the relay takes"),
-    ],
-)
-def test_a_recording_that_is_none(upload: VoiceFile, reason: str) -> None:
-    end = World(lambda engine: transcribe(engine, RELAY, upload)).fails()
-    assert (end.code, end.reason) == (2, reason)
+    world = World(lambda engine: transcribe(engine, RELAY, VoiceFile(name, b"x")), http=lambda _: as_json({"text": ""}))
+    assert world.run() == Heard("", None)
+    assert f"audio/{kind}\r\n".encode() in world.asked[0].body
 
 
 REFUSALS: list[tuple[Any, str]] = [
@@ -69,9 +56,27 @@ def test_refusals(answer: Any, reason: str) -> None:
         assert World(flow, http=lambda asked: answer).fails().reason == reason
 
 
-def test_an_answer_without_a_text() -> None:
-    world = World(lambda engine: transcribe(engine, RELAY, UPLOAD), http=lambda asked: as_json({"text": 5}))
-    assert world.fails().reason == "the relay gave no text"
+TOO_LONG = "a.wav has more than the 26214400 bytes that the relay takes"
+
+
+@pytest.mark.parametrize(
+    ("given", "answer", "code", "reason"),
+    [
+        (VoiceFile("a.wav", b""), None, 2, "a.wav is empty"),
+        (VoiceFile("a.wav", bytes(MAX_RECORDING + 1)), None, 2, TOO_LONG),
+        (UPLOAD, as_json({"text": 5}), 1, "the relay gave no text"),
+        (" ", None, 2, "the text is empty"),
+        ("x" * 5_001, None, 2, "the text has more than 5000 characters"),
+        ("Hi", (200, b""), 1, "the relay gave no sound"),
+    ],
+)
+def test_what_comes_to_nothing(given: VoiceFile | str, answer: Any, code: int, reason: str) -> None:
+    def flow(engine: Engine) -> Flow[object]:
+        return save_speech(engine, RELAY, given) if isinstance(given, str) else transcribe(engine, RELAY, given)
+
+    world = World(flow, http=lambda asked: answer)
+    end = world.fails()
+    assert (end.code, end.reason, len(world.asked)) == (code, reason, answer is not None)
 
 
 @pytest.mark.parametrize(
@@ -86,20 +91,6 @@ def test_a_text_is_spoken(kind: str, name: str) -> None:
     assert world.run() == kind.partition(";")[0]
     assert world.told[-1] == Tell("piece", {"data": b"sound", "name": name})
     assert world.asked[0].json == {"text": "Ready.", "profile": "work", "voice": "leo"}
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "reason"),
-    [(" ", 2, "the text is empty"), ("x" * 5_001, 2, "the text has more than 5000 characters")],
-)
-def test_a_text_that_is_none(text: str, code: int, reason: str) -> None:
-    end = World(lambda engine: save_speech(engine, RELAY, text)).fails()
-    assert (end.code, end.reason) == (code, reason)
-
-
-def test_silence() -> None:
-    world = World(lambda engine: save_speech(engine, RELAY, "Hi"), http=lambda asked: (200, b""))
-    assert world.fails().reason == "the relay gave no sound"
 
 
 CONFIG = {
@@ -122,12 +113,18 @@ def test_what_is_configured() -> None:
     assert world.asked[0].path == "/voice/config"
 
 
-def test_a_profile_that_is_mistyped() -> None:
-    rows = config_rows(Members({**CONFIG, "config_scope": "global", "config_path": None, "fallback_to_global": True}))
-    assert rows[2] == ("settings", "global, since the profile says nothing of speech, or is not there")
+MISTYPED = {"config_scope": "global", "config_path": None, "fallback_to_global": True}
+FALLBACK = "global, since the profile says nothing of speech, or is not there"
 
 
-@pytest.mark.parametrize("odd", [{}, {"tts": 5, "stt": [], "requirements": {"missing_packages": "all"}}])
-def test_an_odd_configuration(odd: dict[str, Any]) -> None:
-    rows = config_rows(Members(odd))
-    assert rows == [("speaks", "nothing (off)"), ("listens", "nothing (off)"), ("settings", "global")]
+@pytest.mark.parametrize(
+    ("odd", "settings"),
+    [
+        ({}, "global"),
+        ({"tts": 5, "stt": [], "requirements": {"missing_packages": "all"}}, "global"),
+        (MISTYPED, FALLBACK),
+    ],
+)
+def test_an_odd_configuration(odd: dict[str, Any], settings: str) -> None:
+    nothing = [("speaks", "nothing (off)"), ("listens", "nothing (off)")]
+    assert config_rows(Members(odd)) == [*nothing, ("settings", settings)]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TypeAlias
 
 import pytest
 
@@ -17,6 +20,7 @@ from runtimes.voice_work import encode_mp3, find_engines
 from tests.voice.sounds import needs_decoder, needs_engines
 
 LISTEN = [sys.executable, "-I", voice_listen.__file__]
+Program: TypeAlias = Callable[..., tuple[int, bytes]]
 SPEAK = [sys.executable, "-I", voice_speak.__file__]
 
 
@@ -25,19 +29,24 @@ def test_the_names_that_a_core_can_order() -> None:
     assert COMPUTE["voice.mp3"] is encode_mp3
 
 
-def test_the_program_of_the_system_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: f"/opt/{name}")
-    assert find_engines()["speak"] == ["/opt/espeak-ng", "--stdin", "--stdout"]
-
-
-def test_without_it_the_library_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    monkeypatch.setattr(voice_work, "_has", lambda module: module == "espeakng_loader")
-    assert find_engines() == {"speak": SPEAK, "listen": [], "mp3": False, "decode": False}
-    monkeypatch.setattr(voice_work, "_has", lambda module: True)
-    found = find_engines()
-    assert found["mp3"] is True
-    assert Path(str(found["listen"][2])).is_file()  # type: ignore[index]
+@pytest.mark.parametrize(
+    ("program", "modules", "expected"),
+    [
+        (None, "", {}),
+        (None, "espeakng_loader", {"speak": SPEAK}),
+        ("/opt/espeak-ng", "espeakng_loader", {"speak": ["/opt/espeak-ng", "--stdin", "--stdout"]}),
+        (None, "pocketsphinx", {"listen": LISTEN}),
+        (None, "lameenc av", {"mp3": True, "decode": True}),
+    ],
+)
+def test_what_there_is(
+    program: str | None, modules: str, expected: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program of the system goes before the library of the package."""
+    monkeypatch.setattr("shutil.which", lambda name: program)
+    monkeypatch.setattr(voice_work, "_has", lambda module: module in modules.split())
+    nothing = {"speak": [], "listen": [], "mp3": False, "decode": False}
+    assert find_engines() == {**nothing, **expected}
     monkeypatch.setattr(sys, "executable", "")
     assert find_engines()["listen"] == []
 
@@ -62,19 +71,16 @@ def test_whisper_with_a_model_listens_first(monkeypatch: pytest.MonkeyPatch, tmp
     assert find_engines()["listen"] == LISTEN
 
 
-def test_without_anything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    monkeypatch.setattr(voice_work, "_has", lambda module: False)
-    assert find_engines() == {"speak": [], "listen": [], "mp3": False, "decode": False}
-    monkeypatch.setitem(sys.modules, "lameenc", None)
-    with pytest.raises(HostError, match="lameenc"):
-        encode_mp3(b"", 16_000)
-
-
 def test_nothing_heavy_is_loaded_to_look() -> None:
     code = "import sys, runtimes.voice_work as w; w.find_engines(); print({'av', 'pocketsphinx'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_without_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lameenc", None)
+    with pytest.raises(HostError, match="lameenc"):
+        encode_mp3(b"", 16_000)
 
 
 @needs_engines
@@ -95,55 +101,44 @@ def test_an_mp3_that_others_decode(rate: int) -> None:
 pytest.importorskip("espeakng_loader", reason="svc-relay[voice] is not installed")
 
 
-class Program:
-    """It, in this process: what it writes goes to a file."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-        self._monkeypatch = monkeypatch
-        self._path = folder / "output"
-
-    def run(self, *arguments: str, text: bytes = b"Hello there.") -> tuple[int, bytes]:
-        with self._path.open("wb") as file:
-            self._monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(text)))
-            self._monkeypatch.setattr(voice_speak, "OUTPUT", file.fileno())
-            status = voice_speak.main(arguments)
-        return status, self._path.read_bytes()
-
-
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    return Program(monkeypatch, tmp_path)
+    """It, in this process: its status, and what it writes."""
+    path = tmp_path / "output"
+
+    def run(*arguments: str) -> tuple[int, bytes]:
+        with path.open("wb") as file:
+            monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"Hello there.")))
+            monkeypatch.setattr(voice_speak, "OUTPUT", file.fileno())
+            status = voice_speak.main(arguments)
+        return status, path.read_bytes()
+
+    return run
 
 
 def test_it_speaks(program: Program) -> None:
-    status, wav = program.run("-v", "en-us", "-s", "140", "-p", "50")
-    assert status == 0
-    assert wav.startswith(b"RIFF")
-    assert len(wav) > 20_000
-    assert any(wav[44:])
+    status, wav = program("-v", "en-us", "-s", "140", "-p", "50")
+    assert (status, wav[:4], len(wav) > 20_000, any(wav[44:])) == (0, b"RIFF", True, True)
 
 
-def test_a_voice_that_it_does_not_have(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run("-v", "nobody") == (1, b"")
-    assert "does not exist" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("arguments", [("-x", "y"), ("-v",)])
-def test_wrong_arguments(program: Program, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run(*arguments) == (2, b"")
-    assert "usage" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [(("-v", "nobody"), 1, "does not exist"), (("-x", "y"), 2, "usage"), (("-v",), 2, "usage")],
+)
+def test_wrong_arguments(
+    program: Program, arguments: tuple[str, ...], status: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program(*arguments) == (status, b"")
+    assert words in capsys.readouterr().err
 
 
 def test_a_library_that_does_not_start(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken:
-        def espeak_Initialize(self, *arguments: object) -> int:  # noqa: N802 - its name
-            return -1
-
-    monkeypatch.setattr("ctypes.CDLL", lambda path: Broken())
-    assert program.run() == (1, b"")
+    broken = SimpleNamespace(espeak_Initialize=lambda *arguments: -1)
+    monkeypatch.setattr("ctypes.CDLL", lambda path: broken)
+    assert program() == (1, b"")
 
 
-def test_nobody_listens(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"Hello.")))
     monkeypatch.setattr(voice_speak, "OUTPUT", -1)
     assert voice_speak.main([]) == 0
@@ -151,14 +146,12 @@ def test_nobody_listens(program: Program, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_nobody_listens_any_more() -> None:
     """As a process: it stops in the middle of a long text."""
-    child = subprocess.Popen(SPEAK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert child.stdin is not None
-    assert child.stdout is not None
-    assert child.stderr is not None
-    child.stdin.write(b"Some words. " * 400)
-    child.stdin.close()
-    assert child.stdout.read(4) == b"RIFF"
-    child.stdout.close()
-    assert child.wait(10) == 0
-    assert child.stderr.read() == b""
-    child.stderr.close()
+    with subprocess.Popen(SPEAK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdin
+        assert child.stdout
+        assert child.stderr
+        child.stdin.write(b"Some words. " * 400)
+        child.stdin.close()
+        assert child.stdout.read(4) == b"RIFF"
+        child.stdout.close()
+        assert (child.wait(10), child.stderr.read()) == (0, b"")
