@@ -17,7 +17,7 @@ from svc_proto.voice_config import VoiceConfig
 from tests.relay.world import Answer, RelayBook
 
 __all__ = ["AGENT", "AGENT_FILE", "BASES", "FIRST_15", "LAB", "OUTPUT", "RELAY_FILE", "SECTIONS", "WORK", "Puppets"]
-__all__ += ["get", "patch", "put_yaml", "strict", "text_of", "validate", "voice_book"]
+__all__ += ["get", "put_yaml", "strict", "text_of", "voice_book"]
 
 AGENT_FILE = "/home/svc/config.yaml"
 RELAY_FILE = "/home/svc-relay/config.yaml"
@@ -25,23 +25,11 @@ OUTPUT, LAB, AGENT = "/voice/output", "/voice/realtime", "/voice/realtime-agent"
 BASES = (OUTPUT, LAB, AGENT)
 SECTIONS = {OUTPUT: "voice_output", LAB: "realtime_voice", AGENT: "realtime_voice"}
 WORK = "/home/svc/profiles/work/config.yaml"
-FIRST_15 = [
-    "id",
-    "name",
-    "status",
-    "description",
-    "models",
-    "voices",
-    "languages",
-    "sample_rates",
-    "supports_tts",
-    "supports_stt",
-    "supports_speech_to_speech",
-    "supports_tool_use",
-    "supports_realtime",
-    "supports_interruption",
-    "supports_expression",
-]
+_NAMES = """
+id name status description models voices languages sample_rates supports_tts supports_stt supports_speech_to_speech
+supports_tool_use supports_realtime supports_interruption supports_expression
+"""
+FIRST_15 = _NAMES.split()  # members of every provider's object
 KEYS = {"openai": "OPENAI_API_KEY", "xai": "XAI_API_KEY", "elevenlabs": "ELEVENLABS_API_KEY"}
 
 
@@ -50,19 +38,23 @@ class Puppets:
 
     def __init__(self, book: RelayBook) -> None:
         self.book = book
+        self.host = self
         self.local = False
         self.problem: ProviderError | None = None
         self.spoken = Spoken(b"ID3 sound", "audio/mpeg")
-        self.heard = "turn on the lamp"
         self.takes = 0.0  # s of one piece of work
         self.found: Discovered | None = None
         self.asked: list[object] = []
 
     def speaker(self, provider_id: str) -> Puppets:
-        return self._check(provider_id)
+        """It, if it has its key."""
+        self.engine = provider_id if provider_id == "local" else f"{provider_id}_tts"  # as the registry spells it
+        key = KEYS.get(provider_id.partition("_")[0])
+        if key is not None and not self.book.relay.voice_side.voice.keys.get(key):
+            raise ProviderError(f"{key} not set", variable=key)
+        return self
 
-    def transcriber(self, provider_id: str) -> Puppets:
-        return self._check(provider_id)
+    transcriber = speaker
 
     def speak(self, request: SpeechRequest) -> Flow[Spoken]:
         yield from self._work()
@@ -73,17 +65,13 @@ class Puppets:
         yield from self._work()
         data = bytes(self.book.disk.get(recording.path))
         self.asked.append((recording.content_type, recording.suffix, recording.size, len(data), model, language))
-        return Transcript(text=self.heard, provider=self.engine)
+        return Transcript(text="turn on the lamp", provider=self.engine)
 
     def discover(self, provider_id: str) -> Flow[Discovered | None]:
-        self._check(provider_id)
+        self.speaker(provider_id)
         self.asked.append(provider_id)
         yield from ()
         return self.found
-
-    @property
-    def host(self) -> Puppets:
-        return self
 
     def installed(self) -> Flow[bool]:
         yield from ()
@@ -93,13 +81,6 @@ class Puppets:
         yield from ()
         missing = [] if self.local else ["espeak-ng"]
         return {"audio_available": self.local, "stt_available": self.local, "missing_packages": missing}
-
-    def _check(self, provider_id: str) -> Puppets:
-        self.engine = provider_id if provider_id == "local" else f"{provider_id}_tts"  # as the registry spells it
-        key = KEYS.get(provider_id.partition("_")[0])
-        if key is not None and not self.book.relay.voice_side.voice.keys.get(key):
-            raise ProviderError(f"{key} not set", variable=key)
-        return self
 
     def _work(self) -> Flow[None]:
         if self.takes:
@@ -143,14 +124,6 @@ def get(book: RelayBook, path: str) -> dict[str, Any]:
     assert answer.status == 200, answer
     found: dict[str, Any] = answer.json
     return found
-
-
-def patch(book: RelayBook, path: str, body: object) -> Answer:
-    return book.request("PATCH", path, body, token=book.pair().token)
-
-
-def validate(book: RelayBook, path: str, body: object = None) -> Answer:
-    return book.request("POST", path, body, token=book.pair().token)
 
 
 def strict(value: object) -> None:
