@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from svc_proto.voice.providers.discovery import MAX_PAGES, Discovered, OfferedVoice
 from tests.peers.elevenlabs import ElevenLabsPeer
@@ -12,30 +13,35 @@ from tests.peers.vendor import Plain, Refusal, Reply, Sound
 from tests.peers.xai import XaiPeer
 from tests.voice.providers.studio import KEY, Studio, problem
 
+VOICES = f"""
+voices:
+- {{voice_id: v1, name: Rachel, category: premade}}
+- {{voice_id: v2, name: Me, category: cloned}}
+- {{voice_id: v1, name: Twice}}
+- {{name: no id}}
+- {{voice_id: {"x" * 160}}}
+- {{voice_id: {"x" * 161}}}
+- {{voice_id: "line\\nbreak"}}
+- text
+"""
+MODELS = """
+- {model_id: m1, name: One, languages: [{language_id: en, name: English}, {name: "?"}]}
+- {model_id: m2, can_do_text_to_speech: false, languages: 5}
+- {model_id: m3, can_do_text_to_speech: true}
+"""
+PAGES = """
+- {voices: [{voice_id: eve, name: Eve}]}
+- {voices: [{voice_id: mine}, {voice_id: eve, name: Not she}, {}], pagination_token: p 2}
+- {voices: [{id: other, name: Other}]}
+"""
+
 
 def found(peer: Any, provider: str, **variables: str) -> Discovered | None:
     return Studio(peer, **variables).run(lambda providers, engine: providers.discover(provider))
 
 
 def test_elevenlabs_voices_and_models() -> None:
-    voices = {
-        "voices": [
-            {"voice_id": "v1", "name": "Rachel", "category": "premade"},
-            {"voice_id": "v2", "name": "Me", "category": "cloned"},
-            {"voice_id": "v1", "name": "Twice"},
-            {"name": "no id"},
-            {"voice_id": "x" * 160},
-            {"voice_id": "x" * 161},
-            {"voice_id": "line\nbreak"},
-            "text",
-        ]
-    }
-    models = [
-        {"model_id": "m1", "name": "One", "languages": [{"language_id": "en", "name": "English"}, {"name": "?"}]},
-        {"model_id": "m2", "can_do_text_to_speech": False, "languages": 5},
-        {"model_id": "m3", "can_do_text_to_speech": True},
-    ]
-    peer = ElevenLabsPeer([Plain(voices), Plain(models)])
+    peer = ElevenLabsPeer([Plain(yaml.safe_load(VOICES)), Plain(yaml.safe_load(MODELS))])
     assert found(peer, "elevenlabs_tts") == Discovered(
         source="elevenlabs_api",
         voices=(OfferedVoice("v1", "Twice"), OfferedVoice("v2", "Me", custom=True), OfferedVoice("x" * 160, "x" * 160)),
@@ -49,44 +55,27 @@ def test_elevenlabs_voices_and_models() -> None:
 
 
 def test_xais_voices_and_those_of_the_account() -> None:
-    pages: list[Reply] = [
-        Plain({"voices": [{"voice_id": "eve", "name": "Eve"}]}),
-        Plain(
-            {"voices": [{"voice_id": "mine"}, {"voice_id": "eve", "name": "Not she"}, {}], "pagination_token": "p 2"}
-        ),
-        Plain({"voices": [{"id": "other", "name": "Other"}]}),
-    ]
-    peer = XaiPeer(pages)
-    discovered = found(peer, "xai_tts")
-    assert discovered is not None
-    assert discovered.voices == (
-        OfferedVoice("eve", "Eve"),
-        OfferedVoice("mine", "mine", custom=True),
-        OfferedVoice("other", "Other", custom=True),
-    )
-    assert [asked.target for asked in peer.seen] == [
-        "/v1/tts/voices",
-        "/v1/custom-voices?limit=100",
-        "/v1/custom-voices?limit=100&pagination_token=p%202",
-    ]
+    peer = XaiPeer(map(Plain, yaml.safe_load(PAGES)))
+    own = (OfferedVoice("mine", "mine", custom=True), OfferedVoice("other", "Other", custom=True))
+    assert found(peer, "xai_tts") == Discovered(source="xai_api", voices=(OfferedVoice("eve", "Eve"), *own))
+    pages = ["/v1/custom-voices?limit=100", "/v1/custom-voices?limit=100&pagination_token=p%202"]
+    assert [asked.target for asked in peer.seen] == ["/v1/tts/voices", *pages]
 
 
 @pytest.mark.parametrize("status", [403, 404])
 def test_an_account_without_voices_of_its_own(status: int) -> None:
-    discovered = found(XaiPeer([Plain({"voices": [{"voice_id": "eve"}]}), Refusal(status)]), "xai_realtime")
-    assert discovered is not None
-    assert [voice.id for voice in discovered.voices] == ["eve"]
+    peer = XaiPeer([Plain({"voices": [{"voice_id": "eve"}]}), Refusal(status)])
+    assert found(peer, "xai_realtime") == Discovered(source="xai_api", voices=(OfferedVoice("eve", "eve"),))
 
 
-def test_pages_come_to_an_end() -> None:
-    replies: list[Reply] = [Plain({"voices": []})]
-    replies += [Plain({"voices": [], "pagination_token": f"p{number}"}) for number in range(30)]
-    peer = XaiPeer(replies)
+@pytest.mark.parametrize(
+    ("first", "tokens", "asked"),
+    [({"voices": []}, [f"p{number}" for number in range(30)], MAX_PAGES + 1), ([], ["same"] * 5, 3)],
+)
+def test_pages_come_to_an_end(first: object, tokens: list[str], asked: int) -> None:
+    peer = XaiPeer([Plain(first), *(Plain({"voices": [], "pagination_token": token}) for token in tokens)])
     found(peer, "xai")
-    assert len(peer.seen) == MAX_PAGES + 1
-    peer = XaiPeer([Plain([]), *(Plain({"pagination_token": "same"}) for _ in range(5))])
-    found(peer, "xai")
-    assert len(peer.seen) == 3
+    assert len(peer.seen) == asked
 
 
 @pytest.mark.parametrize(

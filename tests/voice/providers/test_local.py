@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -184,72 +185,51 @@ def test_why_nothing_is_heard(does: dict[str, Any], language: str, words: str) -
     assert str(problem(lambda: hearing(**does).transcribe("local", language=language))) == words
 
 
-class Crowd:
-    """Many recordings at once."""
+def crowd(studio: Studio, size: int, gives_up: Sequence[int] = ()) -> tuple[int, list[str], int]:
+    """So many recordings at once, some given up in the middle: how many are heard, what is said of the others, and how
+    many are listened to at the same time.
+    """
+    heard, problems, most = list[Transcript](), list[str](), 0
 
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.heard: list[str] = []
-        self.problems: list[str] = []
-        self.most = 0  # at the same time
-
-    def plan(self, providers: Providers, engine: Engine) -> Flow[None]:
+    def plan(providers: Providers, engine: Engine) -> Flow[None]:
+        nonlocal most
         recording = Recording(path="/spool/x", size=1, content_type="", suffix=".wav")
         listener = providers.transcriber("local")
-        self.tasks = [
+        tasks = [
             engine.spawn(
                 listener.transcribe(recording),
-                on_done=lambda transcript: self.heard.append(transcript.text),
-                on_error=lambda error: self.problems.append(str(error)),
+                on_done=heard.append,
+                on_error=lambda error: problems.append(str(error)),
             )
-            for _ in range(self.size)
+            for _ in range(size)
         ]
-        yield from self.while_they_listen(engine)
+        yield from sleep(engine, 0.5)
+        for number in gives_up:
+            tasks[number].cancel()
+        while len(heard) + len(problems) + len(gives_up) < size:
+            most = max(most, len(studio.host.children))
+            yield from sleep(engine, 0.5)
 
-    def while_they_listen(self, engine: Engine) -> Flow[None]:
-        while len(self.heard) + len(self.problems) < self.size:
-            yield from sleep(engine, 1.0)
+    studio.run(plan)
+    return len(heard), problems, most
 
 
 def test_few_at_once_the_others_wait_and_too_many_are_refused() -> None:
-    studio = hearing()
-    crowd = Crowd(MAX_LISTENERS + MAX_WAITING + 3)
-    most: list[int] = []
-
-    def watch() -> None:
-        most.append(len(studio.host.children))
-        studio.sim.after(0.5, watch)
-
-    studio.sim.after(0.5, watch)
-    studio.run(crowd.plan)
-    assert len(crowd.heard) == MAX_LISTENERS + MAX_WAITING
-    assert crowd.problems == ["this host listens to too many recordings already; try again in a while"] * 3
-    assert max(most) == MAX_LISTENERS
+    told = "this host listens to too many recordings already; try again in a while"
+    heard = MAX_LISTENERS + MAX_WAITING
+    assert crowd(hearing(), heard + 3) == (heard, [told] * 3, MAX_LISTENERS)
 
 
 def test_a_turn_that_does_not_come() -> None:
-    studio = hearing(after=500.0)
-    crowd = Crowd(MAX_LISTENERS + 1)
-    studio.run(crowd.plan)
-    assert crowd.problems == ["this host has been listening to other recordings for too long"]
-    assert len(crowd.heard) == MAX_LISTENERS
+    told = "this host has been listening to other recordings for too long"
+    assert crowd(hearing(after=500.0), MAX_LISTENERS + 1) == (MAX_LISTENERS, [told], MAX_LISTENERS)
 
 
 def test_who_gives_up_leaves_the_queue_and_the_place() -> None:
+    """One that was listened to, one that has its place since just now, and one that waits."""
     studio = hearing()
-
-    class Fickle(Crowd):
-        def while_they_listen(self, engine: Engine) -> Flow[None]:
-            yield from sleep(engine, 0.5)
-            self.tasks[0].cancel()  # it was listened to
-            self.tasks[MAX_LISTENERS].cancel()  # has its place since just now
-            self.tasks[-1].cancel()  # waits
-            yield from sleep(engine, 20.0)
-
-    crowd = Fickle(MAX_LISTENERS + 3)
-    studio.run(crowd.plan)
-    assert len(crowd.heard) == MAX_LISTENERS
-    assert crowd.problems == []
+    heard, problems, _ = crowd(studio, MAX_LISTENERS + 3, gives_up=[0, MAX_LISTENERS, -1])
+    assert (heard, problems) == (MAX_LISTENERS, [])
     assert studio.transcribe("local").text == "turn on the light"
 
 
