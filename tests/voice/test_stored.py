@@ -88,27 +88,26 @@ def test_what_a_profile_says(said: Any, of_output: object, of_realtime: object) 
     assert [profile_values(family, profile) for family in FAMILIES] == [of_output, of_realtime]
 
 
-def output(base: dict[str, Any] | None = None, over: dict[str, Any] | None = None, *, local: bool = False) -> Any:
-    found = merged(OUTPUT_FAMILY, base or {}, over or {}, SCOPE, local=local)
-    assert found.scope is SCOPE
-    return [found.provider, found.model, found.voice, found.sample_rate]
-
-
 LAYERS = """
-{} -> {} -> [xai_tts, xai-tts, eve, 24000]
-{provider: stub} -> {} -> [stub, stub-tone, sine, 24000]
-{provider: stub, voice: x, sample_rate: 8000} -> {provider: xai_tts} -> [xai_tts, xai-tts, eve, 24000]
-{voice: x} -> {provider: stub, voice: y} -> [stub, stub-tone, y, 24000]
-{provider: stub, voice: x} -> {provider: stub} -> [stub, stub-tone, x, 24000]
-{provider: stub, voice: x} -> {sample_rate: 16000} -> [stub, stub-tone, x, 16000]
-{provider: nobody} -> {} -> [nobody, xai-tts, eve, 24000]
+false -> {} -> {} -> [xai_tts, xai-tts, eve, 24000]
+false -> {provider: stub} -> {} -> [stub, stub-tone, sine, 24000]
+false -> {provider: stub, voice: x, sample_rate: 8000} -> {provider: xai_tts} -> [xai_tts, xai-tts, eve, 24000]
+false -> {voice: x} -> {provider: stub, voice: y} -> [stub, stub-tone, y, 24000]
+false -> {provider: stub, voice: x} -> {provider: stub} -> [stub, stub-tone, x, 24000]
+false -> {provider: stub, voice: x} -> {sample_rate: 16000} -> [stub, stub-tone, x, 16000]
+false -> {provider: nobody} -> {} -> [nobody, xai-tts, eve, 24000]
+false -> {provider: local, language: de} -> {} -> [local, espeak-ng, de, 24000]
+false -> {provider: stub, language: de} -> {} -> [stub, stub-tone, sine, 24000]
+true -> {provider: stub} -> {} -> [stub, stub-tone, sine, 24000]
+true -> {language: de, voice: en-gb} -> {} -> [local, espeak-ng, en-gb, 24000]
 """
 
 
-@pytest.mark.parametrize(("base", "over", "expected"), rows(LAYERS))
-def test_layers(base: dict[str, Any], over: dict[str, Any], expected: list[object]) -> None:
-    """A model, a voice and a rate belong to their provider."""
-    assert output(base, over) == expected
+@pytest.mark.parametrize(("local", "base", "over", "expected"), rows(LAYERS))
+def test_layers(local: bool, base: dict[str, Any], over: dict[str, Any], expected: list[object]) -> None:
+    """A model, a voice and a rate belong to their provider; a voice of this host, which may speak, is a language."""
+    found = merged(OUTPUT_FAMILY, base, over, SCOPE, local=local)
+    assert [found.provider, found.model, found.voice, found.sample_rate, found.scope] == [*expected, SCOPE]
 
 
 ENVIRONMENT = """
@@ -124,17 +123,6 @@ def test_the_environment_over_the_file(
     file: dict[str, object], variables: dict[str, object], kept: dict[str, object]
 ) -> None:
     assert laid_over(file, variables) == {**kept, **variables}
-
-
-def test_this_host_speaks_where_nobody_is_named() -> None:
-    assert output(local=True)[0] == "local"
-    assert output({"provider": "stub"}, local=True)[0] == "stub"
-
-
-def test_this_host_speaks_the_language_that_is_set() -> None:
-    assert output({"provider": "local", "language": "de"})[2] == "de"
-    assert output({"language": "de", "voice": "en-gb"}, local=True)[2] == "en-gb"
-    assert output({"provider": "stub", "language": "de"})[2] == "sine"
 
 
 def test_a_provider_without_the_usual_rate(monkeypatch: pytest.MonkeyPatch) -> None:
