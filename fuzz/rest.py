@@ -23,6 +23,7 @@ _COUNTED = "for a monitor: one for each route at the most"
 _ENDED = "an answer can be had for an hour after its end"
 _ASKED = "who has had a response may ask for it again"
 _LOADED = "the routes of what is loaded when it is first used"
+_FAMILIES = ("VoiceOutput", "RealtimeLab", "RealtimeAgent")
 
 KEPT: Mapping[str, str] = {
     "Sessions._accessed": _LIVE,
@@ -54,8 +55,8 @@ KEPT: Mapping[str, str] = {
     "Notifications._ring": _SHOWN,
     "Phone.status": _SHOWN,
     "Shells.begun": "sessions of tmux, which outlive their clients",
-    "SessionTable._over": "voice sessions: who comes back is told that it is over",
-    "SessionTable._swept": "folders of files, swept once a day",
+    **dict.fromkeys((f"{each}._over" for each in _FAMILIES), "voice sessions: who comes back is told that it is over"),
+    **dict.fromkeys((f"{each}._swept" for each in _FAMILIES), "folders of files, swept once a day"),
     "ApiProbe._known": "whether the API is there, for a moment",
     "ChatRuns._ended": _ENDED,
     "Runs._runs": _ENDED,

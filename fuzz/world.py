@@ -188,7 +188,7 @@ class World:
             engine = Engine(self.relay_service, entropy=entropy)
             families = cast("dict[str, Any]", self.relay_service.voice_side.sessions)
             for family in families.values():
-                family.sessions._most, family.sessions._of_one = VOICES
+                family.most, family.of_one = VOICES
             return engine
 
         return self.home.start(make, [RELAY_PORT], name="relay")
@@ -464,7 +464,7 @@ class World:
     def voice_sessions(self) -> int:
         """Those of the relay that are not over."""
         families = cast("dict[str, Any]", self.relay_service.voice_side.sessions)
-        return sum(len(family.sessions) for family in families.values())
+        return sum(len(family.sessions()) for family in families.values())
 
     @property
     def live_runs(self) -> int:

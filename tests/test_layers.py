@@ -76,7 +76,7 @@ OWNERS = {  # what a module's parts name for type checkers alone, since they are
     "svc_proto.mcp.call": ("Call",),
     "svc_proto.relay.client_socket": ("ClientSocket",),
     "svc_proto.relay.service": ("Relay",),
-    "svc_proto.voice.session_table": ("SessionTable",),
+    "svc_proto.voice.family": ("Family",),
     "svc_proto.voice.socket": ("VoiceSocket",),  # the session names who listens
     "svc_proto.wire.websocket": ("WebSocket",),  # a connection says which it has become
 }

@@ -29,7 +29,6 @@ from svc_proto.facts import Accepted, Done, Fact, Failed, Failure, FailureKind, 
 from svc_proto.relay.voice_side import FAMILIES
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.service import Voice
-from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice_config import VoiceConfig
 
 __all__ = ["VoiceEngine", "voice"]
@@ -259,8 +258,7 @@ class _Game(VoiceEngine):
         for client in list(self.clients):
             self.leave(client, 1006)
         self.after(FOR_EVER)
-        table = cast("SessionTable", cast("Any", self.family).sessions)
-        assert len(table) == 0, "a session is left"
+        assert not self.family.sessions(), "a session is left"
         assert self.engine.next_deadline() is None, "a timer is left"
         logs = [data for name, data in self.disk.items() if name.endswith(".jsonl")]
         for line in b"".join(logs).splitlines():

@@ -177,7 +177,6 @@ class VoiceLife:
 
     token_hash: str  # SHA-256 of the resume token
     window: float = RESUME_WINDOW  # s
-    patience: float = UNATTENDED  # s
     deadline: float | None  # when `expire` is due
     state: VoiceState = field(default=_S.FRESH, init=False)
     acked: Cursor = field(default=NO_CURSOR, init=False)
@@ -203,7 +202,7 @@ class VoiceLife:
     def release(self, now: float) -> None:
         """The owner has gone, or gets nothing: as before it came."""
         self._step(_T.RELEASE)
-        self.deadline = now + self.patience
+        self.deadline = now + UNATTENDED
 
     def detach(self, now: float) -> float:
         """The owner was lost: keep everything for a while; until when."""

@@ -38,27 +38,27 @@ class VoiceSide:
 
     def __contains__(self, session_id: str) -> bool:
         """Whether one of the families has a session of that id, or had one."""
-        return any(family.sessions.knows(session_id) for family in self.sessions.values())
+        return any(family.knows(session_id) for family in self.sessions.values())
 
     def recheck(self, bearer_hash: str) -> None:
         """The grants behind a token were changed."""
         for family in self.sessions.values():
-            family.sessions.recheck(bearer_hash)
+            family.recheck(bearer_hash)
 
     def end_bearers(self, holders: Iterable[str], reason: str) -> None:
         """These tokens are accepted no more: close what they have opened."""
         for holder in holders:
             for family in self.sessions.values():
-                family.sessions.end_bearer(holder, reason)
+                family.end_bearer(holder, reason)
 
     def counts(self) -> dict[str, int]:
         """How many sessions there are of each family."""
-        return {f"voice:{name}": len(family.sessions) for name, family in self.sessions.items()}
+        return {f"voice:{name}": len(family.sessions()) for name, family in self.sessions.items()}
 
     def stop(self) -> None:
         """The process ends."""
         for family in self.sessions.values():
-            family.sessions.stop()
+            family.stop()
 
 
 def voice_routes(relay: Relay) -> list[Route]:

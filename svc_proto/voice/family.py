@@ -1,8 +1,13 @@
-"""What the three families of voice sessions share: how one is made and found, and what it says of itself at first.
+"""What the three families of voice sessions share: how one is made and found, how many there may be, who may have one,
+which are over (wire terminal-voice 4.6, 4.7).
 
 class VoiceOutput(Family):
     what, place, protocol = "voice output", "output", "output"
-    def create(self, body, principal): ...       # with `choose`, `admit` and `answer`
+    def create(self, body, principal): ...       # with `choose`, `make_room` and `admit`
+
+At the limit a session of the same caller that nobody listens to makes room, the oldest first: one that nobody has ever
+attached to before one that is detached. A caller whose sessions are all in use, or whose share is small while others
+hold the rest, gets 503.
 """
 
 from __future__ import annotations
@@ -11,10 +16,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from svc_proto.basics.entropy import same_secret
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow
+from svc_proto.machines.voice_session import VoiceState
+from svc_proto.voice.event_log import sweep_runs
 from svc_proto.voice.session import VoiceKind, VoiceMode, VoiceSession
-from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings, SettingsT, choose
 from svc_proto.voice.socket import VoiceSocket
 
@@ -22,7 +30,13 @@ if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
     from svc_proto.voice.service import Voice
 
-__all__ = ["Family"]
+__all__ = ["Family", "MAX_OF_ONE", "MAX_SESSIONS"]
+
+MAX_SESSIONS = 128  # of a family; each keeps at most 4 MiB for whoever comes back
+MAX_OF_ONE = 64  # of one caller
+MAX_OVER = 1024  # ids of sessions that are over: the one that ended first is forgotten, and gives 404
+SWEEP_EVERY = 3600.0  # s
+OVER_FOR = 3600.0  # s that such an id gives 410
 
 
 class Family(ABC):
@@ -34,15 +48,25 @@ class Family(ABC):
 
     def __init__(self, voice: Voice) -> None:
         self.voice = voice
-        self.sessions: SessionTable = SessionTable(voice.engine)
+        self.most, self.of_one = MAX_SESSIONS, MAX_OF_ONE  # sessions: of all callers, and of one
+        self._sessions: dict[str, VoiceSession] = {}
+        self._swept: dict[str, float] = {}  # when a folder was last swept, monotonic seconds
+        self._over: ExpiringMap[str, bool] = ExpiringMap(MAX_OVER)
 
     @abstractmethod
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
         """A new session; the answer of the route. `Refused` 404 when disabled, 400 for a bad choice, 503 when full."""
 
     def open(self, principal: Principal, session_id: str) -> VoiceSocket:
-        """`GET /voice/<place>/{session_id}` as a WebSocket. `Refused` 404, 410 or 403."""
-        return self.sessions.open(session_id, principal)
+        """`GET /voice/<place>/{session_id}` as a WebSocket. `Refused` 404, 410 or 403, in that order."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            if self._over.get(session_id, self.voice.engine.now.mono):
+                raise Refused(410, "session_closed", "this voice session is over")
+            raise Refused(404, "session_not_found", "there is no such voice session")
+        if not session.principal.matches(principal):
+            raise Refused(403, "not_your_session", "this voice session belongs to somebody else")
+        return VoiceSocket(session, principal.bearer_hash, principal.until)
 
     # --- for `create` ---
 
@@ -52,6 +76,18 @@ class Family(ABC):
             raise Refused(404, "disabled", f"{self.what} is disabled")
         return choose(settings, body)
 
+    def make_room(self, principal: Principal) -> None:
+        """See that one more fits; `Refused` 503 if it does not."""
+        own = [session for session in self._sessions.values() if session.principal.matches(principal)]
+        if len(own) < self.of_one and len(self._sessions) < self.most:
+            return
+        for state in (VoiceState.FRESH, VoiceState.DETACHED):
+            for session in own:
+                if session.life.state is state:
+                    session.close("too many sessions")
+                    return
+        raise Refused(503, "too_many_sessions", "too many voice sessions are open")
+
     def admit(
         self,
         principal: Principal,
@@ -60,9 +96,9 @@ class Family(ABC):
         mode: Callable[[VoiceSession], VoiceMode],
         about: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
-        """Make a session, for which there is room. The answer to the call that has wanted it, without `about`."""
-        session = VoiceSession(self.voice, self.sessions, principal, chosen, kind, mode)
-        self.sessions.add(session)
+        """Make a session; `make_room` came before. The answer to the call that has wanted it, without `about`."""
+        session = VoiceSession(self, principal, chosen, kind, mode)
+        self._sessions[session.id] = session
         session.created(about or {})
         resume: dict[str, object] = {}
         if kind.numbered:
@@ -83,3 +119,47 @@ class Family(ABC):
             **chosen.scope.fields(),
             "config_path": chosen.scope.config_path,
         }
+
+    # --- all of them ---
+
+    def knows(self, session_id: str) -> bool:
+        """Whether there is, or was, a session of that id."""
+        return session_id in self._sessions or session_id in self._over
+
+    def sessions(self) -> list[VoiceSession]:
+        """The sessions that are not over, the oldest first."""
+        return list(self._sessions.values())
+
+    def forget(self, session: VoiceSession) -> None:
+        """A session is over."""
+        if self._sessions.pop(session.id, None) is not None:
+            now = self.voice.engine.now.mono
+            self._over.purge(now)
+            self._over.put(session.id, True, now + OVER_FOR)
+
+    def sweep(self, runs: str, family: str, days: int) -> None:
+        """Delete what sessions have left that are older; looked for once an hour, in each folder."""
+        now = self.voice.engine.now.mono
+        if days > 0 and now >= self._swept.get(runs, 0.0):
+            self._swept[runs] = now + SWEEP_EVERY
+            sweep_runs(self.voice.engine, runs, family, days=days)
+
+    def end_bearer(self, bearer_hash: str, reason: str) -> None:
+        """A token is accepted no more: close what was opened with it, and stop the sessions' runs."""
+        for session in self.sessions():
+            if same_secret(session.principal.bearer_hash, bearer_hash):
+                session.revoke(reason)
+            else:
+                session.drop_bearer(bearer_hash, reason)
+
+    def recheck(self, bearer_hash: str) -> None:
+        """The grants behind a token were changed: close the sockets that were opened with one that is over."""
+        for session in self.sessions():
+            for socket in session.sockets:
+                if same_secret(socket.bearer_hash, bearer_hash):
+                    socket.recheck()
+
+    def stop(self) -> None:
+        """The process ends."""
+        for session in self.sessions():
+            session.close("server shutdown", code=1001)

@@ -35,7 +35,7 @@ from svc_proto.basics.pcm import SAMPLE_WIDTH, levels
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import Bell
-from svc_proto.machines.voice_session import Cursor, Denied, Ids, VoiceLife, VoiceState
+from svc_proto.machines.voice_session import UNATTENDED, Cursor, Denied, Ids, VoiceLife, VoiceState
 from svc_proto.schema.envelope import parse_message
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError
@@ -43,9 +43,8 @@ from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, run_name
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.voice.family import Family
     from svc_proto.voice.principal import Principal
-    from svc_proto.voice.service import Voice
-    from svc_proto.voice.session_table import SessionTable
     from svc_proto.voice.settings import OutputSettings, RealtimeSettings
     from svc_proto.voice.socket import VoiceSocket
 
@@ -123,35 +122,31 @@ class VoiceMode:
 
 
 class VoiceSession:
-    """One session. It is made by its family's `create` and lives in a `SessionTable`."""
+    """One session, made by its family's `create`."""
 
     def __init__(
         self,
-        voice: Voice,
-        table: SessionTable,
+        family: Family,
         principal: Principal,
         chosen: OutputSettings | RealtimeSettings,
         kind: VoiceKind,
         mode: Callable[[VoiceSession], VoiceMode],
     ) -> None:
-        engine = table.engine
-        self.engine = engine
-        self.voice = voice
+        self.voice = voice = family.voice
+        self.engine = engine = voice.engine
         self.principal = principal
         self.chosen = chosen
         self.kind = kind
         self.id = _secret(engine.entropy(18))  # 24 characters
         self.resume_token = _secret(engine.entropy(32))  # 43 characters; forgotten once it was told
-        deadline = engine.now.mono + table.patience
-        self.life = VoiceLife(
-            token_hash=sha256_hex(self.resume_token), window=kind.window, deadline=deadline, patience=table.patience
-        )
+        deadline = engine.now.mono + UNATTENDED
+        self.life = VoiceLife(token_hash=sha256_hex(self.resume_token), window=kind.window, deadline=deadline)
         self.socket: VoiceSocket | None = None  # the owner
         self.candidates: dict[int, VoiceSocket] = {}
         name = run_name(kind.family, engine.now.wall, self.id)
         self.run_path = f"{kind.runs}/{name}"  # of each file that it leaves, without suffix
         self.log = EventLog(engine, f"{self.run_path}.jsonl")
-        self._table = table
+        self._family = family
         self._created = engine.now.mono
         self._early: deque[dict[str, object]] = deque()
         self._speakers = Bell(engine)  # of who waits for room
@@ -168,7 +163,7 @@ class VoiceSession:
         """It is in the table: begin its log, and delete what older sessions have left."""
         kind = self.kind
         self.note(f"{kind.name}.session.created", session_id=self.id, **self.choice(), **fields)
-        self._table.sweep(kind.runs, kind.family, kind.keep_days)
+        self._family.sweep(kind.runs, kind.family, kind.keep_days)
         self.engine.log(Level.INFO, "voice session made", kind=self.kind.name, session=self.id[:8])
 
     # --- for its mode ---
@@ -447,7 +442,7 @@ class VoiceSession:
 
     def _over(self, why: str, code: int) -> None:
         self._timer.retire()
-        self._table.forget(self)
+        self._family.forget(self)
         socket, self.socket = self.socket, None
         if socket is not None:
             socket.end(code, why)

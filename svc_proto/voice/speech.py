@@ -81,7 +81,7 @@ class VoiceOutput(Family):
         info = PROVIDERS.get(chosen.provider)
         if info is None or not is_renderer(info):
             raise Refused(400, "voice_refused", f"voice provider {chosen.provider} does not turn text into speech")
-        self.sessions.make_room(principal)
+        self.make_room(principal)
         config = self.voice.config
         kind = VoiceKind(name="voice.output", family="voice-output", runs=config.output_runs, window=config.resume_ttl)
         return self.admit(principal, chosen, kind, OutputMode)
@@ -98,7 +98,7 @@ class RealtimeLab(Family):
         chosen = self.choose(settings, body)
         if chosen.provider not in PROVIDERS:
             raise Refused(400, "voice_refused", f"unknown voice provider: {chosen.provider}")
-        self.sessions.make_room(principal)
+        self.make_room(principal)
         kind = VoiceKind(
             name="voice.realtime",
             family="realtime",

@@ -40,10 +40,10 @@ from svc_proto.relay.tui import Tui
 from svc_proto.schema import chat_events
 from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.agent.session import AgentMode
+from svc_proto.voice.family import Family
 from svc_proto.voice.realtime import run
 from svc_proto.voice.realtime.orders import Emit
 from svc_proto.voice.session import VoiceSession
-from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.socket import VoiceSocket
 from svc_proto.wire.events import Event, ResponseData, StreamReset
 from svc_proto.wire.http2 import Http2Connection
@@ -350,7 +350,7 @@ def _a_voice_socket_outlives_its_grant(patch: Patch) -> None:
 
 
 def _a_voice_socket_outlives_its_session(patch: Patch) -> None:
-    patch.setattr(SessionTable, "end_bearer", lambda self, bearer_hash, reason: None)
+    patch.setattr(Family, "end_bearer", lambda self, bearer_hash, reason: None)
 
 
 def _the_api_key_opens_voice_from_anywhere(patch: Patch) -> None:
@@ -372,7 +372,7 @@ def _sound_goes_to_another_session(patch: Patch) -> None:
     emit_audio = VoiceSession.emit_audio
 
     def astray(self: VoiceSession, *args: Any, **fields: object) -> Ids:
-        return emit_audio(self._table.sessions()[0], *args, **fields)
+        return emit_audio(self._family.sessions()[0], *args, **fields)
 
     patch.setattr(VoiceSession, "emit_audio", astray)
 

@@ -29,7 +29,7 @@ from svc_proto.relay import terminals
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.routes import sessions as session_routes
 from svc_proto.relay.uploads import Uploads
-from svc_proto.voice.session_table import SessionTable
+from svc_proto.voice import session
 from tests.fuzz.plant import Patch, Plant
 
 __all__ = ["AUDITS"]
@@ -204,12 +204,8 @@ def _sound_that_was_heard_is_told_again(patch: Patch) -> None:
 
 def _a_voice_session_waits_for_a_minute_more(patch: Patch) -> None:
     for_ever = voice_session.UNATTENDED + 60.0
-    init = SessionTable.__init__
-
-    def patient(self: SessionTable, *args: Any, **more: Any) -> None:
-        init(self, *args, **{**more, "patience": for_ever})
-
-    patch.setattr(SessionTable, "__init__", patient)
+    for module in (voice_session, session):
+        patch.setattr(module, "UNATTENDED", for_ever)
 
 
 def _the_board_asks_for_all_commands(patch: Patch) -> None:

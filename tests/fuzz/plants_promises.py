@@ -31,7 +31,7 @@ from svc_proto.relay.media import Media
 from svc_proto.relay.service import Relay
 from svc_proto.relay.terminals import Terminals
 from svc_proto.relay.tui import _Gateway
-from svc_proto.voice.session_table import SessionTable
+from svc_proto.voice.family import Family
 from tests.fuzz.plant import Patch, Plant
 
 __all__ = ["PROMISES"]
@@ -210,9 +210,9 @@ def _the_end_of_a_gateway_overtakes_its_lines(patch: Patch) -> None:
 
 
 def _room_is_made_of_what_others_have(patch: Patch) -> None:
-    def make_room(self: SessionTable, principal: Any) -> None:
+    def make_room(self: Family, principal: Any) -> None:
         own = [session for session in self.sessions() if session.principal.matches(principal)]
-        if len(own) < self._of_one and len(self) < self._most:
+        if len(own) < self.of_one and len(self.sessions()) < self.most:
             return
         for state in (VoiceState.FRESH, VoiceState.DETACHED):
             for session in self.sessions():
@@ -221,7 +221,7 @@ def _room_is_made_of_what_others_have(patch: Patch) -> None:
                     return
         raise Refused(503, "too_many_sessions", "too many voice sessions are open")
 
-    patch.setattr(SessionTable, "make_room", make_room)
+    patch.setattr(Family, "make_room", make_room)
 
 
 def _each_write_gives_more_time(patch: Patch) -> None:

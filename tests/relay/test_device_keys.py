@@ -241,7 +241,7 @@ def test_what_a_key_opened_ends_with_the_session(beside: Beside) -> None:
     assert made.status == 200, made
     assert beside.book.request("DELETE", f"/sessions/{token[:8]}").status == 200
     families = beside.book.relay.voice_side.sessions
-    assert [len(family.sessions) for family in families.values()] == [0, 0, 0]  # of all
+    assert [len(family.sessions()) for family in families.values()] == [0, 0, 0]  # of all
 
 
 @pytest.mark.parametrize("way", ["taken", "over", "unpaired"])

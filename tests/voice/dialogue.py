@@ -149,11 +149,11 @@ class Play:
 
     def stop(self) -> None:
         """The process ends."""
-        self.rig.do(self.family.sessions.stop)
+        self.rig.do(self.family.stop)
 
     def revoke(self, who: str = "phone") -> None:
         """A token is accepted no more."""
-        self.rig.do(lambda: self.family.sessions.end_bearer(PEOPLE[who].bearer_hash, "revoked"))
+        self.rig.do(lambda: self.family.end_bearer(PEOPLE[who].bearer_hash, "revoked"))
 
     def set(self, family: str, *words: str) -> None:
         """The settings of a family."""
@@ -163,7 +163,7 @@ class Play:
 
     def are(self, count: str, *states: str) -> None:
         """How many sessions there are, and in which states."""
-        found = [session.life.state.value for session in self.family.sessions.sessions()]
+        found = [session.life.state.value for session in self.family.sessions()]
         assert (len(found), found if states else []) == (int(count), list(states))
 
     def rests(self) -> None:

@@ -79,8 +79,8 @@ LIMITS = {
     "providers.wav_stream.MAX_HEAD": 4_096,
     "session.MAX_DELTA": 32 * 1024,
     "session.MAX_EARLY": 64,
-    "session_table.MAX_OF_ONE": 64,
-    "session_table.MAX_SESSIONS": 128,
+    "family.MAX_OF_ONE": 64,
+    "family.MAX_SESSIONS": 128,
     "socket.RECHECK": 60.0,
     # its own, of which no other test knows the number
     "agent.chat_run.MAX_SHOWN": 200,
@@ -130,9 +130,9 @@ LIMITS = {
     "session.MAX_CANDIDATES": 4,
     "session.ROOM_WITHIN": 60.0,
     "session.SUPERSEDED": 4000,
-    "session_table.MAX_OVER": 1024,
-    "session_table.OVER_FOR": 3600.0,
-    "session_table.SWEEP_EVERY": 3600.0,
+    "family.MAX_OVER": 1024,
+    "family.OVER_FOR": 3600.0,
+    "family.SWEEP_EVERY": 3600.0,
     "speech.MAX_MODE": 80,
     "speech.MAX_TRANSCRIPT": 20_000,
 }

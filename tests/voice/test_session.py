@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -12,7 +12,6 @@ from svc_proto.basics.errors import Refused
 from svc_proto.machines.voice_session import Cursor
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.session import MAX_EARLY, VoiceKind, VoiceMode, VoiceSession, problem_of
-from svc_proto.voice.session_table import SessionTable
 from svc_proto.voice.socket import VoiceSocket
 from tests.voice.dialogue import Play, dialogues, play
 from tests.voice.rig import PHONE, Client, Rig
@@ -57,16 +56,10 @@ class Slow(Play):
 
     def __init__(self, mode: Callable[[VoiceSession], VoiceMode] = SlowMode) -> None:
         super().__init__()
-        self.sessions, self.family = SessionTable(self.rig.engine), self
         kind = VoiceKind(name="voice.slow", family="slow", runs="/runs", window=30.0)
-        voice, chosen = cast("Any", self.rig.voice), self.rig.voice.output
-        self.session = self.rig.do(lambda: VoiceSession(voice, self.sessions, PHONE, chosen, kind, mode))
-        self.sessions.add(self.session)
-        self.answer = {"session_id": self.session.id, "resume_token": self.session.resume_token}
-
-    def open(self, principal: object, session_id: str) -> VoiceSocket:
-        """As a family does."""
-        return self.sessions.open(session_id, PHONE)
+        chosen = self.rig.voice.output
+        self.answer = self.rig.do(lambda: self.family.admit(PHONE, chosen, kind, mode))
+        (self.session,) = self.family.sessions()
 
     def begin(self) -> None:
         self.rig.do(self.session.begin)
@@ -191,8 +184,8 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
 
 
 def test_its_token_is_told_once() -> None:
-    session = Slow().session
-    assert (len(session.take_token()), session.take_token()) == (43, "")
+    slow = Slow()
+    assert (len(str(slow.answer["resume_token"])), slow.session.take_token()) == (43, "")
 
 
 def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
@@ -221,11 +214,9 @@ def test_what_a_client_is_told_of_an_error(rig: Rig) -> None:
 
 
 def test_a_log_of_one_session_and_the_sweep_of_others(rig: Rig) -> None:
-    table = SessionTable(rig.engine)
-
     def create(days: int) -> None:
         kind = VoiceKind(name="voice.slow", family="voice", runs="/runs", keep_days=days)
-        VoiceSession(cast("Any", rig.voice), table, PHONE, rig.voice.output, kind, VoiceMode).created({})
+        rig.output.admit(PHONE, rig.voice.output, kind, VoiceMode)
 
     for days in (0, 14, 14):
         rig.do(partial(create, days))

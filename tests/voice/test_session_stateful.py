@@ -115,7 +115,7 @@ class Resuming(RuleBasedStateMachine):
 
     @invariant()
     def the_session_lives(self) -> None:
-        (session,) = self.rig.output.sessions.sessions()
+        (session,) = self.rig.output.sessions()
         assert session.life.state is (VoiceState.DETACHED if self.client is None else VoiceState.ATTACHED)
 
     def take(self, events: list[dict[str, Any]]) -> None:
@@ -155,7 +155,7 @@ class Resuming(RuleBasedStateMachine):
                 self.client.leave(1000)
             self.rig.after(31.0)
             assert self.rig.puppet.stopped
-            assert len(self.rig.output.sessions) == 0
+            assert len(self.rig.output.sessions()) == 0
 
 
 def counts(event: dict[str, Any]) -> bool:

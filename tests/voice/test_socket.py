@@ -29,7 +29,7 @@ def test_a_message_that_is_too_large(rig: Rig, letter: str) -> None:
     client.send_binary(b"")
     client.leave(1009)
     rig.attach(rig.output, answer).say("session.resume", resume_token=answer["resume_token"])
-    assert rig.output.sessions.sessions()[0].attached
+    assert rig.output.sessions()[0].attached
 
 
 def test_a_message_that_would_take_too_long_to_read(rig: Rig) -> None:
@@ -58,9 +58,7 @@ def test_a_socket_ends_with_its_grant(rig: Rig) -> None:
     assert [client.closed] == [None]
     rig.after(0.2)
     assert (client.closed, client.reason) == (1008, "the grant has run out")
-    assert [session.life.state for session in rig.lab.sessions.sessions()] == [
-        VoiceState.FRESH
-    ]  # somebody else may come
+    assert [session.life.state for session in rig.lab.sessions()] == [VoiceState.FRESH]  # somebody else may come
     client.say("response.create", text="Hello.")  # is not heard any more
     assert client.types() == ["voice.session.ready"]
 
@@ -69,14 +67,14 @@ def test_a_grant_that_is_changed(rig: Rig) -> None:
     ends: list[float | None] = [None, WALL + 50.0]
     client = granted(rig, ends)
     ends.append(None)
-    rig.do(lambda: rig.lab.sessions.recheck(PHONE.bearer_hash))
+    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))
     rig.after(100.0)
     assert client.closed is None
     ends.append(WALL + 10.0)
-    rig.do(lambda: rig.lab.sessions.recheck("another token"))
+    rig.do(lambda: rig.lab.recheck("another token"))
     assert client.closed is None
-    rig.do(lambda: rig.lab.sessions.recheck(PHONE.bearer_hash))
-    rig.do(lambda: rig.lab.sessions.recheck(PHONE.bearer_hash))  # there is nobody any more
+    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))
+    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))  # there is nobody any more
     assert client.closed == 1008
 
 

@@ -46,7 +46,7 @@ class RealtimeAgent(Family):
             raise Refused(400, "voice_refused", f"the realtime agent cannot use the voice provider {chosen.provider}")
         chat_session_id = optional(body, "chat_session_id", lambda value, name: line(value, name, MAX_ID)) or None
         context = yield from self._context(body, chat_session_id, principal)
-        self.sessions.make_room(principal)
+        self.make_room(principal)
         config = self.voice.config
         kind = VoiceKind(
             name="voice.realtime_agent",

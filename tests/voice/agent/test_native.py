@@ -449,7 +449,7 @@ def test_what_is_said_to_a_provider_that_has_gone(world: VirtualWorld, tmp_path:
     agent = Agent(world, tmp_path)
     agent.open()
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
-    (session,) = relay.voice_side.sessions["agent"].sessions.sessions()
+    (session,) = relay.voice_side.sessions["agent"].sessions()
     session.mode._link = None
     session.mode.ask_provider(AppendInput(SOUND))
     world.pass_time(1.0)

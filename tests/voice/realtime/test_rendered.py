@@ -212,7 +212,7 @@ def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None
     client = agent.ask("x", provider="stub")
     client.until("voice.response.done")
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
-    (session,) = relay.voice_side.sessions["agent"].sessions.sessions()
+    (session,) = relay.voice_side.sessions["agent"].sessions()
     session.mode.talk.run_event("turn-1", RunBegan("n1"))
     session.mode.talk.approved("turn-1", "q1", None)
     session.mode.carry_out()
