@@ -56,7 +56,6 @@ KEPT: Mapping[str, str] = {
     "Phone.status": _SHOWN,
     "Shells.begun": "sessions of tmux, which outlive their clients",
     **dict.fromkeys((f"{each}._over" for each in _FAMILIES), "voice sessions: who comes back is told that it is over"),
-    **dict.fromkeys((f"{each}._swept" for each in _FAMILIES), "folders of files, swept once a day"),
     "ApiProbe._known": "whether the API is there, for a moment",
     "ChatRuns._ended": _ENDED,
     "Runs._runs": _ENDED,

@@ -4,8 +4,7 @@
         def on_message(self, kind, message): ...     # what only this mode knows
         def keeps(self, code): ...                   # whether a lost socket may come back
 
-    kind = VoiceKind(name="voice.echo", family="voice-echo", runs=folder)
-    session = VoiceSession(voice, table, principal, chosen, kind, Echo)
+    session = VoiceSession(family, principal, chosen, Echo)
     session.emit("voice.response.started", provider="stub")
     session.emit_audio("voice.audio.delta", pcm, 24_000)
     yield from session.room()                        # whoever speaks waits here for a client that is slow, or away
@@ -26,8 +25,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from attrs import frozen
-
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import same_secret, sha256_hex
 from svc_proto.basics.errors import Refused
@@ -40,15 +37,16 @@ from svc_proto.schema.envelope import parse_message
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, run_name
+from svc_proto.voice.settings import RealtimeSettings
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.voice.family import Family
     from svc_proto.voice.principal import Principal
-    from svc_proto.voice.settings import OutputSettings, RealtimeSettings
+    from svc_proto.voice.settings import OutputSettings
     from svc_proto.voice.socket import VoiceSocket
 
-__all__ = ["MAX_DELTA", "POLICY", "VoiceKind", "VoiceMode", "VoiceSession", "problem_of"]
+__all__ = ["MAX_DELTA", "POLICY", "VoiceMode", "VoiceSession", "problem_of"]
 
 MAX_DELTA = 32 * 1024  # bytes of PCM in one event
 MAX_CANDIDATES = 4  # of one session: the one that came first has to go
@@ -58,19 +56,6 @@ NO_SOUND = '"audio_base64":""'  # as an event is written without its sound
 POLICY = 1008
 SUPERSEDED = 4000  # wire terminal-voice 6.3
 TAKEN_OVER = "another socket has taken over"
-
-
-@frozen(kw_only=True)
-class VoiceKind:
-    """What a session is, whatever is said in it."""
-
-    name: str  # prefix of its types in the log: `<name>.session.created`
-    family: str  # prefix of the names of its files
-    runs: str  # folder of those
-    window: float = 0.0  # s for coming back
-    numbered: bool = True  # events have ids and can be had again
-    reopens: bool = False  # without a socket it is as if nobody had ever come
-    keep_days: int = KEEP_DAYS  # of what older sessions have left; 0: for ever
 
 
 class VoiceMode:
@@ -98,7 +83,7 @@ class VoiceMode:
         return False
 
     def on_lost(self) -> None:
-        """The owner is gone before the session was ready, or from one that `reopens`; it is FRESH again."""
+        """The owner is gone before the session was ready, or from one that does not resume; it is FRESH again."""
 
     def keeps(self, code: int) -> bool:
         """The owner is gone, its socket closed with `code`: whether there is something to come back for."""
@@ -129,24 +114,22 @@ class VoiceSession:
         family: Family,
         principal: Principal,
         chosen: OutputSettings | RealtimeSettings,
-        kind: VoiceKind,
         mode: Callable[[VoiceSession], VoiceMode],
     ) -> None:
         self.voice = voice = family.voice
         self.engine = engine = voice.engine
         self.principal = principal
         self.chosen = chosen
-        self.kind = kind
+        self.family = family
         self.id = _secret(engine.entropy(18))  # 24 characters
         self.resume_token = _secret(engine.entropy(32))  # 43 characters; forgotten once it was told
-        deadline = engine.now.mono + UNATTENDED
-        self.life = VoiceLife(token_hash=sha256_hex(self.resume_token), window=kind.window, deadline=deadline)
+        deadline, window = engine.now.mono + UNATTENDED, voice.config.resume_ttl
+        self.life = VoiceLife(token_hash=sha256_hex(self.resume_token), window=window, deadline=deadline)
         self.socket: VoiceSocket | None = None  # the owner
         self.candidates: dict[int, VoiceSocket] = {}
-        name = run_name(kind.family, engine.now.wall, self.id)
-        self.run_path = f"{kind.runs}/{name}"  # of each file that it leaves, without suffix
+        name = run_name(family.files, engine.now.wall, self.id)
+        self.run_path = f"{family.runs}/{name}"  # of each file that it leaves, without suffix
         self.log = EventLog(engine, f"{self.run_path}.jsonl")
-        self._family = family
         self._created = engine.now.mono
         self._early: deque[dict[str, object]] = deque()
         self._speakers = Bell(engine)  # of who waits for room
@@ -161,10 +144,10 @@ class VoiceSession:
 
     def created(self, fields: Mapping[str, object]) -> None:
         """It is in the table: begin its log, and delete what older sessions have left."""
-        kind = self.kind
-        self.note(f"{kind.name}.session.created", session_id=self.id, **self.choice(), **fields)
-        self._family.sweep(kind.runs, kind.family, kind.keep_days)
-        self.engine.log(Level.INFO, "voice session made", kind=self.kind.name, session=self.id[:8])
+        family, chosen = self.family, self.chosen
+        self.note(f"{family.name}.session.created", session_id=self.id, **self.choice(), **fields)
+        family.sweep(chosen.run_retention_days if isinstance(chosen, RealtimeSettings) else KEEP_DAYS)
+        self.engine.log(Level.INFO, "voice session made", kind=family.name, session=self.id[:8])
 
     # --- for its mode ---
 
@@ -266,7 +249,7 @@ class VoiceSession:
             "config_path": scope.config_path,
             **self.mode.ready_fields(),
         }
-        if self.kind.numbered:
+        if self.family.resumes:
             fields |= {
                 "resume_supported": True,
                 "resume_ttl_ms": self.resume_ttl_ms,
@@ -303,7 +286,7 @@ class VoiceSession:
         if self.closed:
             self.refuse(socket, self.life.denial())
             return
-        if self.kind.reopens and self.socket is not None:
+        if self.socket is not None and not self.family.resumes:
             was = self.socket
             self.left(was, SUPERSEDED)
             was.end(SUPERSEDED, TAKEN_OVER)
@@ -346,7 +329,7 @@ class VoiceSession:
         if socket is not self.socket:
             return
         self.socket = None
-        if self.kind.reopens or self.life.state is VoiceState.STARTING:
+        if not self.family.resumes or self.life.state is VoiceState.STARTING:
             self.release()
             self.mode.on_lost()
         else:
@@ -379,7 +362,7 @@ class VoiceSession:
             self._tell(socket, "voice.error", message=refused.message)
 
     def _asks_to_resume(self, message: Mapping[str, object]) -> bool:
-        if not self.kind.numbered:
+        if not self.family.resumes:
             return False
         if message["type"] == "session.start":
             return message.get("resume_token") is not None or self.life.state is VoiceState.DETACHED
@@ -397,7 +380,7 @@ class VoiceSession:
         was, self.socket = self.socket, socket
         self._wind()
         if was is not None and was is not socket:
-            self.note(f"{self.kind.name}.websocket.superseded_closed")
+            self.note(f"{self.family.name}.websocket.superseded_closed")
             was.end(SUPERSEDED, TAKEN_OVER)
         cursor, events = outcome.cursor, outcome.events
         come = {"last_event_id": cursor.event, "last_audio_event_id": cursor.audio}
@@ -420,7 +403,7 @@ class VoiceSession:
         reason = "websocket_disconnected"
         self.emit("voice.session.detached", session_id=self.id, reason=reason, resume_ttl_ms=self.resume_ttl_ms)
         wall = round(self.engine.now.at(deadline).wall, 3)
-        self.note(f"{self.kind.name}.session.detached", reason=reason, resume_deadline=wall)
+        self.note(f"{self.family.name}.session.detached", reason=reason, resume_deadline=wall)
         self.mode.on_detached()
         self._speakers.ring()
 
@@ -442,16 +425,16 @@ class VoiceSession:
 
     def _over(self, why: str, code: int) -> None:
         self._timer.retire()
-        self._family.forget(self)
+        self.family.forget(self)
         socket, self.socket = self.socket, None
         if socket is not None:
             socket.end(code, why)
         for candidate in list(self.candidates.values()):
             self.refuse(candidate, self.life.denial())
         self.mode.on_closed()
-        self.note(f"{self.kind.name}.session.closed", reason=why)
+        self.note(f"{self.family.name}.session.closed", reason=why)
         self.log.close()
-        self.engine.log(Level.INFO, "voice session over", kind=self.kind.name, session=self.id[:8], reason=why)
+        self.engine.log(Level.INFO, "voice session over", kind=self.family.name, session=self.id[:8], reason=why)
 
     # --- messages ---
 
@@ -467,7 +450,7 @@ class VoiceSession:
             self.close("client closed")
         elif self.life.state is VoiceState.STARTING:
             self._hold(message)
-        elif kind == "client.ack" and self.kind.numbered:
+        elif kind == "client.ack" and self.family.resumes:
             self.acknowledge(message)
         elif self._asks_to_resume(message) and self.socket is not None:
             self._resume(self.socket, message)
@@ -494,7 +477,7 @@ class VoiceSession:
     def _send(self, ids: Ids, text: str) -> None:
         if self.socket is not None:
             self.socket.send(text)
-        if self.kind.numbered:
+        if self.family.resumes:
             self.life.record(ids, text)
 
     def _tell(self, socket: VoiceSocket, kind: str, /, **fields: object) -> None:
@@ -505,7 +488,7 @@ class VoiceSession:
 
     def _event(self, kind: str, ids: Ids) -> dict[str, object]:
         event: dict[str, object] = {"type": kind}
-        if self.kind.numbered:
+        if self.family.resumes:
             event["event_id"] = ids.event
             if ids.audio:
                 event["audio_event_id"] = ids.audio

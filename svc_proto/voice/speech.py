@@ -17,24 +17,21 @@ from typing import TYPE_CHECKING, ClassVar
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import integer
 from svc_proto.commands import Level
-from svc_proto.engine.flow import Flow
 from svc_proto.machines.table import Table, step
 from svc_proto.schema.members import as_text
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.event_log import AudioCopy
 from svc_proto.voice.family import Family
-from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.registry import PROVIDERS, is_renderer
 from svc_proto.voice.rendering import Rendering
-from svc_proto.voice.session import VoiceKind, VoiceMode, VoiceSession, problem_of
+from svc_proto.voice.session import VoiceMode, VoiceSession, problem_of
 from svc_proto.voice.settings import OutputSettings
-from svc_proto.voice.socket import VoiceSocket
 from svc_proto.voice.speaking import audio_of, expression_of, options_of, text_of
 from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY
 from svc_proto.voice.text import clean_for_speech
 
 if TYPE_CHECKING:
-    from svc_proto.voice.principal import Principal
+    pass
 
 __all__ = ["LIFE", "SENTENCE", "LabMode", "OutputMode", "RealtimeLab", "SpeechState", "SpeechTrigger", "VoiceOutput"]
 
@@ -66,57 +63,6 @@ LIFE: Table[SpeechState, SpeechTrigger] = {
     (_S.SPEAKING, _T.REST): _S.READY,  # the lab: `voice.response.done`, `voice.error`, or a lost socket
     (_S.SPEAKING, _T.END): _S.SPOKEN,  # speech output, which speaks once: the first two
 }
-
-
-class VoiceOutput(Family):
-    """The family of speech output: a text goes in by a WebSocket, PCM comes out as it is made."""
-
-    what, place, protocol = "voice output", "output", "output"
-
-    def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
-        """`POST /voice/output/session`. `Refused` 404 when disabled, 400 for a bad choice, 503 when there are
-        too many."""
-        settings = yield from self.voice.settings(OUTPUT_FAMILY, profile_of({}, body))
-        chosen = self.choose(settings, body)
-        info = PROVIDERS.get(chosen.provider)
-        if info is None or not is_renderer(info):
-            raise Refused(400, "voice_refused", f"voice provider {chosen.provider} does not turn text into speech")
-        self.make_room(principal)
-        config = self.voice.config
-        kind = VoiceKind(name="voice.output", family="voice-output", runs=config.output_runs, window=config.resume_ttl)
-        return self.admit(principal, chosen, kind, OutputMode)
-
-
-class RealtimeLab(Family):
-    """The family of the lab."""
-
-    what, place, protocol = "realtime voice", "realtime", "realtime"
-
-    def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
-        """`POST /voice/realtime/session`. `Refused` 404 when disabled, 400 for a bad choice, 503 for too many."""
-        settings = yield from self.voice.settings(REALTIME_FAMILY, profile_of({}, body))
-        chosen = self.choose(settings, body)
-        if chosen.provider not in PROVIDERS:
-            raise Refused(400, "voice_refused", f"unknown voice provider: {chosen.provider}")
-        self.make_room(principal)
-        kind = VoiceKind(
-            name="voice.realtime",
-            family="realtime",
-            runs=self.voice.config.lab_runs,
-            numbered=False,
-            reopens=True,
-            keep_days=chosen.run_retention_days,
-        )
-        return self.admit(principal, chosen, kind, LabMode)
-
-    def open(self, principal: Principal, session_id: str) -> VoiceSocket:
-        """As of any family, but that what is over is unknown: 404."""
-        try:
-            return super().open(principal, session_id)
-        except Refused as refused:
-            if refused.status == 410:
-                raise Refused(404, "session_not_found", "there is no such voice session") from None
-            raise
 
 
 class SpeechMode(VoiceMode, ABC):
@@ -291,3 +237,20 @@ class LabMode(SpeechMode):
             self.session.emit("voice.tool.requested", name=name, arguments={"input_audio_bytes": self._heard})
             self.session.emit("voice.tool.completed", name=name, result="scaffold-only")
         self.speak(request)
+
+
+class VoiceOutput(Family):
+    """The family of speech output: a text goes in by a WebSocket, PCM comes out as it is made."""
+
+    what, place, files, folder = "voice output", "output", "voice-output", "output_runs"
+    section, mode = OUTPUT_FAMILY, OutputMode
+    providers = tuple(name for name, info in PROVIDERS.items() if is_renderer(info))
+    misfit = "voice provider {} does not turn text into speech"
+
+
+class RealtimeLab(Family):
+    """The family of the lab, where any provider may be tried."""
+
+    what, place, files, folder = "realtime voice", "realtime", "realtime", "lab_runs"
+    section, mode, resumes = REALTIME_FAMILY, LabMode, False
+    providers, misfit = PROVIDERS, "unknown voice provider: {}"

@@ -372,7 +372,7 @@ def _sound_goes_to_another_session(patch: Patch) -> None:
     emit_audio = VoiceSession.emit_audio
 
     def astray(self: VoiceSession, *args: Any, **fields: object) -> Ids:
-        return emit_audio(self._family.sessions()[0], *args, **fields)
+        return emit_audio(self.family.sessions()[0], *args, **fields)
 
     patch.setattr(VoiceSession, "emit_audio", astray)
 

@@ -7,11 +7,12 @@ from functools import partial
 from typing import cast
 
 import pytest
+from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.voice_session import Cursor
 from svc_proto.voice.contract import ProviderError
-from svc_proto.voice.session import MAX_EARLY, VoiceKind, VoiceMode, VoiceSession, problem_of
+from svc_proto.voice.session import MAX_EARLY, VoiceMode, VoiceSession, problem_of
 from svc_proto.voice.socket import VoiceSocket
 from tests.voice.dialogue import Play, dialogues, play
 from tests.voice.rig import PHONE, Client, Rig
@@ -56,9 +57,7 @@ class Slow(Play):
 
     def __init__(self, mode: Callable[[VoiceSession], VoiceMode] = SlowMode) -> None:
         super().__init__()
-        kind = VoiceKind(name="voice.slow", family="slow", runs="/runs", window=30.0)
-        chosen = self.rig.voice.output
-        self.answer = self.rig.do(lambda: self.family.admit(PHONE, chosen, kind, mode))
+        self.answer = self.rig.do(lambda: self.family.admit(PHONE, self.rig.voice.output, mode))
         (self.session,) = self.family.sessions()
 
     def begin(self) -> None:
@@ -215,13 +214,13 @@ def test_what_a_client_is_told_of_an_error(rig: Rig) -> None:
 
 def test_a_log_of_one_session_and_the_sweep_of_others(rig: Rig) -> None:
     def create(days: int) -> None:
-        kind = VoiceKind(name="voice.slow", family="voice", runs="/runs", keep_days=days)
-        rig.output.admit(PHONE, rig.voice.output, kind, VoiceMode)
+        rig.lab.admit(PHONE, evolve(rig.voice.realtime, run_retention_days=days), VoiceMode)
 
     for days in (0, 14, 14):
         rig.do(partial(create, days))
     (sweep,) = rig.sweeps
-    assert (sweep.name, sweep.prefix, sweep.before) == ("/runs", "voice-", rig.now.wall - 14 * 86_400)
+    assert (sweep.name, sweep.prefix) == ("/home/realtime-voice-runs", "realtime-")
+    assert sweep.before == rig.now.wall - 14 * 86_400
     rig.after(3600.0)
     for days in (0, 1):
         rig.do(partial(create, days))

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import array, line, optional
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.agent.chat_run import read_history
@@ -15,10 +14,8 @@ from svc_proto.voice.agent.native import NativeMode
 from svc_proto.voice.agent.runs import api_target
 from svc_proto.voice.agent.session import AgentSetup, RenderedMode
 from svc_proto.voice.family import Family
-from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.realtime.calls import tool_surface
 from svc_proto.voice.registry import PROVIDERS
-from svc_proto.voice.session import VoiceKind
 from svc_proto.voice.stored import REALTIME_FAMILY
 
 if TYPE_CHECKING:
@@ -32,35 +29,22 @@ MAX_ID = 256  # characters of a chat session's id, wire api 2.1
 class RealtimeAgent(Family):
     """The family of realtime agents: `POST` and `GET` of `/voice/realtime-agent`."""
 
-    what, place, protocol = "the realtime agent", "realtime-agent", "realtime_agent"
+    what, place, files, folder = "the realtime agent", "realtime-agent", "realtime-agent", "agent_runs"
+    section = REALTIME_FAMILY
+    providers = tuple(name for name, info in PROVIDERS.items() if info.native or info.rendered)
+    misfit = "the realtime agent cannot use the voice provider {}"
 
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
-        """`POST /voice/realtime-agent/session`.
-
-        `Refused` 404 when disabled, 400 for a bad choice, 503 for too many.
-        """
-        settings = yield from self.voice.settings(REALTIME_FAMILY, profile_of({}, body))
-        chosen = self.choose(settings, body)
-        info = PROVIDERS.get(chosen.provider)
-        if info is None or not (info.native or info.rendered):
-            raise Refused(400, "voice_refused", f"the realtime agent cannot use the voice provider {chosen.provider}")
+        """`POST /voice/realtime-agent/session`."""
+        chosen = yield from self.chosen(body)
         chat_session_id = optional(body, "chat_session_id", lambda value, name: line(value, name, MAX_ID)) or None
         context = yield from self._context(body, chat_session_id, principal)
-        self.make_room(principal)
-        config = self.voice.config
-        kind = VoiceKind(
-            name="voice.realtime_agent",
-            family="realtime-agent",
-            runs=config.agent_runs,
-            window=config.resume_ttl,
-            keep_days=chosen.run_retention_days,
-        )
         final = body.get("final_answer_only") is True
         setup = AgentSetup(chat_session_id=chat_session_id, context=context, final_answer_only=final)
-        mode = NativeMode if info.native else RenderedMode
+        mode = NativeMode if PROVIDERS[chosen.provider].native else RenderedMode
         about = {"chat_session_id": chat_session_id, "context_message_count": len(context)}
-        answer = self.admit(principal, chosen, kind, partial(mode, setup=setup), about)
-        return {**answer, **about, "experimental": True, "tool_surface": tool_surface(config.brand.name)}
+        answer = self.admit(principal, chosen, partial(mode, setup=setup), about)
+        return {**answer, "experimental": True, "tool_surface": tool_surface(self.voice.config.brand.name)}
 
     def _context(
         self, body: Mapping[str, object], chat_session_id: str | None, principal: Principal
