@@ -108,62 +108,47 @@ class GrowingFile:
         self._engine.log(Level.WARNING, "voice file given up", problem=problem)
 
 
-class EventLog:
+class EventLog(GrowingFile):
     """The event log of one session: a line for each event, as it was sent but for its audio."""
 
-    def __init__(self, engine: Engine, path: str) -> None:
-        self.path = path
-        self._engine = engine
-        self._file = GrowingFile(engine, path)
-        self._left = MAX_LOG
+    _left = MAX_LOG
 
     def record(self, event: Mapping[str, object]) -> None:
         """Write a line."""
-        self._write(in_order({**event, "unix_ms": int(self._engine.now.wall * 1000)}))
+        self._line(in_order({**event, "unix_ms": int(self._engine.now.wall * 1000)}))
 
     def add(self, text: str) -> None:
         """Write a line that is a text of `in_order`, whose names are all before `unix_ms`."""
-        self._write(f'{text[:-1]},"unix_ms":{int(self._engine.now.wall * 1000)}}}')
+        self._line(f'{text[:-1]},"unix_ms":{int(self._engine.now.wall * 1000)}}}')
 
-    def _write(self, text: str) -> None:
+    def _line(self, text: str) -> None:
         if self._left <= 0:
             return
         line = f"{text}\n".encode("utf-8", "backslashreplace")  # half a surrogate stays JSON
         self._left -= len(line)
         if self._left > 0:
-            self._file.write(line)
+            self.write(line)
         else:
             full = in_order({"type": "log.full", "limit_bytes": MAX_LOG, "unix_ms": int(self._engine.now.wall * 1000)})
-            self._file.write(f"{full}\n".encode())
-
-    def close(self) -> None:
-        """The session is over."""
-        self._file.close()
+            self.write(f"{full}\n".encode())
 
 
-class AudioCopy:
+class AudioCopy(GrowingFile):
     """A WAV copy of what was spoken. Its head is written with each piece, so that it can be played at any time."""
 
-    def __init__(self, engine: Engine, path: str) -> None:
-        self.path = path
-        self._file = GrowingFile(engine, path)
-        self._rate = 0
-        self._size = 0
+    _rate = 0
+    _bytes = 0
 
-    def write(self, pcm: bytes, rate: int) -> None:
+    def add(self, pcm: bytes, rate: int) -> None:
         """Add some sound; the file has the rate of the first."""
         first = not self._rate
         self._rate = self._rate or rate
         pcm = resample(pcm, rate, self._rate)
-        if self._size + len(pcm) > MAX_COPY:
+        if self._bytes + len(pcm) > MAX_COPY:
             return
-        self._size += len(pcm)
-        head = wav_head(self._size, self._rate)
-        self._file.write(head + pcm if first else pcm, head=b"" if first else head)
-
-    def close(self) -> None:
-        """Nothing more is recorded; what waits is still written."""
-        self._file.close()
+        self._bytes += len(pcm)
+        head = wav_head(self._bytes, self._rate)
+        self.write(head + pcm if first else pcm, head=b"" if first else head)
 
 
 def _sweep(engine: Engine, folder: str, prefix: str, before: float) -> Flow[None]:

@@ -126,7 +126,7 @@ class SpeechMode(VoiceMode, ABC):
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         """Some sound."""
         self.session.emit_audio("voice.audio.delta", chunk.data, chunk.sample_rate, label=chunk.label)
-        self._copy.write(chunk.data, chunk.sample_rate)
+        self._copy.add(chunk.data, chunk.sample_rate)
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """All of it."""

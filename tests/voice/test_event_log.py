@@ -108,6 +108,7 @@ def test_lines(rig: Rig) -> None:
 
 def test_a_log_has_an_end(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "MAX_LOG", 200)
+    monkeypatch.setattr(EventLog, "_left", 200)
     log = EventLog(rig.engine, "/runs/a.jsonl")
     for number in range(50):
         rig.do(partial(log.record, {"type": "event", "n": number}))
@@ -119,7 +120,8 @@ def test_a_log_has_an_end(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_log_that_is_full_exactly(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     event = {"type": "event"}
-    monkeypatch.setattr(event_log, "MAX_LOG", 2 * len(f'{{"type":"event","unix_ms":{int(rig.now.wall * 1000)}}}\n'))
+    line = f'{{"type":"event","unix_ms":{int(rig.now.wall * 1000)}}}\n'
+    monkeypatch.setattr(EventLog, "_left", 2 * len(line))
     log = EventLog(rig.engine, "/runs/a.jsonl")
     for _ in range(3):
         rig.do(partial(log.record, event))
@@ -137,7 +139,7 @@ def test_a_copy_can_be_played_at_any_time(rig: Rig, monkeypatch: pytest.MonkeyPa
         (702, 16_000, 150),
         (700, 16_000, 500),
     ):
-        rig.do(partial(copy.write, bytes(size), rate))
+        rig.do(partial(copy.add, bytes(size), rate))
         rig.after(2.0)
         with wave.open(BytesIO(rig.disk["/runs/a.wav"])) as file:
             assert (file.getframerate(), file.getnframes()) == (16_000, frames)
