@@ -26,7 +26,6 @@ __all__ += ["summary_instructions"]
 MAX_READ = 20  # context messages that are looked at, wire terminal-voice 6.2
 MAX_KEPT = 14
 MAX_CONTENT = 1_500  # characters
-MAX_SOURCE = 80
 MAX_PERSONA = 6_000  # characters, wire terminal-voice 6.11
 MAX_MEMORY = 2_000  # characters of one memory file
 MAX_MEMORIES = 6_000  # of all
@@ -57,7 +56,6 @@ class ContextMessage:
 
     role: str
     content: str
-    source: str = ""
 
 
 @frozen(kw_only=True)
@@ -75,7 +73,7 @@ def context_of(rows: Sequence[object]) -> tuple[ContextMessage, ...]:
         message = Members.of(row)
         content = " ".join(content_text(message.get("content")).split())[:MAX_CONTENT]
         if message.get("role") in ROLES and content:
-            kept.append(ContextMessage(message.text("role"), content, message.text("source")[:MAX_SOURCE]))
+            kept.append(ContextMessage(message.text("role"), content))
     return tuple(kept[-MAX_KEPT:])
 
 

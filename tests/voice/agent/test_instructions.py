@@ -37,12 +37,12 @@ def test_context_messages() -> None:
         {"role": "user", "content": "  "},
         {"role": "user", "content": None},
         {"role": "user", "content": [{"type": "text", "text": "two"}, {"text": 7}, "x", {"text": "parts"}]},
-        {"role": "assistant", "content": "a\n  b" + "x" * MAX_CONTENT, "source": "voice" * 30},
-        {"role": "system", "content": "s", "source": 7},
+        {"role": "assistant", "content": "a\n  b" + "x" * MAX_CONTENT},
+        {"role": "system", "content": "s"},
     ]
     assert context_of(odd) == (
         ContextMessage("user", "two parts"),
-        ContextMessage("assistant", ("a b" + "x" * MAX_CONTENT)[:MAX_CONTENT], ("voice" * 30)[:80]),
+        ContextMessage("assistant", ("a b" + "x" * MAX_CONTENT)[:MAX_CONTENT]),
         ContextMessage("system", "s"),
     )
 
