@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from svc_proto.machines.confirmations import choice_for
 from svc_proto.machines.table import Table, step
@@ -102,38 +102,29 @@ FOREGROUND = BackgroundRules(enabled=False)
 """Runs just block."""
 
 
+@define(eq=False, kw_only=True)
 class VoiceRun:
     """See the module. One on the `side` has a chat session of its own, `side_session`, which clients do not see."""
 
-    def __init__(
-        self,
-        word: str,
-        call_id: str,
-        *,
-        text: str,
-        session_id: str | None,
-        profile: str | None,
-        rules: BackgroundRules = FOREGROUND,
-        side: bool = False,
-        side_session: str | None = None,
-    ) -> None:
-        self._word = word
-        self.text = text
-        self.profile = profile
-        self.rules = rules
-        self.side = side
-        self.side_session = side_session
-        self.tier = Tier.FOREGROUND
-        self.spoke = False  # the provider said something before it called
-        self.story = RunStory(word, call_id, session_id)
-        self.state = VoiceRunState.ASKED
-        self.due: float | None = None  # of the drain, of the pause, or of the heartbeat
-        self.drain: Drain | None = None
-        self.answer: SpokenAnswer | None = None
-        self.began = 0.0
-        self.promote_at: float | None = None  # when the turn waits for it no longer
-        self._hinted = False
-        self._speak_at = rules.progress_after or None  # s from its beginning on
+    story: RunStory
+    text: str
+    profile: str | None = None
+    rules: BackgroundRules = FOREGROUND
+    side: bool = False
+    side_session: str | None = None
+    tier: Tier = field(default=Tier.FOREGROUND, init=False)
+    spoke: bool = field(default=False, init=False)  # the provider said something before it called
+    state: VoiceRunState = field(default=VoiceRunState.ASKED, init=False)
+    due: float | None = field(default=None, init=False)  # of the drain, of the pause, or of the heartbeat
+    drain: Drain | None = field(default=None, init=False)
+    answer: SpokenAnswer | None = field(default=None, init=False)
+    began: float = field(default=0.0, init=False)
+    promote_at: float | None = field(default=None, init=False)  # when the turn waits for it no longer
+    _speak_at: float | None = field(init=False)  # s from its beginning on
+
+    @_speak_at.default
+    def _from_then_on(self) -> float | None:
+        return self.rules.progress_after or None
 
     def step(self, trigger: VoiceRunTrigger) -> None:
         """Move along the table."""
@@ -162,8 +153,8 @@ class VoiceRun:
         if not spoke:
             return [self.pause(now)]
         self.due = now + DRAIN_WITHIN
-        reason = f"pre_{self._word}_ack"
-        self.drain = Drain(call_id=self.call_id, tool_name=f"{self._word}_run_task", reason=reason)
+        reason = f"pre_{self.story.word}_ack"
+        self.drain = Drain(call_id=self.call_id, tool_name=f"{self.story.word}_run_task", reason=reason)
         return [self.drain.requested]
 
     def drained(self, now: float) -> list[Order]:
@@ -176,7 +167,7 @@ class VoiceRun:
         self.drain = None
         self.due = now + PAUSE
         about = {"run_id": None, "call_id": self.call_id}
-        return self._progress("starting", f"run:checking_{self._word}", "Checking.", **about)
+        return self._progress("starting", f"run:checking_{self.story.word}", "Checking.", **about)
 
     def begin(self, now: float) -> StartRun:
         """Have the API server at it."""
@@ -213,8 +204,7 @@ class VoiceRun:
     def take_hint(self, now: float) -> None:
         """It has told something: if that is a tool known to be slow, it is not waited for."""
         tool = self.story.active_tool_name
-        if self.promote_at is not None and not self._hinted and tool is not None and self.rules.is_slow(tool):
-            self._hinted = True
+        if self.promote_at is not None and tool is not None and self.rules.is_slow(tool):
             self.promote_at = min(self.promote_at, now + SLOW_AFTER)
 
     def approve(self, confirmation_id: str | None, answer: str) -> Approve | None:
@@ -265,7 +255,7 @@ class VoiceRun:
             **about,
             **story.tools(),
         }
-        return Emit(f"{self._word}.run.progress", fields)
+        return Emit(f"{self.story.word}.run.progress", fields)
 
     def _may_be_spoken(self, elapsed: float, floor: str) -> bool:
         """Whether it is time to speak of the progress, and nobody else speaks."""

@@ -42,7 +42,7 @@ from svc_proto.voice.realtime.run import (
     VoiceRunState,
     VoiceRunTrigger,
 )
-from svc_proto.voice.realtime.story import RunEvent, SessionBound
+from svc_proto.voice.realtime.story import RunEvent, RunStory, SessionBound
 
 __all__ = ["GRACE", "MAX_CALLS", "MAX_QUEUED", "MAX_RESULTS", "ONE_TASK", "TOO_LONG", "VoiceRuns"]
 
@@ -93,7 +93,7 @@ class VoiceRuns:
     @property
     def detached(self) -> VoiceRun | None:
         """The run in the background, the first of several."""
-        return self._first(VoiceRunState.DETACHED)
+        return next(iter(self._those(VoiceRunState.DETACHED)), None)
 
     @property
     def first(self) -> VoiceRun | None:
@@ -114,7 +114,7 @@ class VoiceRuns:
     @property
     def answered(self) -> bool:
         """Whether an answer from the background waits."""
-        return self._first(VoiceRunState.WAITING) is not None
+        return bool(self._those(VoiceRunState.WAITING))
 
     @property
     def free(self) -> bool:
@@ -272,10 +272,8 @@ class VoiceRuns:
     def new(self, call: RunCall, *, side: bool = False) -> VoiceRun:
         """A run of this call: a chat session that is bound wins over one that a model made up; `side`: its own."""
         run = VoiceRun(
-            self.word,
-            call.call_id,
+            story=RunStory(self.word, call.call_id, self.session_id or call.session_id),
             text=call.text,
-            session_id=self.session_id or call.session_id,
             profile=call.profile or self.profile,
             rules=self.rules,
             side=side,
@@ -434,18 +432,12 @@ class VoiceRuns:
 
     # --- helpers ---
 
-    def _first(self, state: VoiceRunState) -> VoiceRun | None:
-        for run in self._runs:
-            if run.state is state:
-                return run
-        return None
-
     def _those(self, state: VoiceRunState) -> list[VoiceRun]:
         return [run for run in self._runs if run.state is state]
 
     @property
     def _can_start(self) -> bool:
-        return self._first(VoiceRunState.QUEUED) is not None and self.free
+        return bool(self._those(VoiceRunState.QUEUED)) and self.free
 
     def _promote(self, run: VoiceRun, tier: Tier, about: Mapping[str, object]) -> list[Order]:
         self.side_session = None if run.side else self.side_session  # that one is taken

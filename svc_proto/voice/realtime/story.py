@@ -21,6 +21,7 @@ __all__ = ["RunBegan", "RunEvent", "RunStory", "SessionBound", "ToolEvent", "Too
 
 MAX_ANSWER = 64 * 1024  # characters of an answer that are kept; the rest is in the chat
 MAX_PREVIEW = 2_000  # characters of a result, wire terminal-voice 6.5
+COMMAND = {"running": "Running command.", "done": "Command finished.", "failed": "Command failed."}
 MAX_TOOLS = 256  # calls of one run that are remembered; of the oldest a late word gets a start of its own
 
 
@@ -90,7 +91,7 @@ class RunStory:
     """One run. `word` is the product's word of this wire; `call_id` names the run until it has an id."""
 
     def __init__(self, word: str, call_id: str, session_id: str | None) -> None:
-        self._word = word
+        self.word = word
         self.call_id = call_id
         self.session_id = session_id
         self.run_id = ""
@@ -127,7 +128,7 @@ class RunStory:
                 bound: dict[str, object] = {"session_id": session_id, "profile": event.profile}
                 if event.reason is not None:
                     bound["reason"] = event.reason
-                return [Emit(f"{self._word}.session.bound", bound)]
+                return [Emit(f"{self.word}.session.bound", bound)]
             case RunBegan(run_id=run_id):
                 self.run_id = run_id
                 began, self._began = self._began, True
@@ -172,7 +173,7 @@ class RunStory:
 
     def cancelled(self) -> Emit:
         """The run was stopped by somebody."""
-        return Emit(f"{self._word}.run.cancelled", {"session_id": self.session_id, "run_id": self.run_id})
+        return Emit(f"{self.word}.run.cancelled", {"session_id": self.session_id, "run_id": self.run_id})
 
     def settle(self, question_id: str) -> list[Emit]:
         """A question needs no answer any more: show the next."""
@@ -185,10 +186,10 @@ class RunStory:
         if self.confirmations.head is not None:
             return "waiting_for_confirmation", "confirmation", "Waiting for your confirmation."
         if active is not None:
-            return "running", f"tool:{active}:running", doing(active)
+            return "running", f"tool:{active}:running", said_of(active, "running")
         if self.drafting:
             return "running", "run:drafting", "Drafting the answer."
-        return "running", f"run:waiting_{self._word}", "Still working."
+        return "running", f"run:waiting_{self.word}", "Still working."
 
     def tools(self) -> dict[str, object]:
         """What progress says of the tools."""
@@ -201,7 +202,7 @@ class RunStory:
     # --- helpers ---
 
     def _emit(self, kind: str, **fields: object) -> Emit:
-        return Emit(f"{self._word}.{kind}", {"session_id": self.session_id, "run_id": self.run_id, **fields})
+        return Emit(f"{self.word}.{kind}", {"session_id": self.session_id, "run_id": self.run_id, **fields})
 
     def _of_tool(self, call_id: str, name: str, event: ToolEvent) -> list[Emit | AskAboutApproval]:
         match event:
@@ -218,7 +219,7 @@ class RunStory:
                 self._tools[call_id] = _Tool(name, _Stage.RUNNING)
                 return [*told, *self.settle(call_id)]
             case events.ToolProgress(delta=delta):
-                said = self._emit("tool.delta", delta=delta, tool_name=name, message=doing(name))
+                said = self._emit("tool.delta", delta=delta, tool_name=name, message=said_of(name, "running"))
                 return [*self._made_up(call_id, name), said]
             case events.ToolCompleted() | events.ToolFailed():
                 return self._end_tool(call_id, name, event)
@@ -233,7 +234,7 @@ class RunStory:
         return [self._open(call_id, tool, call.args, **told)]
 
     def _made_up(self, call_id: str, name: str) -> list[Emit]:
-        if call_id in self._tools or name == self._word or name.startswith("_"):
+        if call_id in self._tools or name == self.word or name.startswith("_"):
             return []  # clients show no tool by these names (wire terminal-voice 0.1)
         return [self._open(call_id, _Tool(name, _Stage.RUNNING), None, synthetic=True)]
 
@@ -243,7 +244,7 @@ class RunStory:
         self._tools[call_id] = tool
         if len(self._tools) > MAX_TOOLS:
             del self._tools[next(iter(self._tools))]
-        self._last(name, "running", doing(name))
+        self._last(name, "running")
         return self._emit("tool.started", tool_call_id=call_id, tool_name=name, arguments=arguments, **more)
 
     def _end_tool(
@@ -259,13 +260,14 @@ class RunStory:
         else:
             preview = None if end.result_preview is None else end.result_preview[:MAX_PREVIEW]
             kind, well, about = "tool.completed", end.success, {"result_preview": preview, "success": end.success}
-        message = finished(name) if well else failed(name)
-        self._last(name, "done" if well else "failed", message)
+        message = self._last(name, "done" if well else "failed")
         told = self._emit(kind, tool_call_id=call_id, tool_name=name, **about, message=message)
         return [*made_up, told, *self.settle(call_id)]
 
-    def _last(self, name: str, status: str, message: str) -> None:
-        self.last_tool_name, self.last_tool_status, self.last_tool_message = name, status, message
+    def _last(self, name: str, status: str) -> str:
+        self.last_tool_name, self.last_tool_status = name, status
+        self.last_tool_message = said_of(name, status)
+        return self.last_tool_message
 
     def _shown(self, question: Question) -> Emit:
         return self._emit("confirmation.requested", confirmation_id=question.id, message=question.message)
@@ -274,20 +276,9 @@ class RunStory:
 # --- words for people ---------------------------------------------------------------------------------------------
 
 
-def doing(tool: str) -> str:
-    """What a tool does, for a screen: short, since it may be read out."""
-    return "Running command." if tool == "terminal" else f"Using {_plain(tool)}."
-
-
-def finished(tool: str) -> str:
-    """The sentence for a tool that has done its work."""
-    return "Command finished." if tool == "terminal" else f"Finished {_plain(tool)}."
-
-
-def failed(tool: str) -> str:
-    """The sentence for a tool that could not do its work."""
-    return "Command failed." if tool == "terminal" else f"{_plain(tool)} failed.".capitalize()
-
-
-def _plain(tool: str) -> str:
-    return tool.replace("_", " ").strip()[:80] or "a tool"
+def said_of(tool: str, status: str) -> str:
+    """What a tool does (`running`), has done (`done`) or could not (`failed`), for a screen: short, since it may be
+    read out."""
+    plain = tool.replace("_", " ").strip()[:80] or "a tool"
+    words = {"running": f"Using {plain}.", "done": f"Finished {plain}.", "failed": f"{plain} failed.".capitalize()}
+    return (COMMAND if tool == "terminal" else words)[status]

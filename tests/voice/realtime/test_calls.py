@@ -26,10 +26,11 @@ from svc_proto.voice.realtime.calls import (
 )
 from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.run import VoiceRun
+from svc_proto.voice.realtime.story import RunStory
 
 
 def begun() -> VoiceRun:
-    made = VoiceRun("svc", "k1", text="df", session_id="c1", profile="work")
+    made = VoiceRun(story=RunStory("svc", "k1", "c1"), text="df", profile="work")
     made.take(0.0, spoke=False)
     made.on_due(0.75, "idle")
     return made

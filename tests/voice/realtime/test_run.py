@@ -23,7 +23,7 @@ from svc_proto.voice.realtime.run import (
     VoiceRunState,
     VoiceRunTrigger,
 )
-from svc_proto.voice.realtime.story import RunBegan
+from svc_proto.voice.realtime.story import RunBegan, RunStory
 from tests.voice.realtime.book import EVENTS
 
 A_MOMENT = 0.125  # s; times are sums of eighths, which floats hold exactly
@@ -43,7 +43,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
         self._called(spoke=True)
 
     def _called(self, *, spoke: bool) -> None:
-        self.run = VoiceRun("svc", "k1", text="df", session_id="c1", profile=None)
+        self.run = VoiceRun(story=RunStory("svc", "k1", "c1"), text="df", profile=None)
         self.at = "asked" if spoke else "pausing"
         self.due: float | None = self.now + (2.5 if spoke else 0.75)
         self.orders: list[Order] = self.run.take(self.now, spoke=spoke)
@@ -208,13 +208,13 @@ TestRunAgainstAModel.settings = settings(max_examples=50, stateful_step_count=30
 
 
 def made_run(*, spoke: bool = False) -> VoiceRun:
-    made = VoiceRun("svc", "k1", text="df", session_id="c1", profile=None)
+    made = VoiceRun(story=RunStory("svc", "k1", "c1"), text="df", profile=None)
     made.take(10.0, spoke=spoke)
     return made
 
 
 def test_what_was_said_is_played_first() -> None:
-    made = VoiceRun("svc", "k1", text="df", session_id="c1", profile="work")
+    made = VoiceRun(story=RunStory("svc", "k1", "c1"), text="df", profile="work")
     (requested,) = made.take(10.0, spoke=True)
     assert isinstance(requested, Emit)
     assert requested.fields["reason"] == "pre_svc_ack"
@@ -291,10 +291,8 @@ def test_its_answer(text: str, spoken: str, structured: bool) -> None:
 
 def test_when_its_progress_may_be_spoken() -> None:
     made = VoiceRun(
-        "svc",
-        "k1",
+        story=RunStory("svc", "k1", "c1"),
         text="df",
-        session_id="c1",
         profile=None,
         rules=BackgroundRules(progress_after=5, progress_repeat=2),
     )
