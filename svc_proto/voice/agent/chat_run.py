@@ -11,55 +11,60 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from attrs import define, evolve, field
+
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.readers import SILENCE, EventReader
+from svc_proto.engine.readers import SILENCE
+from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
-from svc_proto.schema.chat_events import RunCompleted, words_in
+from svc_proto.schema import chat_events as events
 from svc_proto.schema.members import Members
-from svc_proto.voice.agent.run_mapping import DELTA, map_event
 from svc_proto.voice.realtime.orders import StartRun
-from svc_proto.voice.realtime.story import RunEvent, SessionBound
+from svc_proto.voice.realtime.story import RunBegan, RunEvent, SessionBound, ToolEvent, ToolTold
 from svc_proto.wire.sse import ServerSentEvent
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ApiRun", "answer_question", "is_asking", "read_history", "said_of", "stop_run"]
+__all__ = ["ApiRun", "RunTrouble", "answer_question", "is_asking", "map_event", "read_history", "said_of", "stop_run"]
 
+CHANGES = {  # what a forked server tells besides, as it does notes: each is a tool that is done
+    "skill.loaded": ("skill", "name"),
+    "artifact.created": ("artifact", "path"),
+}
+DELTA = "assistant.delta"
+APPROVAL = "approval.request"  # stands for the id of a question without one
+MAX_ID = 200  # characters of an id that comes from the API server
+MAX_MESSAGE = 500  # characters of what went wrong
+MAX_QUESTION = 10_000  # characters: an API server of ours asks with all of what is to be allowed
 CONNECT_WITHIN = 10.0  # s, wire terminal-voice 6.7
 HISTORY_WITHIN = 5.0  # s, wire terminal-voice 6.2
 MAX_SHOWN = 200  # characters of what the API server says is wrong
 DEFAULT_PROFILE = "default"
 
 
+class RunTrouble(Exception):  # noqa: N818 - what is wrong is not ours
+    """The run failed, as the API server tells it."""
+
+
+@define(eq=False)
 class ApiRun:
     """See the module. `tell` is called with what the run tells, in order, until `stop`. `word` is the product's word on
     this wire, `system` notes for the agent. `drafts` may take a piece of the answer, of which nobody is told then.
     """
 
-    task: Task | None = None  # of whoever performs it
-
-    def __init__(
-        self,
-        engine: Engine,
-        order: StartRun,
-        tell: Callable[[RunEvent], None],
-        *,
-        word: str,
-        system: str = "",
-        drafts: Callable[[str], bool] | None = None,
-    ) -> None:
-        self._engine = engine
-        self._order = order
-        self._tell = tell
-        self._word = word
-        self._drafts = drafts
-        self._system = system
-        self._api: ApiClient | None = None  # once it is asked
-        self.run_id = ""
-        self._stopping = False
+    _engine: Engine
+    _order: StartRun
+    _tell: Callable[[RunEvent], None]
+    _word: str = field(kw_only=True)
+    _system: str = field(kw_only=True, default="")
+    _drafts: Callable[[str], bool] = field(kw_only=True, default=lambda words: False)
+    task: Task | None = field(default=None, init=False)  # of whoever performs it
+    run_id: str = field(default="", init=False)
+    _api: ApiClient | None = field(default=None, init=False)  # once it is asked
+    _stopping: bool = field(default=False, init=False)
 
     def perform(self, api: ApiClient) -> Flow[None]:
         """Make the run and read it to its end; in a chat session of its own, if the order names none."""
@@ -98,22 +103,17 @@ class ApiRun:
             session_id,
             _with_profile(body, order.profile),
             self._take,
-            self._tap,
+            lambda reader: reader.tap(self._keep),
             within=SILENCE,
             connect_within=CONNECT_WITHIN,
         )
 
-    def _tap(self, reader: EventReader) -> None:
-        drafts = self._drafts
-        if drafts is not None:
-            reader.tap(lambda kind, text: self._keep(kind, text, drafts))
-
-    def _keep(self, kind: str, text: str, drafts: Callable[[str], bool]) -> bool:
+    def _keep(self, kind: str, text: str) -> bool:
         """A piece of an answer that is being drafted, which nobody is told."""
         if kind != DELTA or not self.run_id or self._stopping:
             return False
-        words = words_in(text)
-        return bool(words) and drafts(words)
+        words = events.words_in(text)
+        return bool(words) and self._drafts(words)
 
     def _take(self, event: ServerSentEvent) -> bool:
         """One event; whether it was the last that matters."""
@@ -127,7 +127,54 @@ class ApiRun:
         told = map_event(event.event, data, self._word)
         if told is not None:
             self._tell(told)
-        return isinstance(told, RunCompleted)
+        return isinstance(told, events.RunCompleted)
+
+
+# --- what its events mean: what makes no sense is passed over, never an error (wire terminal-voice 6.7) -----------
+
+
+def map_event(kind: str, data: Members, word: str) -> RunEvent | None:  # noqa: C901 - one row for each event
+    """What an event means, if anything; `RunTrouble` when the run has not ended well. `word` stands for the tool that
+    a delta does not name."""
+    if kind == DELTA and (words := events.words_of(data)):  # as most are
+        return events.AssistantDelta(delta=words)
+    match event := events.read_event(kind, data):
+        case events.AssistantDelta(delta=delta):
+            return event if delta else None
+        case events.RunStarted():
+            return RunBegan(data.text("run_id")[:MAX_ID])
+        case events.MessageStarted(message=message):
+            return events.MessageStarted(Members(id=(message.text("id") or data.text("message_id"))[:MAX_ID]))
+        case events.ToolProgress(delta=delta, tool_name=name):
+            return None if not delta else event if name == events.THINKING else _told(data, name or word, event)
+        case events.ToolPending() | events.ToolStarted() | events.ToolCompleted():
+            return _told(data, event.tool_name or word, event)
+        case events.ToolFailed(tool_name=name, error=error):
+            return _told(data, name or word, event if error else evolve(event, error="no reason given"))
+        case events.MemoryUpdated() if not data.text("call_id"):  # with one that call has an end of its own
+            return _changed(data, "memory", "target")
+        case events.ApprovalRequest(call_id=call_id, description=description, command=command):
+            identity = data.text("confirmation_id", "approval_id") or call_id or APPROVAL
+            words = data.text("message") or " ".join(filter(None, (description, command)))
+            return Question(identity[:MAX_ID], words[:MAX_QUESTION] or "May I go on?")
+        case events.AssistantCompleted():
+            return event
+        case events.RunCompleted() | events.Done():
+            return events.RunCompleted(interrupted=data.get("interrupted") is True)
+        case events.Error(message=message):
+            raise RunTrouble(message[:MAX_MESSAGE] or "the agent failed")
+        case _:
+            name, member = next((found for end, found in CHANGES.items() if kind.endswith(end)), ("", ""))
+            return _changed(data, name, member) if name else None
+
+
+def _changed(data: Members, name: str, member: str) -> ToolTold:
+    return _told(data, name, events.ToolCompleted(result_preview=data.text(member) or None))
+
+
+def _told(data: Members, name: str, event: ToolEvent) -> ToolTold:
+    call_id = data.text("call_id", "tool_call_id", "id") or name
+    return ToolTold(call_id[:MAX_ID], name[:MAX_ID], event)
 
 
 # --- small calls --------------------------------------------------------------------------------------------------

@@ -14,8 +14,7 @@ from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema.chat_events import AssistantDelta
-from svc_proto.voice.agent.chat_run import ApiRun, answer_question, is_asking, said_of
-from svc_proto.voice.agent.run_mapping import RunTrouble
+from svc_proto.voice.agent.chat_run import ApiRun, RunTrouble, answer_question, is_asking, said_of
 from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, Note, StartRun
 from svc_proto.voice.realtime.rendered import RenderedConversation

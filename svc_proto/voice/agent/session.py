@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, ClassVar
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.pcm import whole_samples
+from svc_proto.basics.pcm import wav_head, whole_samples
 from svc_proto.basics.validate import integer, optional, text
-from svc_proto.engine.flow import Task
+from svc_proto.commands import DeleteBlob
+from svc_proto.engine.files import spool_file
+from svc_proto.engine.flow import Flow, Task
+from svc_proto.facts import Failure
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.agent.instructions import ContextMessage, run_notes
-from svc_proto.voice.agent.recording import transcribe
 from svc_proto.voice.agent.runs import ApiRuns
-from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
+from svc_proto.voice.contract import AudioChunk, ProviderError, Recording, Rendered, SpeechRequest
 from svc_proto.voice.realtime import orders
 from svc_proto.voice.realtime.calls import tool_surface
 from svc_proto.voice.realtime.conversation import VoiceConversation
@@ -33,8 +35,9 @@ from svc_proto.voice.text import clean_for_speech
 
 if TYPE_CHECKING:
     from svc_proto.basics.moment import Moment
+    from svc_proto.voice.service import Voice
 
-__all__ = ["AgentMode", "AgentSetup", "RenderedMode", "interface_of"]
+__all__ = ["AgentMode", "AgentSetup", "RenderedMode", "interface_of", "transcribe"]
 
 MAX_WORD = 256  # characters of an id or of an answer
 CONFIRM = ("svc.confirm", "hermes.confirm")  # both spellings, always (wire terminal-voice 0.1)
@@ -307,6 +310,20 @@ class RenderedMode(AgentMode):
     def converse(self, runs: VoiceRuns, setup: AgentSetup) -> RenderedConversation:
         """A conversation without a background."""
         return RenderedConversation(runs, self.now, hears=self.chosen.provider == LOCAL)
+
+
+def transcribe(voice: Voice, provider: str, pcm: bytes, rate: int) -> Flow[str]:
+    """What is said in some PCM (Hz `rate`), as a file for an engine that listens to files. Raises `ProviderError`."""
+    data = wav_head(len(pcm), rate) + pcm
+    path = yield from spool_file(voice.engine, ".wav", data)
+    if isinstance(path, Failure):
+        raise ProviderError("the recording could not be stored on the relay's host")
+    try:
+        recording = Recording(path=path, size=len(data), content_type="audio/wav", suffix=".wav")
+        heard = yield from voice.providers.transcriber(provider).transcribe(recording)
+        return heard.text.strip()
+    finally:
+        voice.engine.emit(DeleteBlob(path))
 
 
 def interface_of(chosen: RealtimeSettings, word: str, chat_session_id: str | None, now: Moment) -> dict[str, object]:

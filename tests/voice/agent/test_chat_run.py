@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from svc_proto.commands import Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Accepted
+from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
-from svc_proto.voice.agent.chat_run import ApiRun, answer_question, is_asking, read_history, said_of, stop_run
+from svc_proto.schema import chat_events as events
+from svc_proto.schema.members import Members
+from svc_proto.voice.agent.chat_run import (
+    ApiRun,
+    RunTrouble,
+    answer_question,
+    is_asking,
+    map_event,
+    read_history,
+    said_of,
+    stop_run,
+)
+from svc_proto.voice.realtime import story
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunEvent
 from tests.loops.virtual import VirtualWorld
@@ -245,9 +261,105 @@ def test_a_piece_of_an_answer_that_somebody_keeps(kind: str, text: str, kept: li
         return True
 
     run = ApiRun(cast("Engine", None), ORDER, lambda event: None, word="svc", drafts=drafts)
-    assert not run._keep(kind, text, drafts)  # it has no name yet
+    assert not run._keep(kind, text)  # it has no name yet
     run.run_id = "n1"
-    assert run._keep(kind, text, drafts) is bool(kept)
+    assert run._keep(kind, text) is bool(kept)
     run.stop()
-    assert not run._keep(kind, text, drafts)
+    assert not run._keep(kind, text)
     assert pieces == kept
+
+
+CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id": "t1"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "mapped"),
+    [
+        ("session.created", {"title": None}, None),
+        ("run.started", {"run_id": "n1"}, story.RunBegan("n1")),
+        ("run.started", {}, story.RunBegan("")),
+        ("message.started", {"message": {"id": "m1", "role": "assistant"}}, events.MessageStarted(Members(id="m1"))),
+        ("message.started", {"message": "m1", "message_id": "m2"}, events.MessageStarted(Members(id="m2"))),
+        ("assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),
+        ("svc.assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),  # under a brand
+        ("assistant.delta", {"delta": ""}, None),
+        ("assistant.delta", {"delta": 7}, None),
+        (
+            "tool.progress",
+            {"tool_name": "_thinking", "delta": "Hm"},
+            events.ToolProgress(tool_name="_thinking", delta="Hm"),
+        ),
+        ("tool.progress", {"delta": "x"}, ("svc", "svc", events.ToolProgress(delta="x"))),
+        ("tool.progress", {"tool_name": "web"}, None),
+        (
+            "tool.pending",
+            {**CALL, "args": {"a": 1}, "preview": "a"},
+            ("t1", "terminal", events.ToolPending(**CALL, args=Members(a=1), preview="a")),
+        ),
+        ("tool.started", {**CALL, "args": "no object"}, ("t1", "terminal", events.ToolStarted(**CALL))),
+        ("tool.started", {"tool": "x", "id": "9"}, ("9", "x", events.ToolStarted("x", "9"))),
+        ("tool.started", {"name": "x", "arguments": {}}, ("x", "x", events.ToolStarted("x", args=Members()))),
+        (
+            "tool.completed",
+            {**CALL, "result_preview": "ok", "success": False},
+            ("t1", "terminal", events.ToolCompleted(**CALL, result_preview="ok", success=False)),
+        ),
+        ("tool.failed", {**CALL, "error": "no"}, ("t1", "terminal", events.ToolFailed(**CALL, error="no"))),
+        ("tool.failed", CALL, ("t1", "terminal", events.ToolFailed(**CALL, error="no reason given"))),
+        ("memory.updated", {"target": "user", "call_id": "c"}, None),  # that call ends by itself
+        ("memory.updated", {"target": "user"}, ("memory", "memory", events.ToolCompleted(result_preview="user"))),
+        ("skill.loaded", {"id": "s"}, ("s", "skill", events.ToolCompleted())),
+        ("artifact.created", {"path": "/x"}, ("artifact", "artifact", events.ToolCompleted(result_preview="/x"))),
+        (
+            "hermes.confirmation.requested",
+            {"confirmation_id": "q", "message": "May I?"},
+            Question("q", "May I?"),
+        ),
+        ("svc.approval.request", {"command": "rm"}, Question("approval.request", "rm")),
+        (
+            "approval.request",
+            {"call_id": "q", "description": "Why.", "command": "what"},
+            Question("q", "Why. what"),
+        ),
+        ("approval.requested", {"id": "q"}, Question("q", "May I go on?")),
+        ("assistant.completed", {"content": "Hello"}, events.AssistantCompleted(content="Hello")),
+        (
+            "assistant.completed",
+            {"content": "He", "interrupted": True},
+            events.AssistantCompleted(content="He", interrupted=True),
+        ),
+        ("run.completed", {"completed": True}, events.RunCompleted()),
+        ("run.completed", {"interrupted": True}, events.RunCompleted(interrupted=True)),
+        ("done", {"state": "final"}, events.RunCompleted()),
+        ("error", {"message": "quota"}, "quota"),
+        ("error", {"error": "agent_error"}, "agent_error"),
+        ("error", {}, "the agent failed"),
+        ("whatever", {}, None),
+    ],
+)
+def test_what_each_event_means(kind: str, data: dict[str, Any], mapped: object) -> None:
+    if isinstance(mapped, tuple):
+        mapped = story.ToolTold(*mapped)
+    if isinstance(mapped, str):
+        with pytest.raises(RunTrouble, match=f"^{mapped}$"):
+            map_event(kind, Members(data), "svc")
+    else:
+        assert map_event(kind, Members(data), "svc") == mapped
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=5,
+)
+NAMES = "delta message tool_name call_id args error content interrupted run_id"
+KINDS = """
+assistant.delta run.started message.started tool.progress tool.pending tool.completed tool.failed skill.loaded
+confirmation.requested assistant.completed run.completed error
+"""
+
+
+@given(st.sampled_from(KINDS.split()), st.dictionaries(st.sampled_from(NAMES.split()), JSON))
+def test_nothing_raises(kind: str, data: dict[str, Any]) -> None:
+    with suppress(RunTrouble):
+        map_event(kind, Members(data), "svc")

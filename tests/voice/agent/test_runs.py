@@ -14,7 +14,7 @@ from svc_proto.commands import Command
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep, wait
 from svc_proto.facts import Fact, Received
-from svc_proto.voice.agent.run_mapping import RunTrouble
+from svc_proto.voice.agent.chat_run import RunTrouble
 from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.realtime.orders import StartRun
