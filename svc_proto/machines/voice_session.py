@@ -18,8 +18,8 @@ from svc_proto.basics.validate import integer, invalid
 from svc_proto.machines.table import Table, step
 from svc_proto.schema.members import as_text
 
-__all__ = ["LIFE", "NO_CURSOR", "RESUME_WINDOW", "UNATTENDED", "Cursor", "Denied", "EventRing", "Ids", "Kept"]
-__all__ += ["Replay", "VoiceLife", "VoiceState", "VoiceTrigger"]
+__all__ = ["LIFE", "NO_CURSOR", "RESUME_WINDOW", "UNATTENDED", "Cursor", "Denied", "Ids", "Replay"]
+__all__ += ["VoiceLife", "VoiceState", "VoiceTrigger"]
 
 UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
 RESUME_WINDOW = 30.0  # s, default of RELAY_VOICE_RESUME_TTL_MS, wire terminal-voice 4.8
@@ -122,53 +122,11 @@ NO_CURSOR = Cursor()
 
 
 @frozen
-class Kept:
-    """A recorded event: its JSON text as it was sent."""
-
-    ids: Ids
-    text: str = field(repr=False)
-
-
-@define
-class EventRing:
-    """The newest events, at most so many and so many bytes of text; at least the newest one."""
-
-    max_events: int = RING_EVENTS
-    max_bytes: int = RING_BYTES
-    size: int = field(default=0, init=False)  # bytes
-    _events: deque[Kept] = field(factory=deque, init=False)
-
-    def __len__(self) -> int:
-        return len(self._events)
-
-    def put(self, event: Kept) -> None:
-        """Keep an event; the oldest go until there is room."""
-        self._events.append(event)
-        self.size += len(event.text)
-        while len(self._events) > 1 and (len(self._events) > self.max_events or self.size > self.max_bytes):
-            self.size -= len(self._events.popleft().text)
-
-    def after(self, cursor: Cursor) -> tuple[Kept, ...]:
-        """What a client that has come so far has missed, in order (wire 4.8)."""
-        heard = max(cursor.audio, cursor.played)
-        return tuple(
-            kept
-            for kept in self._events
-            if (kept.ids.audio > heard if kept.ids.audio else kept.ids.event > cursor.event)
-        )
-
-    def clear(self) -> None:
-        """Forget all events that are kept for a client that comes back."""
-        self._events.clear()
-        self.size = 0
-
-
-@frozen
 class Replay:
     """A socket has the session now: where it begins, and what it has missed."""
 
     cursor: Cursor
-    events: tuple[Kept, ...]
+    events: tuple[str, ...]  # JSON texts, as they were sent
 
 
 @define(kw_only=True)
@@ -181,8 +139,9 @@ class VoiceLife:
     state: VoiceState = field(default=_S.FRESH, init=False)
     acked: Cursor = field(default=NO_CURSOR, init=False)
     last: Ids = field(default=Ids(0, 0), init=False)  # the numbers given last
-    ring: EventRing = field(factory=EventRing)
     expired: bool = field(default=False, init=False)
+    _ring: deque[tuple[Ids, str]] = field(factory=deque, init=False, repr=False)
+    _size: int = field(default=0, init=False)  # bytes of that
     _away: list[int] = field(factory=lambda: [0, 0], init=False)  # events and bytes recorded while detached
 
     # --- who speaks for it ---
@@ -227,7 +186,7 @@ class VoiceLife:
         cursor = self._clamped(Cursor.from_resume(message, self.acked))
         self._step(_T.RESUME)
         self.deadline = None
-        return Replay(cursor, self.ring.after(cursor))
+        return Replay(cursor, self.missed(cursor))
 
     def denial(self) -> Denied:
         """What a candidate gets that says anything else, or says nothing for too long."""
@@ -239,14 +198,11 @@ class VoiceLife:
 
     # --- how it ends ---
 
-    def expire(self, now: float) -> bool:
-        """Time has passed: whether that was the end."""
-        if self.deadline is None or now < self.deadline:
-            return False
+    def expire(self) -> None:
+        """`deadline` has come: the end."""
         self._step(_T.EXPIRE)
         self.expired = True
         self._end()
-        return True
 
     def close(self) -> None:
         """The end, for whatever other reason. Harmless the second time."""
@@ -261,13 +217,21 @@ class VoiceLife:
         return self.last if audio else Ids(self.last.event)
 
     def record(self, ids: Ids, text: str) -> None:
-        """Keep an event for whoever comes back."""
+        """Keep an event for whoever comes back; the oldest go until there is room."""
         if self.state is _S.CLOSED:
             return
-        self.ring.put(Kept(ids, text))
+        self._ring.append((ids, text))
+        self._size += len(text)
+        while len(self._ring) > 1 and (len(self._ring) > RING_EVENTS or self._size > RING_BYTES):
+            self._size -= len(self._ring.popleft()[1])
         if self.state is _S.DETACHED:
             self._away[0] += 1
             self._away[1] += len(text)
+
+    def missed(self, cursor: Cursor) -> tuple[str, ...]:
+        """What a client that has come so far has missed, in order (wire 4.8)."""
+        heard = max(cursor.audio, cursor.played)
+        return tuple(text for ids, text in self._ring if (ids.audio > heard if ids.audio else ids.event > cursor.event))
 
     def ack(self, cursor: Cursor) -> None:
         """The client has come so far."""
@@ -289,7 +253,7 @@ class VoiceLife:
 
     def _end(self) -> None:
         self.deadline = None
-        self.ring.clear()
+        self._ring.clear()
 
     def _step(self, trigger: VoiceTrigger) -> None:
         self.state = step(LIFE, self.state, trigger)

@@ -42,9 +42,12 @@ def run_name(kind: str, wall: float, session_id: str) -> str:
     return f"{kind}-{stamp}-{_FOREIGN.sub('', session_id)[:12]}"
 
 
-def sweep_runs(engine: Engine, folder: str, kind: str, *, days: int) -> None:
-    """Delete files of runs of that kind that are older. Nobody waits for it."""
-    engine.spawn(_sweep(engine, folder, f"{kind}-", engine.now.wall - days * DAY))
+def sweep_runs(engine: Engine, folder: str, kind: str, *, days: int) -> Flow[None]:
+    """Delete files of runs of that kind that are older."""
+    before = engine.now.wall - days * DAY
+    outcome = yield from ask(engine, SweepFolder(engine.new_op(), folder, before, f"{kind}-"))
+    if isinstance(outcome, Failure):
+        engine.log(Level.WARNING, "old voice runs not deleted", problem=outcome.kind.value)
 
 
 class GrowingFile:
@@ -149,9 +152,3 @@ class AudioCopy(GrowingFile):
         self._bytes += len(pcm)
         head = wav_head(self._bytes, self._rate)
         self.write(head + pcm if first else pcm, head=b"" if first else head)
-
-
-def _sweep(engine: Engine, folder: str, prefix: str, before: float) -> Flow[None]:
-    outcome = yield from ask(engine, SweepFolder(engine.new_op(), folder, before, prefix))
-    if isinstance(outcome, Failure):
-        engine.log(Level.WARNING, "old voice runs not deleted", problem=outcome.kind.value)

@@ -156,7 +156,7 @@ class Family:
         now = self.voice.engine.now.mono
         if days > 0 and now >= self._swept:
             self._swept = now + SWEEP_EVERY
-            sweep_runs(self.voice.engine, self.runs, self.files, days=days)
+            self.voice.engine.spawn(sweep_runs(self.voice.engine, self.runs, self.files, days=days))
 
     def end_bearer(self, bearer_hash: str, reason: str) -> None:
         """A token is accepted no more: close what was opened with it, and stop the sessions' runs."""

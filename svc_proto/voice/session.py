@@ -41,6 +41,7 @@ from svc_proto.voice.settings import RealtimeSettings
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.voice.contract import AudioChunk, Rendered
     from svc_proto.voice.family import Family
     from svc_proto.voice.principal import Principal
     from svc_proto.voice.settings import OutputSettings
@@ -105,6 +106,17 @@ class VoiceMode:
     def on_closed(self) -> None:
         """The end: cancel every flow, drop every channel."""
 
+    # --- of a `Rendering` ---
+
+    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
+        """Some sound."""
+
+    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
+        """That was all; `fields` are `metrics` and `metadata` of the response's end."""
+
+    def render_failed(self, response_id: str, error: Exception) -> None:
+        """It could not be done, or not to its end."""
+
 
 class VoiceSession:
     """One session, made by its family's `create`."""
@@ -134,7 +146,7 @@ class VoiceSession:
         self._early: deque[dict[str, object]] = deque()
         self._speakers = Bell(engine)  # of who waits for room
         self._timer = engine.timers.timer(self._due)
-        self._timer.set(deadline)
+        self._wind()
         self.mode = mode(self)
 
     def take_token(self) -> str:
@@ -339,8 +351,7 @@ class VoiceSession:
         """A token of the caller is accepted no more: its sockets close, the session stays for the caller's others."""
         for socket in self.sockets:
             if same_secret(socket.bearer_hash, bearer_hash):
-                socket.end(POLICY, reason)
-                self.left(socket, POLICY)
+                socket.leave(POLICY, reason)
 
     def refuse(self, socket: VoiceSocket, denied: Denied) -> None:
         """A candidate does not get the session."""
@@ -388,8 +399,8 @@ class VoiceSession:
         self._tell(socket, "voice.session.resumed", **come, **self.mode.resumed_fields())
         begin = {"from_event_id": cursor.event, "from_audio_event_id": max(cursor.audio, cursor.played)}
         self._tell(socket, "voice.replay.started", **begin, replay_event_count=len(events))
-        for kept in events:
-            socket.send(f'{kept.text[:-1]},"replayed":true}}')
+        for text in events:
+            socket.send(f'{text[:-1]},"replayed":true}}')
         self._tell(socket, "voice.replay.done", replay_event_count=len(events))
         self._speakers.ring()
         self.mode.on_resumed()
@@ -399,7 +410,7 @@ class VoiceSession:
             self.close(why)
             return
         deadline = self.life.detach(self.engine.now.mono)
-        self._timer.set(deadline)
+        self._wind()
         reason = "websocket_disconnected"
         self.emit("voice.session.detached", session_id=self.id, reason=reason, resume_ttl_ms=self.resume_ttl_ms)
         wall = round(self.engine.now.at(deadline).wall, 3)
@@ -413,7 +424,7 @@ class VoiceSession:
         self._wind()
 
     def _due(self) -> None:
-        self.life.expire(self.engine.now.mono)  # the timer is always that of its deadline
+        self.life.expire()
         self._over("expired", 4008)
 
     def _wind(self) -> None:

@@ -57,8 +57,7 @@ class VoiceSocket:
         if self._over:
             return
         if len(text) > MAX_MESSAGE // 4 and len(text.encode()) > MAX_MESSAGE:
-            self.end(TOO_LARGE, "message too large")
-            self._session.left(self, TOO_LARGE)
+            self.leave(TOO_LARGE, "message too large")
         else:
             self._session.heard(self, text)
 
@@ -101,6 +100,11 @@ class VoiceSocket:
         self._grant.cancel()
         self._socket.close(code, reason)
 
+    def leave(self, code: int, reason: str) -> None:
+        """Close it, and let the session know at once."""
+        self.end(code, reason)
+        self._session.left(self, code)
+
     def recheck(self) -> None:
         """Whether the grant still lives: the end if not. It may have been changed, and time has passed."""
         if self._until is None or self._over:
@@ -111,8 +115,7 @@ class VoiceSocket:
         elif now.wall < expiry:
             self._grant.set(now.mono + min(expiry - now.wall, RECHECK))
         else:
-            self.end(POLICY, "the grant has run out")
-            self._session.left(self, POLICY)
+            self.leave(POLICY, "the grant has run out")
 
     def _idle(self) -> None:
         if self.number in self._session.candidates:

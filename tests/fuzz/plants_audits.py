@@ -24,7 +24,7 @@ from svc_proto.machines.phones import Phone, Phones
 from svc_proto.machines.session import Session, session_record
 from svc_proto.machines.sessions import Sessions
 from svc_proto.machines.strangers import Guest, Strangers
-from svc_proto.machines.voice_session import Cursor, EventRing, Kept
+from svc_proto.machines.voice_session import Cursor, VoiceLife
 from svc_proto.relay import terminals
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.routes import sessions as session_routes
@@ -196,10 +196,10 @@ def _five_terminals_fit(patch: Patch) -> None:
 
 
 def _sound_that_was_heard_is_told_again(patch: Patch) -> None:
-    def after(self: EventRing, cursor: Cursor) -> tuple[Kept, ...]:
-        return tuple(kept for kept in self._events if kept.ids.event > cursor.event or kept.ids.audio)
+    def missed(self: VoiceLife, cursor: Cursor) -> tuple[str, ...]:
+        return tuple(text for ids, text in self._ring if ids.event > cursor.event or ids.audio)
 
-    patch.setattr(EventRing, "after", after)
+    patch.setattr(VoiceLife, "missed", missed)
 
 
 def _a_voice_session_waits_for_a_minute_more(patch: Patch) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.machines import voice_session
 from svc_proto.machines.voice_session import (
     AWAY_EVENTS,
     BAD_TOKEN,
@@ -18,9 +19,7 @@ from svc_proto.machines.voice_session import (
     RESUME_WINDOW,
     Cursor,
     Denied,
-    EventRing,
     Ids,
-    Kept,
     Replay,
     VoiceLife,
     VoiceState,
@@ -57,7 +56,7 @@ def say(made: VoiceLife, *, audio: bool = False, text: str = "") -> Ids:
 def told(outcome: Replay | Denied) -> list[str]:
     """The texts of a replay."""
     assert isinstance(outcome, Replay)
-    return [kept.text for kept in outcome.events]
+    return [*outcome.events]
 
 
 def test_the_table_is_that_of_the_document() -> None:
@@ -119,7 +118,7 @@ def test_each_state(
     made.close()
     assert (made.state, made.deadline, made.has_room) == (S.CLOSED, None, True)
     say(made)
-    assert len(made.ring) == 0
+    assert made.missed(NO_CURSOR) == ()
     for after, call in ((S.FRESH, VoiceLife.release), (S.DETACHED, VoiceLife.detach)):
         made = life(state, window=5.0)
         if after in lets_go:
@@ -137,12 +136,13 @@ def test_each_state(
 @pytest.mark.parametrize(("state", "deadline"), [(row[0], row[3]) for row in ROWS])
 def test_time_passes(state: VoiceState, deadline: float | None) -> None:
     made = life(state)
-    assert not made.expire((deadline or 1e6) - 0.001)
-    assert made.expire(deadline or 1e9) is (deadline is not None)
-    if deadline is not None:
+    if deadline is None:
+        with pytest.raises(LocalProtocolError):
+            made.expire()
+    else:
+        made.expire()
         assert (made.state, made.deadline) == (S.CLOSED, None)
         assert (made.denial(), made.resume(TOKEN, {})) == (EXPIRED, EXPIRED)
-        assert not made.expire(1e9)
 
 
 # --- ids and replay ---------------------------------------------------------------------------------------------------
@@ -204,18 +204,20 @@ def test_a_cursor_that_is_no_number_changes_nothing(name: str, value: object) ->
         Cursor.from_ack({name.removeprefix("last_"): value})
 
 
-def test_a_ring_forgets_its_oldest() -> None:
-    ring = EventRing(max_events=3, max_bytes=10)
+def test_a_ring_forgets_its_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(voice_session, "RING_EVENTS", 3)
+    monkeypatch.setattr(voice_session, "RING_BYTES", 10)
+    made = life()
     for number in range(1, 6):
-        ring.put(Kept(Ids(number), "ab"))
-    assert [kept.ids.event for kept in ring.after(NO_CURSOR)] == [3, 4, 5]
-    ring.put(Kept(Ids(6), "abcdefgh"))
-    assert [kept.ids.event for kept in ring.after(NO_CURSOR)] == [5, 6]
-    ring.put(Kept(Ids(7), "longer than the ring"))
-    assert [kept.ids.event for kept in ring.after(NO_CURSOR)] == [7]
-    assert (len(ring), ring.size) == (1, 20)
-    ring.clear()
-    assert (len(ring), ring.size) == (0, 0)
+        say(made, text=f"{number}.")
+    assert made.missed(NO_CURSOR) == ("3.", "4.", "5.")
+    for text, left in (
+        ("abcdefgh", ("5.", "abcdefgh")),
+        ("longer than the ring", ("longer than the ring",)),
+        ("a", ("a",)),
+    ):
+        say(made, text=text)
+        assert made.missed(NO_CURSOR) == left
 
 
 def roomy(made: VoiceLife) -> bool:
