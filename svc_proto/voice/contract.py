@@ -88,6 +88,11 @@ class Rendered:
     metadata: Mapping[str, object] = field(factory=dict)
     transcript: str | None = None  # what the provider says it said
 
+    @property
+    def who(self) -> dict[str, object]:
+        """Who has spoken, as events name it."""
+        return {"provider": self.provider, "model": self.model, "voice": self.voice}
+
 
 class AudioSink(Protocol):
     """Who takes the audio."""

@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from svc_proto.basics.pcm import whole_samples
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
-from svc_proto.voice.session import MAX_DELTA, VoiceSession
+from svc_proto.voice.session import MAX_DELTA, VoiceMode
 from svc_proto.voice.speaking import Metrics, masked
 
-__all__ = ["Rendering", "RenderingListener"]
-
-
-class RenderingListener(Protocol):
-    """Who is told."""
-
-    def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
-        """Some sound."""
-        ...
-
-    def room(self) -> Flow[None]:
-        """Wait until the client has room for more."""
-        ...
-
-    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
-        """That was all; `fields` are `metrics` and `metadata` of the response's end."""
-        ...
-
-    def render_failed(self, response_id: str, error: Exception) -> None:
-        """It could not be done, or not to its end."""
-        ...
+__all__ = ["Rendering"]
 
 
 class Rendering:
-    """One text on its way; an `AudioSink`."""
+    """One text on its way; an `AudioSink`. `mode` is told how that goes."""
 
-    def __init__(
-        self, session: VoiceSession, request: SpeechRequest, response_id: str, listener: RenderingListener
-    ) -> None:
-        self._session = session
+    def __init__(self, mode: VoiceMode, request: SpeechRequest, response_id: str = "") -> None:
+        self._mode = mode
+        self._session = mode.session
         self._request = request
         self._response_id = response_id
-        self._listener = listener
-        self._metrics = Metrics(session.engine.now.mono)
+        self._metrics = Metrics(mode.engine.now.mono)
         self._task: Task | None = None
 
     def start(self) -> None:
@@ -63,23 +39,22 @@ class Rendering:
     def put(self, chunk: AudioChunk) -> None:
         """A piece of sound that is not too large, whole samples."""
         self._metrics.piece(len(chunk.data), chunk.sample_rate, self._session.engine.now.mono)
-        self._listener.rendered_audio(self._response_id, chunk)
+        self._mode.rendered_audio(self._response_id, chunk)
 
     def chunk(self, chunk: AudioChunk) -> Flow[None]:
         """Some sound of the renderer."""
         data = whole_samples(chunk.data)
         for start in range(0, len(data), MAX_DELTA):
             self.put(AudioChunk(data[start : start + MAX_DELTA], chunk.sample_rate, chunk.label))
-            yield from self._listener.room()
+            yield from self._mode.room()
 
     def _render(self) -> Flow[Rendered]:
         session = self._session
         return (yield from session.voice.providers.renderer(session.chosen.provider).render(self._request, self))
 
     def _done(self, done: Rendered) -> None:
-        who = {"provider": done.provider, "model": done.model, "voice": done.voice}
-        metrics = self._metrics.report(**who, now=self._session.engine.now.mono)
-        self._listener.rendered(self._response_id, done, {"metrics": metrics, "metadata": masked(done.metadata)})
+        metrics = self._metrics.report(done, now=self._session.engine.now.mono)
+        self._mode.rendered(self._response_id, done, {"metrics": metrics, "metadata": masked(done.metadata)})
 
     def _failed(self, error: Exception) -> None:
-        self._listener.render_failed(self._response_id, error)
+        self._mode.render_failed(self._response_id, error)

@@ -13,6 +13,7 @@ from svc_proto.basics.pcm import duration
 from svc_proto.basics.validate import invalid, object_, optional, text
 from svc_proto.schema.members import Members
 from svc_proto.schema.redact import REDACTED
+from svc_proto.voice.contract import Rendered
 from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["Metrics", "audio_of", "expression_of", "masked", "options_of", "text_of"]
@@ -109,12 +110,10 @@ class Metrics:
         self._last = now
         self._heard_until += duration(size, rate)
 
-    def report(self, *, provider: str, model: str, voice: str, now: float) -> dict[str, object]:
+    def report(self, done: Rendered, *, now: float) -> dict[str, object]:
         """`metrics` of `voice.response.done`; what nobody measures is null."""
         return {
-            "provider": provider,
-            "model": model,
-            "voice": voice,
+            **done.who,
             "first_audio_ms": None if self.first is None else _ms(self.first - self.begun),
             "response_done_ms": _ms(now - self.begun),
             "audio_chunk_gap_ms": _ms(self.gap),

@@ -66,7 +66,7 @@ LIFE: Table[SpeechState, SpeechTrigger] = {
 
 
 class SpeechMode(VoiceMode, ABC):
-    """Responses one at a time: told, rendered, copied into a file. A `RenderingListener`."""
+    """Responses one at a time: told, rendered, copied into a file."""
 
     after: ClassVar[SpeechTrigger]  # what the end of a response leads to
     fields: ClassVar[Mapping[str, object]] = {}  # of its start and of its end
@@ -103,7 +103,7 @@ class SpeechMode(VoiceMode, ABC):
         session = self.session
         if self._responses > 1:
             self._copy = AudioCopy(session.engine, f"{session.run_path}-{self._responses}.wav")
-        self._rendering = Rendering(session, request, "", self)
+        self._rendering = Rendering(self, request)
         self._rendering.start()
 
     def stop(self) -> None:
@@ -121,7 +121,7 @@ class SpeechMode(VoiceMode, ABC):
         """The socket is gone: stop speaking."""
         self.stop()
 
-    # --- a `RenderingListener` ---
+    # --- of a `Rendering` ---
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         """Some sound."""
@@ -131,10 +131,9 @@ class SpeechMode(VoiceMode, ABC):
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
         """All of it."""
         self.over()
-        who = {"provider": done.provider, "model": done.model, "voice": done.voice}
         files = {"audio_path": self._copy.path, "event_log_path": self.session.log.path}
         self.session.emit("voice.audio.done")
-        self.session.emit("voice.response.done", **who, **files, **fields, **self.fields)
+        self.session.emit("voice.response.done", **done.who, **files, **fields, **self.fields)
 
     def render_failed(self, response_id: str, error: Exception) -> None:
         """It broke off. The session goes on."""

@@ -14,7 +14,8 @@ CHUNK = AudioChunk(b"\1\0" * 10, 24_000)
 
 
 class Listener:
-    def __init__(self) -> None:
+    def __init__(self, session: Any) -> None:
+        self.session, self.engine = session, session.engine
         self.told: list[tuple[str, Any]] = []
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
@@ -31,11 +32,11 @@ class Listener:
 
 
 def begin(rig: Rig) -> tuple[Rendering, Listener]:
-    listener = Listener()
     session = SimpleNamespace(
         engine=rig.engine, voice=rig.voice, chosen=SimpleNamespace(provider="puppet"), has_room=True
     )
-    rendering = Rendering(cast("Any", session), SpeechRequest(text="Hi."), "r1", listener)
+    listener = Listener(session)
+    rendering = Rendering(cast("Any", listener), SpeechRequest(text="Hi."), "r1")
     rig.do(rendering.cancel)  # nothing to stop yet
     assert rendering.has_room
     rig.do(rendering.start)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import Refused
+from svc_proto.voice.contract import Rendered
 from svc_proto.voice.speaking import Metrics, expression_of, masked, options_of, text_of
+
+DONE = Rendered(provider="stub", model="m", voice="v")
 
 
 def test_text() -> None:
@@ -62,11 +65,11 @@ def test_a_caller_never_says_where_or_with_which_key() -> None:
 
 def test_how_fast_sound_came() -> None:
     metrics = Metrics(10.0)
-    silent = metrics.report(provider="stub", model="m", voice="v", now=10.5)
+    silent = metrics.report(DONE, now=10.5)
     assert (silent["first_audio_ms"], silent["audio_chunk_gap_ms"], silent["response_done_ms"]) == (None, 0, 500)
     for now in (11.0, 11.25, 13.0, 15.0, 15.5):  # each piece lasts a second; the third comes just in time
         metrics.piece(48_000, 24_000, now)
-    told = metrics.report(provider="stub", model="m", voice="v", now=16.0)
+    told = metrics.report(DONE, now=16.0)
     measured = {name: value for name, value in told.items() if name.endswith("_ms") or name == "audio_underruns"}
     assert measured == {
         "first_audio_ms": 1000,

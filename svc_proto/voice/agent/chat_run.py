@@ -1,7 +1,7 @@
 """One chat run on the API server: begun, read, stopped, its questions answered (terminal-voice 6.7, 6.8; api 4, 6).
 
     run = ApiRun(engine, order, tell, word="svc")
-    yield from run.perform(api)    # returns at the run's end; `RunTrouble` or `PeerFailed` when there is none
+    yield from run.perform(api)    # returns at the run's end; `ProviderError` or `PeerFailed` when there is none
 
 Whoever stops reading does not stop the run; `stop` does.
 """
@@ -21,6 +21,7 @@ from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema import chat_events as events
 from svc_proto.schema.members import Members
+from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunBegan, RunEvent, SessionBound, ToolEvent, ToolTold
 from svc_proto.wire.sse import ServerSentEvent
@@ -28,7 +29,7 @@ from svc_proto.wire.sse import ServerSentEvent
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ApiRun", "RunTrouble", "answer_question", "is_asking", "map_event", "read_history", "said_of", "stop_run"]
+__all__ = ["ApiRun", "answer_question", "is_asking", "map_event", "read_history", "said_of", "stop_run"]
 
 CHANGES = {  # what a forked server tells besides, as it does notes: each is a tool that is done
     "skill.loaded": ("skill", "name"),
@@ -43,10 +44,6 @@ CONNECT_WITHIN = 10.0  # s, wire terminal-voice 6.7
 HISTORY_WITHIN = 5.0  # s, wire terminal-voice 6.2
 MAX_SHOWN = 200  # characters of what the API server says is wrong
 DEFAULT_PROFILE = "default"
-
-
-class RunTrouble(Exception):  # noqa: N818 - what is wrong is not ours
-    """The run failed, as the API server tells it."""
 
 
 @define(eq=False)
@@ -83,6 +80,11 @@ class ApiRun:
         if self._api is not None and self.run_id:
             self._engine.spawn(stop_run(self._engine, self._api, self.run_id))
         return self._api is None or bool(self.run_id)
+
+    def leave(self) -> None:
+        """Listen no more; it goes on."""
+        if self.task is not None:
+            self.task.cancel()
 
     # --- helpers ---
 
@@ -134,8 +136,8 @@ class ApiRun:
 
 
 def map_event(kind: str, data: Members, word: str) -> RunEvent | None:  # noqa: C901 - one row for each event
-    """What an event means, if anything; `RunTrouble` when the run has not ended well. `word` stands for the tool that
-    a delta does not name."""
+    """What an event means, if anything; `ProviderError` when the run has not ended well. `word` stands for the tool
+    that a delta does not name."""
     if kind == DELTA and (words := events.words_of(data)):  # as most are
         return events.AssistantDelta(delta=words)
     match event := events.read_event(kind, data):
@@ -162,7 +164,7 @@ def map_event(kind: str, data: Members, word: str) -> RunEvent | None:  # noqa: 
         case events.RunCompleted() | events.Done():
             return events.RunCompleted(interrupted=data.get("interrupted") is True)
         case events.Error(message=message):
-            raise RunTrouble(message[:MAX_MESSAGE] or "the agent failed")
+            raise ProviderError(message[:MAX_MESSAGE] or "the agent failed")
         case _:
             name, member = next((found for end, found in CHANGES.items() if kind.endswith(end)), ("", ""))
             return _changed(data, name, member) if name else None

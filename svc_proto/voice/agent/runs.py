@@ -9,16 +9,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svc_proto.engine.flow import Flow, Task, sleep
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema.chat_events import AssistantDelta
-from svc_proto.voice.agent.chat_run import ApiRun, RunTrouble, answer_question, is_asking, said_of
+from svc_proto.voice.agent.chat_run import ApiRun, answer_question, is_asking, said_of
 from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, Note, StartRun
 from svc_proto.voice.realtime.rendered import RenderedConversation
 from svc_proto.voice.realtime.story import RunEvent
+from svc_proto.voice.session import problem_of
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
@@ -70,15 +71,15 @@ class ApiRuns:
         if run is None:
             return
         if run.stop():
-            _cancel(run.task)
+            run.leave()
         else:
-            self._engine.spawn(self._give_up(run.task))
+            self._engine.spawn(self._give_up(run))
 
     def leave(self, call_id: str) -> None:
         """Listen no more; it goes on."""
         run = self._runs.pop(call_id, None)
         if run is not None:
-            _cancel(run.task)
+            run.leave()
 
     def end_all(self, end: Callable[[ApiRuns, str], None]) -> None:
         """`stop` or `leave` each."""
@@ -114,10 +115,8 @@ class ApiRuns:
             message = said_of(error)
             if error.fault in (PeerFault.UNAUTHORIZED, PeerFault.FORBIDDEN):
                 code = f"{self._word}_broker_auth_failed"
-        elif isinstance(error, RunTrouble):
-            message = str(error)
         else:
-            message = f"internal error, reference {self._engine.bug(error)}"
+            message = problem_of(self._engine, error)
         if self._forget(call_id, run):
             self._talk.run_failed(call_id, message, error_code=code)
             self._carry_out()
@@ -137,9 +136,9 @@ class ApiRuns:
         self._talk.approved(order.call_id, order.confirmation_id, order.answer if taken else None)
         self._carry_out()
 
-    def _give_up(self, task: Task | None) -> Flow[None]:
+    def _give_up(self, run: ApiRun) -> Flow[None]:
         yield from sleep(self._engine, NAMED_WITHIN)
-        _cancel(task)
+        run.leave()
 
     def _forget(self, call_id: str, run: ApiRun) -> bool:
         """The run is over: drop it; whether anybody wants to know."""
@@ -147,8 +146,3 @@ class ApiRuns:
         if wanted:
             del self._runs[call_id]
         return wanted
-
-
-def _cancel(task: Task | None) -> None:
-    if task is not None:
-        task.cancel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from attrs import frozen
@@ -126,9 +127,7 @@ class AgentMode(VoiceMode, ABC):
             case orders.Emit():
                 self.tell(order)
             case orders.EmitAudio():
-                label = {} if order.label is None else {"label": order.label}
-                rate = order.sample_rate or self.chosen.sample_rate
-                self.sound(order.data, rate, response_id=order.response_id, **label, **order.extra)
+                self.sound(order)
             case orders.Note():
                 self.session.note(order.type, **order.fields)
             case orders.CloseClient(code=code, reason=reason):
@@ -148,11 +147,13 @@ class AgentMode(VoiceMode, ABC):
                 request = SpeechRequest(
                     text=text, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate
                 )
-                self._engine_work = rendering = Rendering(self.session, request, response_id, self)
+                self._engine_work = rendering = Rendering(self, request, response_id)
                 rendering.start()
             case orders.Listen(sound=sound, rate=rate):
                 heard = transcribe(self.session.voice, self.chosen.provider, sound, rate)
-                self._engine_work = self.engine.spawn(heard, on_done=self._heard, on_error=self._not_heard)
+                self._engine_work = self.engine.spawn(
+                    heard, on_done=self._heard, on_error=partial(self.render_failed, "")
+                )
             case orders.StopRendering():
                 self._stop_engine()
             case _:
@@ -163,15 +164,12 @@ class AgentMode(VoiceMode, ABC):
         if work is not None:
             work.cancel()
 
-    # --- the engines: a `RenderingListener` ---
+    # --- the engines ---
 
     def _heard(self, text: str) -> None:
         assert isinstance(self.talk, RenderedConversation)  # nobody else has anybody listen
         self.talk.heard(text)
         self.carry_out()
-
-    def _not_heard(self, error: Exception) -> None:
-        self.render_failed("", error)
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         """Some of the answer as the relay has it spoken."""
@@ -220,9 +218,12 @@ class AgentMode(VoiceMode, ABC):
                 about = {}
         session.emit(kind, **{**about, **fields})
 
-    def sound(self, pcm: bytes, rate: int, **fields: object) -> None:
+    def sound(self, audio: orders.EmitAudio) -> None:
         """Some of what is spoken, in pieces that are not too large."""
-        data = whole_samples(pcm)
+        data, rate = whole_samples(audio.data), audio.sample_rate or self.chosen.sample_rate
+        fields = {"response_id": audio.response_id, **audio.extra}
+        if audio.label is not None:
+            fields["label"] = audio.label
         for start in range(0, len(data), MAX_DELTA):
             self.session.emit_audio("voice.output_audio.delta", data[start : start + MAX_DELTA], rate, **fields)
 

@@ -14,19 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from svc_proto.basics.pcm import SAMPLE_WIDTH, resample
-from svc_proto.voice.contract import (
-    AudioDelta,
-    AudioDone,
-    FunctionCall,
-    ProviderEvent,
-    ProviderProblem,
-    ProviderReady,
-    ResponseDone,
-    ResponseStarted,
-    TextDelta,
-    TranscriptDelta,
-    TranscriptFinal,
-)
+from svc_proto.voice import contract
+from svc_proto.voice.contract import ProviderEvent
 from svc_proto.voice.realtime.calls import Call, CancelCall, RunCall, completed_output, parse_call
 from svc_proto.voice.realtime.delivery import Delivery, Filler
 from svc_proto.voice.realtime.floor import ANSWERED_WITHIN, DRAIN_WITHIN, Floor, FloorState, FloorTrigger
@@ -169,34 +158,34 @@ class VoiceConversation(Talk):
     def take(self, event: ProviderEvent) -> None:  # noqa: C901 - one row for each event  # noqa: C901 - one row for each event
         """The provider says something."""
         match event:
-            case AudioDelta(response_id, data):
+            case contract.AudioDelta(response_id, data):
                 self._hear(response_id, Held(audio=data))
-            case TextDelta(response_id, delta):
+            case contract.TextDelta(response_id, delta):
                 self._hear(response_id, Held(text=delta))
-            case ResponseStarted(response_id):
+            case contract.ResponseStarted(response_id):
                 self._is_current(response_id)
-            case AudioDone(response_id):
+            case contract.AudioDone(response_id):
                 self._audio_done(response_id)
-            case ResponseDone(response_id, status):
+            case contract.ResponseDone(response_id, status):
                 self._response_done(response_id, status)
-            case FunctionCall(response_id, call_id, name, arguments):
+            case contract.FunctionCall(response_id, call_id, name, arguments):
                 self.call(response_id, parse_call(call_id, name, arguments, self.word))
-            case ProviderReady(model):
+            case contract.ProviderReady(model):
                 self._note("voice.realtime_agent.provider_model_resolved", model=model)
-            case TranscriptDelta(delta):
+            case contract.TranscriptDelta(delta):
                 self._emit("voice.input_transcript.delta", delta=delta)
-            case TranscriptFinal(text):  # ONE response is asked for; a second transcript asks for no other
+            case contract.TranscriptFinal(text):  # ONE response is asked for; a second transcript asks for no other
                 self._emit("voice.input_transcript.final", text=text)
                 if self.floor.state is _S.HEARING:
                     self.out += self.floor.respond(self.now())
-            case ProviderProblem(message, idle=True):
+            case contract.ProviderProblem(message, idle=True):
                 self._note("voice.realtime_agent.provider_idle_close", message=message)
                 self._end_turn()
                 self._show_results()
                 self.out.append(CloseClient(1000, "the voice provider has closed an idle session"))
-            case ProviderProblem(message, benign=True):
+            case contract.ProviderProblem(message, benign=True):
                 self._note("voice.realtime_agent.provider_notice", message=message)
-            case ProviderProblem(message):
+            case contract.ProviderProblem(message):
                 self._fail(message)
             case _:
                 assert_never(event)

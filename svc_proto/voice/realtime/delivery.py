@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from attrs import define, evolve, field
 
 from svc_proto.voice.realtime.floor import DRAIN_WITHIN, FORCED, Floor, FloorState, FloorTrigger
-from svc_proto.voice.realtime.mouth import ALARM, Held, Mouth, MouthState, SpokenAnswer
+from svc_proto.voice.realtime.mouth import ALARM, FALLEN_BACK, VISUAL, Held, Mouth, MouthState, SpokenAnswer
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Note, Order, Render, StopRendering
 
 __all__ = ["Delivery", "Filler"]
 
-VISUAL = "visual_only"
 PROGRESS = "progress"
 
 
@@ -83,23 +82,27 @@ class Delivery:
     def tell(self, answer: SpokenAnswer, now: float, *, background: bool = False) -> list[Order]:
         """An answer is to be heard, when what was said before is played."""
         out = self.filler.stop()
-        self.mouth.take(answer, background=background)
+        self.mouth.take(answer)
         self.floor.go(FloorTrigger.TELL, now + DRAIN_WITHIN)
         if not background:
             return [*out, self.floor.wait_for_playback(answer.call_id, f"{self.word}_run_task")]
         if self.mouth.result_delivery == VISUAL:
-            return [*out, *self.speak(now)]
+            return [*out, *self.show("background-visual")]
         return [*out, self.floor.wait_for_playback(None, None, FORCED)]
 
     def speak(self, now: float) -> list[Order]:
         """It is played: ask for the answer."""
         self.floor.drain = None
         if self.mouth.result_delivery == VISUAL:
-            told = self.mouth.show(wanted=True)
-            self.end()
-            return told
+            return self.show()
         self.floor.due = now + ALARM
         return self.floor.responses.ask(self.mouth.ask(), now)
+
+    def show(self, place: str = FALLEN_BACK) -> list[Order]:
+        """Nobody is to speak it."""
+        told = self.mouth.show(place)
+        self.end()
+        return told
 
     def end(self) -> None:
         """Nobody has the floor."""

@@ -33,6 +33,7 @@ SUMMARY = "forced_summary"  # values of `delivery`, wire terminal-voice 6.6
 FALLBACK = "fallback"
 VISUAL = "visual_only"
 RESPEAK = "respeak"
+FALLEN_BACK = "delivery-fallback"  # the beginning of ids of what is shown
 _WORDS = """
 about also been have here into just like more only some that their them then there these they this very was were what
 when which will with would your yours from could should does done
@@ -119,11 +120,11 @@ class Mouth:
         """The response that the relay has spoken, if it does."""
         return self._response_id if self.state in (MouthState.RENDERING, MouthState.RENDERED) else None
 
-    def take(self, answer: SpokenAnswer, *, background: bool = False) -> None:
-        """An answer is to be told. `background`: nobody's turn waits for it."""
+    def take(self, answer: SpokenAnswer) -> None:
+        """An answer is to be told."""
         self._step(MouthTrigger.TAKE)
         self._clear()
-        self.answer, self._background = answer, background
+        self.answer = answer
 
     def end(self) -> None:
         """Have nothing to do any more with it."""
@@ -209,13 +210,12 @@ class Mouth:
 
     # --- by nobody ---
 
-    def show(self, *, wanted: bool = False) -> list[Order]:
-        """As text alone. `wanted`: that is how it is to be."""
+    def show(self, place: str = FALLEN_BACK) -> list[Order]:
+        """As text alone."""
         self.end()
-        place = "background-visual" if wanted and self._background else "delivery-fallback"
         return self.shown(self.answer, place)
 
-    def shown(self, answer: SpokenAnswer, place: str = "delivery-fallback") -> list[Order]:
+    def shown(self, answer: SpokenAnswer, place: str = FALLEN_BACK) -> list[Order]:
         """How an answer is shown that nobody speaks."""
         kind = {"response_id": f"{place}-{self._new_id()}", "source": self._word, "delivery": VISUAL}
         return [
@@ -256,7 +256,6 @@ class Mouth:
         return [started, *(order for each in held for order in passed_on(response_id, each, delivery=SUMMARY))]
 
     def _clear(self) -> None:
-        self._background = False
         self._response_id = ""  # in which it is heard, or rendered
         self._relays = FALLBACK  # why the relay speaks
         self._text = ""

@@ -124,10 +124,9 @@ class StartRun:
 
 @frozen
 class StopRun:
-    """Stop a chat run. `run_id` is empty when the API server has not named it yet."""
+    """Stop a chat run."""
 
     call_id: str
-    run_id: str
 
 
 @frozen
@@ -182,9 +181,8 @@ class StopRendering:
     """Stop what the renderer speaks, or what the engine listens to."""
 
 
-ClientOrder: TypeAlias = Emit | EmitAudio | Note | CloseClient
 ProviderOrder: TypeAlias = (
     AppendInput | CommitInput | ClearInput | SayText | Respond | ReadAloud | Summarize | CancelResponse | AnswerCall
 )
 ApiOrder: TypeAlias = StartRun | StopRun | LeaveRun | AskAboutApproval | Approve
-Order: TypeAlias = ClientOrder | ProviderOrder | ApiOrder | Render | Listen | StopRendering
+Order: TypeAlias = Emit | EmitAudio | Note | CloseClient | ProviderOrder | ApiOrder | Render | Listen | StopRendering

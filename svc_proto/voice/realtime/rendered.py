@@ -124,7 +124,7 @@ class RenderedConversation(Talk):
         """Stop whatever is going on, on the API server too."""
         run = self.runs.turn if self.state is _S.RUNNING else None
         if run is not None:
-            self.out.append(StopRun(run.call_id, run.story.run_id))
+            self.out.append(StopRun(run.call_id))
         self._drop()
         self._emit(f"{self.word}.run.cancelled", session_id=self.runs.session_id)
         self._done(cancelled=True)

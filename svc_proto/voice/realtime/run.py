@@ -238,7 +238,7 @@ class VoiceRun:
 
     def stop(self) -> list[Order]:
         """Somebody wants it stopped."""
-        stop: list[Order] = [StopRun(self.call_id, self.story.run_id)] if self.live else []
+        stop: list[Order] = [StopRun(self.call_id)] if self.live else []
         return [*stop, self.story.cancelled()]
 
     # --- helpers ---

@@ -310,7 +310,7 @@ class VoiceRuns:
         """A run of the turn is stopped, since it would have to be waited for."""
         self.side_session = None  # whatever is stopped there may take its time
         self.drop(run)
-        return [StopRun(run.call_id, run.story.run_id)]
+        return [StopRun(run.call_id)]
 
     def start_next(self, now: float) -> list[Order]:
         """The one that waits longest begins, if it can. Only between turns: clients take it for the end of one."""

@@ -22,7 +22,6 @@ from svc_proto.schema import chat_events as events
 from svc_proto.schema.members import Members
 from svc_proto.voice.agent.chat_run import (
     ApiRun,
-    RunTrouble,
     answer_question,
     is_asking,
     map_event,
@@ -30,6 +29,7 @@ from svc_proto.voice.agent.chat_run import (
     said_of,
     stop_run,
 )
+from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.realtime import story
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunEvent
@@ -341,7 +341,7 @@ def test_what_each_event_means(kind: str, data: dict[str, Any], mapped: object) 
     if isinstance(mapped, tuple):
         mapped = story.ToolTold(*mapped)
     if isinstance(mapped, str):
-        with pytest.raises(RunTrouble, match=f"^{mapped}$"):
+        with pytest.raises(ProviderError, match=f"^{mapped}$"):
             map_event(kind, Members(data), "svc")
     else:
         assert map_event(kind, Members(data), "svc") == mapped
@@ -361,5 +361,5 @@ confirmation.requested assistant.completed run.completed error
 
 @given(st.sampled_from(KINDS.split()), st.dictionaries(st.sampled_from(NAMES.split()), JSON))
 def test_nothing_raises(kind: str, data: dict[str, Any]) -> None:
-    with suppress(RunTrouble):
+    with suppress(ProviderError):
         map_event(kind, Members(data), "svc")

@@ -14,8 +14,8 @@ from svc_proto.commands import Command
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep, wait
 from svc_proto.facts import Fact, Received
-from svc_proto.voice.agent.chat_run import RunTrouble
 from svc_proto.voice.agent.runs import ApiRuns
+from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.realtime.orders import StartRun
 from tests.loops.agents import Agent, ends, of, play, run
@@ -52,7 +52,7 @@ def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: Rig) -> None:
     def credential(principal: Principal) -> Flow[str | None]:
         holder.leave("k1")  # before anything holds its task
         yield from sleep(rig.engine, 1.0)
-        raise RunTrouble("too late to matter")
+        raise ProviderError("too late to matter")
 
     voice = cast("Any", rig.voice)
     voice.api_credential = credential

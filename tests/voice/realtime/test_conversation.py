@@ -179,7 +179,7 @@ a question is answered by word
 cancel
     cancel -> CancelResponse ClearInput response.done(response_id=None, cancelled=True)
     working
-    cancel -> StopRun(call_id=k1, run_id=n1) svc.run.cancelled(session_id=c1, run_id=n1)
+    cancel -> StopRun(call_id=k1) svc.run.cancelled(session_id=c1, run_id=n1)
         -> AnswerCall(call_id=k1, ok=False, cancelled=True, run_id=n1, session_id=c1) CancelResponse ClearInput
         -> response.done(response_id=None, cancelled=True, run_id=n1)
     run_event k1 AnswerDelta late -> nothing
@@ -196,7 +196,7 @@ cancel while the relay speaks
 cancel by word
     working
     begins r2 'stop it'
-    call r2 cancel k2 -> StopRun(call_id=k1, run_id=n1) svc.run.cancelled(session_id=c1, run_id=n1)
+    call r2 cancel k2 -> StopRun(call_id=k1) svc.run.cancelled(session_id=c1, run_id=n1)
         -> AnswerCall(call_id=k1, ok=False, cancelled=True, run_id=n1, session_id=c1)
         -> AnswerCall(call_id=k2, ok=True, run_id=n1, status=cancelled, session_id=c1)
         -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)

@@ -165,7 +165,7 @@ a slow task beside a run waits in line [background]
     run_event k2 RunBegan n2
     after 6 -> svc.run.progress(session_id=c1, run_id=n1, status=running, message=Still working., should_speak=False)
         -> svc.run.progress(session_id=c1, run_id=n2, status=running, message=Still working., should_speak=False)
-        -> StopRun(call_id=k2, run_id=n2)
+        -> StopRun(call_id=k2)
         -> svc.run.queued(session_id=c1, run_id=, queued_count=1, queue_position=1, transcript_preview=ls)
         -> AnswerCall(call_id=k2, ok=True, status=queued, position=1) Respond
     run_event k2 RunBegan late -> nothing
@@ -360,7 +360,7 @@ nothing is shown to nobody [background]
 a cancel stops what is in the background [background]
     quiet
     ask k2 ls background
-    cancel -> StopRun(call_id=k1, run_id=n1) svc.run.cancelled(session_id=c1, run_id=n1) CancelResponse ClearInput
+    cancel -> StopRun(call_id=k1) svc.run.cancelled(session_id=c1, run_id=n1) CancelResponse ClearInput
         -> response.done(response_id=None, cancelled=True, run_id=n1)
     is over
 a cancel forgets answers that wait [background]
@@ -370,15 +370,15 @@ a cancel forgets answers that wait [background]
 a cancel by word [background]
     aside
     begins r9 'stop all that'
-    call r9 cancel k9 -> StopRun(call_id=k2, run_id=) svc.run.cancelled(session_id=c1, run_id=)
-        -> AnswerCall(call_id=k2, ok=False, cancelled=True, run_id=, session_id=c1) StopRun(call_id=k1, run_id=n1)
+    call r9 cancel k9 -> StopRun(call_id=k2) svc.run.cancelled(session_id=c1, run_id=)
+        -> AnswerCall(call_id=k2, ok=False, cancelled=True, run_id=, session_id=c1) StopRun(call_id=k1)
         -> svc.run.cancelled(session_id=c1, run_id=n1)
         -> AnswerCall(call_id=k9, ok=True, run_id=None, status=cancelled, session_id=c1)
         -> playback_drain.requested(call_id=k9, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
 a cancel of the background by word [background]
     quiet
     begins r9 'stop that'
-    call r9 cancel k9 -> StopRun(call_id=k1, run_id=n1) svc.run.cancelled(session_id=c1, run_id=n1)
+    call r9 cancel k9 -> StopRun(call_id=k1) svc.run.cancelled(session_id=c1, run_id=n1)
         -> AnswerCall(call_id=k9, ok=True, run_id=n1, status=cancelled, session_id=c1)
         -> playback_drain.requested(call_id=k9, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
 a question from the background [background]
