@@ -1,58 +1,52 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from attrs import evolve
 
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.service import Voice
-from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY
+from svc_proto.voice.settings import Scope
+from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily
 from tests.voice.plans import CONFIG, run
 
+WORK = "/h/profiles/work/config.yaml"
 PHONE = Principal(kind="session", device_id="phone", bearer_hash="a")
 CALLER = Principal(kind="api", bearer_hash="b", bearer="the caller's own")
 
 
-def test_settings_read_the_keys_anew() -> None:
-    def plan(voice: Voice) -> Flow[tuple[str, str, list[str]]]:
-        output = yield from voice.settings(OUTPUT_FAMILY, "work")
-        realtime = yield from voice.settings(REALTIME_FAMILY)
-        return output.voice, realtime.voice, voice.keys.present("XAI_API_KEY")
-
-    files = {
-        "/h/.env": "XAI_API_KEY=k",
-        "/h/profiles/work/config.yaml": {"voice_output": {"provider": "xai", "voice": "rex"}},
-        "/r/config.yaml": {"realtime_voice": {"voice": "leo"}},
-    }
-    assert run(plan, files) == ("rex", "leo", ["XAI_API_KEY"])
+FILES: dict[str, object] = {
+    "/h/.env": "XAI_API_KEY=k",
+    "/h/config.yaml": {"voice_output": {"voice": "rex"}},
+    "/h/profiles/work/config.yaml": {"voice_output": {"provider": "xai", "voice": "eve"}},
+    "/r/config.yaml": {"voice_output": {"voice": "leo", "language": "de"}, "realtime_voice": {"voice": "no"}},
+    "/elsewhere.yaml": {"realtime_voice": {"voice": "ara"}},
+}
+SAID = {"RELAY_VOICE_OUTPUT_VOICE": "sal", "RELAY_VOICE_OUTPUT_ENABLED": "0"}
 
 
-def test_the_relays_own_settings() -> None:
-    config = evolve(
-        CONFIG,
-        realtime_path="/elsewhere.yaml",
-        variables={"RELAY_VOICE_OUTPUT_VOICE": "sal", "RELAY_VOICE_OUTPUT_ENABLED": "0"},
-    )
+@pytest.mark.parametrize(
+    ("family", "profile", "voice", "scope"),
+    [
+        (OUTPUT_FAMILY, None, "sal", Scope()),
+        (OUTPUT_FAMILY, "nobody", "rex", Scope(config_scope="global", profile="nobody", fallback_to_global=True)),
+        (OUTPUT_FAMILY, "work", "eve", Scope(config_scope="profile", profile="work", config_path=WORK)),
+        (REALTIME_FAMILY, None, "ara", Scope()),
+        (REALTIME_FAMILY, "nobody", "ara", Scope(profile="nobody", fallback_to_global=True)),
+    ],
+)
+def test_settings(family: SectionFamily[Any], profile: str | None, voice: str, scope: Scope) -> None:
+    """A profile's lie over the relay's own; the keys are read anew, too."""
 
-    def plan(voice: Voice) -> Flow[tuple[object, ...]]:
-        output = yield from voice.settings(OUTPUT_FAMILY)
-        realtime = yield from voice.settings(REALTIME_FAMILY, "nobody")
-        return output.voice, output.language, output.enabled, realtime.voice, realtime.scope.fallback_to_global
+    def plan(side: Voice) -> Flow[tuple[Any, list[str]]]:
+        return (yield from side.settings(family, profile)), side.keys.present("XAI_API_KEY")
 
-    files = {
-        "/r/config.yaml": {"voice_output": {"voice": "leo", "language": "de"}, "realtime_voice": {"voice": "no"}},
-        "/elsewhere.yaml": {"realtime_voice": {"voice": "ara"}},
-    }
-    assert run(plan, files, config=config) == ("sal", "de", False, "ara", True)
-
-
-def test_a_profile_that_is_missing_falls_back_to_the_agents_file() -> None:
-    def plan(voice: Voice) -> Flow[tuple[object, ...]]:
-        scope = (yield from voice.settings(OUTPUT_FAMILY, "nobody")).scope
-        return scope.config_scope, scope.profile, scope.fallback_to_global, scope.config_path
-
-    files = {"/h/config.yaml": {"voice_output": {"voice": "rex"}}}
-    assert run(plan, files) == ("global", "nobody", True, None)
+    settings, keys = run(plan, FILES, config=evolve(CONFIG, realtime_path="/elsewhere.yaml", variables=SAID))
+    assert (settings.voice, settings.scope, keys) == (voice, scope, ["XAI_API_KEY"])
+    assert settings.enabled is (family is REALTIME_FAMILY)
+    assert getattr(settings, "language", "de") == "de"
 
 
 @pytest.mark.parametrize(

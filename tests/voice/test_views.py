@@ -7,24 +7,17 @@ import pytest
 from svc_proto.voice.registry import PROVIDERS
 from svc_proto.voice.views import AGENT, LAB, OUTPUT, View
 
-REALTIME = ["openai_realtime", "xai_realtime"]
 RENDERERS = ["elevenlabs_tts", "local", "openai_tts", "stub", "xai_tts"]
+REALTIME = ["openai_realtime", "xai_realtime"]
+AGENTS = ["local", "openai_realtime", "stub", "xai_realtime"]
 
 
 @pytest.mark.parametrize(
     ("view", "allowed", "described"),
-    [
-        (OUTPUT, RENDERERS, RENDERERS),
-        (LAB, sorted(REALTIME + RENDERERS), ["local", *REALTIME]),
-        (
-            AGENT,
-            ["local", "openai_realtime", "stub", "xai_realtime"],
-            ["local", "openai_realtime", "stub", "xai_realtime"],
-        ),
-    ],
+    [(OUTPUT, RENDERERS, RENDERERS), (LAB, [*RENDERERS, *REALTIME], ["local", *REALTIME]), (AGENT, AGENTS, AGENTS)],
 )
 def test_providers(view: View, allowed: list[str], described: list[str]) -> None:
-    assert [info.id for info in view.allowed()] == allowed
+    assert [info.id for info in view.allowed()] == sorted(allowed)
     assert [info.id for info in view.described()] == described
 
 
