@@ -113,8 +113,6 @@ a rate that the provider has is that of the settings
     POST output/session {"provider": "stub"} -> 200 sample_rate = 24000
     POST output/providers/elevenlabs_tts/validate {} -> 200 sample_rate = 24000
     POST output/session {"provider": "elevenlabs_tts"} -> 200 sample_rate = 24000
-    POST output/providers/openai_tts/validate {} -> 200 sample_rate = 24000
-    POST output/session {"provider": "openai_tts"} -> 200 sample_rate = 24000
 bad choices
     POST output/providers/stub/validate { -> 400
     POST output/providers/stub/validate [] -> 400

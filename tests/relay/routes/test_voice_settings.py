@@ -79,13 +79,11 @@ the agent by default
         -> ; providers.2.supports_realtime = true; providers.2.supports_speech_to_speech = true
         -> ; providers.2.supports_tool_use = true; auth.xai_env_names = ["GROK_API_KEY"]
         -> ; auth.xai_oauth_configured = false; auth.openai_env = false
-an agent whose provider has no key
+an agent that cannot be used without a key, needs none, and is turned off
     GET realtime-agent/config -> 200 available = false
-an agent that needs none
-    file relay {{realtime_voice: {{provider: stub}}}}
+    text relay "realtime_voice: {{provider: stub}}"
     GET realtime-agent/config -> 200 available = true
-an agent that is turned off
-    file relay {{realtime_voice: {{provider: stub, enabled: false}}}}
+    text relay "realtime_voice: {{provider: stub, enabled: false}}"
     GET realtime-agent/config -> 200 available = false
 the words of the other brand
     hermes
@@ -186,7 +184,6 @@ PROFILE = """
 """
 BAD = f"""
     text relay {json.dumps(COMMENTED)}
-    PATCH BASE/config -> 400 ~ JSON object
     PATCH BASE/config {{ -> 400 ~ JSON
     PATCH BASE/config [] -> 400 ~ object
     PATCH BASE/config {{}} -> 400 ~ nothing

@@ -68,32 +68,27 @@ class House:
     def __init__(self, variables: Mapping[str, str], plan: Callable[[Providers, Engine], Flow[Any]]) -> None:
         self._variables = variables
         self._plan = plan
-        self.results: list[Any] = []
-        self.errors: list[Exception] = []
+        self.outcome: list[Any] = []  # the one thing that it returned or raised
 
     def bind(self, engine: Engine) -> None:
         self.engine = engine
 
     def on_started(self) -> None:
         self.engine.emit(Ready())
-        self.task = self.engine.spawn(self._whole(), on_done=self.results.append, on_error=self._failed)
+        self.engine.spawn(self._whole(), on_done=self._over, on_error=self._over)
 
     def _whole(self) -> Flow[Any]:
         return (yield from self._plan(Providers(self.engine, Keys(self._variables)), self.engine))
 
-    def _failed(self, error: Exception) -> None:
-        self.errors.append(error)
-        self.engine.log(Level.INFO, "plan failed")  # somebody may wait for it
+    def _over(self, outcome: object) -> None:
+        self.outcome.append(outcome)
+        self.engine.log(Level.INFO, "the plan is over")  # somebody may wait for it
 
     def on_accepted(self, fact: Accepted) -> None:
         return None
 
     def on_stopping(self) -> None:
         pass
-
-    @property
-    def over(self) -> bool:
-        return bool(self.results or self.errors)
 
 
 class Program(Script):
@@ -157,7 +152,7 @@ class Studio:
         """Run a plan in a process of its own, to its end; nothing is left behind."""
         house = House(self.variables, plan)
         process = self.host.start(lambda entropy: Engine(house, entropy=entropy, log_level=Level.DEBUG))
-        self.sim.run_until(lambda: house.over or not process.alive, limit)
+        self.sim.run_until(lambda: bool(house.outcome) or not process.alive, limit)
         self.sim.run_for(5.0)
         assert process.operations.open_handles == 0
         assert process.channel_count == 0
@@ -165,11 +160,11 @@ class Studio:
         process.stop(0.0)
         self.sim.run_until(lambda: not process.alive)
         assert KEY not in repr([line.fields for line in process.logs])
-        for error in house.errors:
-            assert KEY not in str(error)
-            raise error
-        (result,) = house.results
-        return result  # type: ignore[no-any-return]  # what the plan returned
+        (outcome,) = house.outcome
+        if isinstance(outcome, Exception):
+            assert KEY not in str(outcome)
+            raise outcome
+        return outcome  # type: ignore[no-any-return]  # what the plan returned
 
     def render(self, provider: str, text: str = "Hello.", **request: Any) -> Rendered:
         """Speak into `sink`."""
