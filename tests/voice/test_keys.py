@@ -29,9 +29,6 @@ def test_only_what_concerns_voice_is_kept() -> None:
     keys = refreshed({}, "API_SERVER_KEY=secret\nXAI_API_KEY=very secret\n")
     assert keys.get("API_SERVER_KEY") is None
     assert "secret" not in repr(keys)
-
-
-def test_a_file_that_is_gone_sets_nothing() -> None:
     assert refreshed({}, None).present("XAI_API_KEY") == []
 
 

@@ -50,16 +50,14 @@ def test_settings(family: SectionFamily[Any], profile: str | None, voice: str, s
 
 
 @pytest.mark.parametrize(
-    ("principal", "files", "credential"),
+    ("principal", "dotenv", "key", "credential"),
     [
-        (CALLER, {"/h/.env": "API_SERVER_KEY=host"}, "the caller's own"),
-        (PHONE, {"/h/.env": "API_SERVER_KEY=host"}, "host"),
-        (PHONE, {}, "from the environment"),
+        (CALLER, "API_SERVER_KEY=host", "set", "the caller's own"),
+        (PHONE, "API_SERVER_KEY=host", "set", "host"),
+        (PHONE, "", "from the environment", "from the environment"),
+        (PHONE, "", "", None),
     ],
 )
-def test_who_pays_at_the_api_server(principal: Principal, files: dict[str, object], credential: str) -> None:
-    assert run(lambda voice: voice.api_credential(principal), files) == credential
-
-
-def test_an_api_server_without_a_key_gets_none() -> None:
-    assert run(lambda voice: voice.api_credential(PHONE), config=evolve(CONFIG, api_key="")) is None
+def test_who_pays_at_the_api_server(principal: Principal, dotenv: str, key: str, credential: str | None) -> None:
+    config = evolve(CONFIG, api_key=key)
+    assert run(lambda voice: voice.api_credential(principal), {"/h/.env": dotenv}, config=config) == credential

@@ -77,7 +77,6 @@ def test_config(desk: Shelf) -> None:
     ("words", "text", "problem"),
     [
         (("Hi", "--json", "-o", "-"), "", "--json and -o - exclude each other"),
-        (("-",), " ", "the text is empty"),
         (("\udcff",), "", "the text is not UTF-8"),
         (("-",), " " * (MAX_PIPED + 10), f"standard input has more than {MAX_PIPED} bytes"),
     ],

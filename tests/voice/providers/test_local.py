@@ -161,10 +161,10 @@ def test_a_file_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- listening ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("language", ["", "en", "en-US", "auto"])
-def test_what_it_hears(language: str) -> None:
-    found = hearing().transcribe("local", language=language)
-    assert found == Transcript(text="turn on the light", provider="local")
+def test_what_it_hears() -> None:
+    for language in ("", "en", "en-US", "auto"):
+        found = hearing().transcribe("local", language=language)
+        assert found == Transcript(text="turn on the light", provider="local")
 
 
 BROKE_DOWN = "the engine that listens broke down over the recording"

@@ -30,19 +30,6 @@ def test_a_text_is_answered_with_sound(provider: str, make: Any) -> None:
     assert session.closed == 1000
 
 
-def test_without_a_text_a_sentence_is_tried() -> None:
-    script = RealtimeScript([Said("Yes.")])
-    Studio(OpenAiPeer(script=script)).render("openai_realtime", "")
-    assert "test" in script.sessions[0].said[1]["item"]["content"][0]["text"]
-
-
-def test_a_slow_listener() -> None:
-    studio = Studio(OpenAiPeer(script=RealtimeScript([Said("Slowly.", SOUND, pieces=10)])))
-    studio.sink.pause = 1.0
-    studio.render("openai_realtime")
-    assert studio.sink.pcm == SOUND
-
-
 TEXT = '{"type": "response.output_text.delta", "response_id": "r", "delta": "mute"}'
 DONE = {"type": "response.done", "response": {"id": "r"}}
 FAULTS: list[tuple[Turn, str]] = [
@@ -69,6 +56,12 @@ def test_a_benign_notice_changes_nothing() -> None:
     studio = Studio(OpenAiPeer(script=RealtimeScript([Noise((notice, sound, DONE, sound))])))
     studio.render("openai_realtime")
     assert studio.sink.pcm == b"\0\0"
+
+
+def test_without_a_text_a_sentence_is_tried() -> None:
+    script = RealtimeScript([Said("Yes.")])
+    Studio(OpenAiPeer(script=script)).render("openai_realtime", "")
+    assert "test" in script.sessions[0].said[1]["item"]["content"][0]["text"]
 
 
 def test_a_socket_that_is_declined() -> None:
