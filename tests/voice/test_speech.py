@@ -251,25 +251,10 @@ to come back with the first word
     B leaves
     C comes
     C says session.start -> session.resume_failed(reason=invalid_resume_token) closed(code=4003)
-a wrong token
-    spoken
-    A leaves
-    B comes
-    B says session.resume resume_token=guess last_event_id=0 -> session.resume_failed(reason=invalid_resume_token)
-        -> closed(code=4003, reason=invalid_resume_token)
-    B says session.resume resume_token=$token -> nothing
-    C comes
-    C says session.resume resume_token=$token -> session.resumed replay.started session.ready response.started
-        -> session.detached replay.done
 a wrong token from the owner
     spoken
     A says session.resume resume_token=guess -> session.resume_failed closed(code=4003)
     are 1 detached
-a wrong token from an owner who has heard nothing
-    create
-    A comes
-    A says session.resume resume_token=guess -> session.resume_failed closed(code=4003)
-    are 0
 a cursor that is no number
     spoken
     A leaves
@@ -278,15 +263,6 @@ a cursor that is no number
     B says session.resume resume_token=$token last_event_id=2 -> session.resumed replay.started session.detached
         -> replay.done
     B says session.resume resume_token=$token last_audio_event_id=-1 -> error
-the window closes
-    spoken
-    A leaves
-    B comes
-    after 29.9
-    puppet stopped=false
-    after 0.2 -> B:session.resume_failed(reason=resume_expired) B:closed(code=4008)
-    puppet stopped=true
-    C comes -> refused(status=410)
 a second socket takes over
     spoken
     B comes -> nothing
