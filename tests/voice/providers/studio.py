@@ -24,7 +24,7 @@ from svc_proto.voice.contract import AudioChunk, ProviderError, Recording, Rende
 from svc_proto.voice.keys import Keys
 from svc_proto.voice.providers.table import Providers
 
-__all__ = ["KEY", "Program", "Sink", "Studio", "problem"]
+__all__ = ["KEY", "VARIABLES", "Program", "Sink", "Studio", "problem"]
 
 T = TypeVar("T")
 KEY = "sk-abcdefghijklmnopqrstuvwxyz-0123456789"
