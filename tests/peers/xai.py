@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tests.peers.openai_voice import socket_route
+from tests.peers.openai_voice import OpenAiPeer
 from tests.peers.realtime import RealtimeScript
-from tests.peers.vendor import Reply, VendorPeer
+from tests.peers.vendor import Reply
 
 __all__ = ["XaiPeer"]
 
 
-class XaiPeer(VendorPeer):
-    """`script` is what its realtime sockets play."""
+class XaiPeer(OpenAiPeer):
+    """The same with paths of its own."""
+
+    paths = ("POST /v1/tts", "POST /v1/stt", "GET /v1/tts/voices", "GET /v1/custom-voices")
 
     def __init__(self, replies: Iterable[Reply] = (), script: RealtimeScript | None = None) -> None:
-        super().__init__(
-            replies,
-            (
-                self.http("POST", "/v1/tts"),
-                self.http("POST", "/v1/stt"),
-                self.http("GET", "/v1/tts/voices"),
-                self.http("GET", "/v1/custom-voices"),
-                socket_route(self, "/v1/realtime"),
-            ),
-        )
-        self.script = script or RealtimeScript(xai=True)
-        self.declines = 0
+        super().__init__(replies, script or RealtimeScript(xai=True))
