@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from svc_proto.relay.voice_upload import MAX_UPLOAD
 from svc_proto.voice.contract import ProviderError, SpeechRequest, Spoken
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
-from tests.relay.routes.voice_world import AGENT_FILE, WORK, Puppets, put_yaml, voice_book
+from tests.relay.routes.voice_world import Puppets, voice_book
 from tests.relay.world import REMOTE, Answer, RelayBook
 
 FORM = (b"content-type", b"multipart/form-data; boundary=xyz")
@@ -125,13 +126,33 @@ bad input
     POST synthesize {"text": "x", "profile": 5} -> 400 ~ profile
     POST synthesize {"text": "x", "voice": "a\\nb"} -> 400 ~ voice
     asked 0
-no engine that speaks
-    POST synthesize {"text": "x"} -> 500 ~ TTS configuration error
-    POST synthesize {"text": "x"} -> 500 ~ OPENAI_API_KEY
-one that is turned off
-    file agent {tts: {enabled: 0, provider: xai}}
+no engine that speaks, and none that listens
+    POST synthesize {"text": "x"} -> 500 ~ TTS configuration error; ~ OPENAI_API_KEY
+    POST transcribe -> 500 ~ No STT provider available; ~ OPENAI_API_KEY; provider = null
+one without its key
+    file agent {stt: {provider: elevenlabs}}
+    POST transcribe -> 500 ~ No STT provider available; ~ ELEVENLABS_API_KEY; provider = null
+those that are turned off
+    file agent {tts: {enabled: 0, provider: xai}, stt: {enabled: false}}
     POST synthesize {"text": "x"} -> 500 ~ disabled
+    POST transcribe -> 500 ~ disabled; provider = null
+one in trouble
+    local
+    in_trouble the file is no WAV
+    POST transcribe -> 500 ~ the file is no WAV; provider = "local"
+    logged {"provider": "local", "problem": "the file is no WAV"}
+    POST synthesize {"text": "x"} -> 500 ~ TTS failed (local): the file is no WAV
+who listens in a profile
+    file work {stt: {provider: openai, openai: {model: whisper-1, language: de}}}
+    key OPENAI_API_KEY k
+    POST transcribe?profile=work -> 200 profile = "work"; provider = "openai"
+    listened ["", ".wav", 104, 104, "whisper-1", "de"]
 """
+
+
+def clean(book: RelayBook) -> bool:
+    """Whether nothing is left of a recording."""
+    return book.uploads == [] and book.node.operations.open_handles == 0
 
 
 class Stage(Routes):
@@ -139,6 +160,27 @@ class Stage(Routes):
         """What `/voice/config` says of the engines in words."""
         answer = self.request("GET", "config", "").json
         assert answer["requirements"]["details"] == " ".join(words)
+
+    def request(self, method: str, path: str, body: str) -> Answer:
+        """As any; a recording goes along with what is to be written down."""
+        if not path.startswith("transcribe"):
+            return super().request(method, path, body)
+        answer = send(self.book, RECORDING, path.removeprefix("transcribe"))
+        assert clean(self.book)
+        return answer
+
+    def in_trouble(self, *words: str) -> None:
+        """No engine can do anything."""
+        self.puppets.problem = ProviderError(" ".join(words))
+
+    def logged(self, *fields: str) -> None:
+        """What the log says of it."""
+        found = next(log for log in self.book.logs if log.event == "voice engine failed")
+        assert found.fields == json.loads(" ".join(fields))
+
+    def listened(self, *asked: str) -> None:
+        """What an engine was asked to listen to."""
+        assert self.puppets.asked == [tuple(json.loads(" ".join(asked)))]
 
     def three(self) -> None:
         """The files of the host, of a profile that says something, and of one that does not."""
@@ -167,11 +209,6 @@ def listening() -> tuple[RelayBook, Puppets]:
     return book, puppets
 
 
-def clean(book: RelayBook) -> bool:
-    """Whether nothing is left of a recording."""
-    return book.uploads == [] and book.node.operations.open_handles == 0
-
-
 @pytest.mark.parametrize(
     ("part", "kind", "suffix"),
     [
@@ -187,14 +224,6 @@ def test_a_recording_becomes_text(part: Part, kind: str, suffix: str) -> None:
     assert (answer.status, answer.json) == (200, told)
     assert puppets.asked == [(kind, suffix, len(WAV), len(WAV), "", "")]
     assert clean(book)
-
-
-def test_what_the_configuration_says_of_the_engine() -> None:
-    said = {"stt": {"provider": "openai", "openai": {"model": "whisper-1", "language": "de"}}}
-    book, puppets = voice_book({WORK: put_yaml(said)}, variables={"OPENAI_API_KEY": "k"})
-    answer = send(book, RECORDING, "?profile=work")
-    assert (answer.json["profile"], answer.json["provider"]) == ("work", "openai")  # as `/voice/config` names it, 3.3
-    assert puppets.asked == [("", ".wav", len(WAV), len(WAV), "whisper-1", "de")]
 
 
 @pytest.mark.parametrize(
@@ -231,29 +260,6 @@ def test_a_disk_that_does_not_take_it(step: Any, kind: FailureKind, word: str) -
     book.feed(Failed(held.op, Failure(kind)))
     assert word in failed(call.result, 500)
     assert clean(book)
-
-
-NO_ENGINE = "No STT provider available"
-
-
-@pytest.mark.parametrize(
-    ("said", "problem", "words", "provider"),
-    [
-        ({}, None, (NO_ENGINE, "OPENAI_API_KEY"), None),
-        ({"stt": {"provider": "elevenlabs"}}, None, (NO_ENGINE, "ELEVENLABS_API_KEY"), None),
-        ({"stt": {"enabled": False}}, None, (NO_ENGINE, "disabled"), None),
-        ({"stt": {"provider": "local"}}, ProviderError("the file is no WAV"), ("the file is no WAV",), "local"),
-    ],
-)
-def test_an_engine_that_cannot(
-    said: object, problem: ProviderError | None, words: tuple[str, ...], provider: str | None
-) -> None:
-    book, puppets = voice_book({AGENT_FILE: put_yaml(said)})
-    puppets.problem = problem
-    answer = send(book, RECORDING)
-    text = failed(answer, 500)
-    assert all(word in text for word in words)
-    assert (answer.json["provider"], clean(book)) == (provider, True)
 
 
 def test_whoever_goes_away_leaves_nothing_behind() -> None:
@@ -294,14 +300,6 @@ def test_a_text_becomes_a_file(kind: str, name: str) -> None:
     names = (b"content-type", b"cache-control", b"content-disposition")
     assert tuple(answer.headers.get(field) for field in names) == shown
     assert puppets.asked == [SpeechRequest(text="Ready when you are.")]
-
-
-def test_an_engine_that_fails() -> None:
-    book, puppets = listening()
-    puppets.problem = ProviderError("no sound")
-    assert failed(say(book, {"text": "x"}), 500) == "TTS failed (local): no sound"
-    logged = next(log for log in book.logs if log.event == "voice engine failed")
-    assert logged.fields == {"provider": "local", "problem": "TTS failed (local): no sound"}
 
 
 # --- what the engine refuses ------------------------------------------------------------------------------------------
