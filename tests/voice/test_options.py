@@ -8,7 +8,6 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.options import STATIC, Choice, Offer, Options, check_choice, compatible_voices, provider_object
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
-from svc_proto.voice.providers.table import Providers
 from svc_proto.voice.registry import PROVIDERS
 from svc_proto.voice.service import Voice
 from tests.voice.plans import run
@@ -61,20 +60,18 @@ def test_which_voices_go_with_a_model(of: str, voices: int | None) -> None:
     assert (None if found is None else len(found)) == voices
 
 
-def test_a_vendor_is_asked_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vendor_is_asked_once_in_ten_minutes() -> None:
     """Wire terminal-voice 4.4: what it said is kept for 600 s, and each of the keys has its own."""
-    asked: list[str] = []
+    info, asked = PROVIDERS["elevenlabs_tts"], list[str]()
 
-    def discover(self: object, provider: str) -> Flow[Discovered]:
+    def discover(provider: str) -> Flow[Discovered]:
         yield from ()
         asked.append(provider)
         return Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"),))
 
-    monkeypatch.setattr(Providers, "discover", discover)
-    info = PROVIDERS["elevenlabs_tts"]
-
     def plan(voice: Voice) -> Flow[list[object]]:
-        options, told = Options(voice), []
+        voice.providers.discover = discover  # type: ignore[assignment,method-assign]  # a vendor that answers
+        options, told = Options(voice), list[object]()
         for pause in (0.0, 0.0, 599.0, 1.0):
             yield from sleep(voice.engine, pause)
             told += [options.known(info).dynamic.get("cache"), (yield from options.ask(info)).dynamic.get("cache")]

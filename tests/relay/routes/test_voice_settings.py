@@ -12,19 +12,7 @@ from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
-from tests.relay.routes.voice_world import (
-    AGENT,
-    BASES,
-    FIRST_15,
-    LAB,
-    OUTPUT,
-    RELAY_FILE,
-    SECTIONS,
-    get,
-    strict,
-    text_of,
-    voice_book,
-)
+from tests.relay.routes.voice_world import BASES, FIRST_15, RELAY_FILE, SECTIONS, get, strict, text_of, voice_book
 
 COMMENTED = """\
 # mine
@@ -263,7 +251,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
 
 def test_speech_output_by_default() -> None:
     book, _ = voice_book(variables={"OPENAI_API_KEY": "a secret"})
-    found = get(book, f"{OUTPUT}/config")
+    found = get(book, "/voice/output/config")
     strict(found)
     providers = found.pop("providers")
     assert found == yaml.safe_load(SPEECH)
@@ -306,8 +294,8 @@ def test_changes_wait_for_each_other() -> None:
     book, _ = voice_book()
     token = book.pair().token
     book.hold = (WriteConfig,)
-    first = book.call("PATCH", f"{OUTPUT}/config", {"voice": "rex"}, token=token)
-    second = book.call("PATCH", f"{LAB}/config", {"voice": "leo"}, token=token)
+    first = book.call("PATCH", "/voice/output/config", {"voice": "rex"}, token=token)
+    second = book.call("PATCH", "/voice/realtime/config", {"voice": "leo"}, token=token)
     assert len(book.held) == 1
     book.hold = ()
     book.release()
@@ -327,7 +315,7 @@ def test_what_is_too_long_is_refused_in_text_as_well(method: str, path: str) -> 
 
 
 def test_the_options_of_the_tables() -> None:
-    found = get(voice_book()[0], f"{OUTPUT}/providers/stub/options")
+    found = get(voice_book()[0], "/voice/output/providers/stub/options")
     strict(found)
     provider = found.pop("provider")
     assert found == yaml.safe_load(STUB)
@@ -355,14 +343,14 @@ def test_whose_options_there_are(base: str, name: str) -> None:
         return
     assert (options.status, checked.status) == (200, 200)
     assert ("language" in options.json, "language" in checked.json) == (base == "output",) * 2
-    assert ("tool_surface" in options.json) == (f"/voice/{base}" == AGENT)
+    assert ("tool_surface" in options.json) == (base == "realtime-agent")
 
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("installed", [True, False])
 def test_what_is_the_default_has_options(base: str, installed: bool) -> None:
     """Where a session is made with it, a client can ask what there is to choose."""
-    default = "local" if installed else "xai_tts" if base == OUTPUT else "xai_realtime"
+    default = "local" if installed else "xai_tts" if base == BASES[0] else "xai_realtime"
     place = base.removeprefix("/voice/")
     lines = [
         *(["local"] if installed else []),
