@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -28,58 +29,52 @@ def test_what_cannot_be_spoken(value: object) -> None:
     assert caught.value.status == 400
 
 
-def files(root: Mapping[str, object], work: Mapping[str, object] | None = None) -> dict[str, object]:
-    return {"/h/config.yaml": root, "/h/profiles/work/config.yaml": work or {}}
+def told(root: object, *calls: Callable[[BasicVoice], Flow[Any]], work: object = None) -> list[Any]:
+    """What each of these comes to: its answer, or why there is none."""
+
+    def plan(voice: Voice) -> Flow[list[Any]]:
+        found = []
+        for call in calls:
+            try:
+                found.append((yield from call(BasicVoice(voice))))
+            except (NoEngineError, Refused) as error:
+                found.append(str(error))
+        return found
+
+    return run(plan, {"/h/config.yaml": root, "/h/profiles/work/config.yaml": work or {}})
 
 
-def problem(root: dict[str, object], work: dict[str, object] | None = None, **choice: str) -> str:
-    """Why nothing is spoken, for the profile if there is one."""
+def speak(profile: str | None = None, **choice: str) -> Callable[[BasicVoice], Flow[Any]]:
+    return lambda basic: basic.synthesize(profile, "x", choice)
 
-    def plan(voice: Voice) -> Flow[str]:
-        with pytest.raises((NoEngineError, Refused)) as caught:
-            yield from BasicVoice(voice).synthesize("work" if work else None, "x", choice)
-        return str(caught.value)
 
-    return run(plan, files(root, work))
+def listen(profile: str | None = None) -> Callable[[BasicVoice], Flow[Any]]:
+    recording = Recording(path="/x", size=1, content_type="audio/wav", suffix=".wav")
+    return lambda basic: basic.transcribe(profile, recording)
 
 
 def test_what_cannot_be_used_is_named() -> None:
-    elevenlabs: dict[str, object] = {"tts": {"provider": "elevenlabs"}}
-    gemini: dict[str, object] = {"tts": {"provider": "gemini"}}
-    missing = "TTS configuration error (elevenlabs): ELEVENLABS_API_KEY not set"
-    assert problem(elevenlabs) == problem(gemini, elevenlabs) == missing
-    assert "'gemini' is not built in" in problem(gemini)
+    gemini, missing = told({"tts": {"provider": "gemini"}}, speak(), speak("work"), work={"tts": {"provider": "xai"}})
+    assert "'gemini' is not built in" in gemini
+    assert missing == "TTS configuration error (xai): XAI_API_KEY not set"
 
 
 def test_what_a_request_may_choose() -> None:
-    xai: dict[str, object] = {"tts": {"provider": "xai"}}
-    assert problem(xai, voice="v" * 160).endswith("KEY not set")
-    assert "at most 160" in problem(xai, voice="v" * 161)
+    most, more = told({"tts": {"provider": "xai"}}, speak(voice="v" * 160), speak(voice="v" * 161))
+    assert most.endswith("KEY not set")
+    assert "at most 160" in more
 
 
 def test_a_command_of_the_operators_own_takes_a_name_that_is_not_built_in() -> None:
     row = {"type": "command", "command": "listen", "voice": "Ann", "model": "big"}
     own = {"MINE": row, "openai": row}
-    recording = Recording(path="/x", size=1, content_type="audio/wav", suffix=".wav")
-
-    def plan(voice: Voice) -> Flow[list[object]]:
-        basic = BasicVoice(voice)
-        found = yield from basic.config(None)
-        told: list[object] = [found["tts"], found["stt"]]
-        for call in (
-            basic.synthesize(None, "x", {}),
-            basic.transcribe(None, recording),
-            basic.transcribe("work", recording),
-        ):
-            with pytest.raises(NoEngineError) as caught:
-                yield from call
-            told.append(str(caught.value))
-        return told
-
     both = {kind: {"provider": "Mine", "providers": own} for kind in ("tts", "stt")}
-    assert run(plan, files(both, {"stt": {"provider": "openai", "providers": own}})) == [
-        {"provider": "mine", "enabled": True, "model": "big", "voice_id": "Ann", "voice": "Ann", "enhanced": None},
-        {"provider": "mine", "enabled": True, "model": "big"},
+    work = {"stt": {"provider": "openai", "providers": own}}
+    config, *problems = told(both, lambda basic: basic.config(None), speak(), listen(), listen("work"), work=work)
+    about = {"provider": "mine", "enabled": True, "model": "big"}
+    assert config["tts"] == {**about, "voice_id": "Ann", "voice": "Ann", "enhanced": None}
+    assert config["stt"] == about
+    assert problems == [
         "TTS failed (mine): the command of the provider mine has no {output_path}",
         "the command of the provider mine has no {input_path}",
         "No STT provider available (openai): OPENAI_API_KEY not set",
