@@ -257,8 +257,8 @@ class ClientChannel(HttpChannel):
 
     def stop(self) -> None:
         """Sockets are told that we go away; a fetch is left to its flow."""
-        for socket in list(self.sockets.values()):
-            socket.close(1001, "going away")
+        if self.socket is not None:
+            self.socket.close(1001, "going away")
 
     def take(self, event: Event) -> None:
         """Collect the answer, or pass a socket's events on."""
@@ -286,7 +286,7 @@ class ClientChannel(HttpChannel):
     def protocol_error(self, error: RemoteProtocolError) -> None:
         """The server does not speak HTTP as it should. A WebSocket that was open is over with its connection."""
         self._fail(FailureKind.INVALID, str(error))
-        if self.sockets:
+        if self.socket is not None:
             self.shut()
 
     def settle(self) -> None:
@@ -339,7 +339,7 @@ class ClientChannel(HttpChannel):
         frames = None if self._http2 is not None else cast("Http1Connection", self.conn).switched()
         if frames is not None:
             self.become(frames)
-        socket = self.sockets[stream] = Socket(self, stream, handler)
+        socket = self.socket = Socket(self, stream, handler)
         socket.opened()
         self._tell(socket)
 

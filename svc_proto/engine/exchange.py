@@ -126,7 +126,7 @@ class Exchange:
         """The request is complete: run its handler, or be done with a refused one."""
         self._step(_BODY_END)
         if self.state is _DONE:
-            self.channel.finished(self)
+            self.channel.finished()
             return
         try:
             self._ask_again()
@@ -282,12 +282,12 @@ class Exchange:
         self.channel.note(self.head, self.label, 101, self.begun)
         channel.engine.counts.answers[self.label][101] += 1
         self._step(ExchangeTrigger.LOST)
-        channel.exchanges = {}  # HTTP/1.1 has one at a time; an emptied dict would keep its table
+        channel.exchange = None
         frames = channel.conn.switched()
         if frames is not None:
             channel.become(frames)
         on_end = channel.socket_note(self.label, self.begun)
-        socket = channel.sockets[self.stream] = Socket(channel, self.stream, handler, on_end)
+        socket = channel.socket = Socket(channel, self.stream, handler, on_end)
         socket.opened()
 
     def _failed(self, error: Exception) -> None:
@@ -326,7 +326,7 @@ class Exchange:
             plain = self.state is _RUNNING and not (channel.eof or channel.engine.stopping)
             if plain and say_at_once(channel, self.head, self.label, answer, self.begun):
                 self._step(_ANSWER)
-                channel.finished(self, idle=True)
+                channel.finished(idle=True)
                 return
             say_whole(self, answer, closing=self._closing())
             self._complete()
@@ -347,7 +347,7 @@ class Exchange:
         if was_full:
             self._taken()
         if self.state is _DONE:
-            self.channel.finished(self)
+            self.channel.finished()
         elif self._too_much_to_come():
             self.channel.shut()  # as was said in the head: what still comes is thrown away during the linger
 

@@ -71,8 +71,8 @@ class Http2Channel(HttpChannel):
         self._heads = 0
         self.http2.at(self.engine.now.mono)
         for lane in self.lanes.values():
-            for socket in lane.sockets.values():
-                socket.heard()
+            if lane.socket is not None:
+                lane.socket.heard()
         super().parse(data)
         if self._heads and self.visit is not None:
             self.visit.began(self._heads, more=self.unheard)
@@ -112,7 +112,7 @@ class Http2Channel(HttpChannel):
 
     def reads_on(self) -> bool:
         """As of any channel: one that carries a WebSocket is read whatever is unsent."""
-        return any(lane.sockets for lane in self.lanes.values())
+        return any(lane.socket is not None for lane in self.lanes.values())
 
     def take(self, event: Event) -> None:
         """Pass an event on to its lane."""
@@ -335,7 +335,7 @@ class Lane(ServerChannel):
 
     def flush(self) -> None:
         """Have the connection written; at the end give the stream up behind what was said."""
-        if self.gone or (self.sockets and self.overrun()):
+        if self.gone or (self.socket is not None and self.overrun()):
             return
         self.spill()
         if self.closing and not self._fin_sent:

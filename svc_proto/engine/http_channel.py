@@ -43,7 +43,7 @@ class HttpChannel(Channel):
         "closing",
         "conn",
         "eof",
-        "sockets",
+        "socket",
         "visit",
     )
 
@@ -51,7 +51,7 @@ class HttpChannel(Channel):
         super().__init__(engine, ch, limits)
         self.conn = conn
         self._frames: WebSocket | None = None  # once the connection has become that
-        self.sockets: dict[StreamId, Socket] = {}
+        self.socket: Socket | None = None  # one stream, one WebSocket at the most
         self.receive(None)
         self.closing = False  # we will send, or have sent, our FIN: nothing is read any more
         self.eof = False
@@ -98,12 +98,13 @@ class HttpChannel(Channel):
             return
         frames = self._frames
         if frames is None or self.visit is not None or self._pumping or self._holding:
-            for socket in self.sockets.values():
-                socket.heard()
+            if self.socket is not None:
+                self.socket.heard()
             self.conn.receive_data(data)
             self.pump()
             return
-        (socket,) = self.sockets.values()
+        socket = self.socket
+        assert socket is not None
         self._pumping = True
         try:
             texts, more = frames.texts(data)
@@ -133,15 +134,15 @@ class HttpChannel(Channel):
         if self.visit is not None:
             self.visit.end()
             self.receive(None)
-        sockets, self.sockets = self.sockets, {}
-        for socket in sockets.values():
+        socket, self.socket = self.socket, None
+        if socket is not None:
             socket.end(1006, why)
         self.conn.release()
 
     def writable(self) -> None:
-        """Pass it on to the sockets."""
-        for socket in list(self.sockets.values()):
-            socket.drained()
+        """Pass it on to the socket."""
+        if self.socket is not None:
+            self.socket.drained()
 
     def all_sent(self) -> None:
         """Behind a FIN the linger begins."""
@@ -152,7 +153,7 @@ class HttpChannel(Channel):
         """Join what was said in this `handle` and send it; then the FIN if this is the end."""
         if self.gone:
             return
-        if self.credit.unsent > self.limits.max_unsent and self.sockets and self.overrun():
+        if self.credit.unsent > self.limits.max_unsent and self.socket is not None and self.overrun():
             return
         self.spill()
         if self.closing and not self._fin_sent:
@@ -170,7 +171,7 @@ class HttpChannel(Channel):
 
     def reads_on(self) -> bool:
         """A WebSocket is read whatever is unsent: its peer may have stopped reading for the same reason."""
-        return bool(self.sockets)
+        return self.socket is not None
 
     # --- for exchanges, sockets and subclasses ---
 
@@ -269,9 +270,10 @@ class HttpChannel(Channel):
 
     def socket_event(self, event: Event) -> None:
         """Pass an event on to its socket. When that is over, so is its HTTP/1.1 connection."""
-        self.sockets[event.stream].event(event)
+        assert self.socket is not None
+        self.socket.event(event)
         if isinstance(event, SocketClosed):
-            del self.sockets[event.stream]
+            self.socket = None
             self.shut()
 
     def _throw_away(self, n: int) -> None:

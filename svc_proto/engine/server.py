@@ -82,7 +82,7 @@ _IDLE, _WORKING = Phase.IDLE, Phase.WORKING  # as in `machines.session`
 class ServerChannel(HttpChannel):
     """One accepted connection."""
 
-    __slots__ = ("_first", "_fresh", "_http2", "admitting", "app", "exchanges", "peer", "phase", "secure")
+    __slots__ = ("_first", "_fresh", "_http2", "admitting", "app", "exchange", "peer", "phase", "secure")
 
     conn: ServerConnection
     patient = True
@@ -107,7 +107,7 @@ class ServerChannel(HttpChannel):
         self.app = app
         self.peer = accepted.peer
         self.secure = accepted.tls
-        self.exchanges: dict[StreamId, Exchange] = {}
+        self.exchange: Exchange | None = None  # HTTP/1.1 has one at a time
         self.admitting = False  # the policy is being asked about a request: nothing more is taken
         self.phase = Phase.HEAD  # a fresh connection owes us a request at once
         self._timer.set(engine.now.mono + limits.head_timeout)
@@ -138,28 +138,28 @@ class ServerChannel(HttpChannel):
             self.conn.receive_data(self._first)
             self._first = b""
         super().parse_end()
-        if any(exchange.ends_with_peer for exchange in self.exchanges.values()):
+        if self.exchange is not None and self.exchange.ends_with_peer:
             self.drop()
 
     def closed(self, why: str) -> None:
-        """Cancel the work of everyone who was waiting on this connection."""
-        exchanges, self.exchanges = self.exchanges, {}
-        for exchange in exchanges.values():
+        """Cancel the work for whoever was waiting on this connection."""
+        exchange, self.exchange = self.exchange, None
+        if exchange is not None:
             exchange.lost()
         super().closed(why)
 
     def stop(self) -> None:
         """Finish the requests that have begun; sockets are told 1001."""
-        for socket in list(self.sockets.values()):
-            socket.close(1001, "the server is shutting down")
-        if not self.exchanges and not self.sockets:
+        if self.socket is not None:
+            self.socket.close(1001, "the server is shutting down")
+        elif self.exchange is None:
             self.shut()
 
     def writable(self) -> None:
         """Go on with an answer, or take the requests that waited until the peer had read its answers."""
         super().writable()
-        for exchange in list(self.exchanges.values()):
-            exchange.writable()
+        if self.exchange is not None:
+            self.exchange.writable()
         self.pump()
 
     # --- events ---
@@ -167,15 +167,15 @@ class ServerChannel(HttpChannel):
     @property
     def willing(self) -> bool:
         """Requests that have arrived already wait, too, while too much is unsent: their answers would pile up."""
-        return not self.admitting and (not self.credit.blocked or bool(self.sockets))
+        return not self.admitting and (not self.credit.blocked or self.socket is not None)
 
     def take(self, event: Event) -> None:
         """Route an event to its exchange or socket."""
         if isinstance(event, RequestHead):
-            fresh = self.exchanges[event.stream] = Exchange(self, event)
+            fresh = self.exchange = Exchange(self, event)
             fresh.begin(*identify(self, event))
             return
-        exchange = self.exchanges.get(event.stream)
+        exchange = self.exchange
         if exchange is None:
             self.socket_event(event)
             return
@@ -191,13 +191,13 @@ class ServerChannel(HttpChannel):
     def protocol_error(self, error: RemoteProtocolError, head: RequestHead = NO_REQUEST) -> None:
         """Answer with the status the error carries if nothing was answered yet, then close."""
         self.engine.log(Level.DEBUG, "bad request", peer=self.peer.host, status=error.status, problem=str(error))
-        current = next(iter(self.exchanges.values()), None) or Exchange(self, head)
+        current = self.exchange or Exchange(self, head)
         current.fail(refused_for(error))
         self.shut()
 
-    def finished(self, exchange: Exchange, *, idle: bool = False) -> None:
+    def finished(self, *, idle: bool = False) -> None:
         """An exchange is over: let the next request come. It is `idle` if all of it was said at once."""
-        del self.exchanges[exchange.stream]
+        self.exchange = None
         idle = idle or self.conn.idle
         if self.engine.stopping or (not idle and self.conn.must_close):
             self.shut()
@@ -233,7 +233,7 @@ class ServerChannel(HttpChannel):
 
     def began(self) -> None:
         """A request that came whole has a handler that waits, unless it is answered by now."""
-        if self.visit is None and self.exchanges:
+        if self.visit is None and self.exchange is not None:
             self._timer.cancel()
             self.phase = _WORKING
         else:
@@ -254,21 +254,18 @@ class ServerChannel(HttpChannel):
     @property
     def held(self) -> int:
         """Bytes that are held for the peer."""
-        held = self.conn.held
-        for exchange in self.exchanges.values():
-            held += exchange.held
-        return held
+        return self.conn.held if self.exchange is None else self.conn.held + self.exchange.held
 
     def settle(self) -> None:
         """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""
         bothered = self._holding or self.eof or self.visit is not None
-        if self.closing or (self.sockets and self.phase is _WORKING and not bothered):
+        if self.closing or (self.socket is not None and self.phase is _WORKING and not bothered):
             return
-        current = next(iter(self.exchanges.values()), None)  # HTTP/1.1 has one at a time
+        current = self.exchange
         self.hold(self.crowded or self.conn.paused or self.admitting or (current is not None and current.full))
         if self.gone:
             return
-        if self.eof and not self.exchanges and self.willing:
+        if self.eof and current is None and self.willing:
             self.shut()
             return
         phase = self._current_phase()
@@ -311,10 +308,9 @@ class ServerChannel(HttpChannel):
         channel.parse(data)
 
     def _current_phase(self) -> Phase:
-        if self.exchanges:
-            (exchange,) = self.exchanges.values()
-            return Phase.BODY if exchange.waits_for_body else _WORKING
-        if self.sockets or self.credit.blocked:
+        if self.exchange is not None:
+            return Phase.BODY if self.exchange.waits_for_body else _WORKING
+        if self.socket is not None or self.credit.blocked:
             return _WORKING
         return Phase.HEAD if self.conn.head_pending else _IDLE
 

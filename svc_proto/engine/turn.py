@@ -61,7 +61,7 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
         or len(body) > (route.body_limit or channel.limits.max_skipped)
     ):
         channel.conn.retell()
-        channel.exchanges[head.stream] = exchange = Exchange(channel, head)
+        channel.exchange = exchange = Exchange(channel, head)
         exchange.begin(route, request, principal)
         channel.pump()
         return
@@ -79,6 +79,6 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
     if whole and say_at_once(channel, head, route.label, cast("Response", result)):
         channel.turned()
         return
-    channel.exchanges[head.stream] = exchange = Exchange(channel, head)
+    channel.exchange = exchange = Exchange(channel, head)
     exchange.go_on(route, request, result)
     channel.began()
