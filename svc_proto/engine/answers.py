@@ -8,6 +8,7 @@ from svc_proto.commands import Level, ReleaseFile
 from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Response, Streamed
+from svc_proto.engine.router import path_of
 from svc_proto.engine.stream import ResponseWriter, copy_file, send_file
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
@@ -42,7 +43,8 @@ def say_at_once(
     if begun is not None:
         engine.counts.waits[label].add(engine.now.mono - begun)
     if engine.log_level <= _DEBUG:
-        channel.note(head, label, response.status, engine.now.mono if begun is None else begun)
+        begun = engine.now.mono if begun is None else begun
+        channel.note("request", begun, method=head.method, route=path_of(label), status=response.status)
     if len(body) >= SPILL and response.status not in BODILESS:
         channel.spill()
     return True
@@ -73,7 +75,7 @@ def say_head(exchange: Exchange, answer: Response | Streamed, *, length: int | N
     counts = channel.engine.counts
     counts.answers[exchange.label][status] += 1
     counts.waits[exchange.label].add(channel.engine.now.mono - exchange.begun)
-    channel.note(head, exchange.label, status, exchange.begun)
+    channel.note("request", exchange.begun, method=head.method, route=path_of(exchange.label), status=status)
 
 
 def deliver_file(exchange: Exchange, response: Response) -> Flow[bool]:

@@ -67,7 +67,7 @@ class Child(Channel):
         self._handler = handler
         self._kill = engine.timers.timer(self.kill)
         self.pid = 0
-        self.errors: Channel | None = None  # its error output, where somebody listens to that
+        self.errors: Child | None = None  # its error output, where somebody listens to that
         self.stays = False  # when the process ends: its owner sees to it
 
     # --- for its owner ---
@@ -137,15 +137,6 @@ class Child(Channel):
             self.drop()
 
 
-class _ErrorOutput(Child):
-    """The error output of a child, which ends with it."""
-
-    __slots__ = ()
-
-    def stop(self) -> None:
-        """The process ends: there is nothing to do, since error output ends with its child."""
-
-
 def spawn_child(
     engine: Engine,
     argv: tuple[str, ...],
@@ -171,7 +162,8 @@ def spawn_child(
     child.pid = spawned.pid
     engine.attach(child)
     if error_channel is not None:
-        child.errors = _ErrorOutput(engine, error_channel, errors, limits)
+        child.errors = Child(engine, error_channel, errors, limits)
+        child.errors.stays = True  # it ends with its child
         engine.attach(child.errors)
     return child
 

@@ -58,9 +58,7 @@ def whole(limit: int) -> Into[Fetched]:
 
 def websocket(handler: SocketHandler) -> Into[Socket]:
     """Want a WebSocket. After it was returned its handler has the word (`on_open` came already)."""
-    into: Into[Socket] = Into()
-    into.handler = handler
-    return into
+    return Into(handler=handler)
 
 
 def bearer(token: str) -> tuple[tuple[bytes, bytes], ...]:
@@ -108,7 +106,7 @@ def fetch(
                 channel.request(head, body)
                 answer = cast("T | Fetched | Failure", (yield from wait(channel.ticket, until)))
         finally:
-            if not channel.opened and channel.reader is None:
+            if channel.socket is None and channel.reader is None:
                 channel.drop()
         if not (upgrade and channel.opens_no_sockets) or engine.now.mono >= until:
             return answer

@@ -70,18 +70,14 @@ class Reader(Protocol):
         ...
 
 
+@frozen
 class Into(Generic[T_co]):
     """What becomes of an answer: as it stands, it is kept whole, up to `limit` bytes; more is a `Failure`."""
 
+    limit: int = MAX_ANSWER
     accept: tuple[tuple[bytes, bytes], ...] = ()  # header fields that ask for it
     handler: SocketHandler | None = None  # of the WebSocket that is wanted
-
-    def __init__(self, limit: int = MAX_ANSWER) -> None:
-        self.limit = limit
-
-    def reader(self, channel: ClientChannel, head: ResponseHead) -> Reader | None:
-        """Who reads the answer bit by bit, if it is one that is wanted so."""
-        return None
+    reader: Callable[[ClientChannel, ResponseHead], Reader | None] | None = None  # who reads it bit by bit, if anybody
 
 
 class ClientChannel(HttpChannel):
@@ -104,7 +100,6 @@ class ClientChannel(HttpChannel):
         "_waiting",
         "_window_due",
         "lane",
-        "opened",
         "outcome",
         "reader",
         "ticket",
@@ -147,7 +142,6 @@ class ClientChannel(HttpChannel):
         self.ticket: OperationId = engine.new_op()
         self._uploading = False  # more of the body is to follow
         self.outcome: object = None  # what whoever asked was told, or will be
-        self.opened = False  # it became a WebSocket
         self._answer = ResponseHead(STREAM, 0)  # until there is one
         self._body: list[bytes] = []
         self._size = 0
@@ -193,7 +187,7 @@ class ClientChannel(HttpChannel):
 
     def hold(self, holding: bool) -> None:
         """Stop or go on reading the answer."""
-        if self._http2 is None or self.opened:
+        if self._http2 is None or self.socket is not None:
             super().hold(holding)
             return
         self._shut_window = holding
@@ -307,16 +301,11 @@ class ClientChannel(HttpChannel):
         change, self._waiting = waiting - self._waiting, waiting
         if change < 0 or change == waiting:
             self._window_due = self.engine.now.mono + self.limits.write_timeout
-        if change > 0:
-            if not self.credit.unsent:
-                self._stall.set(self._window_due)
-            self.credit.queued(change)
-        elif change < 0:
-            super().sent(-change)
+        self.waits(change)
 
     def _begin(self, head: ResponseHead) -> None:
         self._answer = head
-        self.reader = self._into.reader(self, head)
+        self.reader = self._into.reader and self._into.reader(self, head)
         announced = head.headers.get(b"content-length") or b""
         if self.reader is not None:
             self._tell(self.reader)
@@ -335,7 +324,6 @@ class ClientChannel(HttpChannel):
 
     def _open(self, stream: StreamId) -> None:
         handler = cast("SocketHandler", self._into.handler)  # a 101 that nobody asked for does not get past the wire
-        self.opened = True
         frames = None if self._http2 is not None else cast("Http1Connection", self.conn).switched()
         if frames is not None:
             self.become(frames)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.counts import NOWHERE
 from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.commands import Level
 from svc_proto.engine.answers import deliver_file, produce, say_at_once, say_head, say_whole
 from svc_proto.engine.flow import Flow, Later, Task, TaskState
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, refused_for
-from svc_proto.engine.router import Kind, Route
+from svc_proto.engine.router import Kind, Route, path_of
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.engine.stream import BodyStream, ResponseWriter
 from svc_proto.machines.exchange import COMING, HALF_SAID, KEEPING, LIFE, UNANSWERED, ExchangeState, ExchangeTrigger
@@ -141,7 +142,7 @@ class Exchange:
     def writable(self) -> None:
         """The peer has read enough of what was written."""
         if self.outgoing is not None:
-            self.outgoing.wake()
+            self.outgoing.read.ring()
 
     def lost(self) -> None:
         """The connection is gone: stop working for it, and keep nothing of it."""
@@ -279,15 +280,17 @@ class Exchange:
         channel = self.channel
         stranger = self._request.principal is STRANGER
         channel.put(AcceptSocket(self.stream, max_message=channel.limits.stranger_message if stranger else None))
-        self.channel.note(self.head, self.label, 101, self.begun)
+        begun, route = self.begun, path_of(self.label)
+        channel.note("request", begun, method=self.head.method, route=route, status=101)
         channel.engine.counts.answers[self.label][101] += 1
         self._step(ExchangeTrigger.LOST)
         channel.exchange = None
         frames = channel.conn.switched()
         if frames is not None:
             channel.become(frames)
-        on_end = channel.socket_note(self.label, self.begun)
-        socket = channel.socket = Socket(channel, self.stream, handler, on_end)
+        socket = channel.socket = Socket(channel, self.stream, handler)
+        if channel.engine.log_level <= Level.DEBUG:
+            socket.on_end = lambda code: channel.note("socket", begun, route=route, code=code)
         socket.opened()
 
     def _failed(self, error: Exception) -> None:

@@ -6,26 +6,21 @@ The policy names the holder in `Request.holder`; an exchange without one costs n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
 
-__all__ = ["Held", "Holders"]
+if TYPE_CHECKING:
+    from svc_proto.engine.exchange import Exchange
 
-
-class Held(Protocol):
-    """What ends with its holder."""
-
-    def withdraw(self, refused: Refused) -> None:
-        """The holder is gone: stop, and say so as long as that can be said."""
-        ...
+__all__ = ["Holders"]
 
 
 class Holders:
     """Who holds what at the moment. Whoever ends looks through all of it: that is rare, requests are not."""
 
     def __init__(self) -> None:
-        self._held: dict[Held, str] = {}
+        self._held: dict[Exchange, str] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -34,11 +29,11 @@ class Holders:
         """Who holds something now; it may end meanwhile."""
         return iter(dict.fromkeys(self._held.values()))
 
-    def enter(self, holder: str, held: Held) -> None:
+    def enter(self, holder: str, held: Exchange) -> None:
         """A request of this holder begins."""
         self._held[held] = holder
 
-    def leave(self, held: Held) -> None:
+    def leave(self, held: Exchange) -> None:
         """A request is over; harmless when it was already."""
         self._held.pop(held, None)
 

@@ -50,11 +50,13 @@ class Http2Channel(HttpChannel):
     """One accepted connection that speaks HTTP/2."""
 
     patient = True
-    __slots__ = ("_heads", "_over", "accepted", "app", "bodies", "http2", "lanes", "phase")
+    __slots__ = ("_heads", "_over", "accepted", "app", "bodies", "lanes", "phase")
+
+    conn: Http2Connection
 
     def __init__(self, engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> None:
-        self.http2 = Http2Connection(Role.SERVER, limits=limits, entropy=engine.entropy)
-        super().__init__(engine, accepted.ch, limits, self.http2)
+        http2 = Http2Connection(Role.SERVER, limits=limits, entropy=engine.entropy)
+        super().__init__(engine, accepted.ch, limits, http2)
         self.app = app
         self.accepted = accepted
         self.lanes: dict[StreamId, Lane] = {}
@@ -69,7 +71,7 @@ class Http2Channel(HttpChannel):
     def parse(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
         self._heads = 0
-        self.http2.at(self.engine.now.mono)
+        self.conn.at(self.engine.now.mono)
         for lane in self.lanes.values():
             if lane.socket is not None:
                 lane.socket.heard()
@@ -89,7 +91,7 @@ class Http2Channel(HttpChannel):
         """Finish the requests that have begun; sockets are told 1001."""
         if self.closing:
             return
-        self.http2.go_away()
+        self.conn.go_away()
         for lane in list(self.lanes.values()):
             lane.stop()
         self.pump()
@@ -178,7 +180,7 @@ class Http2Channel(HttpChannel):
         if self.closing:
             self.drop()
             return
-        self.http2.go_away()
+        self.conn.go_away()
         for lane in list(self.lanes.values()):
             self.end(lane)
         self.shut()
@@ -198,7 +200,7 @@ class Http2Channel(HttpChannel):
 
     def spill(self) -> None:
         """Write no more of bodies than there is room for; what is left waits on its lane."""
-        data = self.http2.data_to_send(max(0, self.limits.high_water + 1 - self.credit.unsent))
+        data = self.conn.data_to_send(max(0, self.limits.high_water + 1 - self.credit.unsent))
         if data:
             self.write(data)
         for lane in list(self.lanes.values()):
@@ -239,12 +241,12 @@ class _LaneConnection(ServerConnection):
     def send(self, event: Event) -> None:
         if event.stream not in self._under.lanes:
             return  # given up in this very `handle`: who speaks here will be told at its end
-        self._under.http2.send(event)
+        self._under.conn.send(event)
         if isinstance(event, ResponseEnd):
             self.ended = True
 
     def trust(self, stream: StreamId) -> None:
-        self._under.http2.trust(stream)
+        self._under.conn.trust(stream)
 
     def release(self) -> None:
         """The connection below may go on."""
@@ -315,7 +317,7 @@ class Lane(ServerChannel):
         """A handler that has to read first holds its stream back; the peer may go on once it has."""
         if self._owed and not holding:
             owed, self._owed = self._owed, 0
-            self._under.http2.taken(self.stream, owed)
+            self._under.conn.taken(self.stream, owed)
             self._under.soil()
 
     def spill(self) -> None:
@@ -325,32 +327,18 @@ class Lane(ServerChannel):
 
     def account(self) -> None:
         """Count anew what waits on the stream."""
-        change = self._under.http2.unsent(self.stream) - self.credit.unsent
-        if change > 0:
-            if not self.credit.unsent:
-                self._stall.set(self.engine.now.mono + self.limits.write_timeout)
-            self.credit.queued(change)
-        elif change < 0:
-            self.sent(-change)
+        self.waits(self._under.conn.unsent(self.stream) - self.credit.unsent)
 
-    def flush(self) -> None:
-        """Have the connection written; at the end give the stream up behind what was said."""
-        if self.gone or (self.socket is not None and self.overrun()):
-            return
-        self.spill()
-        if self.closing and not self._fin_sent:
-            self._fin_sent = True
-            self._timer.cancel()
-            http2 = self._under.http2
-            if http2.knows(self.stream) and not http2.lingers(self.stream):
-                http2.send(StreamReset(self.stream))
-            self.account()
-            if not self.credit.unsent:
-                self.all_sent()
+    def say_end(self) -> None:
+        """Give the stream up behind what was said."""
+        http2 = self._under.conn
+        if http2.knows(self.stream) and not http2.lingers(self.stream):
+            http2.send(StreamReset(self.stream))
+        self.account()
 
     def all_sent(self) -> None:
         """Behind the end of the stream there is at most the rest of the request to wait for: then the linger begins."""
-        if self._fin_sent and not self._under.http2.lingers(self.stream):
+        if self._fin_sent and not self._under.conn.lingers(self.stream):
             self._under.end(self)
         else:
             super().all_sent()
@@ -360,7 +348,7 @@ class Lane(ServerChannel):
         self.closing = True
         self._timer.cancel()
         self._stall.cancel()
-        self._under.http2.abandon(self.stream)
+        self._under.conn.abandon(self.stream)
         self._under.end(self)
 
     def _throw_away(self, n: int) -> None:

@@ -158,10 +158,14 @@ class HttpChannel(Channel):
         self.spill()
         if self.closing and not self._fin_sent:
             self._fin_sent = True
-            self.engine.emit(CloseWrite(self.ch))
             self._timer.cancel()
+            self.say_end()
             if not self.credit.unsent:
                 self.all_sent()
+
+    def say_end(self) -> None:
+        """Behind all that was said: the FIN."""
+        self.engine.emit(CloseWrite(self.ch))
 
     def drop(self) -> None:
         """Cut the channel now; what still comes from the peer is thrown away."""
@@ -228,6 +232,15 @@ class HttpChannel(Channel):
         else:
             self.conn.send(BinaryMessage(stream, message) if binary else TextMessage(stream, message.decode("utf-8")))
         self.engine.dirty[self] = None
+
+    def waits(self, change: int) -> None:
+        """So many bytes more wait on a stream of HTTP/2, or fewer: they count as unsent."""
+        if change > 0:
+            if not self.credit.unsent:
+                self._stall.set(self.engine.now.mono + self.limits.write_timeout)
+            self.credit.queued(change)
+        elif change < 0:
+            Channel.sent(self, -change)
 
     def become(self, frames: WebSocket) -> None:
         """The connection has switched: what it has said leaves, and from here on it is this WebSocket."""

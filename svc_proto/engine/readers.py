@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from svc_proto.engine.client_channel import ClientChannel, Into
 from svc_proto.engine.flow import Flow, wait
@@ -38,14 +38,19 @@ PieceT = TypeVar("PieceT")
 
 def pieces() -> Into[BodyReader]:
     """Want the body of a success in pieces: 200, and 206 for who asks for a range."""
-    return _Read(BodyReader, ())
+    return Into(reader=lambda channel, head: BodyReader(channel, head) if head.status in (200, 206) else None)
 
 
 def events(*, accept: bytes = EVENT_STREAM, longest: int = MAX_LINE) -> Into[EventReader]:
     """Want the events of an event stream, which only a success (200) can be; none has more than `longest` characters
     in a line. With other types in `accept` an answer may be of those, and comes whole.
     """
-    return _Read(EventReader, ((b"accept", accept),), longest=longest)
+
+    def reader(channel: ClientChannel, head: ResponseHead) -> EventReader | None:
+        is_stream = (head.headers.get(b"content-type") or b"").lower().startswith(EVENT_STREAM)
+        return EventReader(channel, head, longest=longest) if is_stream and head.status == 200 else None
+
+    return Into(accept=((b"accept", accept),), reader=reader)
 
 
 class PacedReader(ABC, Generic[PieceT]):
@@ -63,11 +68,6 @@ class PacedReader(ABC, Generic[PieceT]):
         self._heard = channel.engine.now.mono  # monotonic seconds of the last byte
         self._end: Failure | None = None
         self._over = False
-
-    @staticmethod
-    @abstractmethod
-    def wants(head: ResponseHead) -> bool:
-        """Whether this is an answer that is to be read bit by bit."""
 
     # --- for the flow ---
 
@@ -155,11 +155,6 @@ class BodyReader(PacedReader[bytes]):
             self._heard = self._channel.engine.now.mono
         return taken
 
-    @staticmethod
-    def wants(head: ResponseHead) -> bool:
-        """See `pieces`."""
-        return head.status in (200, 206)
-
     def read(self, *, within: float) -> Flow[bytes | Failure | None]:
         """What has come of the body, in one piece; else as `pieces`."""
         came = yield from self.pieces(within)
@@ -197,12 +192,6 @@ class EventReader(PacedReader[ServerSentEvent]):
             self._heard = self._channel.engine.now.mono
         return taken
 
-    @staticmethod
-    def wants(head: ResponseHead) -> bool:
-        """Only a success can be an event stream."""
-        kind = (head.headers.get(b"content-type") or b"").lower()
-        return head.status == 200 and kind.startswith(b"text/event-stream")
-
     def read(self, *, within: float = SILENCE) -> Flow[tuple[ServerSentEvent, ...] | Failure | None]:
         """The events that have come; else as `pieces`."""
         came = yield from self.pieces(within)
@@ -213,20 +202,3 @@ class EventReader(PacedReader[ServerSentEvent]):
         complete = self._decoder.receive_data(data)
         if complete:
             self.keep(complete, sum(len(event.data) + OVERHEAD for event in complete))
-
-
-ReaderT_co = TypeVar("ReaderT_co", bound="PacedReader[Any]", covariant=True)
-
-
-class _Read(Into[ReaderT_co]):
-    """An answer that a kind of reader wants."""
-
-    def __init__(self, kind: type[ReaderT_co], accept: tuple[tuple[bytes, bytes], ...], **options: int) -> None:
-        super().__init__()
-        self._kind = kind
-        self._options = options
-        self.accept = accept
-
-    def reader(self, channel: ClientChannel, head: ResponseHead) -> ReaderT_co | None:
-        """See `Into`."""
-        return self._kind(channel, head, **self._options) if self._kind.wants(head) else None

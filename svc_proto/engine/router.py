@@ -18,7 +18,7 @@ from svc_proto.wire.urls import decode_segment, split_target
 if TYPE_CHECKING:
     from svc_proto.engine.socket import SocketHandler
 
-__all__ = ["BODY_LIMIT", "Answer", "Handler", "Kind", "Match", "Route", "Router"]
+__all__ = ["BODY_LIMIT", "Answer", "Handler", "Kind", "Match", "Route", "Router", "path_of"]
 
 SERVER = "*"
 BODY_LIMIT = 2 * 1024 * 1024  # bytes of a buffered request body, wire core 0.2
@@ -64,6 +64,11 @@ class Route:
     @label.default
     def _name(self) -> str:
         return f"{self.method} {self.pattern}"
+
+
+def path_of(label: str) -> str:
+    """What a label says of the path."""
+    return label.partition(" ")[2]
 
 
 class Match(NamedTuple):

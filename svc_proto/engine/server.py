@@ -211,25 +211,10 @@ class ServerChannel(HttpChannel):
 
     # --- answers ---
 
-    def note(self, head: RequestHead, label: str, status: int, begun: float) -> None:
-        """The line of the access log. Paths and queries hold tokens: what is known of them is the route."""
-        engine = self.engine
-        if engine.log_level <= Level.DEBUG:
-            fields = {"route": _route(label), "status": status, "peer": self.peer.host}
-            took = round((engine.now.mono - begun) * 1000)
-            engine.log(Level.DEBUG, "request", method=head.method, **fields, ms=took)
-
-    def socket_note(self, label: str, begun: float) -> Callable[[int], None] | None:
-        """What writes the line of a WebSocket's end, with its code and how long it was; None if nobody wants it."""
-        engine, peer = self.engine, self.peer.host
-        if engine.log_level > Level.DEBUG:
-            return None
-
-        def note(code: int) -> None:
-            took = round((engine.now.mono - begun) * 1000)
-            engine.log(Level.DEBUG, "socket", route=_route(label), code=code, peer=peer, ms=took)
-
-        return note
+    def note(self, event: str, begun: float, **known: object) -> None:
+        """A line of the access log. Paths and queries hold tokens: what is known of them is the route."""
+        took = round((self.engine.now.mono - begun) * 1000)
+        self.engine.log(Level.DEBUG, event, **known, peer=self.peer.host, ms=took)
 
     def began(self) -> None:
         """A request that came whole has a handler that waits, unless it is answered by now."""
@@ -313,7 +298,3 @@ class ServerChannel(HttpChannel):
         if self.socket is not None or self.credit.blocked:
             return _WORKING
         return Phase.HEAD if self.conn.head_pending else _IDLE
-
-
-def _route(label: str) -> str:
-    return label.partition(" ")[2]

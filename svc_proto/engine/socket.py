@@ -89,21 +89,15 @@ _OPEN = SocketState.OPEN  # as in `machines.session`
 
 
 class Socket:
-    """A WebSocket on one stream of a channel. `on_end` gets the close code, once, for the log."""
+    """A WebSocket on one stream of a channel."""
 
-    __slots__ = ("_carrier", "_handler", "_keepalive", "_on_end", "_timer", "ch", "state", "stream")
+    __slots__ = ("_carrier", "_handler", "_keepalive", "_timer", "ch", "on_end", "state", "stream")
 
-    def __init__(
-        self,
-        carrier: HttpChannel,
-        stream: StreamId,
-        handler: SocketHandler,
-        on_end: Callable[[int], None] | None = None,
-    ) -> None:
+    def __init__(self, carrier: HttpChannel, stream: StreamId, handler: SocketHandler) -> None:
         engine, limits = carrier.engine, carrier.limits
         self._carrier = carrier
         self._handler = handler
-        self._on_end = on_end
+        self.on_end: Callable[[int], None] | None = None  # gets the close code, once, for the log
         self._keepalive = Keepalive(limits.ping_interval, limits.ping_patience, engine.now.mono)
         self._timer = engine.timers.timer(self._due)
         self._timer.set(self._keepalive.due)
@@ -217,8 +211,8 @@ class Socket:
             handler = self._handler
             del self._handler  # it keeps this socket, and would until cycles are next collected
             self._tell(handler.on_closed, code, reason)
-            if self._on_end is not None:
-                self._on_end(code)
+            if self.on_end is not None:
+                self.on_end(code)
 
     def _due(self) -> None:
         if self.state is not _OPEN:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.value import fixed
 from svc_proto.commands import ReadFile, SendFile
-from svc_proto.engine.flow import Flow, ask, wait
-from svc_proto.facts import Failure, FailureKind, OperationId
+from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.waits import Bell
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import ResponseData, ResponseElsewhere, StreamId
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BodyStream", "FilePart", "ResponseWriter", "copy_file", "send_file"]
 
-NOBODY = OperationId(0)  # no wait has this ticket
 PIECE = 64 * 1024  # bytes of a file that are read at once where it passes the core
 FILE_STEP = 1024 * 1024  # bytes of a file sent by one operation
 MOST_FOR_STEP = 86_400.0  # s for each of them, a little at a time; who takes nothing meanwhile is dropped long before
@@ -43,7 +43,7 @@ class FilePart:
 class BodyStream:
     """The body of a request whose route is `streamed`."""
 
-    __slots__ = ("_ended", "_engine", "_high", "_on_taken", "_pieces", "_size", "_ticket")
+    __slots__ = ("_bell", "_ended", "_engine", "_high", "_on_taken", "_pieces", "_size")
 
     def __init__(self, engine: Engine, high: int, on_taken: Callable[[], None]) -> None:
         self._engine = engine
@@ -52,7 +52,7 @@ class BodyStream:
         self._pieces: list[bytes] = []
         self._size = 0
         self._ended = False
-        self._ticket = NOBODY
+        self._bell = Bell(engine)
 
     # --- for the handler ---
 
@@ -62,8 +62,7 @@ class BodyStream:
         A body over the route's limit, and one that comes too slowly, ends the request: this does not return then.
         """
         while not (self._pieces or self._ended):
-            self._ticket = self._engine.new_op()
-            yield from wait(self._ticket, self._engine.now.mono + PATIENCE)
+            yield from self._bell.wait(self._engine.now.mono + PATIENCE)
         pieces, self._pieces = self._pieces, []
         was_full, self._size = self.full, 0
         if was_full:
@@ -81,25 +80,23 @@ class BodyStream:
         """A piece came."""
         self._pieces.append(data)
         self._size += len(data)
-        self._engine.resume(self._ticket, None)
+        self._bell.ring()
 
     def end(self) -> None:
         """The body has ended."""
         self._ended = True
-        self._engine.resume(self._ticket, None)
+        self._bell.ring()
 
 
 class ResponseWriter:
-    """What the producer of a `Streamed` response writes to."""
+    """What the producer of a `Streamed` response writes to; the exchange rings `read` when its channel is writable."""
 
-    __slots__ = ("_channel", "_stream", "_ticket")
+    __slots__ = ("_channel", "_stream", "read")
 
     def __init__(self, channel: HttpChannel, stream: StreamId) -> None:
         self._channel = channel
         self._stream = stream
-        self._ticket = NOBODY
-
-    # --- for the producer ---
+        self.read = Bell(channel.engine)
 
     def write(self, data: bytes) -> bool:
         """Send a piece; False when nobody will read it, and nothing was sent."""
@@ -114,14 +111,7 @@ class ResponseWriter:
         channel = self._channel
         channel.spill()
         while channel.credit.blocked:
-            self._ticket = channel.engine.new_op()
-            yield from wait(self._ticket, channel.engine.now.mono + PATIENCE)
-
-    # --- for the exchange ---
-
-    def wake(self) -> None:
-        """The channel is writable again."""
-        self._channel.engine.resume(self._ticket, None)
+            yield from self.read.wait(channel.engine.now.mono + PATIENCE)
 
 
 def send_file(channel: HttpChannel, stream: StreamId, file: FilePart) -> Flow[Failure | None]:
