@@ -30,20 +30,23 @@ _READING, _RUNNING = ExchangeState.READING, LIFE[ExchangeState.READING, _BODY_EN
 
 
 class Exchange:
-    """One request on a server channel. Its states are those of `machines.exchange`."""
+    """One request on a server channel. Its states are those of `machines.exchange`.
+
+    `route` and `request` are what `turn.identify` has found; who was let in has both.
+    """
 
     __slots__ = (
         *("_answered_at", "_body", "_full_since", "_holder", "_incoming", "_length", "_request", "_route", "_task"),
         *("begun", "channel", "head", "heard", "label", "outgoing", "received", "state", "stream"),
     )
 
-    _route: Route  # these two from the admission on
-    _request: Request
-
-    def __init__(self, channel: ServerChannel, head: RequestHead) -> None:
+    def __init__(
+        self, channel: ServerChannel, head: RequestHead, route: Route | None = None, request: Request | None = None
+    ) -> None:
         self.channel, self.head, self.stream = channel, head, head.stream
+        self._route, self._request = cast("Route", route), cast("Request", request)
+        self.label = NOWHERE if route is None else route.label  # for the log and the counts
         self.state = _READING
-        self.label = NOWHERE  # of the route, for the log and the counts
         self.begun = self.heard = channel.engine.now.mono  # when its head came, and the last piece of its body
         self.received = self._length = 0  # bytes of body: so far, and that were announced
         self._answered_at = 0  # bytes of body that came before the answer
@@ -59,8 +62,8 @@ class Exchange:
     @property
     def full(self) -> bool:
         """The handler has to read first: take nothing more from the peer."""
-        reading = self.state in (ExchangeState.STREAMING, ExchangeState.DUPLEX)
-        return reading and self._incoming is not None and self._incoming.full
+        incoming, reading = self._incoming, self.state in (ExchangeState.STREAMING, ExchangeState.DUPLEX)
+        return incoming is not None and reading and incoming.full
 
     @property
     def waits_for_body(self) -> bool:
@@ -80,26 +83,19 @@ class Exchange:
 
     # --- events, called by the channel ---
 
-    def begin(self, route: Route | None, request: Request | None, principal: object) -> None:
-        """The head is here, and what `turn.identify` has found."""
+    def begin(self, principal: object) -> None:
+        """The head is here, and what the policy has said of it."""
         length = self.head.headers.get(b"content-length")
         if length is not None:
             self._length = int(length)  # the wire lets nothing but digits pass
-        if route is not None:
-            self._route, self.label = route, route.label
-        if request is not None:
-            self._request = request
         if isinstance(principal, GeneratorType):
             self._await_admission(principal)
         else:
             self._admit(principal)
 
-    def go_on(self, route: Route, request: Request, result: object) -> None:
+    def go_on(self, result: object) -> None:
         """The request came whole, and its handler has returned this, or raised it: no answer that is said at once."""
-        self._route, self.label, self._request = route, route.label, request
-        if request.holder:
-            self._holder = request.holder
-            self.channel.engine.holders.enter(request.holder, self)
+        self._enter()
         self.state = _RUNNING
         self._act(result)
 
@@ -151,7 +147,7 @@ class Exchange:
         self._task = self._incoming = self.outgoing = None  # which keep this exchange
 
     def fail(self, refused: Refused) -> None:
-        """The peer broke a rule: answer if nothing was answered yet, and stop working for it."""
+        """The peer broke a rule, or we did: answer if nothing was answered yet, and stop working for it."""
         if self.state in HALF_SAID:
             self.channel.drop()  # an orderly end could look like the end of the body
         if self.state in UNANSWERED:
@@ -204,9 +200,9 @@ class Exchange:
             self._open_stream()
 
     def _enter(self) -> None:
-        self._holder = self._request.holder
-        if self._holder:
-            self.channel.engine.holders.enter(self._holder, self)
+        holder = self._holder = self._request.holder
+        if holder:
+            self.channel.engine.holders.enter(holder, self)
 
     def _ask_again(self) -> None:
         """A body that took its time: what let it in may have ended. Who would have to ask others is not asked twice."""
@@ -308,14 +304,8 @@ class Exchange:
     def _crash(self, error: Exception) -> None:
         engine = self.channel.engine
         reference = engine.bug(error)
-        if self.state in HALF_SAID:
-            self.channel.drop()  # an orderly end could look like the end of the body
-            return
         try:
-            if self.state in UNANSWERED:
-                problem = Refused(500, "internal_error", f"internal error, reference {reference}")
-                say_whole(self, self.channel.app.refusal(problem, self.head), closing=True)
-            self.lost()
+            self.fail(Refused(500, "internal_error", f"internal error, reference {reference}"))
             self.channel.shut()
         except Exception as another:
             engine.bug(another)
@@ -345,7 +335,7 @@ class Exchange:
         self._complete()
 
     def _complete(self) -> None:
-        was_full, self._answered_at = self._incoming is not None and self.full, self.received
+        was_full, self._answered_at = self.full, self.received
         self._step(_ANSWER)
         if was_full:
             self._taken()

@@ -172,8 +172,9 @@ class ServerChannel(HttpChannel):
     def take(self, event: Event) -> None:
         """Route an event to its exchange or socket."""
         if isinstance(event, RequestHead):
-            fresh = self.exchange = Exchange(self, event)
-            fresh.begin(*identify(self, event))
+            route, request, principal = identify(self, event)
+            self.exchange = Exchange(self, event, route, request)
+            self.exchange.begin(principal)
             return
         exchange = self.exchange
         if exchange is None:

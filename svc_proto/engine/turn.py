@@ -61,8 +61,8 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
         or len(body) > (route.body_limit or channel.limits.max_skipped)
     ):
         channel.conn.retell()
-        channel.exchange = exchange = Exchange(channel, head)
-        exchange.begin(route, request, principal)
+        channel.exchange = exchange = Exchange(channel, head, route, request)
+        exchange.begin(principal)
         channel.pump()
         return
     request.principal = principal
@@ -79,6 +79,6 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
     if whole and say_at_once(channel, head, route.label, cast("Response", result)):
         channel.turned()
         return
-    channel.exchange = exchange = Exchange(channel, head)
-    exchange.go_on(route, request, result)
+    channel.exchange = exchange = Exchange(channel, head, route, request)
+    exchange.go_on(result)
     channel.began()
