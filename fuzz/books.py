@@ -115,10 +115,10 @@ def check_api(api: Api) -> None:
 def check_windows(engine: Engine) -> None:
     """Of HTTP/2: what a peer may not send at the moment lies on some stream of the connection, to be taken."""
     for channel in engine._channels.values():
-        if isinstance(channel, Http2Channel) and not channel.http2._over:
-            window = channel.http2._h2._inbound_flow_control_window_manager
+        if isinstance(channel, Http2Channel) and not channel.conn._over:
+            window = channel.conn._h2._inbound_flow_control_window_manager
             missing = window.max_window_size - window.current_window_size - window._bytes_processed
-            owed = sum(stream.owed for stream in channel.http2._streams.values())
+            owed = sum(stream.owed for stream in channel.conn._streams.values())
             if missing != owed:
                 _wrong(f"{missing} bytes of a connection's window are taken, and {owed} wait on its streams")
 

@@ -588,7 +588,7 @@ class World:
             violated(Invariant.BOUNDED, f"{end.unsent} bytes wait for {waited:.0f} s at {end.connection}, none leaves")
 
     def _look_at_streams(self, process: Process, channel: Http2Channel) -> None:
-        for stream in channel.http2._streams.values():
+        for stream in channel.conn._streams.values():
             if stream.queued > LIMITS.max_unsent + (MAX_UNREAD if process is self.api else ONE_WRITE):
                 violated(Invariant.BOUNDED, f"{stream.queued} bytes wait on a stream of {process.name}")
             if stream.owed > STREAM_WINDOW:

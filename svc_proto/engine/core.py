@@ -190,12 +190,12 @@ class Engine:
         flow: Flow[Any],
         *,
         on_done: Callable[[Any], object] | None = None,
-        on_error: Callable[[Exception], None] | None = None,
+        on_error: Callable[[Exception], object] | None = None,
     ) -> Task:
         """Start a flow. Its owner must `cancel()` the task when it dies. Without `on_error`, errors are logged."""
-        task = Task(self, flow, on_done=on_done or _ignore, on_error=on_error or self._log_bug)
+        task = Task(self, flow, on_done=on_done or _ignore, on_error=on_error or self.bug)
         self._tasks[task] = None
-        task.start()
+        task.advance(None)
         return task
 
     def resume(self, ticket: OperationId, answer: object) -> bool:
@@ -351,9 +351,6 @@ class Engine:
         channel = None if ch is None else self._channels.get(ch)
         if channel is not None:
             channel.drop()  # `Closed` follows and lets the channel clean up
-
-    def _log_bug(self, error: Exception) -> None:
-        self.bug(error)
 
 
 def _ignore(result: object) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.engine.flow import ask
 from svc_proto.engine.message import Request
 from svc_proto.engine.server import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
@@ -117,7 +117,7 @@ class Door:
         self._most, self._crowd = self.strangers.held, self.strangers.guests
         self.engine.timers.sweep()
         self.engine.pauses.sweep()
-        self.engine.spawn(_give_back(self.engine))
+        self.engine.spawn(ask(self.engine, Compute(self.engine.new_op(), "memory.give_back")))
 
 
 class Visit(Guest):
@@ -238,7 +238,3 @@ def _http2(engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> 
     from svc_proto.engine.http2_channel import Http2Channel  # noqa: PLC0415, RUF100
 
     return Http2Channel(engine, accepted, app, limits)
-
-
-def _give_back(engine: Engine) -> Flow[None]:
-    yield from ask(engine, Compute(engine.new_op(), "memory.give_back"))

@@ -158,7 +158,7 @@ class Task:
         flow: Flow[Any],
         *,
         on_done: Callable[[Any], object],
-        on_error: Callable[[Exception], None],
+        on_error: Callable[[Exception], object],
     ) -> None:
         self._engine = engine
         self._flow = flow
@@ -167,10 +167,6 @@ class Task:
         self._timer: Timer | None = None  # one that only waits for what comes for certain needs none
         self._wait: Wait | None = None
         self.state = TaskState.RUNNING
-
-    def start(self) -> None:
-        """Run the flow up to its first wait."""
-        self._advance(None)
 
     def accepts(self, result: object) -> bool:
         """Whether `result` is of the type that the operation waited for promises."""
@@ -183,7 +179,7 @@ class Task:
             self._timer.cancel()
         self._wait = None
         self._step(TaskTrigger.RESUME)
-        self._advance(answer)
+        self.advance(answer)
 
     def cancel(self) -> None:
         """The owner is gone: stop here, run `finally` blocks, give up what was asked. Harmless when done."""
@@ -193,7 +189,8 @@ class Task:
             self._stop()
         self._engine.retire(self)
 
-    def _advance(self, answer: object) -> None:
+    def advance(self, answer: object) -> None:
+        """Run the flow up to its next wait, or its first."""
         try:
             wanted = self._flow.send(answer)
         except StopIteration as end:

@@ -6,21 +6,26 @@ The policy names the holder in `Request.holder`; an exchange without one costs n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from svc_proto.basics.errors import Refused
 
-if TYPE_CHECKING:
-    from svc_proto.engine.exchange import Exchange
+__all__ = ["Held", "Holders"]
 
-__all__ = ["Holders"]
+
+class Held(Protocol):
+    """What ends with its holder."""
+
+    def withdraw(self, refused: Refused) -> None:
+        """The holder is gone: stop, and say so as long as that can be said."""
+        ...
 
 
 class Holders:
     """Who holds what at the moment. Whoever ends looks through all of it: that is rare, requests are not."""
 
     def __init__(self) -> None:
-        self._held: dict[Exchange, str] = {}
+        self._held: dict[Held, str] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -29,11 +34,11 @@ class Holders:
         """Who holds something now; it may end meanwhile."""
         return iter(dict.fromkeys(self._held.values()))
 
-    def enter(self, holder: str, held: Exchange) -> None:
+    def enter(self, holder: str, held: Held) -> None:
         """A request of this holder begins."""
         self._held[held] = holder
 
-    def leave(self, held: Exchange) -> None:
+    def leave(self, held: Held) -> None:
         """A request is over; harmless when it was already."""
         self._held.pop(held, None)
 

@@ -280,14 +280,15 @@ class Lane(ServerChannel):
             error = RemoteProtocolError(event.why, status=event.status, code=event.code)
             self.protocol_error(error, RequestHead(self.stream, event.method, "/", http_version="2"))
             return
-        if self.closing:
-            if isinstance(event, RequestData):
-                self._throw_away(len(event.data))
-            elif not self.credit.unsent:  # the end of the request
-                self.all_sent()
-            return
         if isinstance(event, RequestData):
             self._owed += len(event.data)
+            if self.closing:
+                self._throw_away(len(event.data))
+                return
+        elif self.closing:
+            if not self.credit.unsent:  # the end of the request
+                self.all_sent()
+            return
         self._lane.events.append(event)
         self.pump()
 
@@ -350,12 +351,6 @@ class Lane(ServerChannel):
         self._stall.cancel()
         self._under.conn.abandon(self.stream)
         self._under.end(self)
-
-    def _throw_away(self, n: int) -> None:
-        """As of any connection, with the window for the hold."""
-        self._owed += n
-        self._thrown += n
-        self.hold(self._thrown > self.limits.max_linger)
 
     def _govern(self) -> None:
         """The peer is held back by its window, see `hold`."""

@@ -292,8 +292,7 @@ class HttpChannel(Channel):
     def _throw_away(self, n: int) -> None:
         """Whatever comes while we linger: it is read so that the peer reads us, but not without end."""
         self._thrown += n
-        if self._thrown > self.limits.max_linger:
-            self.hold(True)
+        self.hold(self._thrown > self.limits.max_linger)
 
     @abstractmethod
     def take(self, event: Event) -> None:

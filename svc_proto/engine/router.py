@@ -54,12 +54,7 @@ class Route:
     body_limit: int = BODY_LIMIT
     streamed: bool = False
     hangs_up: bool = False
-    segments: tuple[str, ...] = field(init=False)
     label: str = field(init=False)  # in counts and in the log, HEAD with GET
-
-    @segments.default
-    def _split(self) -> tuple[str, ...]:
-        return tuple(self.pattern.split("/"))
 
     @label.default
     def _name(self) -> str:
@@ -100,7 +95,7 @@ class Router:
         self._later = dict(later)
         self._routes: list[Route] = []
         self.exact: dict[str, dict[str, Match]] = {}  # by path and method
-        self._patterns: dict[int, list[tuple[tuple[str, ...], dict[str, Match]]]] = {}
+        self._patterns: dict[int, dict[tuple[str, ...], dict[str, Match]]] = {}  # by the number of segments, and those
         self._add(routes)
         if anybody is not None:
             row = Route(method="OPTIONS", pattern=SERVER, access=anybody, handler=self._about_the_server, body_limit=0)
@@ -163,13 +158,8 @@ class Router:
     def _methods_at(self, route: Route) -> dict[str, Match]:
         if "{" not in route.pattern:
             return self.exact.setdefault(route.pattern, {})
-        shapes = self._patterns.setdefault(len(route.segments), [])
-        for segments, methods in shapes:
-            if segments == route.segments:
-                return methods
-        fresh: dict[str, Match] = {}
-        shapes.append((route.segments, fresh))
-        return fresh
+        segments = tuple(route.pattern.split("/"))
+        return self._patterns.setdefault(len(segments), {}).setdefault(segments, {})
 
     def _find(self, path: str) -> tuple[dict[str, Match], dict[str, str]] | None:
         """What is at a path that is none of the exact ones so far."""
@@ -179,7 +169,7 @@ class Router:
                 exact = self.exact.get(path)
                 return self._find(path) if exact is None else (exact, NO_PARAMS)
         segments = path.split("/")
-        for shape, methods in self._patterns.get(len(segments), ()):
+        for shape, methods in self._patterns.get(len(segments), {}).items():
             params: dict[str, str] = {}
             for wanted, found in zip(shape, segments, strict=True):
                 if wanted.startswith("{") and found:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from attrs import define, field
@@ -31,10 +30,9 @@ class Note:
 
 
 def test_who_holds_what() -> None:
-    held: list[Any] = [Note(), Note(), Note()]
-    holders, (mine, more, yours) = Holders(), held
-    for holder, each in (("me", mine), ("me", more), ("you", yours)):
-        holders.enter(holder, each)
+    holders, mine, more, yours = Holders(), Note(), Note(), Note()
+    for holder, held in (("me", mine), ("me", more), ("you", yours)):
+        holders.enter(holder, held)
     assert list(holders) == ["me", "you"]
     holders.leave(more)
     holders.leave(more)
@@ -50,7 +48,7 @@ def test_who_holds_what() -> None:
 
 def test_holders_may_end_while_they_are_gone_through() -> None:
     holders = Holders()
-    notes: dict[str, Any] = {name: Note() for name in "abc"}
+    notes = {name: Note() for name in "abc"}
     for name, note in notes.items():
         holders.enter(name, note)
     for name in holders:
