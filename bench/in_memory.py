@@ -14,7 +14,6 @@ from svc_proto.commands import Command, Level, Operation, Query, Ready, Send
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.server import ServerChannel
-from svc_proto.engine.store import LoadSessions
 from svc_proto.facts import (
     Accepted,
     Address,
@@ -29,6 +28,7 @@ from svc_proto.facts import (
     Started,
 )
 from svc_proto.relay.service import Relay
+from svc_proto.store import LoadSessions
 
 __all__ = ["CALLER", "LOCAL", "PEER", "PHONE", "MemoryRelay", "now"]
 

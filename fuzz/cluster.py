@@ -38,10 +38,10 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import StoreRequest
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
-from svc_proto.engine.store import LoadSessions
 from svc_proto.facts import FailureKind
 from svc_proto.relay.service import Relay
 from svc_proto.settings import Bucket, RedisAddress
+from svc_proto.store import LoadSessions
 
 __all__ = ["BUCKET", "GIVE_UP", "UPLOADS_LIVE", "ClusterWorld"]
 

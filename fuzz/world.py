@@ -45,8 +45,8 @@ from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
-from svc_proto.engine.store import DeleteSession, SaveSession
 from svc_proto.relay.service import Relay
+from svc_proto.store import DeleteSession, SaveSession
 from svc_proto.wire.http2_setup import STREAM_WINDOW
 from svc_proto.wire.limits import Limits
 

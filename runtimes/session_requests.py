@@ -10,9 +10,9 @@ from typing import Any
 from runtimes.failures import HostError
 from runtimes.hand import Hand
 from svc_proto.commands import StoreRequest
-from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
 from svc_proto.schema.members import Members
+from svc_proto.store import DeleteSession, LoadSessions, Ping, SaveSession
 
 __all__ = ["SESSION_READS", "SESSION_REQUESTS"]
 

@@ -476,7 +476,7 @@ class EnsureSecret(Operation[bytes]):
 
 @fixed
 class StoreRequest(Generic[T_co]):
-    """A named request to the store (never SQL): see `svc_proto.engine.store` for those there are."""
+    """A named request to the store (never SQL): see `svc_proto.store` for those there are."""
 
     answer: ClassVar[Any] = object
 

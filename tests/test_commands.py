@@ -29,8 +29,8 @@ from svc_proto.commands import (
     Spawned,
     WriteConfig,
 )
-from svc_proto.engine.store import LoadSessions, SaveSession
 from svc_proto.facts import Address, ChannelId, OperationId
+from svc_proto.store import LoadSessions, SaveSession
 
 OP, CH = OperationId(7), ChannelId(1)
 

@@ -12,7 +12,7 @@ from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from svc_proto.api import store
 from svc_proto.commands import StoreRequest
-from svc_proto.engine.store import Ping
+from svc_proto.store import Ping
 
 __all__ = ["STALLS"]
 

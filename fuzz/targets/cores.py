@@ -8,9 +8,9 @@ from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Level, Log, Operation, PauseReading, Query, ResumeReading, Send
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
-from svc_proto.engine.store import LoadSessions
 from svc_proto.facts import Accepted, Address, ChannelId, Done, Failed, Failure, FailureKind, Received, Started
 from svc_proto.relay.service import Relay
+from svc_proto.store import LoadSessions
 
 __all__ = ["core", "relay"]
 

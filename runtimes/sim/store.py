@@ -10,8 +10,8 @@ from runtimes.failures import HostError
 from runtimes.store import open_store
 from runtimes.store_service import Store as SqlStore
 from svc_proto.commands import StoreRequest
-from svc_proto.engine.store import DeleteSession, LoadSessions, Ping, SaveSession
 from svc_proto.facts import FailureKind
+from svc_proto.store import DeleteSession, LoadSessions, Ping, SaveSession
 
 __all__ = ["STORE_TIME", "Store"]
 

@@ -24,9 +24,9 @@ from svc_proto.engine.callers import is_local
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.engine.store import Ping
 from svc_proto.facts import Failure
 from svc_proto.machines.limiter import Limiter
+from svc_proto.store import Ping
 from svc_proto.version import VERSION
 from svc_proto.wire.events import Headers
 

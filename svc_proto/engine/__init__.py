@@ -55,14 +55,14 @@ if TYPE_CHECKING:
     from svc_proto.engine.server import ServerChannel as ServerChannel
     from svc_proto.engine.socket import Socket as Socket
     from svc_proto.engine.socket import SocketHandler as SocketHandler
-    from svc_proto.engine.store import DeleteSession as DeleteSession
-    from svc_proto.engine.store import LoadSessions as LoadSessions
-    from svc_proto.engine.store import Ping as Ping
-    from svc_proto.engine.store import SaveSession as SaveSession
     from svc_proto.engine.stream import BodyStream as BodyStream
     from svc_proto.engine.stream import FilePart as FilePart
     from svc_proto.engine.stream import ResponseWriter as ResponseWriter
     from svc_proto.engine.stream import send_file as send_file
+    from svc_proto.store import DeleteSession as DeleteSession
+    from svc_proto.store import LoadSessions as LoadSessions
+    from svc_proto.store import Ping as Ping
+    from svc_proto.store import SaveSession as SaveSession
 else:
     __all__, __getattr__, __dir__ = exports(
         __name__,
@@ -82,6 +82,6 @@ else:
             "svc_proto.engine.child": "Child ChildHandler Finished run_command spawn_child",
             "svc_proto.engine.files": "ensure_secret read_file read_yaml",
             "svc_proto.engine.callers": "Proxies is_from_this_host is_local",
-            "svc_proto.engine.store": "DeleteSession LoadSessions Ping SaveSession",
+            "svc_proto.store": "DeleteSession LoadSessions Ping SaveSession",
         },
     )

@@ -16,12 +16,12 @@ from svc_proto.commands import Level, Query, StoreRequest, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.engine.waits import shield
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
 from svc_proto.schema.members import as_text
+from svc_proto.store import DeleteSession, LoadSessions, SaveSession
 
 __all__ = ["TOMBSTONES", "SessionRecords"]
 

@@ -12,9 +12,9 @@ from svc_proto.about.monitor import OPENMETRICS
 from svc_proto.basics.counts import BOUNDS
 from svc_proto.commands import Compute
 from svc_proto.config import RelayConfig
-from svc_proto.engine.store import Ping
 from svc_proto.facts import Stopping
 from svc_proto.machines.limiter import MAX_FAILURES
+from svc_proto.store import Ping
 from tests.http_book import Answer
 from tests.relay.world import REMOTE, RelayBook
 

@@ -11,10 +11,10 @@ from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.commands import Level
 from svc_proto.config import LocalTrust, RelayConfig
 from svc_proto.engine.core import IN_A_ROUND
-from svc_proto.engine.store import SaveSession
 from svc_proto.facts import Address
 from svc_proto.machines.table import step
 from svc_proto.relay.client_socket import LIFE, ClientState, ClientTrigger
+from svc_proto.store import SaveSession
 from svc_proto.version import VERSION
 from tests.relay.world import PEER, RelayBook
 

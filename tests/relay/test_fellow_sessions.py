@@ -9,10 +9,10 @@ import pytest
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Query
-from svc_proto.engine.store import DeleteSession, LoadSessions
 from svc_proto.facts import Done
 from svc_proto.relay import fellow_sessions
 from svc_proto.relay.fellow_sessions import CATCH_UP_WITHIN
+from svc_proto.store import DeleteSession, LoadSessions
 from tests.relay.fellow import Alone
 
 

@@ -17,9 +17,9 @@ from fuzz.peers import Caller, Pairs
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.router import BODY_LIMIT
-from svc_proto.engine.store import DeleteSession, SaveSession
 from svc_proto.relay import fellows
 from svc_proto.schema.oauth import AuthorizationRequest, Client, read_client
+from svc_proto.store import DeleteSession, SaveSession
 from tests.mcp.web import message
 from tests.relay.fellow import Alone
 from tests.relay.guest import FORM, HOST, PLACE, Guest, wrong

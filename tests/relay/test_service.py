@@ -10,9 +10,9 @@ import pytest
 from svc_proto.commands import Abort, Level, Query, SendFile
 from svc_proto.config import RelayConfig
 from svc_proto.engine.message import Request
-from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import Address, Started
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.wire.events import NO_HEADERS
 from svc_proto.wire.limits import Limits
 from tests.relay.routes.media_world import open_book as open_media

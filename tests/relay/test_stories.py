@@ -18,9 +18,9 @@ from svc_proto.commands import (
 )
 from svc_proto.config import LocalTrust, RelayConfig
 from svc_proto.engine.core import Engine
-from svc_proto.engine.store import LoadSessions
 from svc_proto.facts import FailureKind, Received, Started, Stopping
 from svc_proto.relay.service import Relay
+from svc_proto.store import LoadSessions
 from tests.playbook import CH, Playbook, accepted, counting_entropy
 from tests.relay.world import REMOTE, RelayBook
 

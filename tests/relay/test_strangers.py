@@ -6,9 +6,9 @@ import pytest
 
 from svc_proto.config import RelayConfig
 from svc_proto.engine.router import Route
-from svc_proto.engine.store import SaveSession
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
+from svc_proto.store import SaveSession
 from tests.relay.world import REMOTE, RelayBook
 
 LARGE = 64 * 1024  # bytes

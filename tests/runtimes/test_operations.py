@@ -39,8 +39,8 @@ from svc_proto.commands import (
     WriteConfig,
     WriteFile,
 )
-from svc_proto.engine.store import DeleteSession, LoadSessions, SaveSession
 from svc_proto.facts import Failed, FailureKind, OperationId
+from svc_proto.store import DeleteSession, LoadSessions, SaveSession
 from tests.runtimes.support import TIMEOUT, Live, ops, running
 
 
