@@ -141,7 +141,7 @@ def _dial(engine: Engine, url: str, into: Into[T], *, within: float, http2: bool
         where = parse_url(url)
     except RemoteProtocolError as error:
         return Failure(FailureKind.INVALID, str(error))
-    may = into.handler is None or _place(where) not in engine.without_sockets
+    may = into.handler is None or (where.host, where.port) not in engine.without_sockets
     offers = (HTTP2, HTTP1) if where.tls and may else (HTTP1,)
     order = Connect(engine.new_op(), engine.new_channel(), where.host, where.port, where.tls, offers)
     answer = yield from ask(engine, order, within=within)
@@ -152,12 +152,8 @@ def _dial(engine: Engine, url: str, into: Into[T], *, within: float, http2: bool
     return channel
 
 
-def _place(url: Url) -> tuple[str, int]:
-    return url.host, url.port
-
-
 def _remember(engine: Engine, url: Url) -> None:
     known = engine.without_sockets
-    known[_place(url)] = None
+    known[url.host, url.port] = None
     while len(known) > MAX_REMEMBERED:
         del known[next(iter(known))]

@@ -7,10 +7,10 @@ from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, ClassVar
 
-from attrs import define
+from attrs import define, field
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
+from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.basics.value import fixed
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
@@ -78,18 +78,7 @@ class Request:
     body: bytes = b""  # of a route that is not `streamed`
     _query: dict[str, str] | None = None
     _fields: Mapping[bytes, bytes] | None = None
-    _stream: BodyStream | None = None
-
-    @property
-    def stream(self) -> BodyStream:
-        """The body of a route that is `streamed`."""
-        if self._stream is None:
-            raise LocalProtocolError("the route of this request is not streamed")
-        return self._stream
-
-    @stream.setter
-    def stream(self, stream: BodyStream) -> None:
-        self._stream = stream
+    stream: BodyStream = field(init=False)  # the body, if the route is `streamed`
 
     @property
     def query(self) -> dict[str, str]:
