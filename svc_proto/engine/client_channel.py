@@ -301,7 +301,8 @@ class ClientChannel(HttpChannel):
         change, self._waiting = waiting - self._waiting, waiting
         if change < 0 or change == waiting:
             self._window_due = self.engine.now.mono + self.limits.write_timeout
-        self.waits(change)
+        if change:
+            self.waits(change)
 
     def _begin(self, head: ResponseHead) -> None:
         self._answer = head

@@ -44,7 +44,8 @@ class Exchange:
         self, channel: ServerChannel, head: RequestHead, route: Route | None = None, request: Request | None = None
     ) -> None:
         self.channel, self.head, self.stream = channel, head, head.stream
-        self._route, self._request = cast("Route", route), cast("Request", request)
+        self._route: Route = route  # type: ignore[assignment]  # both are there from the admission on
+        self._request: Request = request  # type: ignore[assignment]  # the same
         self.label = NOWHERE if route is None else route.label  # for the log and the counts
         self.state = _READING
         self.begun = self.heard = channel.engine.now.mono  # when its head came, and the last piece of its body

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Level
-from svc_proto.engine.http_channel import HttpChannel
-from svc_proto.engine.server import HttpApp, Phase, ServerChannel
+from svc_proto.engine.http_channel import HttpChannel, Phase
+from svc_proto.engine.server import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
 from svc_proto.wire.connection import Role, ServerConnection
 from svc_proto.wire.events import (
@@ -38,7 +38,6 @@ from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.engine.message import Request
 
 __all__ = ["LANE", "Http2Channel", "Lane"]
 
@@ -50,7 +49,7 @@ class Http2Channel(HttpChannel):
     """One accepted connection that speaks HTTP/2."""
 
     patient = True
-    __slots__ = ("_heads", "_over", "accepted", "app", "bodies", "lanes", "phase")
+    __slots__ = ("_heads", "_over", "accepted", "app", "bodies", "lanes")
 
     conn: Http2Connection
 
@@ -61,10 +60,9 @@ class Http2Channel(HttpChannel):
         self.accepted = accepted
         self.lanes: dict[StreamId, Lane] = {}
         self.bodies = 0  # bytes that its lanes hold, and are, for a peer that nobody knows
-        self.phase = Phase.HEAD
         self._heads = 0  # begun in this go
         self._over: list[Lane] = []  # to be told so at the end of this `handle`
-        self._timer.set(engine.now.mono + limits.head_timeout)
+        self.enter(Phase.HEAD)
 
     # --- facts ---
 
@@ -166,14 +164,9 @@ class Http2Channel(HttpChannel):
         if not (self.lanes or self.unheard) and (self.conn.must_close or self.engine.stopping or self.eof):
             self.shut()
             return
-        phase = self._current_phase()
+        phase = Phase.HEAD if self.conn.head_pending else Phase.WORKING if self.lanes else Phase.IDLE
         if phase is not self.phase:
-            if phase is Phase.WORKING:
-                self._timer.cancel()
-            else:
-                wait = self.limits.idle_timeout if phase is Phase.IDLE else self.limits.head_timeout
-                self._timer.set(self.engine.now.mono + wait)
-        self.phase = phase
+            self.enter(phase)
 
     def timed_out(self) -> None:
         """No request came, or half of one, or the linger is over."""
@@ -205,11 +198,6 @@ class Http2Channel(HttpChannel):
             self.write(data)
         for lane in list(self.lanes.values()):
             lane.account()
-
-    def _current_phase(self) -> Phase:
-        if self.conn.head_pending:
-            return Phase.HEAD
-        return Phase.WORKING if self.lanes else Phase.IDLE
 
 
 class _LaneConnection(ServerConnection):
@@ -252,16 +240,16 @@ class _LaneConnection(ServerConnection):
         """The connection below may go on."""
 
     def data_to_send(self) -> bytes:
-        """Nothing: what was said is with the connection below, and written at the end of this `handle`."""
-        self._under.soil()
+        """Nothing: what was said is with the connection below."""
         return b""
 
 
 class Lane(ServerChannel):
     """One stream of an HTTP/2 connection, on which a client asks for one thing."""
 
-    __slots__ = ("_lane", "_owed", "_under", "counted", "stream")
+    __slots__ = ("_owed", "_under", "counted", "stream")
 
+    conn: _LaneConnection
     alone = False
 
     def __init__(self, under: Http2Channel, stream: StreamId) -> None:
@@ -270,9 +258,9 @@ class Lane(ServerChannel):
         self._owed = 0  # bytes of body that were heard, and for which the peer may not send others yet
         self.counted = 0  # of `Http2Channel.bodies`
         self.stream = stream
-        self._lane = _LaneConnection(under)
-        lane = engine.new_channel(), self._lane
+        lane = engine.new_channel(), _LaneConnection(under)
         super().__init__(engine, under.accepted, under.app, under.limits, lane=lane)
+        self.behind = under.behind  # a stream comes from nowhere else
 
     def hear(self, event: Event) -> None:
         """Take an event of this stream."""
@@ -289,7 +277,7 @@ class Lane(ServerChannel):
             if not self.credit.unsent:  # the end of the request
                 self.all_sent()
             return
-        self._lane.events.append(event)
+        self.conn.events.append(event)
         self.pump()
 
     @property
@@ -306,10 +294,6 @@ class Lane(ServerChannel):
             under.bodies += held - self.counted
             self.counted = held
 
-    def named(self, request: Request) -> None:
-        """A request says where its peer is: that is the connection's, since a stream comes from nowhere else."""
-        self._under.named(request)
-
     def vouch(self) -> None:
         """Whoever has shown one stream who it is has shown all."""
         self._under.vouch()
@@ -322,13 +306,15 @@ class Lane(ServerChannel):
             self._under.soil()
 
     def spill(self) -> None:
-        """Count what waits now; it is written at the end of this `handle`."""
+        """Count what waits now; the connection below writes it at the end of this `handle`."""
         self.account()
-        super().spill()
+        self._under.soil()
 
     def account(self) -> None:
         """Count anew what waits on the stream."""
-        self.waits(self._under.conn.unsent(self.stream) - self.credit.unsent)
+        change = self._under.conn.unsent(self.stream) - self.credit.unsent
+        if change:
+            self.waits(change)
 
     def say_end(self) -> None:
         """Give the stream up behind what was said."""

@@ -8,6 +8,7 @@ Closing is the same for both: what was said is flushed, a FIN follows, and once 
 from __future__ import annotations
 
 from abc import abstractmethod
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import RemoteProtocolError
@@ -22,27 +23,39 @@ from svc_proto.wire.limits import Limits
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.door import Visit
-    from svc_proto.engine.message import Request
     from svc_proto.machines.turns import Turns
     from svc_proto.wire.websocket import WebSocket
 
-__all__ = ["HttpChannel"]
+__all__ = ["HttpChannel", "Phase"]
+
+
+class Phase(Enum):
+    """What a server's connection waits for."""
+
+    IDLE = "idle"
+    HEAD = "head"
+    BODY = "body"
+    WORKING = "working"
+
+
+_IDLE, _WORKING = Phase.IDLE, Phase.WORKING  # as in `machines.session`
 
 
 class HttpChannel(Channel):
     """A channel that speaks HTTP or WebSocket through a wire connection."""
 
     __slots__ = (
-        "_behind",
         "_fin_sent",
         "_frames",
         "_pumping",
         "_thrown",
         "_timer",
         "_turns",
+        "behind",
         "closing",
         "conn",
         "eof",
+        "phase",
         "socket",
         "visit",
     )
@@ -59,6 +72,7 @@ class HttpChannel(Channel):
         self._pumping = False
         self._thrown = 0  # bytes that came while we were closing
         self._timer = engine.timers.timer(self.timed_out)
+        self.phase = _WORKING
 
     def receive(self, visit: Visit | None) -> None:
         """From here on nobody knows the peer, who is on this visit; None: somebody does, or it is gone.
@@ -67,7 +81,7 @@ class HttpChannel(Channel):
         """
         self.visit = visit
         self._turns: Turns[Visit] | None = None if visit is None else visit.turns
-        self._behind = visit if visit is not None and visit.behind else None  # whoever sits there may be a proxy
+        self.behind = visit if visit is not None and visit.behind else None  # whoever sits there may be a proxy
 
     # --- facts ---
 
@@ -163,6 +177,15 @@ class HttpChannel(Channel):
             if not self.credit.unsent:
                 self.all_sent()
 
+    def enter(self, phase: Phase) -> None:
+        """Wait for this from now on; whoever works is waited for elsewhere."""
+        self.phase = phase
+        if phase is _WORKING:
+            self._timer.cancel()
+        else:
+            within = self.limits.idle_timeout if phase is _IDLE else self.limits.head_timeout
+            self._timer.set(self.engine.now.mono + within)
+
     def say_end(self) -> None:
         """Behind all that was said: the FIN."""
         self.engine.emit(CloseWrite(self.ch))
@@ -194,11 +217,6 @@ class HttpChannel(Channel):
         """Tell what is held for a peer that nobody knows: True, and nothing more of it is to be read for now."""
         visit = self.visit
         return visit is not None and visit.weigh(self.held)
-
-    def named(self, request: Request) -> None:
-        """A request came. `Refused` if there are too many from where it comes."""
-        if self._behind is not None:
-            self._behind.named(request)
 
     def vouch(self) -> None:
         """The peer is known from here on."""
@@ -239,7 +257,7 @@ class HttpChannel(Channel):
             if not self.credit.unsent:
                 self._stall.set(self.engine.now.mono + self.limits.write_timeout)
             self.credit.queued(change)
-        elif change < 0:
+        else:
             Channel.sent(self, -change)
 
     def become(self, frames: WebSocket) -> None:

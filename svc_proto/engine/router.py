@@ -114,7 +114,7 @@ class Router:
         prefix = self._prefix
         if not prefix or not path.startswith(prefix) or path[len(prefix) :][:1] not in ("", "/"):
             return path
-        return path if path in self.exact or self._find(path) is not None else "/" + path[len(prefix) :].lstrip("/")
+        return path if self._find(path) is not None else "/" + path[len(prefix) :].lstrip("/")
 
     def split(self, target: str) -> tuple[str, str]:
         """The path that a route may have, and the query, both raw. Raises as `split_target` does.
@@ -130,12 +130,10 @@ class Router:
 
     def match(self, method: str, path: str) -> Match:
         """Find the route of a request, or refuse with 404 or with 405 and `Allow`. Literal paths win over braces."""
-        methods, params = self.exact.get(path), None
-        if methods is None:
-            found = self._find(path)
-            if found is None:
-                raise Refused(404, "not_found", "there is nothing at this path")
-            methods, params = found
+        found = self._find(path)
+        if found is None:
+            raise Refused(404, "not_found", "there is nothing at this path")
+        methods, params = found
         match = methods.get(method)
         if match is None:
             allowed = ",".join(sorted(methods))
@@ -145,7 +143,7 @@ class Router:
                 f"this path takes {allowed}",
                 headers=((b"allow", allowed.encode("ascii")),),
             )
-        return match if params is None else Match(match.route, params)
+        return Match(match.route, params) if params else match
 
     def _add(self, routes: Iterable[Route]) -> None:
         for route in routes:
@@ -162,12 +160,14 @@ class Router:
         return self._patterns.setdefault(len(segments), {}).setdefault(segments, {})
 
     def _find(self, path: str) -> tuple[dict[str, Match], dict[str, str]] | None:
-        """What is at a path that is none of the exact ones so far."""
+        """What is at a path, by method, and what its braces matched."""
+        exact = self.exact.get(path)
+        if exact is not None:
+            return exact, NO_PARAMS
         for begin in self._later:
             if path.startswith(begin):
                 self._add(self._later.pop(begin)())
-                exact = self.exact.get(path)
-                return self._find(path) if exact is None else (exact, NO_PARAMS)
+                return self._find(path)
         segments = path.split("/")
         for shape, methods in self._patterns.get(len(segments), {}).items():
             params: dict[str, str] = {}

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
 from svc_proto.engine.exchange import Exchange
-from svc_proto.engine.http_channel import HttpChannel
+from svc_proto.engine.http_channel import HttpChannel, Phase
 from svc_proto.engine.message import Request, Response, refused_for
 from svc_proto.engine.router import Router
 from svc_proto.engine.turn import identify, take_turn
@@ -34,7 +34,7 @@ from svc_proto.wire.limits import Limits
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["HttpApp", "Phase", "ServerChannel"]
+__all__ = ["HttpApp", "ServerChannel"]
 
 PRI = b"PRI "  # how the preface of HTTP/2 begins, and no request of HTTP/1.1
 NO_REQUEST = RequestHead(StreamId(0), "GET", "/")  # stands for a head that could not be read
@@ -67,22 +67,13 @@ class HttpApp(Protocol):
         ...
 
 
-class Phase(Enum):
-    """What a server connection waits for."""
-
-    IDLE = "idle"
-    HEAD = "head"
-    BODY = "body"
-    WORKING = "working"
-
-
 _IDLE, _WORKING = Phase.IDLE, Phase.WORKING  # as in `machines.session`
 
 
 class ServerChannel(HttpChannel):
     """One accepted connection."""
 
-    __slots__ = ("_first", "_fresh", "_http2", "admitting", "app", "exchange", "peer", "phase", "secure")
+    __slots__ = ("_first", "_fresh", "_http2", "admitting", "app", "exchange", "peer", "secure")
 
     conn: ServerConnection
     patient = True
@@ -109,8 +100,7 @@ class ServerChannel(HttpChannel):
         self.secure = accepted.tls
         self.exchange: Exchange | None = None  # HTTP/1.1 has one at a time
         self.admitting = False  # the policy is being asked about a request: nothing more is taken
-        self.phase = Phase.HEAD  # a fresh connection owes us a request at once
-        self._timer.set(engine.now.mono + limits.head_timeout)
+        self.enter(Phase.HEAD)  # a fresh connection owes us a request at once
 
     # --- facts ---
 
@@ -206,8 +196,7 @@ class ServerChannel(HttpChannel):
         if idle and not (self._holding or self.eof or self._pumping or counted):
             self.turned()
             return
-        self.phase = _WORKING  # so that the next phase counts from now, even if it is the one before
-        self._timer.cancel()
+        self.enter(_WORKING)  # so that the next phase counts from now, even if it is the one before
         self.pump()
 
     # --- answers ---
@@ -228,8 +217,7 @@ class ServerChannel(HttpChannel):
     def turned(self) -> None:
         """A request was answered, and nothing else is under way."""
         if self.closing or self.credit.blocked:
-            self._timer.cancel()
-            self.phase = _WORKING
+            self.enter(_WORKING)
             self.settle()
         else:
             self.phase = _IDLE
@@ -258,13 +246,9 @@ class ServerChannel(HttpChannel):
         if current is not None and phase is Phase.BODY:
             rate = current.begun + current.received / self.limits.min_body_rate
             self._timer.set(min(rate, current.heard) + self.limits.body_timeout)
+            self.phase = phase
         elif phase is not self.phase:
-            if phase is _WORKING:
-                self._timer.cancel()
-            else:
-                idle = self.limits.idle_timeout if phase is _IDLE else self.limits.head_timeout
-                self._timer.set(self.engine.now.mono + idle)
-        self.phase = phase
+            self.enter(phase)
 
     def timed_out(self) -> None:
         """The phase took too long, or the linger is over."""

@@ -7,7 +7,7 @@ as soon as somebody has to wait, stream, refuse or fail, and goes on from there.
 from __future__ import annotations
 
 from types import GeneratorType
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from svc_proto.engine.answers import say_at_once
 from svc_proto.engine.exchange import Exchange
@@ -43,7 +43,8 @@ def identify(channel: ServerChannel, head: RequestHead) -> Found:
         request = Request(
             head.method, path, query, head.headers, channel.peer, channel.secure, params, head.http_version
         )
-        channel.named(request)
+        if channel.behind is not None:
+            channel.behind.named(request)
         return route, request, channel.app.authorize(route.access, request)
     except Exception as error:
         return route, request, error
@@ -70,13 +71,13 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
         channel.vouch()
     if route.body_limit:
         request.body = body
-    result: object
+    result: Any
     try:
         result = route.handler(request)
     except Exception as error:
         result = error
     whole = type(result) is Response and result.file is None and not channel.engine.stopping
-    if whole and say_at_once(channel, head, route.label, cast("Response", result)):
+    if whole and say_at_once(channel, head, route.label, result):
         channel.turned()
         return
     channel.exchange = exchange = Exchange(channel, head, route, request)
