@@ -9,7 +9,7 @@ from svc_proto.commands import CloseWrite, ResizeTerminal, Send, Signal, SignalN
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.facts import ChannelId, Closed, Failure
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -62,8 +62,8 @@ class Child(Channel):
 
     __slots__ = ("_handler", "_kill", "errors", "pid", "stays")
 
-    def __init__(self, engine: Engine, ch: ChannelId, handler: ChildHandler | None, limits: Limits) -> None:
-        super().__init__(engine, ch, limits)
+    def __init__(self, engine: Engine, ch: ChannelId, handler: ChildHandler | None) -> None:
+        super().__init__(engine, ch, DEFAULT_LIMITS)
         self._handler = handler
         self._kill = engine.timers.timer(self.kill)
         self.pid = 0
@@ -149,7 +149,6 @@ def spawn_child(
     errors: ChildHandler | None = None,
     inherit: tuple[str, ...] = INHERITED,
     within: float = 10.0,
-    limits: Limits = DEFAULT_LIMITS,
 ) -> Flow[Child | Failure]:
     """Start a child whose output goes to `handler`, and what it writes to its error output to `errors`."""
     ch = engine.new_channel()
@@ -158,11 +157,11 @@ def spawn_child(
     spawned = yield from ask(engine, order, within=within)
     if isinstance(spawned, Failure):
         return spawned
-    child = Child(engine, ch, handler, limits)
+    child = Child(engine, ch, handler)
     child.pid = spawned.pid
     engine.attach(child)
     if error_channel is not None:
-        child.errors = Child(engine, error_channel, errors, limits)
+        child.errors = Child(engine, error_channel, errors)
         child.errors.stays = True  # it ends with its child
         engine.attach(child.errors)
     return child
@@ -187,7 +186,7 @@ def run_command(
     try:
         finished = yield from wait(collector.ticket, engine.now.mono + within)
     finally:
-        if not collector.done:
+        if not child.gone:
             child.kill()
     return cast("Finished | Failure", finished)
 
@@ -197,11 +196,9 @@ class _Collector:
         self._engine = engine
         self._output = bytearray()
         self.ticket = engine.new_op()
-        self.done = False
 
     def on_output(self, data: bytes) -> None:
         self._output += data[: MAX_OUTPUT - len(self._output)]
 
     def on_exit(self, status: int | None) -> None:
-        self.done = True
         self._engine.resume(self.ticket, Finished(status, bytes(self._output)))

@@ -30,7 +30,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http1_call import PlainCall
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.urls import Url
 
 if TYPE_CHECKING:
@@ -106,17 +106,8 @@ class ClientChannel(HttpChannel):
         "url",
     )
 
-    def __init__(
-        self,
-        engine: Engine,
-        order: Connect,
-        url: Url,
-        into: Into[Any],
-        *,
-        limits: Limits = DEFAULT_LIMITS,
-        http2: bool = False,
-    ) -> None:
-        role, entropy = Role.CLIENT, engine.entropy
+    def __init__(self, engine: Engine, order: Connect, url: Url, into: Into[Any], *, http2: bool) -> None:
+        role, entropy, limits = Role.CLIENT, engine.entropy, DEFAULT_LIMITS
         self._http2: Http2Connection | None = None
         self._plain: PlainCall | None = None
         if http2:

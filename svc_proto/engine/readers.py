@@ -54,14 +54,15 @@ def events(*, accept: bytes = EVENT_STREAM, longest: int = MAX_LINE) -> Into[Eve
 
 
 class PacedReader(ABC, Generic[PieceT]):
-    """An answer that is read bit by bit; `most` may be unread while the connection is still read."""
+    """An answer that is read bit by bit."""
 
-    __slots__ = ("_asked", "_channel", "_end", "_heard", "_most", "_over", "_pieces", "_unread", "head")
+    most = MAX_UNREAD  # may be unread while the connection is still read
 
-    def __init__(self, channel: ClientChannel, head: ResponseHead, *, most: int = MAX_UNREAD) -> None:
+    __slots__ = ("_asked", "_channel", "_end", "_heard", "_over", "_pieces", "_unread", "head")
+
+    def __init__(self, channel: ClientChannel, head: ResponseHead) -> None:
         self.head = head
         self._channel = channel
-        self._most = most
         self._pieces: list[PieceT] = []
         self._unread = 0
         self._asked = False  # to hold
@@ -132,16 +133,15 @@ class PacedReader(ABC, Generic[PieceT]):
         self._channel.engine.resume(self._channel.ticket, None)
 
     def _brake(self) -> None:
-        self._channel.hold(self._asked or self._unread > self._most)
+        self._channel.hold(self._asked or self._unread > self.most)
 
 
 class BodyReader(PacedReader[bytes]):
     """An answer that is read as bytes."""
 
-    __slots__ = ("_tap",)
+    most = MAX_UNREAD - 1
 
-    def __init__(self, channel: ClientChannel, head: ResponseHead) -> None:
-        super().__init__(channel, head, most=MAX_UNREAD - 1)
+    __slots__ = ("_tap",)
 
     def tap(self, listener: Callable[[bytes], bool]) -> None:
         """Show each piece that comes alone to `listener` before it is kept. Where that says True it has taken the
