@@ -123,14 +123,12 @@ class Door:
 class Visit(Guest):
     """A connection whose peer nobody knows."""
 
-    __slots__ = ("_door", "_timer", "behind", "channel", "ended", "late", "turns")
+    __slots__ = ("_timer", "channel", "door", "ended", "late")
 
     def __init__(self, door: Door, channel: HttpChannel) -> None:
         super().__init__()
         self.channel = channel
-        self._door = door
-        self.turns = door.turns
-        self.behind = door.behind is not None  # whoever sits there may be a proxy
+        self.door = door
         self.late = b""  # what it has sent, and whose turn has not come
         self.ended = False  # its FIN came behind that
         self._timer: Timer | None = None
@@ -141,10 +139,10 @@ class Visit(Guest):
             self.late += data
             return b""
         size = len(data)
-        taken = self.turns.take(self, size, self.channel.engine.now.mono)
+        taken = self.door.turns.take(self, size, self.channel.engine.now.mono)
         if taken < size:
             data, self.late = data[:taken], data[taken:]
-            self._door.wait()
+            self.door.wait()
         return data
 
     def go_on(self) -> bool:
@@ -164,16 +162,16 @@ class Visit(Guest):
 
     def began(self, heads: int, *, more: bool) -> None:
         """So many requests were begun in one go, which cost more than their bytes tell. `more` wait in the channel."""
-        door = self._door
+        door = self.door
         each = HEAD_IN_A_CROWD if door.strangers.guests > CROWD else HEAD
-        self.turns.charge(heads * each, door.engine.now.mono)
+        self.door.turns.charge(heads * each, door.engine.now.mono)
         if more:
-            self.turns.wait(self)
+            self.door.turns.wait(self)
             door.wait()
 
     def ends(self) -> bool:
         """Its FIN came. Whether that, too, has to wait for its turn: not for long, since most who send one are gone."""
-        if self in self.turns:
+        if self in self.door.turns:
             self._be_patient()
         self.ended = bool(self.late)
         return self.ended
@@ -187,7 +185,7 @@ class Visit(Guest):
     def weigh(self, size: int) -> bool:
         """So many bytes are held. True: nothing more is to be read; the channel may have been cut."""
         size += len(self.late)
-        if size != self.held and not self._door.weigh(self, size):
+        if size != self.held and not self.door.weigh(self, size):
             self._out_of_patience()
             return True
         if self.state is GuestState.READING:
@@ -203,7 +201,7 @@ class Visit(Guest):
 
     def named(self, request: Request) -> None:
         """A proxy, perhaps, passed a request on for somebody. `Refused` if those are too many."""
-        door = self._door
+        door = self.door
         assert door.behind is not None
         if not door.strangers.move(self, door.behind(request)):
             door.complain("too many connections of one address", limit=door.limits.stranger_connections)
@@ -213,14 +211,14 @@ class Visit(Guest):
         """The peer is known, or gone. Whether it had to wait, and what it has sent that was not read yet."""
         waited, late, self.late = self.waiting, self.late, b""
         self._calm()
-        self._door.leave(self)
+        self.door.leave(self)
         return waited, late
 
     def _be_patient(self) -> None:
         if self._timer is None:
-            engine = self._door.engine
+            engine = self.door.engine
             self._timer = engine.pauses.timer(self._out_of_patience)
-            self._timer.set(engine.now.mono + self._door.limits.stranger_patience)
+            self._timer.set(engine.now.mono + self.door.limits.stranger_patience)
 
     def _calm(self) -> None:
         if self._timer is not None:
@@ -229,7 +227,7 @@ class Visit(Guest):
 
     def _out_of_patience(self) -> None:
         if not (self.ended or self.channel.eof):
-            self._door.complain("no memory left for strangers", held=self._door.strangers.held)
+            self.door.complain("no memory left for strangers", held=self.door.strangers.held)
         self.channel.drop()
 
 

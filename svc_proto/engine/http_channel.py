@@ -80,8 +80,9 @@ class HttpChannel(Channel):
         What each read and each request would ask of the visit is asked here, once.
         """
         self.visit = visit
-        self._turns: Turns[Visit] | None = None if visit is None else visit.turns
-        self.behind = visit if visit is not None and visit.behind else None  # whoever sits there may be a proxy
+        door = None if visit is None else visit.door
+        self._turns: Turns[Visit] | None = None if door is None else door.turns
+        self.behind = None if door is None or door.behind is None else visit  # whoever sits there may be a proxy
 
     # --- facts ---
 
