@@ -137,7 +137,7 @@ class Engine:
                 else:
                     self._apply[type(fact)](fact)
             except Exception as error:
-                self._bug(error, getattr(fact, "ch", None))
+                self._bug(error, fact)
         else:
             self._catch_up()
         if self.stopping:
@@ -148,7 +148,7 @@ class Engine:
                 try:
                     flushed.flush()
                 except Exception as error:
-                    self._bug(error, getattr(flushed, "ch", None))
+                    self._bug(error, flushed)
         if self.stopping and not self._channels and not self._tasks:
             self.exit(0)
         return out
@@ -344,11 +344,11 @@ class Engine:
         try:
             call()
         except Exception as error:
-            self._bug(error, getattr(owner, "ch", None))
+            self._bug(error, owner)
 
-    def _bug(self, error: Exception, ch: ChannelId | None) -> None:
+    def _bug(self, error: Exception, owner: object) -> None:
         self.bug(error)
-        channel = None if ch is None else self._channels.get(ch)
+        channel = self._channels.get(getattr(owner, "ch", None))  # type: ignore[arg-type]  # None is nobody's
         if channel is not None:
             channel.drop()  # `Closed` follows and lets the channel clean up
 
