@@ -203,19 +203,16 @@ class Http2Channel(HttpChannel):
 class _LaneConnection(ServerConnection):
     """One stream of a connection, as if it were a connection."""
 
-    __slots__ = ("_under", "ended", "events")
+    __slots__ = ("_under", "events", "must_close")
 
     paused = idle = head_pending = False
     held = 0  # it is counted below
+    must_close: bool
 
     def __init__(self, under: Http2Channel) -> None:
         self._under = under
         self.events: deque[Event] = deque()
-        self.ended = False
-
-    @property
-    def must_close(self) -> bool:
-        return self.ended
+        self.must_close = False  # until the answer has ended
 
     def receive_data(self, data: bytes) -> None:
         """Never called: events come in, not bytes."""
@@ -231,7 +228,7 @@ class _LaneConnection(ServerConnection):
             return  # given up in this very `handle`: who speaks here will be told at its end
         self._under.conn.send(event)
         if isinstance(event, ResponseEnd):
-            self.ended = True
+            self.must_close = True
 
     def trust(self, stream: StreamId) -> None:
         self._under.conn.trust(stream)

@@ -35,7 +35,7 @@ LONG = 86_400.0  # s after which a wait is begun anew: what is waited for has de
 
 
 class Bell:
-    """Wakes all who wait for it, with an answer where there is one. What it rings while nobody waits is lost."""
+    """Wakes all who wait for it. What it rings while nobody waits is lost."""
 
     __slots__ = ("_engine", "_waiting")
 
@@ -44,7 +44,7 @@ class Bell:
         self._waiting: list[OperationId] = []
 
     def wait(self, until: float) -> Flow[object]:
-        """What it rings with; a `Failure` at the monotonic time `until`."""
+        """None when it rings; a `Failure` at the monotonic time `until`."""
         ticket = self._engine.new_op()
         self._waiting.append(ticket)
         try:
@@ -53,11 +53,11 @@ class Bell:
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
 
-    def ring(self, answer: object = None) -> None:
+    def ring(self) -> None:
         """Wake all who wait for this bell."""
         waiting, self._waiting = self._waiting, []
         for ticket in waiting:
-            self._engine.resume(ticket, answer)
+            self._engine.resume(ticket, None)
 
 
 def shield(engine: Engine, flow: Flow[T], *, within: float) -> Flow[T | Failure]:
