@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from fuzz.cores.clients import Client
-from fuzz.cores.driver import Driver
+from fuzz.cores.driver import Driver, counting
 from fuzz.cores.script import DEEDS, SPEECH, Kind, Play, perform
 from fuzz.places import corpus
 from runtimes.sim.check import ContractError
+from svc_proto.basics.entropy import uuids
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import CloseWrite, Level, Send
 from svc_proto.engine.core import Engine
@@ -20,6 +22,11 @@ from svc_proto.machines.bridge import BridgeCommands
 from svc_proto.relay.client_socket import ClientSocket
 
 WELCOMED = 200
+
+
+def test_no_two_ids_of_a_script_are_the_same() -> None:
+    ids = list(islice(uuids(counting()), 200))
+    assert len(set(ids)) == len(ids)
 
 
 def paired(*, http2: bool = False) -> Play:
