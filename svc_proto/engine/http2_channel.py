@@ -237,7 +237,8 @@ class _LaneConnection(ServerConnection):
         """The connection below may go on."""
 
     def data_to_send(self) -> bytes:
-        """Nothing: what was said is with the connection below."""
+        """Nothing: what was said is with the connection below, and written at the end of this `handle`."""
+        self._under.soil()
         return b""
 
 
@@ -303,9 +304,9 @@ class Lane(ServerChannel):
             self._under.soil()
 
     def spill(self) -> None:
-        """Count what waits now; the connection below writes it at the end of this `handle`."""
+        """Count what waits now; it is written at the end of this `handle`."""
         self.account()
-        self._under.soil()
+        super().spill()
 
     def account(self) -> None:
         """Count anew what waits on the stream."""
