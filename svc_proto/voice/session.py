@@ -192,20 +192,19 @@ class VoiceSession:
         """The window for coming back."""
         return int(self.life.window * 1000)
 
-    def emit(self, kind: str, /, **fields: object) -> Ids:
+    def emit(self, kind: str, /, **fields: object) -> None:
         """Tell the client, now or when it comes back."""
         if self.closed:
-            return self.life.last
+            return
         ids = self.life.number()
         event = self._event(kind, ids) | fields
         self._send(ids, strict_json.dumps(event))
         self.log.record(event)
-        return ids
 
-    def emit_audio(self, kind: str, pcm: bytes, rate: int, /, **fields: object) -> Ids:
+    def emit_audio(self, kind: str, pcm: bytes, rate: int, /, **fields: object) -> None:
         """Tell the client some sound, whole samples; `rate` in Hz (wire 4.7)."""
         if self.closed:
-            return self.life.last
+            return
         ids, (peak, rms) = self.life.number(audio=True), levels(pcm)
         fields |= self._event(kind, ids)
         fields["audio_base64"] = ""
@@ -219,7 +218,6 @@ class VoiceSession:
         sound = binascii.b2a_base64(pcm, newline=False).decode("ascii")
         self._send(ids, text.replace(NO_SOUND, f'"audio_base64":"{sound}"', 1))
         self.log.add(text.replace(NO_SOUND, f'"audio_base64":"<{len(pcm)} bytes>"', 1))
-        return ids
 
     def error(self, message: str, /, **fields: object) -> None:
         """`voice.error`; the socket stays open."""

@@ -30,7 +30,6 @@ from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
-from svc_proto.machines.voice_session import Ids
 from svc_proto.relay import access
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.commons import PhoneLine
@@ -361,9 +360,12 @@ def _some_sound_is_lost(patch: Patch) -> None:
     emit_audio = VoiceSession.emit_audio
     sent = [0]
 
-    def forgetful(self: VoiceSession, *args: Any, **fields: object) -> Ids:
+    def forgetful(self: VoiceSession, *args: Any, **fields: object) -> None:
         sent[0] += 1
-        return emit_audio(self, *args, **fields) if sent[0] % 50 else self.life.number(audio=True)
+        if sent[0] % 50:
+            emit_audio(self, *args, **fields)
+        else:
+            self.life.number(audio=True)
 
     patch.setattr(VoiceSession, "emit_audio", forgetful)
 
@@ -371,8 +373,8 @@ def _some_sound_is_lost(patch: Patch) -> None:
 def _sound_goes_to_another_session(patch: Patch) -> None:
     emit_audio = VoiceSession.emit_audio
 
-    def astray(self: VoiceSession, *args: Any, **fields: object) -> Ids:
-        return emit_audio(self.family.sessions()[0], *args, **fields)
+    def astray(self: VoiceSession, *args: Any, **fields: object) -> None:
+        emit_audio(self.family.sessions()[0], *args, **fields)
 
     patch.setattr(VoiceSession, "emit_audio", astray)
 
