@@ -146,10 +146,10 @@ class Family:
 
     def forget(self, session: VoiceSession) -> None:
         """A session is over."""
-        if self._sessions.pop(session.id, None) is not None:
-            now = self.voice.engine.now.mono
-            self._over.purge(now)
-            self._over.put(session.id, True, now + OVER_FOR)
+        now = self.voice.engine.now.mono
+        del self._sessions[session.id]
+        self._over.purge(now)
+        self._over.put(session.id, True, now + OVER_FOR)
 
     def sweep(self, days: int) -> None:
         """Delete what sessions have left that are older; looked for once an hour. 0: never."""

@@ -221,9 +221,8 @@ class AgentMode(VoiceMode, ABC):
     def sound(self, audio: orders.EmitAudio) -> None:
         """Some of what is spoken, in pieces that are not too large."""
         data, rate = whole_samples(audio.data), audio.sample_rate or self.chosen.sample_rate
-        fields = {"response_id": audio.response_id, **audio.extra}
-        if audio.label is not None:
-            fields["label"] = audio.label
+        label = {} if audio.label is None else {"label": audio.label}
+        fields = {"response_id": audio.response_id, **label, **audio.extra}
         for start in range(0, len(data), MAX_DELTA):
             self.session.emit_audio("voice.output_audio.delta", data[start : start + MAX_DELTA], rate, **fields)
 
