@@ -21,7 +21,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.event_log import sweep_runs
 from svc_proto.voice.profiles import profile_of
-from svc_proto.voice.session import VoiceMode, VoiceSession
+from svc_proto.voice.session import POLICY, VoiceMode, VoiceSession
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings, choose
 from svc_proto.voice.socket import VoiceSocket
 from svc_proto.voice.stored import SectionFamily
@@ -164,14 +164,14 @@ class Family:
             if same_secret(session.principal.bearer_hash, bearer_hash):
                 session.revoke(reason)
             else:
-                session.drop_bearer(bearer_hash, reason)
+                for socket in session.opened_with(bearer_hash):  # the session stays for the caller's others
+                    socket.leave(POLICY, reason)
 
     def recheck(self, bearer_hash: str) -> None:
         """The grants behind a token were changed: close the sockets that were opened with one that is over."""
         for session in self.sessions():
-            for socket in session.sockets:
-                if same_secret(socket.bearer_hash, bearer_hash):
-                    socket.recheck()
+            for socket in session.opened_with(bearer_hash):
+                socket.recheck()
 
     def stop(self) -> None:
         """The process ends."""

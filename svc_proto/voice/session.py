@@ -178,11 +178,6 @@ class VoiceSession:
         return self.life.state is VoiceState.CLOSED
 
     @property
-    def sockets(self) -> list[VoiceSocket]:
-        """Whoever is here: candidates, and the owner."""
-        return [*self.candidates.values(), *([self.socket] if self.socket is not None else [])]
-
-    @property
     def attached(self) -> bool:
         """Whether a client listens."""
         return self.life.state is VoiceState.ATTACHED
@@ -345,11 +340,10 @@ class VoiceSession:
         else:
             self._lost(code, "client closed")
 
-    def drop_bearer(self, bearer_hash: str, reason: str) -> None:
-        """A token of the caller is accepted no more: its sockets close, the session stays for the caller's others."""
-        for socket in self.sockets:
-            if same_secret(socket.bearer_hash, bearer_hash):
-                socket.leave(POLICY, reason)
+    def opened_with(self, bearer_hash: str) -> list[VoiceSocket]:
+        """Whoever is here by that token: candidates, and the owner."""
+        here = [*self.candidates.values(), *([self.socket] if self.socket is not None else [])]
+        return [socket for socket in here if same_secret(socket.bearer_hash, bearer_hash)]
 
     def refuse(self, socket: VoiceSocket, denied: Denied) -> None:
         """A candidate does not get the session."""
