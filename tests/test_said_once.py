@@ -130,7 +130,7 @@ SHARED = {
     "a real thing and its double in the simulator": "Child Connection Host Link Listener Store",
     "a word of the loops and one of the core": "Channel",
     "each server's own policies": "Access",
-    "an event of a turn, and what is told of it": "ApprovalAsked TextDelta ToolFailed ToolPending ToolStarted",
+    "an event of a turn, and what is told of it": "TextDelta ToolPending ToolStarted",
     "words of protocols, and the core's own": "Done Kind Ping",
     "the phone's side and the relay's": "Phone",
     "what a server offers, and what a vendor does": "Offer",
