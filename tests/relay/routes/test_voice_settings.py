@@ -269,6 +269,7 @@ PROFILE = """
 """
 BAD = f"""
     text relay {json.dumps(COMMENTED)}
+    PATCH BASE/config -> 400 ~ JSON object
     PATCH BASE/config {{ -> 400 ~ JSON
     PATCH BASE/config [] -> 400 ~ object
     PATCH BASE/config {{}} -> 400 ~ nothing
