@@ -7,8 +7,9 @@
         is hearing
 
 A line is what happens: a method of the broker with its arguments (`-` is None), or one of `Talk.do`. Behind the arrow
-stand all orders that follow: the type of what is told, the name of what is ordered, `~` for a note; and in brackets
-what is looked at of its fields. Without an arrow nobody looks; a line that begins with an arrow goes on.
+stand all orders that follow: the type of what is told, the name of what is ordered, `~` for a note; in brackets what is
+looked at of its fields, and `*8` if there are as many in a row. Without an arrow nobody looks; a line that begins with
+an arrow goes on.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ WAYS = {  # to a state of a turn, or to what there may be in the background
     "speaks": "response_started {0}; response_done {0}",
     "ask": "begins r-{0} {1!r}; call r-{0} run {0} {1!r} {2}; response_done r-{0}",
     "answers": "run_event {0} AnswerComplete ANSWER; run_ended {0}",
+    "keeps talking": "; ".join(["hear; after 1.375"] * 8),
     "heard": "drained -; text {0} ANSWER; response_done {0}",
 }
 STATES = ("idle", "hearing", "answering", "consulted", "working", "waiting", "judging", "rendering")  # of a turn
@@ -111,6 +113,7 @@ EVENTS: dict[str, Any] = {
     "AnswerComplete": lambda content: events.AssistantCompleted(content=content),
     "Interrupted": lambda content="": events.AssistantCompleted(content=content, interrupted=True),
 }
+_TIMES = re.compile(r"([^\s(]+(?:\([^)]*\))?)\*(\d+)(?=\s|$)")
 _ORDER = re.compile(r"([^\s(]+)(?:\((.*?)\))?(?=\s|$)")
 
 
@@ -228,7 +231,8 @@ def play(title: str, lines: Sequence[str], talk: Partner | None = None) -> None:
     for line in lines:
         happens, arrow, expected = line.partition(" ->")
         orders = talk.do(happens)
-        wanted = _ORDER.findall(expected.replace("ANSWER", ANSWER)) if expected.strip() != "nothing" else []
+        expected = _TIMES.sub(lambda times: " ".join([times[1]] * int(times[2])), expected.replace("ANSWER", ANSWER))
+        wanted = _ORDER.findall(expected) if expected.strip() != "nothing" else []
         if arrow:
             shown = [_shown(order, fields) for order, (_, fields) in zip(orders, wanted, strict=False)]
             shown += names(orders[len(wanted) :])

@@ -22,7 +22,8 @@ the golden turn
         -> playback_drain.requested(call_id=k1, tool_name=svc_run_task, reason=pre_svc_ack, timeout_ms=2500)
     response_done r1 -> ~response.intermediate_done(response_id=r1)
     drained k1 -> ~playback_drain.completed(call_id=k1, reason=pre_svc_ack)
-        -> svc.run.progress(session_id=c1, run_id=None, status=starting, message=Checking., should_speak=False)
+        -> svc.run.progress(session_id=c1, run_id=None, call_id=k1, status=starting, status_key=run:checking_svc,
+        -> message=Checking., should_speak=False, active_tool_name=None, last_tool_name=None, completed_tool_count=0)
     after 0.75 -> StartRun(call_id=k1, text=df -h, profile=None, session_id=c1)
     run_event k1 RunBegan n1 -> svc.run.started(session_id=c1, run_id=n1)
     run_event k1 ToolBegan t1 terminal
@@ -50,6 +51,7 @@ the provider answers by itself
     response_done r1 -> response.done(response_id=r1)
     is over
     text r1 late -> nothing
+    audio_done r1 -> nothing
 one response for one utterance
     hearing
     commit -> CommitInput
@@ -74,17 +76,13 @@ time in which the client took nothing does not count
     postpone 45
     after 45 -> nothing
     after 45 -> error response.done
-a response that was cancelled
-    answering
+how a response ends
+    begins r1 hello
     response_done r1 cancelled -> response.done(response_id=r1, cancelled=True)
-    is idle
-a response that is incomplete
-    answering
-    response_done r1 incomplete -> response.done(response_id=r1)
-    is idle
-a response that failed
-    answering
-    response_done r1 failed -> error(message=The voice provider could not answer.) response.done(response_id=r1)
+    begins r2 again
+    response_done r2 incomplete -> response.done(response_id=r2, cancelled=None)
+    begins r3 'and again'
+    response_done r3 failed -> error(message=The voice provider could not answer.) response.done(response_id=r3)
     is idle
 a run without words before it begins at once
     answering
@@ -128,10 +126,12 @@ the person talks beside a run
     commit -> CommitInput
     transcribed 'how far are you' -> input_transcript.final Respond
     response_started r2
-    after 5 -> svc.run.progress
+    after 5 -> svc.run.progress(session_id=c1, run_id=n1, status=running, status_key=tool:terminal:running,
+        -> message=Running command., should_speak=False, floor=provider_speaking, tier=foreground, elapsed_ms=5000,
+        -> active_tool_name=terminal, last_tool_name=terminal, completed_tool_count=0)
     call r2 status k2
         -> AnswerCall(call_id=k2, ok=True, run_id=n1, status=running, session_id=c1, pending_confirmation_id=None)
-        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+        -> playback_drain.requested(call_id=k2)
     response_done r2 -> ~response.intermediate_done
     drained k2 -> ~playback_drain.completed Respond
     text r3 'Nearly done.' -> response.started response.delta
@@ -150,8 +150,7 @@ talk that ends before the run
     commit nothing -> input_transcript.final response.done
     is working
     begins r3 'and now?'
-    call r3 run k2 -> AnswerCall(call_id=k2, ok=False)
-        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+    call r3 run k2 -> AnswerCall(call_id=k2, ok=False) playback_drain.requested(call_id=k2)
 the status before the run
     acknowledging
     response_done r1
@@ -173,8 +172,7 @@ a question is answered by word
     begins r2 'yes, do it'
     call r2 confirm k2 q1 allow_once
         -> Approve(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow_once)
-        -> AnswerCall(call_id=k2, ok=True, confirmation_id=q1, status=forwarded)
-        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+        -> AnswerCall(call_id=k2, ok=True, confirmation_id=q1, status=forwarded) playback_drain.requested(call_id=k2)
     call r2 confirm k3 q1 allow -> AnswerCall(call_id=k3, ok=False, confirmation_id=q1, status=not_pending)
 cancel
     cancel -> CancelResponse ClearInput response.done(response_id=None, cancelled=True)
@@ -199,7 +197,7 @@ cancel by word
     call r2 cancel k2 -> StopRun(call_id=k1) svc.run.cancelled(session_id=c1, run_id=n1)
         -> AnswerCall(call_id=k1, ok=False, cancelled=True, run_id=n1, session_id=c1)
         -> AnswerCall(call_id=k2, ok=True, run_id=n1, status=cancelled, session_id=c1)
-        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+        -> playback_drain.requested(call_id=k2)
     call r2 cancel k3 -> svc.run.cancelled(session_id=c1, run_id=)
         -> AnswerCall(call_id=k3, ok=True, run_id=None, status=idle, session_id=c1)
 cancel of an answer that waits
@@ -208,21 +206,19 @@ cancel of an answer that waits
     answers k1
     call r2 cancel k2 -> svc.run.cancelled(session_id=c1, run_id=n1)
         -> AnswerCall(call_id=k2, ok=True, run_id=n1, status=cancelled, session_id=c1)
-        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+        -> playback_drain.requested(call_id=k2)
     after 60 -> playback_drain.timeout Respond error response.done
 a run that is called and cancelled at once
     answering
     call r1 run k1
-    call r1 cancel k2 -> svc.run.cancelled(session_id=c1, run_id=)
-        -> AnswerCall(call_id=k1, ok=False, cancelled=True, run_id=, session_id=c1)
+    call r1 cancel k2 -> svc.run.cancelled(session_id=c1, run_id=) AnswerCall(call_id=k1, cancelled=True, run_id=)
         -> response.done(response_id=None, cancelled=True, run_id=)
         -> AnswerCall(call_id=k2, ok=True, run_id=None, status=cancelled, session_id=c1)
     is idle
 a run that somebody else stops
     working
     run_event k1 Interrupted 'so far'
-    run_ended k1 -> svc.run.cancelled(session_id=c1, run_id=n1)
-        -> AnswerCall(call_id=k1, ok=False, cancelled=True, run_id=n1, session_id=c1)
+    run_ended k1 -> svc.run.cancelled(session_id=c1, run_id=n1) AnswerCall(call_id=k1, cancelled=True, run_id=n1)
         -> response.done(response_id=None, cancelled=True, run_id=n1)
     is idle
 a run that somebody else stops while the person talks
@@ -231,20 +227,16 @@ a run that somebody else stops while the person talks
     run_event k1 Interrupted
     run_ended k1 -> svc.run.cancelled AnswerCall
     is hearing
-a run that fails
-    working
-    run_failed k1 No. -> AnswerCall(call_id=k1, ok=False, error=No., run_id=n1, session_id=c1)
-        -> error(message=No., call_id=k1) response.done(response_id=None)
-    is idle
 a run that fails for its key
     working
-    run_failed k1 No. svc_broker_auth_failed -> AnswerCall
-        -> error(message=No., call_id=k1, error_code=svc_broker_auth_failed) response.done
+    run_failed k1 No. svc_broker_auth_failed -> AnswerCall(call_id=k1, ok=False, error=No., run_id=n1, session_id=c1)
+        -> error(message=No., call_id=k1, error_code=svc_broker_auth_failed) response.done(response_id=None)
+    is idle
 another chat session
     working
     run_event k1 SessionBound c2 -> svc.session.bound(session_id=c2, profile=None)
     run_event k1 AnswerDelta The
-        -> svc.run.progress(session_id=c2, run_id=n1, status=running, message=Drafting the answer.)
+        -> svc.run.progress(session_id=c2, run_id=n1, status_key=run:drafting, message=Drafting the answer.)
 notices are logged
     answering
     problem 'no active response' benign -> ~realtime_agent.provider_notice(message=no active response)

@@ -26,10 +26,6 @@ a run that takes long [background]
         -> response.delta(delta=ANSWER, source=provider, response_id=b1, delivery=forced_summary)
         -> response.done(response_id=b1, delivery=forced_summary)
     is over
-a run that is quick enough [background]
-    working
-    after 5.875
-    answers k1 -> svc.run.completed AnswerCall playback_drain.requested
 nothing is promoted when that is off
     answering
     call r1 run k1 df background -> svc.run.progress
@@ -39,8 +35,7 @@ nothing is promoted when that is off
 a turn that ends without words [silent]
     working
     after 5 -> svc.run.progress
-    after 1 -> ~svc_run.promoted(run_id=n1, tier=promoted)
-        -> svc.run.promoted(session_id=c1, run_id=n1, tier=promoted, promote_after_ms=6000, queued_count=0)
+    after 1 -> ~svc_run.promoted(run_id=n1, tier=promoted) svc.run.promoted(tier=promoted)
         -> AnswerCall(call_id=k1, ok=True, status=running_in_background)
     is idle
 a slow tool is not waited for [background]
@@ -58,8 +53,7 @@ a run that nobody wants to wait for [background]
     call r1 run k1 df background -> StartRun(call_id=k1, text=df, profile=None, session_id=c1)
         -> ~svc_run.promoted(run_id=, tier=durable)
         -> svc.run.promoted(session_id=c1, run_id=, tier=durable, promote_after_ms=6000, provider_acknowledged=True)
-        -> AnswerCall(call_id=k1, ok=True, status=running_in_background)
-        -> playback_drain.requested(call_id=k1, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+        -> AnswerCall(call_id=k1, ok=True, status=running_in_background) playback_drain.requested(call_id=k1)
     is consulted
     response_done r1
     drained k1 -> ~playback_drain.completed Respond
@@ -78,36 +72,19 @@ no turn is cut short by a promotion [background]
     after 0 -> ~svc_run.promoted svc.run.promoted AnswerCall Respond
 an answer waits until the microphone is quiet [background]
     unheard
-    after 0.5
     hear
     after 1.375 -> nothing
-    after 0.125 -> nothing
+    after 0.125 -> playback_drain.requested
 an answer does not wait for ever [background]
     unheard
+    keeps talking -> nothing
     hear
-    after 1.375 -> nothing
-    hear
-    after 1.375
-    hear
-    after 1.375
-    hear
-    after 1.375
-    hear
-    after 1.375
-    hear
-    after 1.375
-    hear
-    after 1.375
-    hear
-    after 1.375
-    hear
-    after 0.7 -> nothing
-    after 0.2 -> nothing
+    after 0.875 -> nothing
+    after 0.125 -> playback_drain.requested
 an answer waits for the end of a turn [background]
     quiet
     begins r3 'what is the time'
-    answers k1 -> svc.run.completed(session_id=c1, run_id=n1)
-        -> svc.run.background_completed(session_id=c1, run_id=n1, queued_count=0, ok=True, tool_count=0)
+    answers k1 -> svc.run.completed(session_id=c1, run_id=n1) svc.run.background_completed(ok=True)
         -> ~realtime_agent.result_deferred(run_id=n1)
     after 20 -> nothing
     response_done r3
@@ -181,7 +158,7 @@ a slow task beside a run waits in line [background]
     after 0 -> StartRun(call_id=k2:queued, text=ls, profile=None, session_id=c1)
         -> ~svc_run.promoted(run_id=, tier=promoted)
         -> svc.run.promoted(session_id=c1, run_id=, tier=promoted, promote_after_ms=6000, provider_acknowledged=False)
-        -> playback_drain.requested(call_id=None, tool_name=None, reason=forced_summary, timeout_ms=2500)
+        -> playback_drain.requested(reason=forced_summary)
     heard b1
     answers k2:queued -> svc.run.completed svc.run.background_completed
     ask k4 du
@@ -190,10 +167,11 @@ a slow task beside a run waits in line [background]
 a task that has waited can ask [silent]
     quiet
     ask k2 ls background
+    run_event k1 SessionBound c2
     answers k1
-    after 0
+    after 0 -> StartRun(call_id=k2:queued, session_id=c2) ~svc_run.promoted svc.run.promoted playback_drain.requested
     run_event k2:queued ToolWaits t1 terminal
-        -> svc.tool.started(session_id=c1, run_id=, tool_call_id=t1, tool_name=terminal, arguments=None)
+        -> svc.tool.started(session_id=c2, run_id=, tool_call_id=t1, tool_name=terminal, arguments=None)
         -> AskAboutApproval(call_id=k2:queued, run_id=, tool_call_id=t1, message=Allow terminal?)
     run_event k2:queued ApprovalAsked t1 -> svc.confirmation.requested
 a task that has waited does not begin while the person speaks [silent]
@@ -260,18 +238,14 @@ a chat session of its own that is told late is not taken for another task [backg
     after 0.75 -> StartRun(call_id=k5, session_id=None)
 a task that is asked for again while it goes on [background]
     quiet
-    ask k2 df -> input_transcript.final(text=df, source=client_text) SayText(text=df) Respond
-        -> response.started(response_id=r-k2) AnswerCall(call_id=k2, ok=False)
-        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
-        -> ~response.intermediate_done(response_id=r-k2)
+    ask k2 df -> input_transcript.final SayText Respond response.started AnswerCall(call_id=k2, ok=False)
+        -> playback_drain.requested(call_id=k2) ~response.intermediate_done
 a task that is asked for again while it waits [background]
     quiet
-    ask k2 ls background -> input_transcript.final(text=ls, source=client_text) SayText(text=ls) Respond
-        -> response.started(response_id=r-k2)
+    ask k2 ls background -> input_transcript.final SayText Respond response.started
         -> svc.run.queued(session_id=c1, run_id=, queued_count=1, queue_position=1, transcript_preview=ls)
-        -> AnswerCall(call_id=k2, ok=True, status=queued, position=1)
-        -> playback_drain.requested(call_id=k2, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
-        -> ~response.intermediate_done(response_id=r-k2)
+        -> AnswerCall(call_id=k2, ok=True, status=queued, position=1) playback_drain.requested(call_id=k2)
+        -> ~response.intermediate_done
     is consulted
     ask k3 ls background -> response.done input_transcript.final SayText Respond response.started AnswerCall
         -> playback_drain.requested ~response.intermediate_done
@@ -286,10 +260,9 @@ the queue has an end [silent]
         -> response.done ~response.intermediate_done
     ask q2 'ls 2' background -> input_transcript.final(queue_position=None) SayText Respond response.started
         -> svc.run.queued AnswerCall response.done ~response.intermediate_done
-    ask q9 ls background -> input_transcript.final(text=ls, source=client_text) SayText(text=ls) Respond
-        -> response.started(response_id=r-q9) AnswerCall(call_id=q9, ok=False, error=busy)
-        -> playback_drain.requested(call_id=q9, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
-        -> ~response.intermediate_done(response_id=r-q9)
+    ask q9 ls background -> input_transcript.final SayText Respond
+        -> response.started AnswerCall(call_id=q9, ok=False, error=busy) playback_drain.requested(call_id=q9)
+        -> ~response.intermediate_done
     drained q9
     speaks h9
     answers k1
@@ -299,7 +272,7 @@ the queue has an end [silent]
     after 0 -> StartRun(call_id=q1:queued, text=ls 1, profile=None, session_id=c1)
         -> ~svc_run.promoted(run_id=, tier=durable)
         -> svc.run.promoted(session_id=c1, run_id=, tier=durable, promote_after_ms=6000, provider_acknowledged=False)
-        -> playback_drain.requested(call_id=None, tool_name=None, reason=forced_summary, timeout_ms=2500)
+        -> playback_drain.requested(reason=forced_summary)
 answers that nobody hears hold up the queue [silent]
     quiet
     leave
@@ -323,8 +296,7 @@ an answer waits for whoever is away [background]
     working
     leave
     after 6 -> svc.run.progress ~svc_run.promoted svc.run.promoted AnswerCall
-    answers k1 -> svc.run.completed(session_id=c1, run_id=n1)
-        -> svc.run.background_completed(session_id=c1, run_id=n1, queued_count=0, ok=True, tool_count=0)
+    answers k1 -> svc.run.completed(session_id=c1, run_id=n1) svc.run.background_completed(ok=True)
         -> ~realtime_agent.result_deferred(run_id=n1)
     after 25 -> nothing
     come_back
@@ -338,15 +310,8 @@ an answer is shown when the provider leaves before it [background]
     quiet
     hear
     answers k1
-    provider_lost gone -> response.started(response_id=delivery-fallback-1, source=svc, delivery=visual_only)
-        -> response.delta(delta=ANSWER, response_id=delivery-fallback-1, source=svc, delivery=visual_only)
-        -> response.done(response_id=delivery-fallback-1, source=svc, delivery=visual_only, final_text=ANSWER)
-        -> CloseClient(code=1000, reason=the voice provider has closed the session)
-an answer is shown when the provider is idle before it [background]
-    quiet
-    hear
-    answers k1
-    problem gone idle -> ~realtime_agent.provider_idle_close response.started response.delta response.done CloseClient
+    provider_lost gone -> response.started(response_id=delivery-fallback-1) response.delta
+        -> response.done(final_text=ANSWER) CloseClient(code=1000, reason=the voice provider has closed the session)
 an answer is shown when the provider leaves in another turn [background]
     quiet
     begins r3 'what is the time'
@@ -371,23 +336,22 @@ a cancel by word [background]
     aside
     begins r9 'stop all that'
     call r9 cancel k9 -> StopRun(call_id=k2) svc.run.cancelled(session_id=c1, run_id=)
-        -> AnswerCall(call_id=k2, ok=False, cancelled=True, run_id=, session_id=c1) StopRun(call_id=k1)
+        -> AnswerCall(call_id=k2, cancelled=True, run_id=) StopRun(call_id=k1)
         -> svc.run.cancelled(session_id=c1, run_id=n1)
         -> AnswerCall(call_id=k9, ok=True, run_id=None, status=cancelled, session_id=c1)
-        -> playback_drain.requested(call_id=k9, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+        -> playback_drain.requested(call_id=k9)
 a cancel of the background by word [background]
     quiet
     begins r9 'stop that'
     call r9 cancel k9 -> StopRun(call_id=k1) svc.run.cancelled(session_id=c1, run_id=n1)
         -> AnswerCall(call_id=k9, ok=True, run_id=n1, status=cancelled, session_id=c1)
-        -> playback_drain.requested(call_id=k9, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+        -> playback_drain.requested(call_id=k9)
 a question from the background [background]
     quiet
     run_event k1 ApprovalAsked q1
     begins r9 yes
     call r9 confirm k9 q1 allow -> Approve(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow)
-        -> AnswerCall(call_id=k9, ok=True, confirmation_id=q1, status=forwarded)
-        -> playback_drain.requested(call_id=k9, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
+        -> AnswerCall(call_id=k9, ok=True, confirmation_id=q1, status=forwarded) playback_drain.requested(call_id=k9)
     approved k1 q1 allow -> svc.confirmation.forwarded
 to hear an answer again [background]
     respeak -> svc.result.respeak_unavailable
@@ -410,9 +374,7 @@ an answer that cannot be heard again is shown [background]
     heard b1
     respeak
     render_failed respeak-1 'no key' -> ~response.forced_summary_failed(message=no key)
-        -> response.started(response_id=delivery-fallback-2, source=svc, delivery=visual_only)
-        -> response.delta(delta=ANSWER, response_id=delivery-fallback-2, source=svc, delivery=visual_only)
-        -> response.done(response_id=delivery-fallback-2, source=svc, delivery=visual_only, final_text=ANSWER)
+        -> response.started(response_id=delivery-fallback-2) response.delta response.done(final_text=ANSWER)
     is over
 """
 

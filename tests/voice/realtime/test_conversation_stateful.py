@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.voice.realtime.orders import CloseClient, Emit, Order, Render, StartRun
+from svc_proto.voice.realtime.orders import CloseClient, Emit, Note, Order, Render, StartRun
 from svc_proto.voice.realtime.run import FOREGROUND, BackgroundRules
 from svc_proto.voice.realtime.runs import MAX_QUEUED, MAX_RESULTS
 from tests.voice.realtime.book import STATES, Talk
@@ -71,8 +71,24 @@ def settle(talk: Talk) -> list[Order]:
     return orders
 
 
+def check_playback(orders: list[Order]) -> None:
+    """What was said with a call is played, or was not in time, before its run begins (wire terminal-voice 6.6)."""
+    waits: set[object] = set()
+    for order in orders:
+        match order:
+            case Emit(type="voice.playback_drain.requested", fields={"reason": "pre_svc_ack", "call_id": call_id}):
+                waits.add(call_id)
+            case (Emit(type="voice.playback_drain.timeout") | Note(type="voice.playback_drain.completed")) as over:
+                waits.discard(over.fields["call_id"])
+            case StartRun(call_id=call_id):
+                assert call_id not in waits
+            case _:
+                pass
+
+
 def check_runs(orders: list[Order], most: int) -> None:
     """No call begins two runs, and each that was promoted is told to be over once."""
+    check_playback(orders)
     starts = [order.call_id for order in orders if isinstance(order, StartRun)]
     assert len(starts) == len(set(starts))
     surely = perhaps = 0  # in the background; a run that was cancelled may have been that of the turn

@@ -30,6 +30,16 @@ an answer that is streamed
     after 1 -> ~realtime_agent.delivery_unconfirmed CancelResponse
         -> output_audio.done(response_id=r2, delivery=forced_summary)
         -> response.done(response_id=r2, delivery=forced_summary)
+an answer whose sound is complete
+    judging
+    text r2 'I looked, and ANSWER Anything else?'
+    audio_done r2 -> output_audio.done(response_id=r2, delivery=forced_summary)
+    response_done r2 -> response.done(response_id=r2, delivery=forced_summary)
+an answer without a word
+    judging
+    audio r2 -> nothing
+    audio_done r2 -> nothing
+    response_done r2 -> response.started response.delta(delta=ANSWER) EmitAudio output_audio.done response.done
 an answer that is only shown [nothing spoken]
     waiting
     drained k1 -> ~playback_drain.completed response.started response.delta response.done
@@ -41,6 +51,7 @@ the relay speaks for a provider that does not
         -> Render(response_id=forced-summary-fallback-1, text=ANSWER)
     rendered_audio another -> nothing
     rendered_audio forced-summary-fallback-1 -> response.started response.delta EmitAudio
+    rendered_audio forced-summary-fallback-1 -> EmitAudio
     rendered another -> nothing
     rendered forced-summary-fallback-1 -> output_audio.done response.done
     is idle
@@ -48,9 +59,7 @@ nobody can speak it
     rendering
     render_failed another 'no key' -> nothing
     render_failed forced-summary-fallback-1 'no key' -> ~response.forced_summary_failed(message=no key)
-        -> response.started(response_id=delivery-fallback-2, source=svc, delivery=visual_only)
-        -> response.delta(delta=ANSWER, response_id=delivery-fallback-2, source=svc, delivery=visual_only)
-        -> response.done(response_id=delivery-fallback-2, source=svc, delivery=visual_only, final_text=ANSWER)
+        -> response.started(response_id=delivery-fallback-2) response.delta response.done(final_text=ANSWER)
     is idle
 nobody speaks it in time
     judging
@@ -79,11 +88,8 @@ the person speaks up before the answer
     is hearing
 the person speaks up before the relay does
     rendering
-    commit -> ~realtime_agent.delivery_preempted StopRendering
-        -> response.started(response_id=delivery-fallback-2, source=svc, delivery=visual_only)
-        -> response.delta(delta=ANSWER, response_id=delivery-fallback-2, source=svc, delivery=visual_only)
-        -> response.done(response_id=delivery-fallback-2, source=svc, delivery=visual_only, final_text=ANSWER)
-        -> CommitInput
+    commit -> ~realtime_agent.delivery_preempted StopRendering response.started(response_id=delivery-fallback-2)
+        -> response.delta response.done(final_text=ANSWER) CommitInput
     is hearing
 """
 PROGRESS = """
@@ -109,10 +115,6 @@ progress gives way to what the person says [progress]
     after 5
     commit -> StopRendering output_audio.done(response_id=progress-1, source=svc, delivery=progress) CommitInput
     rendered_audio progress-1 -> nothing
-progress gives way to what the person writes [progress]
-    working
-    after 5
-    say hello -> StopRendering output_audio.done input_transcript.final SayText Respond
 progress gives way to a cancel [progress]
     working
     after 5
@@ -125,7 +127,7 @@ progress gives way to the answer [progress]
 progress gives way to an error [progress]
     working
     after 5
-    run_failed k1 no -> AnswerCall error StopRendering output_audio.done response.done
+    run_failed k1 no -> AnswerCall error(message=no, error_code=None) StopRendering output_audio.done response.done
 progress in the background [background progress]
     working
     after 10 -> svc.run.progress ~svc_run.promoted svc.run.promoted AnswerCall svc.run.progress Render
@@ -162,7 +164,7 @@ progress is not spoken over an answer [early progress]
     answers k1
     after 4
     come_back
-    after 1 -> playback_drain.requested(call_id=None, tool_name=None, reason=forced_summary, timeout_ms=2500)
+    after 1 -> playback_drain.requested(reason=forced_summary)
         -> svc.run.progress(session_id=c1, run_id=, status=running, message=Still working., should_speak=False)
     drained -
     after 5 -> svc.run.progress(floor=provider_speaking, should_speak=False)

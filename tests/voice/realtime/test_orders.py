@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from svc_proto.voice.realtime.orders import Emit, EmitAudio, Note
+from svc_proto.voice.realtime.orders import AppendInput, Emit, EmitAudio, Listen, Note
 
 
 def test_orders_are_values() -> None:
     assert Emit("x") == Emit("x", {})
     assert Note("x", {"a": 1}) != Note("x")
-    audio = EmitAudio(response_id="r", data=b"\1\2\3\4")
-    assert audio == EmitAudio(response_id="r", data=b"\1\2\3\4")
-    assert "\\x01" not in repr(audio)
+    assert EmitAudio(response_id="r", data=b"\1") == EmitAudio(response_id="r", data=b"\1")
+    for order in (EmitAudio(response_id="r", data=b"\1"), Listen(sound=b"\1", rate=8_000), AppendInput(b"\1")):
+        assert "\\x01" not in repr(order)

@@ -1,200 +1,152 @@
-"""A provider's responses beside plain lists: one is asked for when the provider is free, and only that one counts."""
+"""A provider's responses, as dialogues of `book`: one is asked for when it is free, and only that one counts."""
 
 from __future__ import annotations
 
-from itertools import count
+import shlex
+from collections.abc import Sequence
 
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+import pytest
 
-from svc_proto.voice.realtime.orders import Order, ReadAloud, Respond
-from svc_proto.voice.realtime.responses import (
-    FREE_WITHIN,
-    MAX_DEAD,
-    MAX_OPEN,
-    MAX_ORPHANS,
-    ORPHANED_FOR,
-    ProviderResponses,
-    ResponseState,
-    Start,
-)
+from svc_proto.voice.realtime.orders import Note, Order, ReadAloud
+from svc_proto.voice.realtime.responses import MAX_DEAD, MAX_OPEN, MAX_ORPHANS, ProviderResponses
+from tests.voice.realtime.book import dialogues, play
 
-NAMES = st.integers(1, 5).map(lambda number: f"r{number}")
-A_MOMENT = 0.125  # s; times are sums of eighths, which floats hold exactly
+DIALOGUES = f"""
+one is asked for, and begins once
+    give_up
+    is none silent
+    ask hello -> ReadAloud(text=hello)
+    is asked talking
+    start r1 -> ~ours
+    start r1 -> ~known
+    is heard talking r1
+    over r1 -> nothing
+    is heard silent r1
+    start r1 -> ~known
+    start r2 -> ~stray
+    start r2 -> ~ignored
+an order waits while the provider is at another
+    start r0 -> ~stray
+    ask first -> nothing
+    is held talking
+    due 2.5
+    after 1
+    ask second -> nothing
+    due 3.5
+    start r1 -> ~stray
+    over r0 -> nothing
+    over r1 -> ReadAloud(text=second)
+    is asked talking
+    due -
+    start r2 -> ~ours
+    over another -> nothing
+a provider that does not say that it is free
+    start r0
+    ask hello -> nothing
+    assume_free -> ReadAloud(text=hello)
+    due -
+    start r1 -> ~ours
+    over r1
+    is heard silent r1
+what was given up before it started is waited for
+    ask dropped
+    give_up
+    is none silent
+    after 5
+    ask orphan
+    give_up
+    ask ours
+    start orphan -> ~stray
+    start ours -> ~ours
+    give_up
+    is none talking
+    start ours -> ~ignored
+    ask waits -> nothing
+    give_up
+    due -
+    over ours -> nothing
+    over orphan
+    ask next
+    start next -> ~ours
+an orphan does not come for ever
+    ask orphan
+    give_up
+    ask ours
+    after 4.875
+    start early -> ~stray
+    ask again
+    give_up
+    over early
+    ask ours
+    after 5
+    start late -> ~ours
+what is wanted no more makes room
+    ask first
+    start r1
+    ask second -> nothing
+    is held talking
+    over r1 -> ReadAloud(text=second)
+    bury another
+    start r2 -> ~ours
+    bury r2
+    is none talking
+    start r2 -> ~ignored
+as many as are under way
+    start r0
+    each {MAX_OPEN - 1} start a{{}}
+    each {MAX_OPEN - 1} over a{{}}
+    is none talking
+    each {MAX_OPEN} start b{{}}
+    each {MAX_OPEN} over b{{}}
+    is none silent
+as many as are known to be given up
+    start r0
+    each {MAX_DEAD - 1} start a{{}}
+    start r0 -> ~ignored
+    start more -> ~stray
+    start r0 -> ~stray
+as many as may still start
+    each {MAX_ORPHANS + 1} orphan
+    ask ours
+    each {MAX_ORPHANS} start a{{}}
+    start ours -> ~ours
+"""
 
 
-class ResponsesAgainstAModel(RuleBasedStateMachine):
-    """`waiting` is an order that was not given yet, `given` one whose response has not started.
-
-    `open` are the responses that the provider is at, `dead` those that do not count, oldest first; `orphans` when each
-    response that was given up before it started counts as dropped by the provider.
-    """
+class Responses:
+    """Of one provider."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.responses = ProviderResponses()
-        self.serial = count(1)
+        self.all = ProviderResponses()
         self.now = 0.0
-        self.waiting: Order | None = None
-        self.since = 0.0
-        self.given = False
-        self.current: str | None = None
-        self.open: list[str] = []
-        self.dead: list[str] = []
-        self.orphans: list[float] = []
 
-    # --- by us ---
-
-    @precondition(lambda self: self.waiting is None and not self.given)
-    @rule()
-    def ask(self) -> None:
-        order = ReadAloud(f"answer {next(self.serial)}")
-        self.current = None
-        self.waiting, self.since = order, self.now
-        self._ordered(self.responses.ask(order, self.now))
-
-    @rule()
-    def give_up(self) -> None:
-        self.responses.give_up(self.now)
-        if self.current is not None:
-            self._bury(self.current)
-        if self.given:
-            self.orphans = [*self.orphans, self.now + ORPHANED_FOR][-MAX_ORPHANS:]
-        self.waiting, self.given = None, False
-
-    @rule(times=st.integers(1, 3), eighths=st.sampled_from((1, 20, 39, 40)))
-    def ask_and_give_up(self, times: int, eighths: int) -> None:
-        self.give_up()
-        for _ in range(times):
-            self.wait(eighths)
-            self.ask()
-            self.give_up()
-
-    @rule(name=NAMES)
-    def bury(self, name: str) -> None:
-        self.responses.bury(name)
-        self._bury(name)
-
-    # --- by the provider ---
-
-    @rule(name=NAMES)
-    def starts(self, name: str) -> None:
-        if name == self.current:
-            expected = Start.KNOWN
-        elif name in self.dead:
-            expected = Start.IGNORED
-        else:
-            if name not in self.open:
-                self.open = [*self.open, name][-MAX_OPEN:]
-            self.orphans = [until for until in self.orphans if self.now < until]
-            if self.orphans:
-                self.orphans.pop(0)
-                expected = Start.STRAY
-            else:
-                expected = Start.OURS if self.given else Start.STRAY
-            if expected is Start.OURS:
-                self.current, self.given = name, False
-            else:
-                self._bury(name)
-        assert self.responses.start(name, self.now) is expected
-
-    @rule(number=st.sampled_from((MAX_OPEN, MAX_DEAD - 8, MAX_DEAD)))
-    def a_crowd_starts(self, number: int) -> None:
-        for _ in range(number):
-            self.starts(f"stray {next(self.serial)}")
-
-    @rule(name=NAMES)
-    def is_over(self, name: str) -> None:
-        self.open = [each for each in self.open if each != name]
-        self._ordered(self.responses.over(name))
-
-    @precondition(lambda self: self.open)
-    @rule()
-    def all_is_over(self) -> None:
-        for name in list(self.open):
-            self.is_over(name)
-
-    # --- time ---
-
-    @rule(eighths=st.integers(0, 50))
-    def wait(self, eighths: int) -> None:
-        self._until(self.now + eighths * A_MOMENT)
-
-    @precondition(lambda self: self.waiting is not None or self.orphans)
-    @rule(data=st.data(), before=st.sampled_from((0.0, A_MOMENT)))
-    def wait_for_a_deadline(self, data: st.DataObject, before: float) -> None:
-        due = [self.since + FREE_WITHIN] if self.waiting is not None else []
-        self._until(max(self.now, data.draw(st.sampled_from([*due, *self.orphans])) - before))
-
-    def _until(self, moment: float) -> None:
-        """Whoever owns it calls `assume_free` at `due`."""
-        if self.waiting is not None and moment >= self.since + FREE_WITHIN:
-            self.now = max(self.now, self.since + FREE_WITHIN)
-            self.open = []
-            self._ordered(self.responses.assume_free())
-            assert self.given
-        self.now = moment
-
-    # --- what must hold ---
-
-    @invariant()
-    def only_what_was_asked_for_counts(self) -> None:
-        # Wire terminal-voice 6.6: "relay sends ONE response.create".
-        assert self.responses.current == self.current
-        held = ResponseState.HELD if self.waiting is not None else ResponseState.NONE
-        heard = ResponseState.HEARD if self.current is not None else held
-        assert self.responses.state is (ResponseState.ASKED if self.given else heard)
-        assert self.responses.talking is (self.given or bool(self.open))
-
-    @invariant()
-    def an_order_waits_while_the_provider_is_at_another(self) -> None:
-        assert self.waiting is None or self.open
-        assert self.responses.due == (None if self.waiting is None else self.since + FREE_WITHIN)
-
-    def _ordered(self, orders: list[Order]) -> None:
-        """An order is given when the provider is free, and once."""
-        due = [self.waiting] if self.waiting is not None and not self.open else []
-        assert orders == due
-        if due:
-            self.waiting, self.given = None, True
-
-    def _bury(self, name: str) -> None:
-        if name not in self.dead:
-            self.dead = [*self.dead, name][-MAX_DEAD:]
-        if self.current == name:
-            self.current = None
+    def do(self, line: str) -> Sequence[Order]:
+        """What happens; a start is a note of what it means."""
+        match shlex.split(line):
+            case ["after", seconds]:
+                self.now += float(seconds)
+            case ["ask", text]:
+                return self.all.ask(ReadAloud(text), self.now)
+            case ["give_up"]:
+                self.all.give_up(self.now)
+            case ["orphan", *_]:
+                self.all.ask(ReadAloud("x"), self.now)
+                self.all.give_up(self.now)
+            case ["start", name]:
+                return [Note(self.all.start(name, self.now).value)]
+            case ["is", state, talks, *current]:
+                told = (self.all.state.value, self.all.talking, self.all.current)
+                assert told == (state, talks == "talking", current[0] if current else None)
+            case ["due", when]:
+                assert self.all.due == (None if when == "-" else float(when))
+            case ["each", times, *words]:
+                for number in range(int(times)):
+                    self.do(" ".join(words).format(number))
+            case [word, *names]:
+                return getattr(self.all, word)(*names) or []
+        return []
 
 
-TestResponsesAgainstAModel = ResponsesAgainstAModel.TestCase
-TestResponsesAgainstAModel.settings = settings(max_examples=25, stateful_step_count=40)
-
-
-def test_what_was_given_up_before_it_started() -> None:
-    """Each such orphan is waited for by itself: the next to start is taken for it, as long as it may come."""
-    responses = ProviderResponses()
-    for now in (0.0, ORPHANED_FOR):  # the provider drops the first
-        assert responses.ask(Respond(), now) == [Respond()]
-        responses.give_up(now)
-        assert not responses.talking
-    responses.ask(Respond(), ORPHANED_FOR)
-    assert responses.start("orphan", ORPHANED_FOR) is Start.STRAY
-    assert responses.start("ours", ORPHANED_FOR) is Start.OURS
-    assert responses.start("ours", ORPHANED_FOR) is Start.KNOWN
-    responses.give_up(ORPHANED_FOR)
-    assert (responses.start("ours", ORPHANED_FOR), responses.current) == (Start.IGNORED, None)
-    responses.ask(Respond(), ORPHANED_FOR)  # waits: `ours` is not over
-    responses.give_up(ORPHANED_FOR)  # so nobody was asked, and there is no orphan
-    responses.over("ours")
-    responses.over("orphan")
-    responses.ask(Respond(), ORPHANED_FOR)
-    assert responses.start("next", ORPHANED_FOR) is Start.OURS
-
-
-def test_as_many_as_are_under_way() -> None:
-    responses = ProviderResponses()
-    for number in range(MAX_OPEN):
-        responses.start(f"open {number}", 0.0)
-    for number in range(1, MAX_OPEN):
-        responses.over(f"open {number}")
-    assert responses.ask(Respond(), 0.0) == []  # the first is not over
+@pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
+def test_a_dialogue(title: str, lines: list[str]) -> None:
+    play(title, lines, Responses())
