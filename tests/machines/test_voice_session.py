@@ -148,36 +148,20 @@ def test_time_passes(state: VoiceState, deadline: float | None) -> None:
 # --- ids and replay ---------------------------------------------------------------------------------------------------
 
 
-def test_ids_and_what_was_missed() -> None:
-    made = life(VoiceState.ATTACHED)
-    assert [say(made), say(made, audio=True), say(made), say(made, audio=True)] == [
-        Ids(1),
-        Ids(2, 1),
-        Ids(3),
-        Ids(4, 2),
-    ]
+@pytest.mark.parametrize("state", [VoiceState.ATTACHED, VoiceState.DETACHED])  # the owner may ask again
+@pytest.mark.parametrize(
+    ("seen", "missed"),
+    [((), "1/0 2/1 3/0 4/2"), ((1, 1), "3/0 4/2"), ((4, 0, 1), "4/2"), ((4, 2), ""), ((9, 9, 9, 9), "")],
+)
+def test_ids_and_what_was_missed(state: VoiceState, seen: tuple[int, ...], missed: str) -> None:
+    made = life(state)
+    assert [say(made), say(made, audio=True), say(made), say(made, audio=True)] == [(1, 0), (2, 1), (3, 0), (4, 2)]
     assert made.number() == Ids(5)  # one that is not kept
-    made.detach(0.0)
-    assert told(made.resume(TOKEN, {})) == ["1/0", "2/1", "3/0", "4/2"]
-    message: dict[str, object] = {"last_event_id": 1, "last_audio_event_id": 1}
-    assert told(made.resume(TOKEN, message)) == ["3/0", "4/2"]
-    message = {"last_event_id": 4, "last_audio_event_id": 0, "last_played_audio_event_id": 1}
-    assert told(made.resume(TOKEN, message)) == ["4/2"]
-
-
-def test_the_owner_may_ask_again() -> None:
-    made = life(VoiceState.ATTACHED)
-    say(made)
-    assert made.resume(TOKEN, {"last_event_id": 1}) == Replay(Cursor(event=1), ())
-
-
-def test_nobody_is_further_than_we_are() -> None:
-    made = life(VoiceState.ATTACHED)
-    say(made, audio=True)
-    huge = {"last_event_id": 9, "last_audio_event_id": 9, "last_played_audio_event_id": 9, "last_input_chunk_id": 9}
-    outcome = made.resume(TOKEN, huge)
+    names = ("last_event_id", "last_audio_event_id", "last_played_audio_event_id", "last_input_chunk_id")
+    outcome = made.resume(TOKEN, dict(zip(names, seen, strict=False)))
+    assert told(outcome) == missed.split()
     assert isinstance(outcome, Replay)
-    assert outcome.cursor == Cursor(event=1, audio=1, played=1, chunk=9)
+    assert outcome.cursor == Cursor(*map(min, seen, (5, 2, 2, 9)))  # nobody is further than we are
 
 
 def test_acknowledgements_are_where_a_resume_without_cursors_begins() -> None:

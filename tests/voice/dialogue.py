@@ -17,7 +17,6 @@ A line is a deed of `Play`. Behind the arrow stands all that arrives, in order: 
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -29,11 +28,13 @@ from svc_proto.basics.errors import Refused
 from svc_proto.facts import FailureKind
 from svc_proto.voice.contract import AudioChunk, ProviderError
 from svc_proto.voice.principal import Principal
+from svc_proto.voice.realtime.orders import Emit, Order
 from svc_proto.voice.session import MAX_DELTA
+from tests.voice.realtime import book
 from tests.voice.realtime.book import dialogues
 from tests.voice.rig import OTHER, PHONE, SOUND, Client, Rig, give
 
-__all__ = ["Play", "dialogues", "play", "shown"]
+__all__ = ["Play", "dialogues", "play"]
 
 WAYS = {
     "spoken": "create provider=openai_tts; A comes; A says response.create text=Hello",
@@ -47,7 +48,6 @@ MOVES: dict[str, AudioChunk | None] = {
     "larger": AudioChunk(bytes(2 * MAX_DELTA + 3), 24_000),
     "end": None,
 }
-_TOLD = re.compile(r"([\w.:]+)(?:\((.*?)\))?(?:\*(\d+))?(?=\s|$)")
 
 
 class Play:
@@ -61,7 +61,7 @@ class Play:
         self.heard: list[dict[str, Any]] = []  # what the last line has brought
         self._closed: set[str] = set()
 
-    def do(self, line: str) -> list[tuple[str, dict[str, Any]]]:
+    def do(self, line: str) -> list[Order]:
         """One thing happens; who is told what."""
         words = shlex.split(line)
         if line in WAYS:
@@ -75,10 +75,11 @@ class Play:
             else:
                 getattr(self, words[0])(*words[1:])
         except Refused as refused:
-            return [("", {"type": "refused", "status": refused.status, "code": refused.code})]
+            return [Emit("refused", {"status": refused.status, "code": refused.code})]
         told = self.told()
         self.heard = [event for _, event in told]
-        return told
+        here = words[0] if words[0] in self.clients else "A"
+        return [_order(event, "" if who == here else f"{who}:") for who, event in told]
 
     def told(self) -> list[tuple[str, dict[str, Any]]]:
         """What has arrived anywhere and was not looked at."""
@@ -194,34 +195,8 @@ PlayT = TypeVar("PlayT", bound=Play)
 
 def play(lines: Sequence[str], stage: PlayT) -> PlayT:
     """Hold a dialogue, and compare."""
-    for line in lines:
-        deed, arrow, expected = line.partition(" ->")
-        told = stage.do(deed)
-        if arrow:
-            here = deed.split()[0]
-            wanted = [] if expected.strip() == "nothing" else _TOLD.findall(expected)
-            assert _all_shown(told, here, wanted) == _all_wanted(wanted), deed
+    book.play("", lines, stage)
     return stage
-
-
-def shown(event: Mapping[str, Any], fields: str = "") -> str:
-    """An event in a word, with those of its members that are looked at."""
-    names = [field.partition("=")[0].strip() for field in fields.split(",")] if fields else []
-    kind = event["type"].removeprefix("voice.")
-    return f"{kind}({', '.join(f'{name}={_word(event.get(name))}' for name in names)})" if names else kind
-
-
-def _all_wanted(wanted: list[tuple[str, str, str]]) -> list[str]:
-    return [f"{name}({fields})" if fields else name for name, fields, times in wanted for _ in range(int(times or 1))]
-
-
-def _all_shown(told: list[tuple[str, dict[str, Any]]], here: str, wanted: list[tuple[str, str, str]]) -> list[str]:
-    looks = [fields for _, fields, times in wanted for _ in range(int(times or 1))]
-    looks += [""] * (len(told) - len(looks))
-    return [
-        ("" if who in ("", here) or (who == "A" and len(here) > 1) else f"{who}:") + shown(event, look)
-        for (who, event), look in zip(told, looks, strict=False)
-    ]
 
 
 def _value(word: str) -> object:
@@ -231,5 +206,8 @@ def _value(word: str) -> object:
         return word
 
 
-def _word(value: object) -> str:
-    return json.dumps(value) if isinstance(value, bool | float | list | dict) else str(value)
+def _order(event: Mapping[str, Any], whose: str) -> Order:
+    """An event as `book` shows one."""
+    odd = (bool, float, list, dict)
+    fields = {name: json.dumps(value) if isinstance(value, odd) else value for name, value in event.items()}
+    return Emit(whose + event["type"].removeprefix("voice."), fields)

@@ -106,27 +106,19 @@ def test_lines(rig: Rig) -> None:
     assert second == f'{{"a":"ü","type":"b","unix_ms":{wall}}}'
 
 
-def test_a_log_has_an_end(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_log, "MAX_LOG", 200)
-    monkeypatch.setattr(EventLog, "_left", 200)
-    log = EventLog(rig.engine, "/runs/a.jsonl")
-    for number in range(50):
-        rig.do(partial(log.record, {"type": "event", "n": number}))
-    rig.do(log.close)
-    lines = [json.loads(line) for line in rig.disk["/runs/a.jsonl"].splitlines()]
-    assert [line["type"] for line in lines] == ["event"] * 4 + ["log.full"]
-    assert lines[-1]["limit_bytes"] == 200
-
-
-def test_a_log_that_is_full_exactly(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("beyond", [-1, 0, 1])
+def test_a_log_has_an_end(rig: Rig, monkeypatch: pytest.MonkeyPatch, beyond: int) -> None:
     event = {"type": "event"}
-    line = f'{{"type":"event","unix_ms":{int(rig.now.wall * 1000)}}}\n'
-    monkeypatch.setattr(EventLog, "_left", 2 * len(line))
+    limit = 2 * len(f'{{"type":"event","unix_ms":{int(rig.now.wall * 1000)}}}\n') + beyond
+    monkeypatch.setattr(event_log, "MAX_LOG", limit)
+    monkeypatch.setattr(EventLog, "_left", limit)
     log = EventLog(rig.engine, "/runs/a.jsonl")
-    for _ in range(3):
+    for _ in range(4):
         rig.do(partial(log.record, event))
     rig.do(log.close)
-    assert [json.loads(line)["type"] for line in rig.disk["/runs/a.jsonl"].splitlines()] == ["event", "log.full"]
+    lines = [json.loads(line) for line in rig.disk["/runs/a.jsonl"].splitlines()]
+    assert [line["type"] for line in lines] == ["event"] * (2 if beyond > 0 else 1) + ["log.full"]
+    assert lines[-1]["limit_bytes"] == limit
 
 
 def test_a_copy_can_be_played_at_any_time(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

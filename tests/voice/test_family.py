@@ -121,14 +121,6 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
     play(lines, Stage())
 
 
-def test_who_had_to_go_is_over(rig: Rig) -> None:
-    first, *_ = [rig.create(rig.output) for _ in range(MAX_OF_ONE + 1)]
-    with pytest.raises(Refused) as refused:
-        rig.attach(rig.output, first)
-    assert refused.value.status == 410
-    assert rig.output.knows(first["session_id"])
-
-
 def test_all_callers_together(rig: Rig) -> None:
     for number in range(MAX_SESSIONS):
         rig.create(rig.output, evolve(PHONE, device_id=f"phone {number % 4}"))

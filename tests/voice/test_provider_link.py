@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from functools import partial
+from typing import cast
 
 import pytest
 
 from svc_proto.engine.client import Fetched
+from svc_proto.engine.client_channel import Into
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice import provider_link
 from svc_proto.voice.contract import AudioDelta, ProviderError, ProviderEvent, RealtimeOptions, ResponseDone, TextDelta
@@ -17,12 +20,48 @@ from svc_proto.voice.provider_link import ProviderLink, open_link
 from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.realtime import OpenAiDialect
 from svc_proto.wire.events import Headers
-from tests.voice.dialects import Provider
 from tests.voice.rig import Rig
 
 ACCESS = VendorAccess("somebody", "wss://provider.example/v1/realtime", "a-key")
 OPTIONS = RealtimeOptions(model="m", voice="v", sample_rate=24_000)
 DONE: dict[str, object] = {"type": "response.done", "response": {"id": "r"}}
+
+
+class Provider:
+    """Takes the place of `fetch` for a WebSocket, and of the `Socket` that it gives."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.headers: tuple[tuple[bytes, bytes], ...] = ()
+        self.closed: list[int] = []
+        self.pings_every = 0.0
+        self.refusal: Failure | Fetched | None = None
+        self.handler: SocketHandler
+
+    def fetch(
+        self, *_: object, into: Into[Socket], headers: tuple[tuple[bytes, bytes], ...], within: float
+    ) -> Flow[Socket | Fetched | Failure]:
+        """See `svc_proto.engine.client`."""
+        yield from ()
+        if self.refusal is not None:
+            return self.refusal
+        self.headers, self.handler = headers, cast("SocketHandler", into.handler)
+        socket = cast("Socket", self)
+        self.handler.on_open(socket)
+        return socket
+
+    def send_text(self, text: str) -> bool:
+        """Hear something."""
+        self.heard.append(text)
+        return True
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        """Be let go of."""
+        self.closed.append(code)
+
+    def ping_every(self, seconds: float) -> None:
+        """Be pinged."""
+        self.pings_every = seconds
 
 
 @pytest.fixture

@@ -39,6 +39,13 @@ def test_the_table() -> None:
         assert info.description
 
 
+def test_what_they_are_for() -> None:
+    """Who talks with the agent by itself, whose voice it may borrow, and who turns text into speech."""
+    for id_, info in PROVIDERS.items():
+        native, rendered = id_ in ("openai_realtime", "xai_realtime"), id_ in ("local", "stub")
+        assert (info.native, info.rendered, is_renderer(info)) == (native, rendered, not native), id_
+
+
 def test_what_is_said_of_voices_is_said_of_its_own() -> None:
     for info in PROVIDERS.values():
         assert set(info.recommended) <= set(info.voices), info.id
@@ -47,15 +54,6 @@ def test_what_is_said_of_voices_is_said_of_its_own() -> None:
             assert model in info.models
             assert set(voices) < set(info.voices)
             assert len(voices) == 9
-
-
-def test_who_talks_with_the_agent() -> None:
-    assert [info.id for info in PROVIDERS.values() if info.native] == ["openai_realtime", "xai_realtime"]
-    assert [info.id for info in PROVIDERS.values() if info.rendered] == ["local", "stub"]
-
-
-def test_renderers_turn_text_into_speech_and_nothing_else() -> None:
-    assert [info.id for info in PROVIDERS.values() if not is_renderer(info)] == ["openai_realtime", "xai_realtime"]
 
 
 @pytest.mark.parametrize(

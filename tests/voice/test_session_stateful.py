@@ -15,9 +15,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.contract import AudioChunk
-from tests.voice.rig import Client, Rig
+from tests.voice.rig import Rig, give, spoken
 
 PIECE = AudioChunk(b"\x00\x10" * 12, 24_000)
+
+
+here = precondition(lambda self: not self.lost)
 
 
 class Resuming(RuleBasedStateMachine):
@@ -26,78 +29,58 @@ class Resuming(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.rig = Rig()
-        self.answer = self.rig.create(self.rig.output, provider="openai_tts")
-        self.client: Client | None = self.rig.attach(self.rig.output, self.answer)
+        self.answer, self.client = spoken(self.rig)
+        self.lost = False  # the phone knows that its socket is
         self.known: dict[int, dict[str, Any]] = {}  # events that the phone has, by id
         self.last_live = 0
         self.sounds = 0  # pieces that the provider has made
-        self.client.say("response.create", text="Hello.")
 
     # --- what happens ---
 
     @rule(pieces=st.integers(1, 5))
-    def speak(self, pieces: int) -> None:
-        """The provider makes some sound."""
+    def the_provider_makes_some_sound(self, pieces: int) -> None:
         self.sounds += pieces
-        self.rig.do(lambda: self.rig.puppet.give(*[PIECE] * pieces))
+        give(self.rig, *[PIECE] * pieces)
 
-    @precondition(lambda self: self.client is not None)
+    @here
     @rule(share=st.floats(0, 1))
-    def arrive(self, share: float) -> None:
-        """Some of what was sent arrives."""
-        assert self.client is not None
+    def some_of_what_was_sent_arrives(self, share: float) -> None:
         count = round(len(self.client.texts) * share)
-        arrived, self.client.texts = self.client.texts[:count], self.client.texts[count:]
-        rest, self.client.texts = self.client.texts, arrived
-        events = self.client.events()
-        self.client.texts = rest
-        self.take(events)
+        later, self.client.texts = self.client.texts[count:], self.client.texts[:count]
+        self.take(self.client.events())
+        self.client.texts = later
 
-    @precondition(lambda self: self.client is not None)
-    @rule()
-    def read_slowly(self) -> None:
-        """The phone reads no more for now."""
-        assert self.client is not None
-        self.client.writable = False
+    @here
+    @rule(slowly=st.booleans())
+    def the_phone_reads(self, slowly: bool) -> None:
+        if slowly:
+            self.client.writable = False
+        else:
+            self.client.read()
 
-    @precondition(lambda self: self.client is not None and not self.client.writable)
+    @here
     @rule()
-    def read_on(self) -> None:
-        """It does again."""
-        assert self.client is not None
-        self.client.read()
-
-    @precondition(lambda self: self.client is not None)
-    @rule()
-    def acknowledge(self) -> None:
-        """The phone says how far it is."""
-        assert self.client is not None
+    def the_phone_says_how_far_it_is(self) -> None:
         event, audio = self.cursor()
         self.client.say("client.ack", event_id=event, audio_event_id=audio)
 
-    @precondition(lambda self: self.client is not None)
+    @here
     @rule()
-    def lose(self) -> None:
-        """The socket breaks; what was on its way is gone."""
-        assert self.client is not None
+    def the_socket_breaks(self) -> None:
+        """What was on its way is gone."""
         self.client.leave(1006)
-        self.client = None
+        self.lost = True
 
     @rule(seconds=st.sampled_from([0.01, 1.0, 5.0]), told=st.booleans())
     def come_back(self, seconds: float, told: bool) -> None:
         """The phone opens another socket and resumes, whether or not the relay knows that the old one is dead."""
-        if self.client is not None and not told:
+        if not self.lost and not told:
             self.client.leave(1006)
         self.rig.after(seconds)
         event, audio = self.cursor()
-        self.client = self.rig.attach(self.rig.output, self.answer)
-        self.client.say(
-            "session.resume",
-            resume_token=self.answer["resume_token"],
-            last_event_id=event,
-            last_audio_event_id=audio,
-            last_played_audio_event_id=0,
-        )
+        self.client, self.lost = self.rig.attach(self.rig.output, self.answer), False
+        seen = {"last_event_id": event, "last_audio_event_id": audio, "last_played_audio_event_id": 0}
+        self.client.say("session.resume", resume_token=self.answer["resume_token"], **seen)
         events = self.client.events()
         assert events[0]["type"] == "voice.session.resumed"
         assert events[1]["replay_event_count"] == sum(event.get("replayed", False) for event in events)
@@ -116,7 +99,7 @@ class Resuming(RuleBasedStateMachine):
     @invariant()
     def the_session_lives(self) -> None:
         (session,) = self.rig.output.sessions()
-        assert session.life.state is (VoiceState.DETACHED if self.client is None else VoiceState.ATTACHED)
+        assert session.life.state is (VoiceState.DETACHED if self.lost else VoiceState.ATTACHED)
 
     def take(self, events: list[dict[str, Any]]) -> None:
         """The phone takes what arrives: replays in order, live events with rising ids, nothing that it counts twice."""
@@ -151,7 +134,7 @@ class Resuming(RuleBasedStateMachine):
     def teardown(self) -> None:
         """In the end the phone leaves, and nothing is left."""
         if hasattr(self, "rig"):
-            if self.client is not None:
+            if not self.lost:
                 self.client.leave(1000)
             self.rig.after(31.0)
             assert self.rig.puppet.stopped

@@ -7,14 +7,10 @@ from attrs import evolve
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.machines.voice_session import VoiceState
-from svc_proto.voice.socket import MAX_MESSAGE, PING_EVERY, RECHECK
+from svc_proto.voice.socket import MAX_MESSAGE, RECHECK
 from tests.machines.sources import WALL
 from tests.voice.dialogue import Play, play
 from tests.voice.rig import PHONE, Client, Rig, spoken
-
-
-def test_pings(rig: Rig) -> None:
-    assert rig.attach(rig.output, rig.create(rig.output)).pings_every == PING_EVERY == 20.0
 
 
 @pytest.mark.parametrize("letter", ["x", "\U0001f600"])

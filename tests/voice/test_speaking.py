@@ -26,12 +26,10 @@ def test_what_of_an_expression_is_passed_on() -> None:
     message: dict[str, object] = {
         "expression": {
             "emotion": "calm",
-            "tone": "x" * 2001,
             "pace": None,
             "style": {"a": 1},
             "intensity": 0.5,
             "pronunciation_hints": ["a", "b"],
-            "interruption_behavior": ["a"] * 33,
             "persona_instructions": ["a", 1],
             "other": "x",
         }

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.commands import Ready
-from svc_proto.engine.channel import Channel
+from svc_proto.client.chore import Chore
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow
-from svc_proto.facts import Accepted
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
@@ -40,29 +38,6 @@ from tests.peers.canned import Canned, http
 ORDER = StartRun(call_id="k1", text="hi")
 
 
-class Caller:
-    """A service that runs one flow for a test."""
-
-    engine: Engine
-
-    def __init__(self, make: Callable[[Engine], Flow[Any]]) -> None:
-        self._make = make
-        self.results: list[Any] = []
-
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
-
-    def on_started(self) -> None:
-        self.engine.emit(Ready())
-        self.engine.spawn(self._make(self.engine), on_done=self.results.append, on_error=self.results.append)
-
-    def on_accepted(self, fact: Accepted) -> Channel | None:
-        return None
-
-    def on_stopping(self) -> None:
-        pass
-
-
 class Bench:
     """A caller and an API server in a simulated world."""
 
@@ -76,16 +51,21 @@ class Bench:
     def target(self, bearer: str = "k") -> ApiClient:
         return ApiClient("the API server", self.url, bearer)
 
-    def begin(self, make: Callable[[Engine], Flow[Any]]) -> Caller:
-        self._ports += 1
-        caller = Caller(make)
-        self.world.peer(caller, port=self._ports)
-        return caller
-
     def flow(self, make: Callable[[Engine], Flow[Any]]) -> Any:
-        caller = self.begin(make)
-        self.world.wait_until(lambda: bool(caller.results), 400.0)
-        return caller.results[0]
+        """What it returns, or raises."""
+        results: list[Any] = []
+
+        def plan(engine: Engine) -> Flow[None]:
+            try:
+                results.append((yield from make(engine)))
+            except (PeerFailed, ProviderError) as trouble:
+                results.append(trouble)
+            yield from sleep(engine, 60.0)  # what it has begun goes on
+
+        self._ports += 1
+        self.world.peer(Chore(plan), port=self._ports)
+        self.world.wait_until(lambda: bool(results), 400.0)
+        return results[0]
 
     def run(self, *, target: ApiClient | None = None, system: str = "", **order: Any) -> Any:
         def perform(engine: Engine) -> Flow[None]:
@@ -310,17 +290,9 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
         ("memory.updated", {"target": "user"}, ("memory", "memory", events.ToolCompleted(result_preview="user"))),
         ("skill.loaded", {"id": "s"}, ("s", "skill", events.ToolCompleted())),
         ("artifact.created", {"path": "/x"}, ("artifact", "artifact", events.ToolCompleted(result_preview="/x"))),
-        (
-            "hermes.confirmation.requested",
-            {"confirmation_id": "q", "message": "May I?"},
-            Question("q", "May I?"),
-        ),
+        ("hermes.confirmation.requested", {"confirmation_id": "q", "message": "May I?"}, Question("q", "May I?")),
         ("svc.approval.request", {"command": "rm"}, Question("approval.request", "rm")),
-        (
-            "approval.request",
-            {"call_id": "q", "description": "Why.", "command": "what"},
-            Question("q", "Why. what"),
-        ),
+        ("approval.request", {"call_id": "q", "description": "Why.", "command": "what"}, Question("q", "Why. what")),
         ("approval.requested", {"id": "q"}, Question("q", "May I go on?")),
         ("assistant.completed", {"content": "Hello"}, events.AssistantCompleted(content="Hello")),
         (

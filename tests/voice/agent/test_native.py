@@ -19,7 +19,7 @@ from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, t
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, contents, create, set_variables
 from tests.peers.api import SSE, ScriptedApi, hello
-from tests.peers.realtime import Called, Failed, Noise, RealtimeScript, RealtimeSession, Said
+from tests.peers.realtime import Failed, Noise, RealtimeScript, RealtimeSession, Said, Turn
 from tests.peers.xai import XaiPeer
 
 QUESTION: list[tuple[str, dict[str, object]]] = [
@@ -98,8 +98,9 @@ def test_messages_without_a_turn(world: VirtualWorld, tmp_path: Path) -> None:
     client = Agent(world, tmp_path).open()
     client.say("session.start")
     client.say("playback.drained", call_id="k1", played_audio_event_id=0)
-    client.say("svc.result.respeak")
-    assert client.hear()["type"] == "svc.result.respeak_unavailable"
+    for word in ("svc", "hermes"):
+        client.say(f"{word}.result.respeak")
+        assert client.hear()["type"] == "svc.result.respeak_unavailable"
     client.say("svc.confirm", answer="allow")
     forwarded = client.hear()
     assert (forwarded["confirmation_id"], forwarded["answer"]) == (None, None)
@@ -128,23 +129,15 @@ def test_what_the_provider_is_told(world: VirtualWorld, tmp_path: Path) -> None:
     assert client.ws.wait_closed().code == 1000
 
 
-def test_the_context_comes_from_the_chat(world: VirtualWorld, tmp_path: Path) -> None:
+def test_a_chat_that_goes_on(world: VirtualWorld, tmp_path: Path) -> None:
+    """What was said in it is the context, and the run goes on there."""
     api = ScriptedApi()
     api.sessions["c1"] = [{"role": "user", "content": "what I said"}, {"role": "assistant", "content": "yes"}]
-    agent = Agent(world, tmp_path, scripted=api)
-    agent.open(chat_session_id="c1", final_answer_only=True)
-    assert (agent.answer["context_message_count"], agent.answer["chat_session_id"]) == (2, "c1")
-    world.wait_until(lambda: bool(agent.provider.said))
-    assert "what I said" in agent.provider.said[0]["session"]["instructions"]
-
-
-def test_a_run_with_a_question(world: VirtualWorld, tmp_path: Path) -> None:
-    api = ScriptedApi()
-    api.sessions["c1"] = []
     api.turns.append([*QUESTION, *hello(ANSWER)[3:]])
     agent = Agent(world, tmp_path, run("call mum"), Said(ANSWER), scripted=api)
-    client = agent.ask("call mum", chat_session_id="c1")
-    events = play(client, ends)
+    events = play(agent.ask("call mum", chat_session_id="c1"), ends)
+    assert (agent.answer["context_message_count"], agent.answer["chat_session_id"]) == (2, "c1")
+    assert "what I said" in agent.provider.said[0]["session"]["instructions"]
     assert of(events, "svc.confirmation.requested")["message"] == "May I?"
     assert "svc.session.bound" not in types(events)
     assert api.seen[-1][2]["message"] == "call mum"
@@ -180,19 +173,6 @@ def test_a_tool_that_waits_for_its_turn_asks_nobody(world: VirtualWorld, tmp_pat
     assert "svc.confirmation.requested" not in types(play(client, lambda event: event.get("floor") == "idle"))
 
 
-def test_the_provider_fails_while_a_run_goes_on(world: VirtualWorld, tmp_path: Path) -> None:
-    error = {"type": "error", "error": {"message": "quota exceeded"}}
-    agent = Agent(world, tmp_path, run("/wait 3"), Noise((error,)))
-    client = agent.ask("wait")
-    play(client, lambda event: event["type"] == "svc.tool.started")
-    client.say("response.create", text="and?")
-    client.until("voice.error")
-    assert client.hear()["type"] == "voice.response.done"
-    world.pass_time(5.0)
-    chat = agent.api.ask("GET", "/api/sessions").json["sessions"][0]["id"]
-    assert "waited 3 s" in agent.api.messages(chat)[-1]["content"]  # it went on without us
-
-
 def slow_ending(api: ScriptedApi) -> None:
     """Turns that begin, and then take a minute."""
 
@@ -211,39 +191,6 @@ def slow_ending(api: ScriptedApi) -> None:
     object.__setattr__(route, "handler", chat)
 
 
-def test_a_run_that_is_stopped_before_it_is_asked_for(world: VirtualWorld, tmp_path: Path) -> None:
-    api = ScriptedApi()
-    agent = Agent(world, tmp_path, run("x"), scripted=api)
-    client = agent.ask("x")
-    play(client, lambda event: event["type"] == "svc.run.progress")
-    client.say("response.cancel")
-    events = client.until("voice.response.done")
-    assert "svc.run.cancelled" not in types(events)
-    assert api.seen == []
-
-
-def test_a_run_that_is_stopped_before_it_has_a_name(world: VirtualWorld, tmp_path: Path) -> None:
-    api = ScriptedApi()
-    api.held, api.held_for = True, 2.0
-    agent = Agent(world, tmp_path, run("x"), scripted=api)
-    client = agent.ask("x")
-    play(client, lambda event: event["type"] == "svc.session.bound")
-    world.wait_until(lambda: len(api.seen) == 2)
-    client.say("response.cancel")
-    client.until("voice.response.done")
-    api.turns.append([(kind, {**data, "run_id": "n1"}) for kind, data in hello()])
-    world.wait_until(lambda: api.seen[-1][1] == "/v1/runs/n1/stop")
-
-
-def test_a_run_whose_key_is_wrong(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run("x"), scripted=ScriptedApi(key="another"))
-    client = agent.ask("x")
-    error = client.until("voice.error")[-1]
-    assert error["error_code"] == "svc_broker_auth_failed"
-    assert "sk-agent" not in json.dumps(error)
-    assert client.hear()["type"] == "voice.response.done"
-
-
 def test_a_bug_in_a_run_is_told(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent(world, tmp_path, run("x"), scripted=ScriptedApi())
     client = agent.open()
@@ -252,23 +199,17 @@ def test_a_bug_in_a_run_is_told(world: VirtualWorld, tmp_path: Path, monkeypatch
     assert "internal error, reference" in client.until("voice.error")[-1]["message"]
 
 
-def test_an_answer_that_the_provider_does_not_speak(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Said("What did you say?"), Said("One shot."))
-    client = agent.ask("x")
-    events = play(client, ends)
+@pytest.mark.parametrize(("turn", "delivery"), [(Said("One shot."), "fallback"), (Failed(), "visual_only")])
+def test_an_answer_that_the_provider_does_not_speak(
+    world: VirtualWorld, tmp_path: Path, turn: Turn, delivery: str
+) -> None:
+    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Said("What did you say?"), turn)
+    events = play(agent.ask("x"), ends)
     done = events[-1]
-    assert (done["delivery"], done["source"], done["final_text"]) == ("fallback", "svc", ANSWER)
-    assert done["metrics"]["provider"] == "openai_realtime"
-    assert of(events, "voice.output_audio.delta")["delivery"] == "fallback"
-    assert len(agent.script.sessions) == 2  # it was spoken outside of the conversation
-
-
-def test_an_answer_that_nobody_speaks(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Said("What did you say?"), Failed())
-    client = agent.ask("x")
-    done = play(client, ends)[-1]
-    assert (done["delivery"], done["final_text"]) == ("visual_only", ANSWER)
-    assert logged(agent, "voice.response.forced_summary_failed")
+    assert (done["delivery"], done["source"], done["final_text"]) == (delivery, "svc", ANSWER)
+    assert len(agent.script.sessions) == 2  # it was to be spoken outside of the conversation
+    assert ("metrics" in done) is (delivery == "fallback")
+    assert bool(logged(agent, "voice.response.forced_summary_failed")) is (delivery == "visual_only")
 
 
 def test_the_person_speaks_up_while_the_relay_speaks(world: VirtualWorld, tmp_path: Path) -> None:
@@ -279,15 +220,6 @@ def test_the_person_speaks_up_while_the_relay_speaks(world: VirtualWorld, tmp_pa
     client.say("response.create", text="stop that")
     assert play(client, ends)[-1]["delivery"] == "fallback"
     assert play(client, ends)[-1].get("delivery") is None
-
-
-def test_small_functions(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, Called("svc_get_status", {}), Called("delete_all", {}, call_id="c2"), Said("Idle."))
-    client = agent.ask("how far are you")
-    assert play(client, ends)[-1]["response_id"]
-    status, unknown = agent.outputs()
-    assert (status["status"], status["interface"]["provider"]) == ("idle", "openai_realtime")
-    assert unknown["allowed_tools"] == agent.answer["tool_surface"]
 
 
 def test_notices_and_errors_of_the_provider(world: VirtualWorld, tmp_path: Path) -> None:
@@ -354,9 +286,8 @@ def test_any_messages(world: VirtualWorld, tmp_path: Path, provider: str) -> Non
     chance = Random(provider)
     kinds = "input_audio.append input_audio.commit input_audio.clear response.create response.cancel playback.drained"
     kinds += " svc.confirm hermes.confirm svc.result.respeak client.ack session.start nothing"
-    names = (
-        "text prompt chunk_id sample_rate audio_base64 call_id confirmation_id answer event_id played_audio_event_id"
-    )
+    names = "text prompt chunk_id sample_rate audio_base64 call_id confirmation_id answer event_id "
+    names += "played_audio_event_id"
     values: list[object] = [
         None,
         True,
@@ -381,9 +312,8 @@ def test_any_messages(world: VirtualWorld, tmp_path: Path, provider: str) -> Non
         client.say(chance.choice(kinds.split()), **fields)
     client.say("response.cancel")
     client.say("svc.result.respeak")
-    seen: list[str] = []
-    while seen.count("svc.result.respeak_unavailable") < 1 or seen[-1] != "svc.result.respeak_unavailable":
-        seen.append(client.hear()["type"])
+    while client.hear()["type"] != "svc.result.respeak_unavailable":
+        pass
     world.pass_time(30.0)
     client.say("session.close")
     while client.ws.receive(10.0).__class__.__name__ != "SocketClosed":

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
-from random import Random
 from typing import Any
 
-import pytest
-
-from svc_proto.basics.brand import HERMES
 from svc_proto.voice.agent.native import background_rules
 from svc_proto.voice.settings import Promotion
 from svc_proto.voice_config import VoiceConfig
-from svc_proto.wire.events import SocketClosed, TextMessage
 from tests.loops.agents import Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient
 from tests.loops.world import bearer
 from tests.peers.realtime import Called, Said, Turn
 
-ENDS = ("voice.response.done", "svc.run.promoted")
 HAND_OFF = Said("I go on with that, and tell you.")
 WAITED = Said("It is done: demo_wait waited 9 s.")
 
 
 def is_(kind: str) -> Any:
     return lambda event: event["type"] == kind
-
-
-def background(text: str, call_id: str) -> Called:
-    return Called("svc_run_task", {"text": text, "mode": "background"}, call_id=call_id)
 
 
 def promoted(agent: Agent, **body: object) -> VoiceClient:
@@ -112,7 +101,8 @@ def test_a_cancel_reaches_the_run(world: VirtualWorld, tmp_path: Path) -> None:
 def test_a_second_task(world: VirtualWorld, tmp_path: Path) -> None:
     """A quick one is done on a chat session of its own; one that takes long waits until the first is done."""
     turns: list[Turn] = [run("/wait 9"), HAND_OFF, run("/echo four plus four is eight", call_id="call_2")]
-    turns += [Said("Four plus four is eight."), background("/echo done at last, here it is", "call_3")]
+    later = {"text": "/echo done at last, here it is", "mode": "background"}
+    turns += [Said("Four plus four is eight."), Called("svc_run_task", later, call_id="call_3")]
     turns += [Said("I keep that for later."), WAITED, Said("Done at last, here it is.")]
     agent = Agent(world, tmp_path, *turns)
     client = promoted(agent)
@@ -138,25 +128,6 @@ def test_a_second_task(world: VirtualWorld, tmp_path: Path) -> None:
     assert rows[-2:] == ["/echo done at last, here it is", "done at last, here it is"]
 
 
-def test_two_runs_in_the_background(world: VirtualWorld, tmp_path: Path) -> None:
-    """`max_background_runs`: the second has a chat session of its own, which no event names."""
-    turns: list[Turn] = [run("/wait 9"), HAND_OFF, background("/wait 4", "call_2"), Said("That, too.")]
-    agent = Agent(world, tmp_path, *turns, Said("It is done: demo_wait waited 4 s."), WAITED)
-    configure(agent, max_background_runs=2)
-    client = promoted(agent)
-    client.say("response.create", text="and that")
-    events = [event for _ in range(3) for event in play(client, is_("voice.response.done"))]
-    assert [event.get("delivery") for event in events if event["type"] == "voice.response.done"] == [
-        None,
-        *["forced_summary"] * 2,
-    ]
-    assert types(events).count("svc.run.promoted") == 1
-    assert "svc.run.queued" not in types(events)
-    assert types(events).count("svc.run.background_completed") == 2
-    assert len({event["chat_session_id"] for event in events if "chat_session_id" in event}) == 1
-    assert len(agent.api.ask("GET", "/api/sessions").json["sessions"]) == 2
-
-
 def test_progress_is_spoken(world: VirtualWorld, tmp_path: Path) -> None:
     """It is sound that the relay has made; the turn goes on."""
     agent = Agent(world, tmp_path, run("/wait 9"), Said("Using demo wait."), WAITED)
@@ -168,20 +139,6 @@ def test_progress_is_spoken(world: VirtualWorld, tmp_path: Path) -> None:
     assert (set(sound[:-1]), sound[-1]) == ({"voice.output_audio.delta"}, "voice.output_audio.done")
     assert beat["event_id"] < next(event for event in events if event.get("delivery") == "progress")["event_id"]
     assert (events[-1]["type"], events[-1]["delivery"]) == ("voice.response.done", "forced_summary")
-
-
-def test_to_hear_an_answer_again(world: VirtualWorld, tmp_path: Path) -> None:
-    called = Called("hermes_run_task", {"text": "/wait 9"})
-    agent = Agent(world, tmp_path, called, HAND_OFF, WAITED, Said("Once more."), brand=HERMES)
-    client = promoted(agent)
-    assert play(client, ends)[-1]["delivery"] == "forced_summary"
-    client.say("hermes.result.respeak")
-    events = play(client, ends)
-    done = events[-1]
-    assert (done["delivery"], done["source"]) == ("respeak", "hermes")
-    assert done["response_id"].startswith("respeak-")
-    assert "waited 9 s" in done["final_text"]
-    assert {event["delivery"] for event in events if event["type"] == "voice.output_audio.delta"} == {"respeak"}
 
 
 def test_only_the_final_answer_is_spoken(world: VirtualWorld, tmp_path: Path) -> None:
@@ -203,56 +160,3 @@ def test_what_a_session_is_told_of_its_settings() -> None:
     assert (rules.spoken_handoff, rules.longest, rules.slow_tools, rules.max_runs) == (True, 9.0, ("x",), 3)
     forced = background_rules(promotion, config, final_answer_only=True)
     assert (forced.spoken_handoff, forced.progress_after) == (False, 0.0)
-
-
-def listen(client: VoiceClient, world: VirtualWorld, seconds: float) -> list[str]:
-    """What comes within some time, played as a phone plays it."""
-    kinds: list[str] = []
-    until = world.clock() + seconds
-    with suppress(TimeoutError):
-        while world.clock() < until:
-            message = client.ws.receive(until - world.clock())
-            assert not isinstance(message, SocketClosed), message
-            event = json.loads(message.text) if isinstance(message, TextMessage) else {"type": "ping"}
-            kinds.append(event["type"])
-            if event["type"] == "voice.playback_drain.requested":
-                client.say("playback.drained", call_id=event["call_id"])
-    return kinds
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_any_dialogue(world: VirtualWorld, tmp_path: Path, seed: int) -> None:
-    """Whatever is said, whoever comes and goes: ids rise, and runs in the background are told to be over once."""
-    chance = Random(seed)
-    turns: list[Turn] = []
-    for number in range(120):
-        text = chance.choice(("/wait 7", "/wait 3", "/echo all is well"))
-        mode = chance.choice(({}, {"mode": "background"}))
-        call = Called("svc_run_task", {"text": f"{text}{' ' * number}", **mode}, call_id=f"call_{number}")
-        small = Called(chance.choice(("svc_get_status", "svc_cancel")), {}, call_id=f"call_{number}")
-        turns.append(chance.choices((call, Said("It is noon."), small), weights=(6, 6, 1))[0])
-    agent = Agent(world, tmp_path, *turns)
-    client = agent.open()
-    said: list[tuple[str, dict[str, object]]] = [("response.create", {"text": "go on"})] * 12
-    said += [("response.cancel", {}), ("svc.result.respeak", {}), ("playback.drained", {}), ("input_audio.commit", {})]
-    for _ in range(40):
-        kind, fields = chance.choice(said)
-        client.say(kind, **fields)
-        listen(client, world, chance.choice((0.1, 1.0, 3.0, 8.0, 15.0)))
-        if chance.random() < 0.1:
-            client.break_off()
-            world.pass_time(chance.choice((0.5, 9.0)))
-            client = VoiceClient(world, agent.token, agent.answer)
-            client.say("session.resume", resume_token=agent.answer["resume_token"])
-    listen(client, world, 90.0)
-    assert set(listen(client, world, 30.0)) == {"ping"}  # nothing goes on for ever
-    client.say("session.close")
-    events = [line for line in agent.log() if "event_id" in line]
-    ids = [event["event_id"] for event in events]
-    assert ids == sorted(set(ids))
-    told = [event["type"] for event in events]
-    over = told.count("svc.run.background_completed")
-    assert 3 <= over <= told.count("svc.run.promoted") <= over + told.count("svc.run.cancelled")
-    assert "voice.error" not in told
-    ending = next(event for event in reversed(events) if event["type"] in ("voice.response.started", *ENDS))
-    assert ending["type"] in ENDS

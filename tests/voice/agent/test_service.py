@@ -26,23 +26,6 @@ def test_what_a_caller_is_told(tmp_path: Path) -> None:
     assert (answer["profile"], answer["fallback_to_global"]) == ("work", True)
 
 
-def test_it_may_be_switched_off(tmp_path: Path) -> None:
-    world = VirtualWorld()
-    agent = Agent(world, tmp_path)
-    world.relay_host.disk.put(f"{world.relay_host.state}-relay/config.yaml", b"realtime_voice: {enabled: false}")
-    refused = ask_for(world, agent.token, "realtime-agent", provider="stub")
-    assert refused.status == 404
-    assert b"disabled" in refused.body
-
-
-def test_a_revoked_token_loses_its_session(tmp_path: Path) -> None:
-    world = VirtualWorld()
-    agent = Agent(world, tmp_path)
-    client = agent.open(provider="stub")
-    assert world.http("DELETE", f"/sessions/{agent.token[:8]}", headers=bearer(agent.token)).status == 200
-    assert client.ws.wait_closed().code == 1008
-
-
 @pytest.mark.parametrize("chosen", [{}, {"provider": "stub"}], ids=["native", "rendered"])
 def test_a_revoked_token_stops_its_runs(tmp_path: Path, chosen: dict[str, str]) -> None:
     world, api = VirtualWorld(), ScriptedApi()
