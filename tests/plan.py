@@ -236,6 +236,8 @@ PLAN = (
             "test_voice_agent::test_a_person_talks*",
             "test_voice_agent::test_speech_becomes*",
             "test_voice::test_a_vendor*",
+            "test_voice::test_a_sentence*",
+            "test_voice::test_a_command*",
         ),
         ONE,
         "this host's engines and vendors' sockets",

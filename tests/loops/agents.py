@@ -52,11 +52,7 @@ class Agent:
         self.peer = SlowPeer(script=self.script)
         url = world.peer(self.peer).replace("http", "ws", 1)
         set_variables(
-            world,
-            folder,
-            OPENAI_API_KEY="sk-voice",
-            OPENAI_REALTIME_URL=f"{url}/v1/realtime",
-            API_SERVER_KEY=KEY,
+            world, folder, OPENAI_API_KEY="sk-voice", OPENAI_REALTIME_URL=f"{url}/v1/realtime", API_SERVER_KEY=KEY
         )
         world.start_relay(webapi_url=api, brand=brand)
         self.token = world.pair().token

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, ask_for, contents, create, set_variables
+from tests.loops.voices import VoiceClient, contents, create, set_variables
 from tests.loops.wires import Declined
 from tests.loops.world import World, bearer
 from tests.peers.openai_voice import OpenAiPeer
@@ -29,13 +29,6 @@ def lines(world: World, answer: dict[str, Any]) -> list[dict[str, Any]]:
 
     world.eventually(whole)
     return [json.loads(line) for line in contents(world, answer["event_log_path"]).splitlines()]
-
-
-def speaks(world: World, folder: Path, *replies: Sound) -> OpenAiPeer:
-    """A relay whose OpenAI says that."""
-    peer = OpenAiPeer(replies)
-    set_variables(world, folder, OPENAI_API_KEY="key", OPENAI_BASE_URL=f"{world.peer(peer)}/v1")
-    return peer
 
 
 def test_the_golden_session(relayed: World) -> None:
@@ -66,7 +59,8 @@ def test_the_golden_session(relayed: World) -> None:
 
 
 def test_a_socket_that_breaks_in_the_middle(relayed: World, tmp_path: Path) -> None:
-    speaks(relayed, tmp_path, Sound(SPEECH, pause=0.02))
+    peer = relayed.peer(OpenAiPeer([Sound(SPEECH, pause=0.02)]))
+    set_variables(relayed, tmp_path, OPENAI_API_KEY="key", OPENAI_BASE_URL=f"{peer}/v1")
     token = relayed.pair().token
     answer = create(relayed, token, provider="openai_tts")
     first = VoiceClient(relayed, token, answer)
@@ -94,36 +88,6 @@ def test_a_socket_that_breaks_in_the_middle(relayed: World, tmp_path: Path) -> N
     assert b"".join(base64.b64decode(delta["audio_base64"]) for delta in deltas) == SPEECH
     assert second.ws.close(1000).code == 1000
     assert answer["resume_token"] not in json.dumps(lines(relayed, answer))
-
-
-def test_leaving_in_the_middle_frees_everything(relayed: World, tmp_path: Path) -> None:
-    peer = speaks(relayed, tmp_path, Sound(SPEECH, hangs=True))
-    token = relayed.pair().token
-    answer = create(relayed, token, provider="openai_tts")
-    client = VoiceClient(relayed, token, answer)
-    client.say("response.create", text="Hello.")
-    client.until("voice.audio.delta")
-    client.ws.close(1000)
-    assert lines(relayed, answer)[-1]["reason"] == "client closed"
-    relayed.eventually(lambda: all(channel.gone for channel in peer.channels))
-    assert ask_for(relayed, token, "output", provider="stub").status == 200
-
-
-def test_a_client_that_reads_slowly_holds_the_provider_back(virtual_world: VirtualWorld, tmp_path: Path) -> None:
-    world = virtual_world
-    story = SPEECH * 100
-    peer = speaks(world, tmp_path, Sound(story))
-    token = world.pair().token
-    answer = create(world, token, provider="openai_tts")
-    client = VoiceClient(world, token, answer)
-    client.say("response.create", text="A long story.")
-    client.until("voice.response.started")
-    client.ws.wire.pause()
-    world.pass_time(30.0)  # reading nothing for a minute would cost the connection
-    assert 0 < peer.written < len(story) // 2
-    heard = client.until("voice.response.done")
-    size = sum(event["byte_count"] for event in heard if event["type"] == "voice.audio.delta")
-    assert (size, peer.written) == (len(story), len(story))
 
 
 def test_a_socket_ends_with_its_grant() -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from runtimes.sim.child import Child, Script
 from tests.loops.virtual import VirtualWorld
 from tests.loops.wires import Answer, Ws
 from tests.loops.world import World, bearer
 
-__all__ = ["RealProgram", "VoiceClient", "ask_for", "contents", "create", "seconds", "set_variables"]
+__all__ = ["VoiceClient", "ask_for", "contents", "create", "seconds", "set_variables"]
 
 
 class VoiceClient:
@@ -75,32 +73,6 @@ def contents(world: World, path: str) -> bytes:
         return b""
     assert file.stat().st_mode & 0o777 == 0o600
     return file.read_bytes()
-
-
-class RealProgram(Script):
-    """In the simulated world a real program, run to its end when its input has ended."""
-
-    def __init__(self, child: Child) -> None:
-        super().__init__(child)
-        self._input = b""
-        self._output = b""
-
-    def on_input(self, data: bytes) -> None:
-        self._input += data
-
-    def on_input_closed(self) -> None:
-        done = subprocess.run(self.child.argv, input=self._input, capture_output=True, check=False)
-        self._output = done.stdout
-        self.child.emit_error(done.stderr)
-        self._status = done.returncode
-        self.on_room()
-
-    def on_room(self) -> None:
-        room = self.child.room
-        self.child.emit(self._output[:room])
-        self._output = self._output[room:]
-        if not self._output:
-            self.child.exit(self._status)
 
 
 def seconds(mp3: bytes) -> float:

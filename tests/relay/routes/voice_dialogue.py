@@ -97,18 +97,9 @@ class Routes:
         """Who asks shows a bearer that the API server takes."""
         self.bearer = bearer
 
-    def folder(self) -> None:
-        """A folder is where the relay's file was."""
-        del self.book.files[RELAY_FILE]
-        self.book.disk.folder(RELAY_FILE)
-
     def refuses(self, step: str) -> None:
         """The host does not do this."""
         self.book.refuse = (STEPS[step],) if step else ()
-
-    def after(self, seconds: str) -> None:
-        """Time passes."""
-        self.book.after(float(seconds))
 
     # --- looks ---
 
