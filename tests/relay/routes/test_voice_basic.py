@@ -33,10 +33,6 @@ def send(book: RelayBook, body: bytes, query: str = "", *, kind: bytes = FORM[1]
     return book.request("POST", f"/voice/transcribe{query}", body, token=token, headers=[(b"content-type", kind)])
 
 
-def say(book: RelayBook, body: object, query: str = "") -> Answer:
-    return book.request("POST", f"/voice/synthesize{query}", body, token=book.pair().token)
-
-
 def failed(answer: Answer, status: int) -> str:
     """The text of a refusal of these three routes."""
     assert answer.status == status, answer
@@ -294,7 +290,8 @@ def test_no_more_than_so_many_at_once() -> None:
 def test_a_text_becomes_a_file(kind: str, name: str) -> None:
     book, puppets = listening()
     puppets.spoken = Spoken(b"sound", kind)
-    answer = say(book, {"text": " **Ready** when [you](http://x) are. "})
+    text = {"text": " **Ready** when [you](http://x) are. "}
+    answer = book.request("POST", "/voice/synthesize", text, token=book.pair().token)
     assert (answer.status, answer.body) == (200, b"sound")
     shown = (kind.encode(), b"private, no-store", f'inline; filename="{name}"'.encode())
     names = (b"content-type", b"cache-control", b"content-disposition")
