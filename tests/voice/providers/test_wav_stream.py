@@ -38,7 +38,7 @@ def test_other_chunks_are_passed_over() -> None:
     [
         b"OggS",
         b"R!",
-        b"RIFF\0\0\0\0AVI \0\0",
+        b"RIFF\0\0\0\0AVI ",
         FILE[:12] + FILE[36:],  # no format
         FILE[:20] + struct.pack("<HHI", 3, 1, 22_050) + FILE[28:],  # floats
         FILE[:20] + struct.pack("<HHI", 1, 2, 22_050) + FILE[28:36],  # stereo: judged as soon as it is told
