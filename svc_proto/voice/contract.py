@@ -10,7 +10,7 @@ whatever keeps it from its work; its text may be shown to the caller, so it neve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from attrs import field, frozen
 
@@ -51,6 +51,11 @@ class ProviderInfo:
     source: str = ""  # of what is known of its models and voices, where they go with each other
     recommended: tuple[str, ...] = ()  # of its voices
     voices_of: Mapping[str, tuple[str, ...]] = field(factory=dict)  # by model, where one has not all of them
+
+    def own(self, rate: int) -> dict[str, Any]:
+        """Its first model and voice, and this rate (Hz) or its first: for whoever names the provider alone."""
+        rates = self.sample_rates
+        return {"model": self.models[0], "voice": self.voices[0], "sample_rate": rate if rate in rates else rates[0]}
 
 
 # --- speech out ---------------------------------------------------------------------------------------------------

@@ -13,27 +13,19 @@ from attrs import frozen
 
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow
-from svc_proto.schema.members import as_array
+from svc_proto.schema.members import Members
 from svc_proto.voice.contract import SUPPORTS, ProviderError, ProviderInfo
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 
 if TYPE_CHECKING:
     from svc_proto.voice.service import Voice
 
-__all__ = ["STATIC", "Choice", "Offer", "Options", "check_choice", "compatible_voices", "provider_object"]
+__all__ = ["STATIC", "Offer", "Options", "check_choice", "compatible_voices", "provider_object"]
 
 MAX_CACHED = 64
 STATIC: Mapping[str, object] = {"attempted": False, "status": "static", "source": "provider_info"}
-
-
-@frozen(kw_only=True)
-class Choice:
-    """What is to be checked. `language` None: this family has none."""
-
-    model: str
-    voice: str
-    sample_rate: int  # Hz
-    language: str | None = None
+NOTHING = Discovered(source="")
 
 
 @frozen
@@ -41,8 +33,8 @@ class Offer:
     """Everything that is known of what a provider has. `dynamic` is the member of that name."""
 
     info: ProviderInfo
-    found: Discovered | None
-    dynamic: Mapping[str, object]
+    found: Discovered = NOTHING
+    dynamic: Mapping[str, object] = STATIC
 
 
 class Options:
@@ -55,26 +47,22 @@ class Options:
     def known(self, info: ProviderInfo) -> Offer:
         """Without asking anybody."""
         found = self._kept.get(self._key(info), self._voice.engine.now.mono)
-        return Offer(info, found, STATIC if found is None else self._dynamic(found, cached=True))
+        return Offer(info) if found is None else Offer(info, found, self._dynamic(found, cached=True))
 
     def ask(self, info: ProviderInfo) -> Flow[Offer]:
         """Ask the vendor, unless it was asked lately."""
-        voice = self._voice
-        key, lasts = self._key(info), voice.config.options_cache
-        found = self._kept.get(key, voice.engine.now.mono)
-        if found is not None:
-            return Offer(info, found, self._dynamic(found, cached=True))
+        voice, key, offer = self._voice, self._key(info), self.known(info)
+        if offer.found is not NOTHING:
+            return offer
         try:
             found = yield from voice.providers.discover(info.id)
         except ProviderError as error:
-            status = "auth_missing" if error.variable is not None else "error"
-            attempted = error.variable is None
-            return Offer(
-                info, None, {"attempted": attempted, "status": status, "source": "provider_info", "message": str(error)}
-            )
+            missing = error.variable is not None
+            status = {"attempted": not missing, "status": "auth_missing" if missing else "error"}
+            return Offer(info, dynamic={**STATIC, **status, "message": str(error)})
         if found is None:
-            return Offer(info, None, STATIC)
-        if lasts:
+            return offer
+        if lasts := voice.config.options_cache:
             now = voice.engine.now.mono
             self._kept.purge(now)
             self._kept.put(key, found, now + lasts)
@@ -99,67 +87,65 @@ class Options:
 
 def provider_object(info: ProviderInfo, offer: Offer | None = None, *, native: bool | None = None) -> dict[str, object]:
     """The option object. Labels and groups only with an `offer`. `native` is the agent's own member (wire 6.1)."""
-    found = offer.found if offer is not None else None
+    found = NOTHING if offer is None else offer.found
     able = info.supports | {"speech_to_speech", "tool_use"} if native else info.supports
     answer: dict[str, object] = {
         "id": info.id,
         "name": info.name,
         "status": info.status,
         "description": info.description,
-        "models": _union(info.models, found.models if found is not None else ()),
-        "voices": _union(info.voices, [voice.id for voice in found.voices] if found is not None else ()),
-        "languages": _union(info.languages, found.languages if found is not None else ()),
+        "models": _union(info.models, found.models),
+        "voices": _union(info.voices, _ids(found)),
+        "languages": _union(info.languages, found.languages),
         "sample_rates": list(info.sample_rates),
         **{f"supports_{what}": what in able for what in SUPPORTS},
     }
     if native is not None:
         answer["supports_realtime_agent_native"] = native
-    return answer if offer is None else answer | _described(info, found)
+    return answer if offer is None else answer | _described(offer)
 
 
-def compatible_voices(info: ProviderInfo, found: Discovered | None, model: str) -> list[str] | None:
+def compatible_voices(offer: Offer, model: str) -> list[str] | None:
     """The voices of a model; None where nothing is known of it."""
+    info = offer.info
     if model in info.voices_of:
         return list(info.voices_of[model])
-    if info.source and model in info.models:
-        return _union(info.voices, [voice.id for voice in found.voices] if found is not None else ())
-    return None
+    return _union(info.voices, _ids(offer.found)) if info.source and model in info.models else None
 
 
-def check_choice(offer: Offer, choice: Choice) -> list[dict[str, str]]:
+def check_choice(offer: Offer, choice: OutputSettings | RealtimeSettings) -> list[dict[str, str]]:
     """`{id, status, message}` each; the choice is valid if none is an `error` (wire terminal-voice 4.5)."""
-    known = provider_object(offer.info, offer)
-    checks = [_check_model(known["models"], choice.model), _check_voice(offer, known["voices"], choice)]
+    known = Members(provider_object(offer.info, offer))
+    checks = [_check_model(known.texts("models"), choice.model), _check_voice(offer, known.texts("voices"), choice)]
     if rates := offer.info.sample_rates:
         fits = choice.sample_rate in rates
         allowed = ", ".join(map(str, rates))
         message = f"{choice.sample_rate} Hz is offered" if fits else f"{choice.sample_rate} Hz is not one of {allowed}"
         checks.append(_check("sample_rate_known", "ok" if fits else "error", message))
-    if choice.language and (languages := known["languages"]):
-        checks.append(_listed("language_known", "language", choice.language, languages))
+    language = choice.language if isinstance(choice, OutputSettings) else ""
+    if language and (languages := known.texts("languages")):
+        checks.append(_listed("language", language, languages))
     return checks
 
 
 # --- helpers ---
 
 
-def _described(info: ProviderInfo, found: Discovered | None) -> dict[str, object]:
+def _described(offer: Offer) -> dict[str, object]:
     """Labels, groups and what goes with what."""
+    info, found = offer.info, offer.found
     known = info.voices if info.source else ()
-    plain = {name: OfferedVoice(name, name.replace("_", " ").replace("-", " ").title()) for name in known}
-    asked = {voice.id: voice for voice in found.voices} if found is not None else {}
-    custom = [voice.id for voice in asked.values() if voice.custom]
+    asked = {voice.id: voice for voice in found.voices}
+    voices = {name: OfferedVoice(name, name.replace("_", " ").replace("-", " ").title()) for name in known} | asked
+    custom = [voice.id for voice in found.voices if voice.custom]
     builtin = _union(known, [name for name in asked if name not in custom])
-    source = info.source if found is None else found.source
+    source = found.source or info.source
     groups = [("builtin", "Built-in", builtin, list(info.recommended)), ("custom", "Custom", custom, [])]
-    shown = groups[: 1 + bool(custom)] if found is not None or known else []
-    compatibility = {
-        model: voices for model in info.models if (voices := compatible_voices(info, found, model)) is not None
-    }
+    shown = groups[: 1 + bool(custom)] if found.source or known else []
     return {
-        "model_labels": dict(found.model_labels) if found is not None else {},
-        "voice_labels": {name: voice.label for name, voice in {**plain, **asked}.items()},
-        "language_labels": dict(found.language_labels) if found is not None else {},
+        "model_labels": dict(found.model_labels),
+        "voice_labels": {name: voice.label for name, voice in voices.items()},
+        "language_labels": dict(found.language_labels),
         "voice_groups": [
             {
                 "id": f"{info.id.partition('_')[0]}_{kind}",
@@ -180,9 +166,11 @@ def _described(info: ProviderInfo, found: Discovered | None) -> dict[str, object
                 "requires_manual_id": False,
                 "label": voice.label,
             }
-            for name, voice in {**plain, **asked}.items()
+            for name, voice in voices.items()
         },
-        "model_voice_compatibility": compatibility,
+        "model_voice_compatibility": {
+            model: fitting for model in info.models if (fitting := compatible_voices(offer, model)) is not None
+        },
         "recommended_voices": list(info.recommended),
         "requires_manual_id": False,
     }
@@ -193,25 +181,30 @@ def _union(known: Sequence[str], found: Sequence[str]) -> list[str]:
     return list(dict.fromkeys((*known, *found)))
 
 
-def _check_model(models: object, model: str) -> dict[str, str]:
+def _ids(found: Discovered) -> list[str]:
+    return [voice.id for voice in found.voices]
+
+
+def _check_model(models: Sequence[str], model: str) -> dict[str, str]:
     if not model and models:
         return _check("model_present", "error", "no model is chosen")
-    return _listed("model_known", "model", model, models)
+    return _listed("model", model, models)
 
 
-def _check_voice(offer: Offer, voices: object, choice: Choice) -> dict[str, str]:
+def _check_voice(offer: Offer, voices: Sequence[str], choice: OutputSettings | RealtimeSettings) -> dict[str, str]:
     if not choice.voice:
         return _check("voice_present", "error", "no voice is chosen")
-    compatible = compatible_voices(offer.info, offer.found, choice.model)
+    compatible = compatible_voices(offer, choice.model)
     if compatible is not None and choice.voice not in compatible:
         return _check("voice_compatible", "error", f"the model {choice.model} has no voice {choice.voice}")
-    return _listed("voice_known", "voice", choice.voice, voices)
+    return _listed("voice", choice.voice, voices)
 
 
-def _listed(name: str, what: str, value: str, values: object) -> dict[str, str]:
-    if value in (as_array(values) or ()):
-        return _check(name, "ok", f"the {what} {value} is known")
-    return _check(name, "warning", f"the {what} {value} is not in the list; the provider may know it all the same")
+def _listed(what: str, value: str, values: Sequence[str]) -> dict[str, str]:
+    if value in values:
+        return _check(f"{what}_known", "ok", f"the {what} {value} is known")
+    words = f"the {what} {value} is not in the list; the provider may know it all the same"
+    return _check(f"{what}_known", "warning", words)
 
 
 def _check(name: str, status: str, message: str) -> dict[str, str]:

@@ -167,10 +167,7 @@ def choose(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
         if info is None:
             raise Refused(400, "voice_refused", f"unknown voice provider: {provider}")
         if provider != settings.provider:
-            picked.setdefault("model", info.models[0])
-            picked.setdefault("voice", info.voices[0])
-            if settings.sample_rate not in info.sample_rates:
-                picked["sample_rate"] = info.sample_rates[0]
+            picked = {**info.own(settings.sample_rate), **picked}
     if "language" in picked and picked.get("provider", settings.provider) == LOCAL and "voice" not in named:
         # A voice of espeak-ng is a language: nobody wants German read in English.
         voice = str(picked.get("voice", settings.voice))

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping
-from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import integer
 from svc_proto.commands import Level
-from svc_proto.machines.table import Table, step
 from svc_proto.schema.members import as_text
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.event_log import AudioCopy
@@ -30,10 +28,7 @@ from svc_proto.voice.speaking import audio_of, expression_of, options_of, text_o
 from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY
 from svc_proto.voice.text import clean_for_speech
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["LIFE", "SENTENCE", "LabMode", "OutputMode", "RealtimeLab", "SpeechState", "SpeechTrigger", "VoiceOutput"]
+__all__ = ["SENTENCE", "LabMode", "OutputMode", "RealtimeLab", "VoiceOutput"]
 
 RENDERER = "streaming_tts_renderer"
 SENTENCE = "This is a test of the realtime voice."  # when the lab is given no text
@@ -41,47 +36,22 @@ MAX_MODE = 80  # characters of `render_mode`: the rest is cut
 MAX_TRANSCRIPT = 20_000  # characters of what a provider says it said: the rest is cut
 
 
-class SpeechState(Enum):
-    """How far a response is."""
-
-    READY = "ready"
-    SPEAKING = "speaking"
-    SPOKEN = "spoken"
-
-
-class SpeechTrigger(Enum):
-    """What moves it."""
-
-    SPEAK = "speak"
-    REST = "rest"
-    END = "end"
-
-
-_S, _T = SpeechState, SpeechTrigger
-LIFE: Table[SpeechState, SpeechTrigger] = {
-    (_S.READY, _T.SPEAK): _S.SPEAKING,  # `response.create`
-    (_S.SPEAKING, _T.REST): _S.READY,  # the lab: `voice.response.done`, `voice.error`, or a lost socket
-    (_S.SPEAKING, _T.END): _S.SPOKEN,  # speech output, which speaks once: the first two
-}
-
-
 class SpeechMode(VoiceMode, ABC):
     """Responses one at a time: told, rendered, copied into a file."""
 
-    after: ClassVar[SpeechTrigger]  # what the end of a response leads to
     fields: ClassVar[Mapping[str, object]] = {}  # of its start and of its end
 
     def __init__(self, session: VoiceSession) -> None:
         super().__init__(session)
-        self.state = SpeechState.READY
-        self._responses = 0
+        self.speaking = False
+        self.responses = 0  # that were asked for
         self._copy = AudioCopy(session.engine, f"{session.run_path}.wav")
         self._rendering: Rendering | None = None
 
     def start(self, message: Mapping[str, object], mode: str, /, **fields: object) -> None:
         """Say that the response to `response.create` begins; `mode` if it names none."""
-        self.state = step(LIFE, self.state, SpeechTrigger.SPEAK)
-        self._responses += 1
+        self.speaking = True
+        self.responses += 1
         word = (as_text(message.get("render_mode")) or mode)[:MAX_MODE]
         about = {"render_mode": word, **fields, **self.fields}
         self.session.emit("voice.response.started", **self.session.choice(), **about)
@@ -101,8 +71,8 @@ class SpeechMode(VoiceMode, ABC):
     def speak(self, request: SpeechRequest) -> None:
         """Have it spoken. A realtime provider answers on a socket of its own, any other reads the text aloud."""
         session = self.session
-        if self._responses > 1:
-            self._copy = AudioCopy(session.engine, f"{session.run_path}-{self._responses}.wav")
+        if self.responses > 1:
+            self._copy = AudioCopy(session.engine, f"{session.run_path}-{self.responses}.wav")
         self._rendering = Rendering(self, request)
         self._rendering.start()
 
@@ -114,7 +84,7 @@ class SpeechMode(VoiceMode, ABC):
 
     def over(self) -> None:
         """A response is over, well or not."""
-        self.state = step(LIFE, self.state, self.after)
+        self.speaking = False
         self._copy.close()
 
     def on_closed(self) -> None:
@@ -144,7 +114,7 @@ class SpeechMode(VoiceMode, ABC):
 class OutputMode(SpeechMode):
     """One text, spoken."""
 
-    after, fields = SpeechTrigger.END, {"output_mode": RENDERER}
+    fields: ClassVar = {"output_mode": RENDERER}
     chosen: OutputSettings
 
     def ready_fields(self) -> dict[str, object]:
@@ -155,8 +125,8 @@ class OutputMode(SpeechMode):
         """`response.create` is all there is."""
         if kind != "response.create":
             return False
-        if self.state is not SpeechState.READY:
-            word = "is already running" if self.state is SpeechState.SPEAKING else "was already completed"
+        if self.responses:
+            word = "is already running" if self.speaking else "was already completed"
             raise Refused(400, "response_not_possible", f"a response {word} in this session")
         said, chosen = text_of(message) or "", self.chosen
         text = clean_for_speech(said)
@@ -175,7 +145,7 @@ class OutputMode(SpeechMode):
 
     def keeps(self, code: int) -> bool:
         """See the module."""
-        return code != 1000 and self.state is not SpeechState.READY
+        return code != 1000 and self.responses > 0
 
     def render_failed(self, response_id: str, error: Exception) -> None:
         """The client may fall back on another way of speaking."""
@@ -195,7 +165,6 @@ class OutputMode(SpeechMode):
 class LabMode(SpeechMode):
     """One selection of provider, model and voice, to be listened to."""
 
-    after = SpeechTrigger.REST
     _heard = 0  # bytes of microphone audio
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
@@ -215,7 +184,7 @@ class LabMode(SpeechMode):
 
     def on_lost(self) -> None:
         """Nobody listens: stop."""
-        if self.state is SpeechState.SPEAKING:
+        if self.speaking:
             self.stop()
             self.over()
 
@@ -226,7 +195,7 @@ class LabMode(SpeechMode):
         super().rendered(response_id, done, fields)
 
     def _create(self, message: Mapping[str, object]) -> None:
-        if self.state is SpeechState.SPEAKING:
+        if self.speaking:
             raise Refused(400, "response_not_possible", "a response is already running in this session")
         said = text_of(message) or SENTENCE
         request = self.wanted(message, said)

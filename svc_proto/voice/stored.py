@@ -163,10 +163,7 @@ def merged(
     if provider == LOCAL and "language" in values:
         values.setdefault("voice", values["language"])  # a voice of espeak-ng is a language
     if info is not None:
-        values.setdefault("model", info.models[0])
-        values.setdefault("voice", info.voices[0])
-        if "sample_rate" not in values and 24_000 not in info.sample_rates:
-            values["sample_rate"] = info.sample_rates[0]
+        values = {**info.own(family.settings().sample_rate), **values}
     promotion = {name.removeprefix("promotion_"): values.pop(name) for name in PROMOTION if name in values}
     if promotion:
         values["promotion"] = Promotion(**promotion)

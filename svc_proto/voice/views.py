@@ -5,16 +5,18 @@ Clients in use decode them strictly: numbers and booleans are JSON numbers and b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, frozen
 
 from svc_proto.voice.contract import ProviderInfo
-from svc_proto.voice.options import Choice, Offer, check_choice, provider_object
+from svc_proto.voice.options import Offer, check_choice, provider_object
 from svc_proto.voice.realtime.calls import tool_surface
 from svc_proto.voice.registry import LOCAL, PROVIDERS, is_renderer
 from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
-from svc_proto.voice.settings import REALTIME, OutputSettings, RealtimeSettings
+from svc_proto.voice.settings import PROMOTION, REALTIME, OutputSettings, RealtimeSettings, Rules
+from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily
 from svc_proto.voice_config import ELEVENLABS, OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, Vendor
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AGENT", "LAB", "OUTPUT", "View", "config_answer", "options_answer", "validate_answer"]
 
-AGENT_VENDORS = {"openai_realtime": OPENAI_REALTIME, "xai_realtime": XAI_REALTIME}  # without a key it cannot be used
 LIMITS = (
     "Experimental: one spoken turn at a time, and at most five minutes each.",
     "Tasks run in a chat session of the API server, which needs to be reachable from the relay.",
@@ -31,34 +32,45 @@ LIMITS = (
 )
 
 
-@frozen
+@frozen(eq=False)
 class View:
-    """What distinguishes the answers of a family."""
+    """What distinguishes the settings of a family and the answers about them."""
 
     mode: str
     protocol: str  # behind the brand's name
+    family: SectionFamily[Any]
+    rules: Rules  # of what a request can change
+    takes: Callable[[ProviderInfo], bool]  # whether it can be set to a provider
+    vendors: tuple[Vendor, ...]  # whose keys it shows
 
     def allowed(self) -> list[ProviderInfo]:
         """The providers that it can be set to."""
-        if self is OUTPUT:
-            return [info for info in PROVIDERS.values() if is_renderer(info)]
-        if self is AGENT:
-            return [info for info in PROVIDERS.values() if info.native or info.rendered]
-        return list(PROVIDERS.values())
+        return [info for info in PROVIDERS.values() if self.takes(info)]
 
     def described(self) -> list[ProviderInfo]:
         """The providers that have options of their own here: in the lab (wire 5) the realtime ones, and this host."""
-        allowed = self.allowed()
-        return [info for info in allowed if self is not LAB or "realtime" in info.supports or info.id == LOCAL]
+        return [info for info in self.allowed() if self is not LAB or "realtime" in info.supports or info.id == LOCAL]
 
     def object(self, info: ProviderInfo, offer: Offer | None = None) -> dict[str, object]:
         """The option object."""
         return provider_object(info, offer, native=info.native if self is AGENT else None)
 
 
-OUTPUT = View("voice_output", "voice.output")
-LAB = View("realtime_voice", "voice.realtime")
-AGENT = View("realtime_agent", "voice.realtime_agent")
+OUTPUT = View("voice_output", "voice.output", OUTPUT_FAMILY, OUTPUT_RULES, is_renderer, (XAI, OPENAI, ELEVENLABS))
+LAB = View("realtime_voice", "voice.realtime", REALTIME_FAMILY, REALTIME, lambda info: True, (XAI_REALTIME,))
+AGENT = View(
+    "realtime_agent",
+    "voice.realtime_agent",
+    REALTIME_FAMILY,
+    {**REALTIME, **PROMOTION},
+    lambda info: info.native or info.rendered,
+    (XAI_REALTIME, OPENAI_REALTIME),
+)
+OAUTH = {  # there is none
+    OUTPUT: {},
+    LAB: {"xai_oauth_path": "", "xai_oauth_paths": []},
+    AGENT: {"xai_oauth_configured": False, "xai_oauth_path": ""},
+}
 
 
 def config_answer(
@@ -69,7 +81,7 @@ def config_answer(
     if isinstance(settings, OutputSettings):
         own = {name: getattr(settings, name) for name in OUTPUT_RULES if name not in REALTIME}
         own["fallback_provider"] = f"legacy_{brand.name}_tts"
-    described = PROVIDERS.values() if view is AGENT else view.allowed()
+    shown = PROVIDERS.values() if view is AGENT else view.allowed()
     answer: dict[str, object] = {
         "success": True,
         "enabled": settings.enabled,
@@ -77,14 +89,14 @@ def config_answer(
         "config_path": path,
         **_defaults(settings),
         **own,
-        "providers": [view.object(info) for info in described],
+        "providers": [view.object(info) for info in shown],
         "auth": _auth(view, keys),
         **settings.scope.fields(),
     }
     if view is AGENT and isinstance(settings, RealtimeSettings):
-        vendor = AGENT_VENDORS.get(settings.provider)
+        vendors = [vendor for vendor in view.vendors if settings.provider == f"{vendor.name.lower()}_realtime"]
         answer |= {
-            "available": settings.enabled and (vendor is None or bool(keys.present(*vendor.keys))),
+            "available": settings.enabled and all(keys.present(*vendor.keys) for vendor in vendors),
             "experimental": True,
             "mode": view.mode,
             "stable_engine": f"{brand.name}_voice_output",
@@ -117,7 +129,9 @@ def options_answer(
     return answer
 
 
-def validate_answer(view: View, offer: Offer, choice: Choice, brand: Brand) -> dict[str, object]:
+def validate_answer(
+    view: View, offer: Offer, choice: OutputSettings | RealtimeSettings, brand: Brand
+) -> dict[str, object]:
     """`POST …/providers/{id}/validate`."""
     checks = check_choice(offer, choice)
     valid = all(check["status"] != "error" for check in checks)
@@ -134,7 +148,7 @@ def validate_answer(view: View, offer: Offer, choice: Choice, brand: Brand) -> d
         "summary": "ok" if valid else "invalid",
         "checks": checks,
     }
-    if choice.language is not None:
+    if isinstance(choice, OutputSettings):
         answer["language"] = choice.language
     return answer
 
@@ -150,17 +164,10 @@ def _defaults(settings: OutputSettings | RealtimeSettings) -> dict[str, object]:
 
 def _auth(view: View, keys: Keys) -> dict[str, object]:
     """Only names of variables, never what is in them. There is no OAuth store."""
-    present = keys.present(*(XAI if view is OUTPUT else XAI_REALTIME).keys)
-    auth: dict[str, object] = {"xai_env": bool(present), "xai_env_names": present}
-    auth |= {"xai_oauth": False, "xai_oauth_source": None}
-    if view is OUTPUT:
-        return {**auth, **_has(keys, "openai", OPENAI), **_has(keys, "elevenlabs", ELEVENLABS)}
-    if view is LAB:
-        return {**auth, "xai_oauth_path": "", "xai_oauth_paths": []}
-    about = {"xai_oauth_configured": False, "xai_oauth_path": ""}
-    return {**auth, **about, **_has(keys, "openai", OPENAI_REALTIME)}
-
-
-def _has(keys: Keys, name: str, vendor: Vendor) -> dict[str, object]:
-    present = keys.present(*vendor.keys)
-    return {f"{name}_env": bool(present), f"{name}_env_names": present}
+    auth: dict[str, object] = {}
+    for vendor in view.vendors:
+        name, present = vendor.name.lower(), keys.present(*vendor.keys)
+        auth |= {f"{name}_env": bool(present), f"{name}_env_names": present}
+        if name == "xai":
+            auth |= {"xai_oauth": False, "xai_oauth_source": None, **OAUTH[view]}
+    return auth

@@ -22,7 +22,7 @@ from svc_proto.machines.bridge import BridgeCommands
 from svc_proto.relay.routes import inbox, voice_basic
 from svc_proto.relay.service import Relay
 from svc_proto.voice.profiles import profile_of
-from svc_proto.voice.speech import LabMode, SpeechState
+from svc_proto.voice.speech import LabMode
 from tests.fuzz.plant import Patch, Plant
 
 __all__ = ["ROOMS"]
@@ -30,7 +30,7 @@ __all__ = ["ROOMS"]
 
 def _the_lab_still_speaks_for_who_left(patch: Patch) -> None:
     def lost(self: LabMode) -> None:
-        if self.state is SpeechState.SPEAKING:
+        if self.speaking:
             self.stop()
 
     patch.setattr(LabMode, "on_lost", lost)

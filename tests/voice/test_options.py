@@ -6,10 +6,11 @@ import pytest
 
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.voice.contract import ProviderInfo
-from svc_proto.voice.options import STATIC, Choice, Offer, Options, check_choice, compatible_voices, provider_object
+from svc_proto.voice.options import Offer, Options, check_choice, compatible_voices, provider_object
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
 from svc_proto.voice.registry import PROVIDERS
 from svc_proto.voice.service import Voice
+from svc_proto.voice.settings import OutputSettings
 from tests.voice.plans import run
 from tests.voice.rows import rows
 
@@ -22,7 +23,7 @@ GROUPS = """
 def test_the_first_15_keys_are_always_there(info: ProviderInfo) -> None:
     bare = provider_object(info)
     assert len(bare) == 15
-    whole = provider_object(info, Offer(info, None, STATIC))
+    whole = provider_object(info, Offer(info))
     assert list(whole)[:15] == list(bare)
     assert len(whole) == 23
     assert set(whole["recommended_voices"]) <= set(info.voices)  # type: ignore[call-overload]
@@ -38,7 +39,7 @@ def test_the_agents_own_member() -> None:
 def test_what_is_found_of_a_vendor_without_tables() -> None:
     info = PROVIDERS["elevenlabs_tts"]
     found = Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"), OfferedVoice("b", "Bob")))
-    answer = provider_object(info, Offer(info, found, STATIC))
+    answer = provider_object(info, Offer(info, found))
     assert answer["voice_labels"] == {"a": "Ann", "b": "Bob"}
     assert [[answer["voice_groups"]]] == rows(GROUPS)
     assert answer["model_voice_compatibility"] == {}
@@ -56,7 +57,7 @@ stub stub-tone -> null
 @pytest.mark.parametrize(("of", "voices"), rows(VOICES))
 def test_which_voices_go_with_a_model(of: str, voices: int | None) -> None:
     provider, model = of.split()
-    found = compatible_voices(PROVIDERS[provider], None, model)
+    found = compatible_voices(Offer(PROVIDERS[provider]), model)
     assert (None if found is None else len(found)) == voices
 
 
@@ -99,8 +100,8 @@ def found(info: ProviderInfo, **changes: object) -> dict[str, str]:
     """The checks of the first of everything, but for these."""
     lists = {"model": info.models, "voice": info.voices, "sample_rate": info.sample_rates}
     first = {name: next(iter(values), "") for name, values in lists.items()}
-    choice = Choice(**{**first, "language": "en", **changes})  # type: ignore[arg-type]  # a table's row
-    return {check["id"]: check["status"] for check in check_choice(Offer(info, None, STATIC), choice)}
+    choice = OutputSettings(**{**first, "language": "en", **changes})  # type: ignore[arg-type]  # a table's row
+    return {check["id"]: check["status"] for check in check_choice(Offer(info), choice)}
 
 
 @pytest.mark.parametrize(("changes", "expected"), rows(CHECKS))
@@ -115,5 +116,5 @@ def test_what_nobody_lists_is_not_checked() -> None:
         assert set(found(info).values()) == {"ok"}, info.id
     bare = ProviderInfo(id="bare", name="", description="")
     assert found(bare) == {"model_known": "warning", "voice_present": "error"}
-    for checks in (found(PROVIDERS["xai_realtime"]), *(found(PROVIDERS["xai_tts"], language=no) for no in (None, ""))):
+    for checks in (found(PROVIDERS["xai_realtime"]), found(PROVIDERS["xai_tts"], language="")):
         assert "language_known" not in checks

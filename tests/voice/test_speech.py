@@ -13,8 +13,7 @@ import yaml
 
 from svc_proto.machines.voice_session import AWAY_BYTES
 from svc_proto.voice.session import MAX_DELTA
-from svc_proto.voice.speech import LIFE, SENTENCE, SpeechState, SpeechTrigger
-from tests.machines.lifecycles import check_table
+from svc_proto.voice.speech import SENTENCE
 from tests.voice.dialogue import Play, dialogues, play
 from tests.voice.rig import SOUND, Rig, give, spoken
 
@@ -389,11 +388,6 @@ def test_nobody_listens_for_long() -> None:
     assert stage.rig.puppet.taken == 200
     ids = [event["audio_event_id"] for event in stage.heard if event["type"] == "voice.audio.delta"]
     assert ids == list(range(1, 201))
-
-
-def test_the_table_is_that_of_the_document() -> None:
-    rows = [("ready", (SpeechTrigger.SPEAK,), "speaking"), ("speaking", (SpeechTrigger.REST,), "ready")]
-    check_table(LIFE, SpeechState, SpeechTrigger, [*rows, ("speaking", (SpeechTrigger.END,), "spoken")])
 
 
 def test_metrics_of_a_slow_provider(rig: Rig) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
@@ -19,13 +19,11 @@ from svc_proto.engine.socket import SocketHandler
 from svc_proto.relay.access import Access
 from svc_proto.relay.commons import here_or_elsewhere
 from svc_proto.voice.contract import ProviderInfo
-from svc_proto.voice.options import Choice
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.registry import canonical_id
-from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
-from svc_proto.voice.settings import PROMOTION, REALTIME, OutputSettings, RealtimeSettings, Rules, chosen_text, whole
-from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily, checked_change
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings, chosen_text, whole
+from svc_proto.voice.stored import checked_change
 from svc_proto.voice.views import AGENT, LAB, OUTPUT, View, config_answer, options_answer, validate_answer
 
 if TYPE_CHECKING:
@@ -43,16 +41,14 @@ class _Theme:
     access: Access
     socket: Access
     view: View
-    family: SectionFamily[Any]
-    rules: Rules
 
 
 SPEAKS = (Access.VOICE_TTS, Access.VOICE_OUTPUT_SOCKET)
 TALKS = (Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET)
 THEMES = (
-    _Theme("output", "/voice/output", *SPEAKS, OUTPUT, OUTPUT_FAMILY, OUTPUT_RULES),
-    _Theme("lab", "/voice/realtime", *TALKS, LAB, REALTIME_FAMILY, REALTIME),
-    _Theme("agent", "/voice/realtime-agent", *TALKS, AGENT, REALTIME_FAMILY, {**REALTIME, **PROMOTION}),
+    _Theme("output", "/voice/output", *SPEAKS, OUTPUT),
+    _Theme("lab", "/voice/realtime", *TALKS, LAB),
+    _Theme("agent", "/voice/realtime-agent", *TALKS, AGENT),
 )
 
 
@@ -85,47 +81,41 @@ class _FamilyRoutes:
         ]
 
     def show(self, request: Request) -> Flow[Response]:
-        settings = yield from self._settings(profile_of(request.query))
-        return json_response(200, self._shown(settings))
+        return json_response(200, self._shown((yield from self._settings(request))))
 
     def change(self, request: Request) -> Flow[Response]:
-        theme, relay = self._theme, self._relay
+        view, voice = self._theme.view, self._relay.voice_side.voice
         if not request.body:
             raise Refused(400, "voice_refused", "the body must be a JSON object")
-        body = _json_body(request)
+        body = request.json_object()
         profile = profile_of(request.query, body)
-        principal = cast("Principal", request.principal)
-        if profile is not None and principal.kind == "api":
+        if profile is not None and cast("Principal", request.principal).kind == "api":
             # SPEC.md, API bearer on voice routes, 3: not for profile writes, which need a session token.
             raise Refused(403, "session_required", "changing a profile needs the token of a paired session")
-        providers = [info.id for info in theme.view.allowed()]
-        change = checked_change(theme.family, theme.rules, body, providers)
-        path = yield from relay.voice_side.voice.stored.change(theme.family, profile, change)
-        settings = yield from self._settings(profile)
+        change = checked_change(view.family, view.rules, body, [info.id for info in view.allowed()])
+        path = yield from voice.stored.change(view.family, profile, change)
+        settings = yield from voice.settings(view.family, profile)
         return json_response(200, {**self._shown(settings), "config_path": path, "updated": sorted(change)})
 
     def options(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
-        settings = yield from self._settings(profile_of(request.query))
+        settings = yield from self._settings(request)
         offer = yield from self._relay.voice_side.options.ask(info)
         return json_response(200, options_answer(self._theme.view, settings, offer, self._relay.config.brand))
 
     def validate(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
         body = _json_body(request)
-        settings = yield from self._settings(profile_of(request.query, body))
-        choice = _choice(body, settings, info)
+        choice = _choice(body, (yield from self._settings(request, body)), info)
         offer = self._relay.voice_side.options.known(info)
         return json_response(200, validate_answer(self._theme.view, offer, choice, self._relay.config.brand))
 
     def create(self, request: Request) -> Flow[Response]:
         body = _json_body(request)
-        profile = profile_of(request.query, body)
-        if profile is not None:
+        if (profile := profile_of(request.query, body)) is not None:
             body["profile"] = profile
-        principal = cast("Principal", request.principal)
         family = self._relay.voice_side.sessions[self._theme.name]
-        return json_response(200, (yield from family.create(body, principal)))
+        return json_response(200, (yield from family.create(body, cast("Principal", request.principal))))
 
     def open(self, request: Request) -> SocketHandler | Flow[Answer]:
         relay, name = self._relay, request.params["session_id"]
@@ -134,25 +124,28 @@ class _FamilyRoutes:
 
     # --- helpers ---
 
-    def _settings(self, profile: str | None) -> Flow[OutputSettings | RealtimeSettings]:
+    def _settings(
+        self, request: Request, body: Mapping[str, object] | None = None
+    ) -> Flow[OutputSettings | RealtimeSettings]:
+        """Of the profile that the request names."""
+        profile = profile_of(request.query, body)
         found: OutputSettings | RealtimeSettings
-        found = yield from self._relay.voice_side.voice.settings(self._theme.family, profile)
+        found = yield from self._relay.voice_side.voice.settings(self._theme.view.family, profile)
         return found
 
     def _shown(self, settings: OutputSettings | RealtimeSettings) -> dict[str, object]:
-        relay, theme = self._relay, self._theme
-        voice = relay.voice_side.voice
-        path = settings.scope.config_path or voice.stored.path_of(theme.family)
-        return config_answer(theme.view, settings, path, voice.keys, relay.config.brand)
+        view, voice = self._theme.view, self._relay.voice_side.voice
+        path = settings.scope.config_path or voice.stored.path_of(view.family)
+        return config_answer(view, settings, path, voice.keys, self._relay.config.brand)
 
     def _provider(self, request: Request) -> ProviderInfo:
-        theme = self._theme
-        wanted = canonical_id(request.params["provider_id"], theme.family.kind)
-        for info in theme.view.described():
+        view = self._theme.view
+        wanted = canonical_id(request.params["provider_id"], view.family.kind)
+        for info in view.described():
             if info.id == wanted:
                 return info
         shown = "".join(letter for letter in wanted[:80] if letter.isprintable())
-        raise Refused(400, "voice_refused", f"'{shown}' is not a provider of {theme.view.mode}")
+        raise Refused(400, "voice_refused", f"'{shown}' is not a provider of {view.mode}")
 
 
 def _json_body(request: Request) -> dict[str, object]:
@@ -160,20 +153,14 @@ def _json_body(request: Request) -> dict[str, object]:
     return request.json_object() if request.body else {}
 
 
-def _choice(body: Mapping[str, object], settings: OutputSettings | RealtimeSettings, info: ProviderInfo) -> Choice:
+def _choice(
+    body: Mapping[str, object], settings: OutputSettings | RealtimeSettings, info: ProviderInfo
+) -> OutputSettings | RealtimeSettings:
     """What the body says, else what is set, if this provider has it, else what comes first; as `choose` has it."""
-    mine = settings.provider == info.id
-    model, voice = (settings.model, settings.voice) if mine else (info.models[0], info.voices[0])
-    known = mine or settings.sample_rate in info.sample_rates
-    rate = body.get("sample_rate")
-    if rate is None:
-        rate = settings.sample_rate if known else info.sample_rates[0]
-    language = None
-    if isinstance(settings, OutputSettings):
-        language = chosen_text(body, "language", settings.language)
-    return Choice(
-        model=chosen_text(body, "model", model),
-        voice=chosen_text(body, "voice", voice),
-        sample_rate=whole(rate, "sample_rate", 1, MAX_RATE),
-        language=language,
-    )
+    if settings.provider != info.id:
+        settings = evolve(settings, **info.own(settings.sample_rate))
+    names = [name for name in ("language", "model", "voice") if hasattr(settings, name)]
+    said: dict[str, Any] = {name: chosen_text(body, name, getattr(settings, name)) for name in names}
+    if body.get("sample_rate") is not None:
+        said["sample_rate"] = whole(body["sample_rate"], "sample_rate", 1, MAX_RATE)
+    return evolve(settings, **said)
