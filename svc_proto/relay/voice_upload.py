@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import DeleteBlob
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.relay.upload import IncomingFile, form_type, receive_part
@@ -17,7 +14,7 @@ from svc_proto.wire.multipart import PartBegin
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["MAX_UPLOAD", "MULTIPART_EXTRA", "VoiceUpload", "receive_recording", "suffix_of"]
+__all__ = ["MAX_UPLOAD", "MULTIPART_EXTRA", "receive_recording", "suffix_of"]
 
 MAX_UPLOAD = 25 * 1024 * 1024  # bytes of a recording: 413
 MULTIPART_EXTRA = 1024 * 1024  # bytes of the body besides it
@@ -41,25 +38,14 @@ _SUFFIXES = {
 }
 
 
-@frozen
-class VoiceUpload:
-    """A recording on the disk, to be deleted when it was worked on."""
-
-    engine: Engine
-    recording: Recording
-
-    def delete(self) -> None:
-        """Leave nothing behind."""
-        self.engine.emit(DeleteBlob(self.recording.path))
-
-
 def suffix_of(content_type: str) -> str:
     """What the name of a recording of this type ends in; `.wav` for types that nobody knows."""
     return _SUFFIXES.get(content_type.partition("/")[2], ".wav")
 
 
-def receive_recording(engine: Engine, request: Request) -> Flow[VoiceUpload]:
-    """Read the body to its end; the first part that is a file, or named like one, is the recording.
+def receive_recording(engine: Engine, request: Request) -> Flow[Recording]:
+    """Read the body to its end; the first part that is a file, or named like one, is the recording, the caller's to
+    delete.
 
     Raises `Refused`: 400 for what is no such body, 413 for one that is too long, 500 for a disk that does not take it.
     """
@@ -69,7 +55,7 @@ def receive_recording(engine: Engine, request: Request) -> Flow[VoiceUpload]:
     incoming = _Incoming(engine)
     try:
         yield from receive_part(request, kind, incoming)
-        return (yield from incoming.upload())
+        return (yield from incoming.recording())
     finally:
         incoming.abandon()
 
@@ -88,13 +74,11 @@ class _Incoming(IncomingFile):
     def too_large(self, limit: int) -> Refused:
         return Refused(413, "too_large", f"a recording may have at most {limit} bytes", extra={"limit": limit})
 
-    def upload(self) -> Flow[VoiceUpload]:
+    def recording(self) -> Flow[Recording]:
         """What has come, if it is anything."""
         if not self.begun:
             raise Refused(400, "audio_missing", "the multipart body has no audio file")
         if not self.size:
             raise Refused(400, "audio_empty", "the audio file is empty")
-        path = yield from self.finish()
-        suffix = suffix_of(self._content_type)
-        recording = Recording(path=path, size=self.size, content_type=self._content_type, suffix=suffix)
-        return VoiceUpload(self.engine, recording)
+        kind, path = self._content_type, (yield from self.finish())
+        return Recording(path=path, size=self.size, content_type=kind, suffix=suffix_of(kind))

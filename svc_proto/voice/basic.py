@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import FALSE_WORDS, invalid, line, text
+from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import ProviderError, Recording, Speaker, SpeechRequest, Spoken, Transcriber, Transcript
@@ -28,32 +30,28 @@ from svc_proto.wire.limits import MAX_TEXT
 if TYPE_CHECKING:
     from svc_proto.voice.service import Voice
 
-__all__ = ["BasicVoice", "NoEngineError", "SpeechEngine", "spoken_text"]
+__all__ = ["BasicVoice", "SpeechEngine", "spoken_text"]
 
 AUTO = {  # in the order in which they are tried where none is named: the key is theirs by name (wire 3.5)
     "tts": ("openai", "xai", "elevenlabs", "deepinfra"),
     "stt": ("groq", "openai", "mistral", "xai", "elevenlabs", "deepinfra"),
 }
 BUILT_IN = {LOCAL, "grok", *AUTO["tts"], *AUTO["stt"]}  # any other name may be a command of the operator's (wire 3.5)
+FAULTS = {  # what a refusal begins with, what it is about, and what is missing besides `HINT`
+    "tts": ("TTS configuration error", "text to speech", "no provider; "),
+    "stt": ("No STT provider available", "speech to text", ""),
+}
 HINT = "install espeak-ng and the voice extra, or set a key such as OPENAI_API_KEY, XAI_API_KEY or ELEVENLABS_API_KEY"
 WITH_CONTROLS = ("xai",)  # whose voice and language a request may choose, wire 3.4
 CHOOSABLE = ("voice", "language")
 MAX_NAME = 160  # characters of each
 
 
-class NoEngineError(Exception):
-    """Nothing can do it: answered with 500 and this text. `provider` is the one that was asked for, if any."""
-
-    def __init__(self, message: str, provider: str | None) -> None:
-        super().__init__(message)
-        self.provider = provider
-
-
 @frozen(kw_only=True)
 class SpeechEngine:
     """What a section says, and what follows from it."""
 
-    provider: str | None  # None: nothing is named, and nothing is there
+    provider: str  # empty: nothing is named, and nothing is there
     enabled: bool
     model: str = ""
     voice: str = ""
@@ -93,29 +91,24 @@ class BasicVoice:
             "config_path": profile.path if scope == "profile" else None,
             "fallback_to_global": fallback,
             "tts": {
-                "provider": speaks.provider,
+                "provider": speaks.provider or None,
                 "voice_id": speaks.voice or None,
                 "voice": speaks.voice or None,
                 "model": speaks.model or None,
-                "enabled": speaks.enabled and speaks.provider is not None,
+                "enabled": speaks.enabled and bool(speaks.provider),
                 "enhanced": _enhanced(speaks),
             },
             "stt": {
-                "provider": listens.provider,
+                "provider": listens.provider or None,
                 "model": listens.model or None,
-                "enabled": listens.enabled and listens.provider is not None,
+                "enabled": listens.enabled and bool(listens.provider),
             },
             "requirements": (yield from self._requirements(speaks, listens)),
         }
 
     def transcribe(self, name: str | None, recording: Recording) -> Flow[Transcript]:
-        """What a recording says. Raises `NoEngineError`."""
-        profile = yield from self._profile(name)
-        engine = yield from self._engine("stt", profile)
-        if not engine.enabled:
-            raise NoEngineError("No STT provider available: speech to text is disabled (stt.enabled)", None)
-        if engine.provider is None:
-            raise NoEngineError(f"No STT provider available: {HINT}", None)
+        """What a recording says. `Refused` 500 where nothing can tell."""
+        engine = yield from self._usable("stt", name)
         try:
             transcriber: Transcriber = self._own(engine) or self._voice.providers.transcriber(engine.provider)
             heard = yield from transcriber.transcribe(recording, model=engine.model, language=engine.language)
@@ -123,16 +116,11 @@ class BasicVoice:
         except ProviderError as error:
             missing = error.variable is not None
             text = f"No STT provider available ({engine.provider}): {error}" if missing else str(error)
-            raise NoEngineError(text, None if missing else engine.provider) from error
+            raise self._failed("stt", text, None if missing else engine.provider) from error
 
     def synthesize(self, name: str | None, text: str, body: Mapping[str, object]) -> Flow[Spoken]:
-        """A text as one audio file. Raises `NoEngineError`; `Refused` 400 for what the body chooses."""
-        profile = yield from self._profile(name)
-        engine = yield from self._engine("tts", profile)
-        if not engine.enabled:
-            raise NoEngineError("TTS configuration error: text to speech is disabled (tts.enabled)", None)
-        if engine.provider is None:
-            raise NoEngineError(f"TTS configuration error: no provider; {HINT}", None)
+        """A text as one audio file. `Refused` 500 where nothing can speak, 400 for what the body chooses."""
+        engine = yield from self._usable("tts", name)
         chosen = _overrides(body) if engine.provider in WITH_CONTROLS else {}
         request = SpeechRequest(
             text=text,
@@ -145,9 +133,24 @@ class BasicVoice:
             return (yield from speaker.speak(request))
         except ProviderError as error:
             kind = "TTS configuration error" if error.variable is not None else "TTS failed"
-            raise NoEngineError(f"{kind} ({engine.provider}): {error}", engine.provider) from error
+            raise self._failed("tts", f"{kind} ({engine.provider}): {error}", engine.provider) from error
 
     # --- helpers ---
+
+    def _usable(self, kind: str, name: str | None) -> Flow[SpeechEngine]:
+        profile = yield from self._profile(name)
+        engine = yield from self._engine(kind, profile)
+        fault, what, missing = FAULTS[kind]
+        if not engine.enabled:
+            raise self._failed(kind, f"{fault}: {what} is disabled ({kind}.enabled)")
+        if not engine.provider:
+            raise self._failed(kind, f"{fault}: {missing}{HINT}")
+        return engine
+
+    def _failed(self, kind: str, message: str, provider: str | None = None) -> Refused:
+        """Nothing can do it. Who has failed is told of listening (wire 3.3)."""
+        self._voice.engine.log(Level.WARNING, "voice engine failed", provider=provider, problem=message)
+        return Refused(500, "voice_unavailable", message, extra={"provider": provider} if kind == "stt" else {})
 
     def _profile(self, name: str | None) -> Flow[Profile]:
         voice = self._voice
@@ -177,24 +180,24 @@ class BasicVoice:
     def _own(self, engine: SpeechEngine) -> Command | None:
         return None if engine.command is None else Command(self._voice.engine, engine.command)
 
-    def _auto(self, kind: str) -> Flow[str | None]:
+    def _auto(self, kind: str) -> Flow[str]:
         voice = self._voice
         report = yield from voice.providers.host.report()
         if report["audio_available" if kind == "tts" else "stt_available"]:
             return LOCAL
-        return next((provider for provider in AUTO[kind] if voice.keys.get(f"{provider.upper()}_API_KEY")), None)
+        return next((provider for provider in AUTO[kind] if voice.keys.get(f"{provider.upper()}_API_KEY")), "")
 
     def _requirements(self, speaks: SpeechEngine, listens: SpeechEngine) -> Flow[dict[str, object]]:
         report = yield from self._voice.providers.host.report()
-        available = speaks.provider is not None or listens.provider is not None
+        available = bool(speaks.provider or listens.provider)
         details = f"speaks: {speaks.provider or 'nothing'}; listens: {listens.provider or 'nothing'}"
         if missing := Members.of(report).texts("missing_packages"):
             details += f"; not installed: {', '.join(missing)}"
         return {
             **report,
             "available": available,
-            "audio_available": speaks.provider is not None,
-            "stt_available": listens.provider is not None,
+            "audio_available": bool(speaks.provider),
+            "stt_available": bool(listens.provider),
             "details": details,
             "environment": {"available": available, "warnings": []},
         }

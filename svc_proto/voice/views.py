@@ -5,7 +5,7 @@ Clients in use decode them strictly: numbers and booleans are JSON numbers and b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, frozen
@@ -66,7 +66,7 @@ AGENT = View(
     lambda info: info.native or info.rendered,
     (XAI_REALTIME, OPENAI_REALTIME),
 )
-OAUTH = {  # there is none
+OAUTH: Mapping[View, Mapping[str, object]] = {  # there is none
     OUTPUT: {},
     LAB: {"xai_oauth_path": "", "xai_oauth_paths": []},
     AGENT: {"xai_oauth_configured": False, "xai_oauth_path": ""},

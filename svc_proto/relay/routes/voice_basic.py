@@ -5,16 +5,18 @@ Refusals of these three routes are `{"success": false, "error": …}`, but for t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Level
+from svc_proto.commands import DeleteBlob, Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import Access
 from svc_proto.relay.voice_upload import MAX_UPLOAD, MULTIPART_EXTRA, receive_recording
-from svc_proto.voice.basic import BasicVoice, NoEngineError, spoken_text
+from svc_proto.voice.basic import BasicVoice, spoken_text
 from svc_proto.voice.errors import BASIC_PATHS
 from svc_proto.voice.profiles import profile_of
 from svc_proto.wire.events import Headers
@@ -39,11 +41,16 @@ def routes(relay: Relay) -> list[Route]:
             method="POST",
             pattern=transcribe,
             access=Access.VOICE_STT,
-            handler=view.transcribe,
+            handler=partial(view.one_of_many, view.transcribe),
             body_limit=MAX_UPLOAD + MULTIPART_EXTRA,
             streamed=True,
         ),
-        Route(method="POST", pattern=synthesize, access=Access.VOICE_TTS, handler=view.synthesize),
+        Route(
+            method="POST",
+            pattern=synthesize,
+            access=Access.VOICE_TTS,
+            handler=partial(view.one_of_many, view.synthesize),
+        ),
     ]
 
 
@@ -56,55 +63,36 @@ class _Basic:
         answer = yield from BasicVoice(self._relay.voice_side.voice).config(profile_of(request.query))
         return json_response(200, answer)
 
-    def transcribe(self, request: Request) -> Flow[Response]:
-        return self._one_of_many(self._transcribe(request))
-
-    def synthesize(self, request: Request) -> Flow[Response]:
-        return self._one_of_many(self._synthesize(request))
-
-    # --- helpers ---
-
-    def _one_of_many(self, work: Flow[Response]) -> Flow[Response]:
+    def one_of_many(self, work: Callable[[Request], Flow[Response]], request: Request) -> Flow[Response]:
         """Each holds a recording on the disk, or a file of sound in memory."""
         if self._busy >= MAX_BUSY:
             raise Refused(503, "busy", "too many others are speaking: try again in a while", headers=RETRY)
         self._busy += 1
         try:
-            return (yield from work)
+            return (yield from work(request))
         finally:
             self._busy -= 1
 
-    def _transcribe(self, request: Request) -> Flow[Response]:
+    def transcribe(self, request: Request) -> Flow[Response]:
         relay = self._relay
-        upload = yield from receive_recording(relay.engine, request)
+        recording = yield from receive_recording(relay.engine, request)
         try:
             profile = profile_of(request.query)
-            found = yield from BasicVoice(relay.voice_side.voice).transcribe(profile, upload.recording)
-        except NoEngineError as error:
-            raise self._failed(error, provider=error.provider) from error
+            found = yield from BasicVoice(relay.voice_side.voice).transcribe(profile, recording)
         finally:
-            upload.delete()
-        relay.engine.log(Level.INFO, "voice transcribed", provider=found.provider, size=upload.recording.size)
+            relay.engine.emit(DeleteBlob(recording.path))
+        relay.engine.log(Level.INFO, "voice transcribed", provider=found.provider, size=recording.size)
         return json_response(200, {"success": True, "text": found.text, "provider": found.provider, "profile": profile})
 
-    def _synthesize(self, request: Request) -> Flow[Response]:
+    def synthesize(self, request: Request) -> Flow[Response]:
         body = request.json_object()
         text = spoken_text(body.get("text"))
-        profile = profile_of(request.query, body)
-        try:
-            spoken = yield from BasicVoice(self._relay.voice_side.voice).synthesize(profile, text, body)
-        except NoEngineError as error:
-            raise self._failed(error) from error
+        basic = BasicVoice(self._relay.voice_side.voice)
+        spoken = yield from basic.synthesize(profile_of(request.query, body), text, body)
         name = NAMES.get(spoken.content_type, "tts")
-        headers = Headers(
-            [
-                (b"content-type", spoken.content_type.encode("ascii")),
-                (b"cache-control", b"private, no-store"),
-                (b"content-disposition", b'inline; filename="%s"' % name.encode("ascii")),
-            ]
-        )
-        return Response(200, headers, spoken.data)
-
-    def _failed(self, error: NoEngineError, **more: object) -> Refused:
-        self._relay.engine.log(Level.WARNING, "voice engine failed", provider=error.provider, problem=str(error))
-        return Refused(500, "voice_unavailable", str(error), extra=more)
+        headers = [
+            (b"content-type", spoken.content_type.encode("ascii")),
+            (b"cache-control", b"private, no-store"),
+            (b"content-disposition", f'inline; filename="{name}"'.encode("ascii")),
+        ]
+        return Response(200, Headers(headers), spoken.data)

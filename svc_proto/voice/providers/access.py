@@ -27,6 +27,10 @@ class VendorAccess:
     url: str
     key: str = field(repr=False)
 
+    def at(self, path: str) -> str:
+        """The address of a path: one that names its version stands beside the address, which may name it, too."""
+        return f"{self.url.removesuffix('/v1') if path.startswith('/v1/') else self.url}{path}"
+
     @property
     def bearer(self) -> tuple[tuple[bytes, bytes], ...]:
         """The key as most vendors want it."""

@@ -17,7 +17,7 @@ from svc_proto.facts import Failure
 from svc_proto.schema.members import Members, as_array, json_value
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.providers.access import VendorAccess
-from svc_proto.voice.providers.problems import refused, unreachable
+from svc_proto.voice.providers.problems import refused
 from svc_proto.voice.providers.vendors import key_header
 
 if TYPE_CHECKING:
@@ -55,9 +55,8 @@ class Discovered:
 
 def discover_elevenlabs(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
     """`GET /v1/voices` and `GET /v1/models`. Raises `ProviderError`."""
-    base = access.url.removesuffix("/v1")
-    found = yield from _get(engine, access, f"{base}/v1/voices", key_header(access.key))
-    offered = yield from _get(engine, access, f"{base}/v1/models", key_header(access.key))
+    found = yield from _get(engine, access, "/v1/voices", key_header(access.key))
+    offered = yield from _get(engine, access, "/v1/models", key_header(access.key))
     voices = {
         voice.id: voice
         for entry in _entries(found, "voices")
@@ -86,13 +85,12 @@ def discover_elevenlabs(engine: Engine, access: VendorAccess) -> Flow[Discovered
 
 def discover_xai(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
     """`GET /v1/tts/voices` and the pages of `GET /v1/custom-voices`. Raises `ProviderError`."""
-    base = access.url.removesuffix("/v1")
-    found = yield from _get(engine, access, f"{base}/v1/tts/voices", access.bearer)
+    found = yield from _get(engine, access, "/v1/tts/voices", access.bearer)
     voices = {voice.id: voice for entry in _entries(found, "voices") if (voice := _voice(entry, custom=False))}
     page = ""
     for _ in range(MAX_PAGES):
-        url = f"{base}/v1/custom-voices?limit=100" + (f"&pagination_token={quote(page, safe='')}" if page else "")
-        value = yield from _get(engine, access, url, access.bearer, tolerated=TOLERATED)
+        path = "/v1/custom-voices?limit=100" + (f"&pagination_token={quote(page, safe='')}" if page else "")
+        value = yield from _get(engine, access, path, access.bearer, tolerated=TOLERATED)
         for entry in _entries(value, "voices"):
             if voice := _voice(entry, custom=True):
                 voices.setdefault(voice.id, voice)
@@ -106,17 +104,15 @@ def discover_xai(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
 def _get(
     engine: Engine,
     access: VendorAccess,
-    url: str,
+    path: str,
     key: tuple[tuple[bytes, bytes], ...],
     *,
     tolerated: tuple[int, ...] = (),
 ) -> Flow[object]:
-    answer = yield from fetch(engine, "GET", url, headers=key, within=WITHIN)
-    if isinstance(answer, Failure):
-        raise unreachable(access, answer)
-    if answer.status in tolerated:
+    answer = yield from fetch(engine, "GET", access.at(path), headers=key, within=WITHIN)
+    if not isinstance(answer, Failure) and answer.status in tolerated:
         return None
-    if answer.status != 200:
+    if isinstance(answer, Failure) or answer.status != 200:
         raise refused(access, answer)
     value = json_value(answer.body, answer)
     if value is answer:

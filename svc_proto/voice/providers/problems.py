@@ -22,8 +22,10 @@ SHARED = 6  # characters in a row with the key
 _SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
 
 
-def refused(access: VendorAccess, answer: Fetched) -> ProviderError:
-    """The vendor answered with an error."""
+def refused(access: VendorAccess, answer: Fetched | Failure) -> ProviderError:
+    """The vendor answered with an error, or not at all."""
+    if isinstance(answer, Failure):
+        return unreachable(access, answer)
     name, status = access.vendor, answer.status
     words = safe_words(_said(answer.body), access.key)
     tail = f": {words}" if words else ""

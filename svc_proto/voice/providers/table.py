@@ -10,10 +10,11 @@ that is missing, raise `ProviderError` at once; a key is looked up anew at each 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
-from svc_proto.voice.contract import ProviderError, RealtimeOptions, Renderer, Speaker, Transcriber
+from svc_proto.voice.contract import ProviderError, RealtimeOptions, Renderer
 from svc_proto.voice.providers.access import admit
 from svc_proto.voice.providers.discovery import Discovered, discover_elevenlabs, discover_xai
 from svc_proto.voice.providers.local import Local
@@ -21,7 +22,8 @@ from svc_proto.voice.providers.one_shot import OneShotRenderer
 from svc_proto.voice.providers.realtime import Dialect, OpenAiDialect, XaiDialect
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.providers.vendor import VendorEngine
-from svc_proto.voice.providers.vendors import APIS, VendorApi
+from svc_proto.voice.providers.vendors import APIS
+from svc_proto.voice.registry import LOCAL, canonical_id
 from svc_proto.voice_config import ELEVENLABS, OPENAI_REALTIME, XAI, XAI_REALTIME
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from svc_proto.voice.keys import Keys
 
 __all__ = ["Providers"]
+
+DIALECTS = {"openai_realtime": (OPENAI_REALTIME, OpenAiDialect), "xai_realtime": (XAI_REALTIME, XaiDialect)}
+DISCOVERED = {"elevenlabs": (ELEVENLABS, discover_elevenlabs), "xai": (XAI, discover_xai)}
 
 
 class Providers:
@@ -44,67 +49,48 @@ class Providers:
         plain = _plain(provider_id)
         if plain == "stub":
             return StubRenderer()
-        if plain == "local":
-            return self.host
-        if plain in ("openai_realtime", "xai_realtime"):
-            return OneShotRenderer(self._engine, provider_id, self._dialect_maker(provider_id))
-        return VendorEngine(self._engine, self._speaking(provider_id))
+        if plain in DIALECTS:
+            return OneShotRenderer(self._engine, provider_id, self._dialect(provider_id))
+        return self.speaker(provider_id)
 
-    def speaker(self, provider_id: str) -> Speaker:
+    def speaker(self, provider_id: str) -> Local | VendorEngine:
         """Text to one audio file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`."""
-        if _plain(provider_id) == "local":
-            return self.host
-        return VendorEngine(self._engine, self._speaking(provider_id))
+        return self._engine_of(provider_id, "text to speech")
 
-    def transcriber(self, provider_id: str) -> Transcriber:
+    def transcriber(self, provider_id: str) -> Local | VendorEngine:
         """An audio file to text: `local`, `openai`, `xai`, `elevenlabs`, `groq`, `mistral`, `deepinfra`."""
-        if _plain(provider_id) == "local":
-            return self.host
-        vendor = self._vendor(provider_id)
-        if vendor is None:
-            raise ProviderError(f"the speech to text provider {_shown(provider_id)} is not built in")
-        return VendorEngine(self._engine, vendor)
+        return self._engine_of(provider_id, "speech to text")
 
     def dialect(self, provider_id: str, options: RealtimeOptions) -> Dialect:
         """Speech both ways: `openai_realtime`, `xai_realtime`. One for each socket."""
-        return self._dialect_maker(provider_id)(options)
+        return self._dialect(provider_id)(options)
 
     def discover(self, provider_id: str) -> Flow[Discovered | None]:
         """What a vendor offers now, beyond what the registry knows; None: there is nothing to ask.
 
         Raises `ProviderError`, for a missing key too.
         """
-        match _plain(provider_id):
-            case "elevenlabs" | "elevenlabs_tts":
-                return (yield from discover_elevenlabs(self._engine, admit(ELEVENLABS, self._keys)))
-            case "xai" | "xai_tts" | "xai_realtime":
-                return (yield from discover_xai(self._engine, admit(XAI, self._keys)))
-        return None
+        found = DISCOVERED.get(_plain(provider_id).partition("_")[0])
+        if found is None:
+            return None
+        vendor, discover = found
+        return (yield from discover(self._engine, admit(vendor, self._keys)))
 
-    def _speaking(self, provider_id: str) -> VendorApi:
-        api = APIS.get(_vendor_name(provider_id))
-        vendor = self._vendor(provider_id) if api is None or api.model else None
-        if vendor is None:
-            raise ProviderError(f"the text to speech provider {_shown(provider_id)} is not built in")
-        return vendor
+    def _engine_of(self, provider_id: str, what: str) -> Local | VendorEngine:
+        plain = _plain(provider_id)
+        if plain == LOCAL:
+            return self.host
+        api = APIS.get(plain.removesuffix("_tts"))
+        if api is None or (what == "text to speech" and not api.model):
+            raise ProviderError(f"the {what} provider {_shown(provider_id)} is not built in")
+        return VendorEngine(self._engine, api, admit(api.vendor, self._keys))
 
-    def _vendor(self, provider_id: str) -> VendorApi | None:
-        api = APIS.get(_vendor_name(provider_id))
-        return None if api is None else VendorApi(api, admit(api.vendor, self._keys))
-
-    def _dialect_maker(self, provider_id: str) -> Callable[[RealtimeOptions], Dialect]:
-        match _plain(provider_id):
-            case "openai_realtime" | "openai":
-                access = admit(OPENAI_REALTIME, self._keys)
-                return lambda options: OpenAiDialect(access, options)
-            case "xai_realtime" | "xai":
-                access = admit(XAI_REALTIME, self._keys)
-                return lambda options: XaiDialect(access, options)
-        raise ProviderError(f"the realtime provider {_shown(provider_id)} is not built in")
-
-
-def _vendor_name(provider_id: str) -> str:
-    return _plain(provider_id).removesuffix("_tts")
+    def _dialect(self, provider_id: str) -> Callable[[RealtimeOptions], Dialect]:
+        found = DIALECTS.get(canonical_id(_plain(provider_id), "realtime"))
+        if found is None:
+            raise ProviderError(f"the realtime provider {_shown(provider_id)} is not built in")
+        vendor, dialect = found
+        return partial(dialect, admit(vendor, self._keys))
 
 
 def _plain(provider_id: str) -> str:

@@ -7,10 +7,14 @@ back is decided here, once for all of them.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from attrs import evolve
+
+from svc_proto.basics import strict_json
 from svc_proto.basics.resampler import Resampler
 from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.client_channel import Into
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.readers import BodyReader, pieces
@@ -27,8 +31,8 @@ from svc_proto.voice.contract import (
     Transcript,
 )
 from svc_proto.voice.providers.access import VendorAccess
-from svc_proto.voice.providers.problems import broke_off, refused, unreachable
-from svc_proto.voice.providers.vendors import VendorApi
+from svc_proto.voice.providers.problems import broke_off, refused
+from svc_proto.voice.providers.vendors import RATE, SpeechApi
 from svc_proto.wire.multipart import Part, encode_multipart
 
 if TYPE_CHECKING:
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["VendorEngine"]
 
+T = TypeVar("T")
+JSON = (b"content-type", b"application/json")
 WITHIN = 60.0  # s to the head of an answer, and between two pieces of it, wire 4.10
 WHOLE = 900.0  # s for one text, whatever drips in
 LISTENING = 300.0  # s for a whole transcription
@@ -51,38 +57,33 @@ _CONTAINERS = (b"RIFF", b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")  # WAV, MP3,
 class VendorEngine:
     """A `Renderer`, a `Speaker` and a `Transcriber`."""
 
-    def __init__(self, engine: Engine, vendor: VendorApi) -> None:
+    def __init__(self, engine: Engine, api: SpeechApi, access: VendorAccess) -> None:
         self._engine = engine
-        self._vendor = vendor
+        self._api = api
+        self._access = access
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
-        """Pass the vendor's PCM on at the pace of the sink."""
-        access, call = self._vendor.access, self._vendor.call(request, file=False)
-        reader = yield from fetch(
-            self._engine, "POST", call.url, into=pieces(), headers=call.headers, body=call.body, within=WITHIN
-        )
-        if isinstance(reader, Failure):
-            raise unreachable(access, reader)
-        if isinstance(reader, Fetched):
-            raise refused(access, reader)
+        """Pass the vendor's PCM on at the pace of the sink, at the rate that is asked for if the vendor has it."""
+        request = self._filled(request)
+        rate = request.sample_rate if request.sample_rate in self._api.rates else RATE
+        reader = yield from self._say(request, rate, into=pieces())
+        if isinstance(reader, Fetched | Failure):
+            raise refused(self._access, reader)
         try:
-            yield from self._pass_on(reader, Resampler(call.sample_rate, request.sample_rate), request, sink)
+            yield from self._pass_on(reader, Resampler(rate, request.sample_rate), request, sink)
         finally:
             reader.drop()
         return Rendered(
-            provider=self._vendor.api.provider,
-            model=call.model,
-            voice=call.voice,
-            metadata={"sample_rate": request.sample_rate, "source_sample_rate": call.sample_rate},
+            provider=self._api.provider,
+            model=request.model,
+            voice=request.voice,
+            metadata={"sample_rate": request.sample_rate, "source_sample_rate": rate},
         )
 
     def speak(self, request: SpeechRequest) -> Flow[Spoken]:
         """Fetch the vendor's MP3."""
-        access, call = self._vendor.access, self._vendor.call(request, file=True)
-        answer = yield from fetch(self._engine, "POST", call.url, headers=call.headers, body=call.body, within=WITHIN)
-        if isinstance(answer, Failure):
-            raise unreachable(access, answer)
-        if answer.status != 200:
+        access, answer = self._access, (yield from self._say(self._filled(request), None))
+        if isinstance(answer, Failure) or answer.status != 200:
             raise refused(access, answer)
         kind = (answer.headers.get(b"content-type") or b"").strip().lower()
         if _NOT_SOUND.match(kind):
@@ -92,13 +93,16 @@ class VendorEngine:
         return Spoken(answer.body, "audio/mpeg")
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
-        """Upload the recording and read the answer."""
-        access, form = self._vendor.access, self._vendor.form(model, language)
+        """Upload the recording, as the last part of a form, and read the answer. xAI takes no name of any model."""
+        api, access = self._api, self._access
         data = yield from read_file(self._engine, recording.path, limit=MAX_UPLOAD)
         if isinstance(data, Failure):
             raise ProviderError(f"the recording cannot be read: {data.kind.value}")
         boundary = self._engine.entropy(16).hex()
-        parts = [Part(name=name, data=value.encode("utf-8")) for name, value in form.fields]
+        form = (b"content-type", f"multipart/form-data; boundary={boundary}".encode("ascii"))
+        fields = [(name, model if model and not place else value) for place, (name, value) in enumerate(api.hears)]
+        if language:
+            fields.append((api.language, language))
         sound = Part(
             name="file",
             filename=f"voice{recording.suffix}",
@@ -109,19 +113,34 @@ class VendorEngine:
         answer = yield from fetch(
             self._engine,
             "POST",
-            form.url,
-            headers=(*form.headers, (b"content-type", f"multipart/form-data; boundary={boundary}".encode("ascii"))),
-            body=encode_multipart((*parts, sound), boundary),
+            access.at(api.listening),
+            headers=(*api.header(access.key), form),
+            body=encode_multipart((*(Part(name=name, data=value.encode()) for name, value in fields), sound), boundary),
             within=LISTENING,
         )
-        if isinstance(answer, Failure):
-            raise unreachable(access, answer)
-        if answer.status != 200:
+        if isinstance(answer, Failure) or answer.status != 200:
             raise refused(access, answer)
-        return Transcript(text=_transcript(access, answer.body), provider=self._vendor.api.provider)
+        text = Members.parsed(answer.body).string("text")
+        if text is None:
+            raise ProviderError(f"{access.vendor} answered with something that is no transcript")
+        return Transcript(text=text.strip()[:MAX_TRANSCRIPT], provider=api.provider)
+
+    # --- helpers ---
+
+    def _filled(self, request: SpeechRequest) -> SpeechRequest:
+        """With the vendor's model and voice where none is named."""
+        return evolve(request, model=request.model or self._api.model, voice=request.voice or self._api.voice)
+
+    def _say(
+        self, request: SpeechRequest, rate: int | None, into: Into[T] | None = None
+    ) -> Flow[T | Fetched | Failure]:
+        path, asked = self._api.speech(request, rate)
+        headers, body = (JSON, *self._api.header(self._access.key)), strict_json.dumps_bytes(asked)
+        url = self._access.at(path)
+        return fetch(self._engine, "POST", url, into=into, headers=headers, body=body, within=WITHIN)
 
     def _pass_on(self, reader: BodyReader, sound: Resampler, request: SpeechRequest, sink: AudioSink) -> Flow[None]:
-        access = self._vendor.access
+        access = self._access
         kind = (reader.head.headers.get(b"content-type") or b"").strip().lower()
         until = self._engine.now.mono + WHOLE
         rate, size, passed_on, reading = request.sample_rate, 0, 0, False
@@ -170,10 +189,3 @@ def _require_pcm(access: VendorAccess, kind: bytes, data: bytes) -> None:
 
 def _named(kind: bytes) -> str:
     return kind.partition(b";")[0].decode("ascii", "replace")[:60] or "something"
-
-
-def _transcript(access: VendorAccess, body: bytes) -> str:
-    text = Members.parsed(body).string("text")
-    if text is None:
-        raise ProviderError(f"{access.vendor} answered with something that is no transcript")
-    return text.strip()[:MAX_TRANSCRIPT]

@@ -9,18 +9,15 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 from urllib.parse import quote
 
-from attrs import field, frozen
+from attrs import frozen
 
-from svc_proto.basics import strict_json
 from svc_proto.engine.client import bearer
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import SpeechRequest
-from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice_config import DEEPINFRA, ELEVENLABS, GROQ, MISTRAL, OPENAI, XAI, Vendor
 
-__all__ = ["APIS", "Form", "VendorApi", "VendorCall", "instructions_of", "key_header", "number", "options_text"]
+__all__ = ["APIS", "RATE", "SpeechApi", "instructions_of", "key_header", "number", "options_text"]
 
-JSON = (b"content-type", b"application/json")
 RATE = 24_000  # Hz of PCM, where it does not have the one that is asked for
 RATES = (8_000, 16_000, 22_050, 24_000, 44_100, 48_000)  # Hz
 WITHOUT_INSTRUCTIONS = ("tts-1", "tts-1-hd")
@@ -39,7 +36,7 @@ _SPOKEN = (  # of `expression`, wire 4.7, in the order of telling
     ("persona_instructions", "{}"),
 )
 Asked: TypeAlias = "tuple[str, dict[str, object]]"  # the end of the address, and the body
-Speech: TypeAlias = Callable[[SpeechRequest, str, str, int | None], Asked]  # of a text, by model, voice, and rate in Hz
+Speech: TypeAlias = Callable[[SpeechRequest, "int | None"], Asked]  # of a text, by the rate in Hz; None: as an MP3 file
 
 
 def number(options: Mapping[str, object], name: str, low: float, high: float) -> float | None:
@@ -65,25 +62,25 @@ def key_header(key: str) -> tuple[tuple[bytes, bytes], ...]:
     return ((b"xi-api-key", key.encode("ascii")),)
 
 
-def _as_openai(request: SpeechRequest, model: str, voice: str, rate: int | None) -> Asked:
-    asked: dict[str, object] = {"model": model, "voice": voice, "input": request.text}
+def _as_openai(request: SpeechRequest, rate: int | None) -> Asked:
+    asked: dict[str, object] = {"model": request.model, "voice": request.voice, "input": request.text}
     asked["response_format"] = "mp3" if rate is None else "pcm"
     if (speed := number(request.options, "speed", SLOWEST, FASTEST)) is not None:
         asked["speed"] = speed
     return "/audio/speech", asked
 
 
-def _openai(request: SpeechRequest, model: str, voice: str, rate: int | None) -> Asked:
-    path, asked = _as_openai(request, model, voice, rate)
+def _openai(request: SpeechRequest, rate: int | None) -> Asked:
+    path, asked = _as_openai(request, rate)
     instructions = instructions_of(request)
-    if instructions and model not in WITHOUT_INSTRUCTIONS:
+    if instructions and request.model not in WITHOUT_INSTRUCTIONS:
         asked["instructions"] = instructions
     return path, asked
 
 
-def _xai(request: SpeechRequest, model: str, voice: str, rate: int | None) -> Asked:
+def _xai(request: SpeechRequest, rate: int | None) -> Asked:
     codec = {"codec": "mp3" if rate is None else "pcm", "sample_rate": rate or RATE}
-    asked: dict[str, object] = {"text": request.text, "voice_id": voice, "language": request.language or "en"}
+    asked: dict[str, object] = {"text": request.text, "voice_id": request.voice, "language": request.language or "en"}
     asked["output_format"] = codec
     latency = number(request.options, "optimize_streaming_latency", 0, 1)
     if latency is not None:
@@ -94,14 +91,14 @@ def _xai(request: SpeechRequest, model: str, voice: str, rate: int | None) -> As
     return "/v1/tts", asked
 
 
-def _elevenlabs(request: SpeechRequest, model: str, voice: str, rate: int | None) -> Asked:
+def _elevenlabs(request: SpeechRequest, rate: int | None) -> Asked:
     ranges = ((name, number(request.options, name, low, high)) for name, (low, high) in SETTINGS.items())
     settings = {name: value for name, value in ranges if value is not None}
-    asked: dict[str, object] = {"text": request.text, "model_id": model}
+    asked: dict[str, object] = {"text": request.text, "model_id": request.model}
+    if settings:
+        asked["voice_settings"] = settings
     how = "?output_format=mp3_44100_128" if rate is None else f"/stream?output_format=pcm_{rate}"
-    return f"/v1/text-to-speech/{quote(voice, safe='')}{how}", asked | (
-        {"voice_settings": settings} if settings else {}
-    )
+    return f"/v1/text-to-speech/{quote(request.voice, safe='')}{how}", asked
 
 
 @frozen(kw_only=True)
@@ -110,7 +107,7 @@ class SpeechApi:
 
     vendor: Vendor
     provider: str  # as it names itself
-    speech: Speech  # without a rate: as a file, MP3
+    speech: Speech
     model: str = ""  # that speaks
     voice: str = ""
     rates: tuple[int, ...] = ()  # Hz of PCM, besides `RATE`
@@ -150,59 +147,3 @@ APIS = {  # by name
         language="language_code",
     ),
 }
-
-
-@frozen(kw_only=True)
-class VendorCall:
-    """One request for speech. `model` and `voice` are what the vendor was asked for."""
-
-    url: str
-    headers: tuple[tuple[bytes, bytes], ...] = field(repr=False)
-    body: bytes
-    model: str
-    voice: str
-    sample_rate: int = 0  # Hz of the PCM that comes
-
-
-@frozen(kw_only=True)
-class Form:
-    """One request for a transcript. The recording comes last, under the name `file`."""
-
-    url: str
-    headers: tuple[tuple[bytes, bytes], ...] = field(repr=False)
-    fields: tuple[tuple[str, str], ...]
-
-
-@frozen
-class VendorApi:
-    """A vendor, with the right to call it."""
-
-    api: SpeechApi
-    access: VendorAccess
-
-    def call(self, request: SpeechRequest, *, file: bool) -> VendorCall:
-        """Speech: as one MP3 file, or as PCM, at the rate that is asked for if the vendor has it."""
-        api = self.api
-        model, voice = request.model or api.model, request.voice or api.voice
-        rate = request.sample_rate if request.sample_rate in api.rates else RATE
-        path, asked = api.speech(request, model, voice, None if file else rate)
-        return VendorCall(
-            url=self._url(path),
-            headers=(JSON, *api.header(self.access.key)),
-            body=strict_json.dumps_bytes(asked),
-            model=model,
-            voice=voice,
-            sample_rate=rate,
-        )
-
-    def form(self, model: str, language: str) -> Form:
-        """A transcription, without its recording. xAI has one model and takes no name of any."""
-        api = self.api
-        fields = [(name, model if model and not place else value) for place, (name, value) in enumerate(api.hears)]
-        if language:
-            fields.append((api.language, language))
-        return Form(url=self._url(api.listening), headers=api.header(self.access.key), fields=tuple(fields))
-
-    def _url(self, path: str) -> str:
-        base = self.access.url
-        return f"{base.removesuffix('/v1') if path.startswith('/v1/') else base}{path}"
