@@ -8,6 +8,7 @@ and makes MP3 files (`voice.mp3`).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -85,10 +86,15 @@ class Local:
         found, now = self._found, self._engine.now.mono
         if found is not None and ((found.speak and found.listen) or now < self._found_at + KNOWN_FOR):
             return found
-        answer = yield from ask(self._engine, Compute(self._engine.new_op(), "voice.engines"))
-        engines = _engines(Members.of(answer))
-        self._found, self._found_at = engines, self._engine.now.mono
-        return engines
+        answer = Members.of((yield from ask(self._engine, Compute(self._engine.new_op(), "voice.engines"))))
+        self._found_at = self._engine.now.mono
+        self._found = Engines(
+            speak=tuple(answer.texts("speak")),
+            listen=tuple(answer.texts("listen")),
+            mp3=answer.get("mp3") is True,
+            decode=answer.get("decode") is True,
+        )
+        return self._found
 
     def installed(self) -> Flow[bool]:
         """Whether it can speak and listen."""
@@ -115,8 +121,7 @@ class Local:
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
         """Speak, at the pace of the sink."""
         voice = request.voice or request.language or VOICE
-        outlet = _Outlet(sink, request.sample_rate)
-        rate = yield from self._speak(request, voice, outlet)
+        rate = yield from self._speak(request, voice, sink.chunk, request.sample_rate)
         return Rendered(
             provider="local",
             model=MODEL,
@@ -126,20 +131,27 @@ class Local:
 
     def speak(self, request: SpeechRequest) -> Flow[Spoken]:
         """Speak into an MP3 file; into a WAV file where no encoder is installed."""
-        engines = yield from self.engines()
-        shelf = _Shelf()
-        rate = yield from self._speak(request, request.voice or request.language or VOICE, shelf)
-        pcm = bytes(shelf.pcm)
+        engines, pcm = (yield from self.engines()), bytearray()
+
+        def keep(chunk: AudioChunk) -> Flow[None]:
+            pcm.extend(chunk.data)
+            if len(pcm) > MAX_FILE_SOUND:
+                raise ProviderError("the text is too long for one file")
+            yield from ()
+
+        rate = yield from self._speak(request, request.voice or request.language or VOICE, keep)
         if not engines.mp3:
             return Spoken(wav_head(len(pcm), rate) + pcm, "audio/wav")
-        order = Compute(self._engine.new_op(), "voice.mp3", (pcm, rate))
+        order = Compute(self._engine.new_op(), "voice.mp3", (bytes(pcm), rate))
         encoded = yield from ask(self._engine, order, within=ENCODING)
         if not isinstance(encoded, bytes) or not encoded:
             raise ProviderError("the speech could not be made an MP3 file on this host")
         return Spoken(encoded, "audio/mpeg")
 
-    def _speak(self, request: SpeechRequest, voice: str, outlet: _Outlet | _Shelf) -> Flow[int]:
-        """Pass on what espeak-ng says; its rate in Hz."""
+    def _speak(
+        self, request: SpeechRequest, voice: str, take: Callable[[AudioChunk], Flow[None]], wanted: int = 0
+    ) -> Flow[int]:
+        """Pass on what espeak-ng says, at the rate that is wanted or at its own, which is returned, in Hz."""
         engines = yield from self.engines()
         if not engines.speak:
             raise ProviderError(f"this host has no engine that speaks: {INSTALL}, or the package espeak-ng")
@@ -153,9 +165,16 @@ class Local:
         ear.child = child
         child.write(request.text.encode("utf-8"))
         child.close_input()
+        sound: Resampler | None = None
+        size = 0  # bytes
         try:
-            while (pcm := (yield from ear.next())) is not None:
-                yield from outlet.take(pcm, ear.wav.rate)
+            while (made := (yield from ear.next())) is not None:
+                for begin in range(0, len(made), PIECE):
+                    rate = wanted or ear.wav.rate
+                    sound = sound or Resampler(ear.wav.rate, rate)
+                    if pcm := sound.feed(made[begin : begin + PIECE]):
+                        size += len(pcm)
+                        yield from take(AudioChunk(pcm, rate))
         except NotWavError:
             raise ProviderError("espeak-ng gave something that is no sound") from None
         finally:
@@ -163,8 +182,8 @@ class Local:
                 child.kill()
         if "does not exist" in complaint.words:
             raise ProviderError(f"espeak-ng has no voice {voice}")
-        if ear.status or not outlet.size:
-            raise ProviderError(f"espeak-ng made no sound{complaint.tail}")
+        if ear.status or not size:
+            raise ProviderError(": ".join(filter(None, ("espeak-ng made no sound", complaint.words))))
         return ear.wav.rate
 
     # --- listening ----------------------------------------------------------------------------------------------
@@ -185,42 +204,6 @@ class Local:
         finally:
             self._places.leave()
         return Transcript(text=_heard(finished), provider="local")
-
-
-class _Outlet:
-    """Sound for a sink, at its rate."""
-
-    def __init__(self, sink: AudioSink, rate: int) -> None:
-        self._sink = sink
-        self._rate = rate
-        self._sound: Resampler | None = None
-        self.size = 0  # bytes
-
-    def take(self, pcm: bytes, rate: int) -> Flow[None]:
-        if self._sound is None:
-            self._sound = Resampler(rate, self._rate)
-        for begin in range(0, len(pcm), PIECE):
-            piece = self._sound.feed(pcm[begin : begin + PIECE])
-            if piece:
-                self.size += len(piece)
-                yield from self._sink.chunk(AudioChunk(piece, self._rate))
-
-
-class _Shelf:
-    """Sound for a file, at the engine's rate."""
-
-    def __init__(self) -> None:
-        self.pcm = bytearray()
-
-    @property
-    def size(self) -> int:
-        return len(self.pcm)
-
-    def take(self, pcm: bytes, rate: int) -> Flow[None]:
-        self.pcm += pcm
-        if len(self.pcm) > MAX_FILE_SOUND:
-            raise ProviderError("the text is too long for one file")
-        yield from ()
 
 
 class _Ear:
@@ -271,24 +254,10 @@ class _Complaint:
         """On one line."""
         return " ".join(self._said.decode("utf-8", "replace").split())
 
-    @property
-    def tail(self) -> str:
-        """For the end of a message."""
-        return f": {self.words}" if self._said else ""
-
     def on_output(self, data: bytes) -> None:
         self._said += data[: MAX_WORDS - len(self._said)]
 
     def on_exit(self, status: int | None) -> None: ...
-
-
-def _engines(answer: Members) -> Engines:
-    return Engines(
-        speak=tuple(answer.texts("speak")),
-        listen=tuple(answer.texts("listen")),
-        mp3=answer.get("mp3") is True,
-        decode=answer.get("decode") is True,
-    )
 
 
 def _words_per_minute(request: SpeechRequest) -> int:

@@ -92,7 +92,7 @@ class House:
 
 
 class Program(Script):
-    """A program of the host: when its input has ended it waits, leaves a file under the last of its words, says what
+    """A program of the host: when its input has ended it says what comes `first`, waits, leaves a file under the last of its words, says what
     it has to say, and ends; without a status it does not.
     """
 
@@ -106,6 +106,7 @@ class Program(Script):
         self.heard += data
 
     def on_input_closed(self) -> None:
+        self.child.emit(self._does.get("first", b""))
         self.child.after(self._does.get("after", 0.0), self._begin)
 
     def _begin(self) -> None:
@@ -136,7 +137,7 @@ class Studio:
             self.sim.run_until(lambda: process.ready)
 
     def program(self, path: str, **does: Any) -> list[Program]:
-        """Install one (`says`, `error`, `leaves`, `status`, `after`); those that were started are in the list."""
+        """Install one (`first`, `says`, `error`, `leaves`, `status`, `after`); those that were started are in the list."""
         started: list[Program] = []
 
         def start(child: Child) -> Program:

@@ -85,6 +85,13 @@ def test_at_the_rate_that_was_asked_for() -> None:
     assert {chunk.sample_rate for chunk in studio.sink.chunks} == {48_000}
 
 
+@pytest.mark.parametrize(("rate", "size"), [(24_000, len(SOUND)), (48_000, 2 * len(SOUND) - 4)])
+def test_a_head_that_comes_in_two_pieces(rate: int, size: int) -> None:
+    studio, _ = speaking(HEAD[20:] + SOUND, first=HEAD[:20], after=1.0)
+    assert studio.render("local", sample_rate=rate).metadata["source_sample_rate"] == 24_000
+    assert len(studio.sink.pcm) == size
+
+
 def test_the_first_sound_does_not_wait_for_the_last() -> None:
     studio, started = speaking(status=None)
     assert str(problem(lambda: studio.render("local"))) == "espeak-ng fell silent"
