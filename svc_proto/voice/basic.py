@@ -20,10 +20,11 @@ from svc_proto.basics.validate import FALSE_WORDS, invalid, line, text
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.members import Members
-from svc_proto.voice.contract import ProviderError, Recording, Speaker, SpeechRequest, Spoken, Transcriber, Transcript
+from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.providers.command import Command, CommandLine
 from svc_proto.voice.registry import LOCAL
+from svc_proto.voice.settings import Scope
 from svc_proto.voice.text import clean_for_speech
 from svc_proto.wire.limits import MAX_TEXT
 
@@ -81,15 +82,17 @@ class BasicVoice:
         profile = yield from self._profile(name)
         speaks = yield from self._engine("tts", profile)
         listens = yield from self._engine("stt", profile)
-        scope, fallback = profile.scope, profile.fallback
-        if scope == "profile" and not (profile.data.inner("tts") or profile.data.inner("stt")):
-            scope, fallback = "global", True  # wire 3.1: what it gets are the global values
+        scope = profile.scope
+        if scope.config_scope == "profile" and not (profile.data.inner("tts") or profile.data.inner("stt")):
+            scope = Scope(
+                config_scope="global", fallback_to_global=True
+            )  # wire 3.1: what it gets are the global values
         return {
             "success": True,
             "profile": name,
-            "config_scope": scope,
-            "config_path": profile.path if scope == "profile" else None,
-            "fallback_to_global": fallback,
+            "config_scope": scope.config_scope,
+            "config_path": scope.config_path,
+            "fallback_to_global": scope.fallback_to_global,
             "tts": {
                 "provider": speaks.provider or None,
                 "voice_id": speaks.voice or None,
@@ -110,7 +113,7 @@ class BasicVoice:
         """What a recording says. `Refused` 500 where nothing can tell."""
         engine = yield from self._usable("stt", name)
         try:
-            transcriber: Transcriber = self._own(engine) or self._voice.providers.transcriber(engine.provider)
+            transcriber = self._own(engine) or self._voice.providers.transcriber(engine.provider)
             heard = yield from transcriber.transcribe(recording, model=engine.model, language=engine.language)
             return evolve(heard, provider=engine.provider)  # wire 3.3: `openai`, as it is configured
         except ProviderError as error:
@@ -129,7 +132,7 @@ class BasicVoice:
             language=chosen.get("language") or engine.language,
         )
         try:
-            speaker: Speaker = self._own(engine) or self._voice.providers.speaker(engine.provider)
+            speaker = self._own(engine) or self._voice.providers.speaker(engine.provider)
             return (yield from speaker.speak(request))
         except ProviderError as error:
             kind = "TTS configuration error" if error.variable is not None else "TTS failed"

@@ -3,6 +3,9 @@
     renderer = providers.renderer("local")
     done = yield from renderer.render(SpeechRequest(text="Hello.", voice="en", sample_rate=24_000), sink)
 
+A vendor, this host and a command of the operator's have `speak(request)`, which gives `Spoken`, and
+`transcribe(recording, model=, language=)`, which gives a `Transcript`.
+
 Audio is PCM everywhere behind this seam: signed 16-bit little-endian, mono. A provider raises `ProviderError` for
 whatever keeps it from its work; its text may be shown to the caller, so it never holds a key or a whole answer.
 """
@@ -18,8 +21,8 @@ from svc_proto.engine.flow import Flow
 
 __all__ = ["AudioChunk", "AudioDelta", "AudioDone", "AudioSink", "FunctionCall", "ProviderError", "ProviderEvent"]
 __all__ += ["ProviderInfo", "ProviderProblem", "ProviderReady", "RealtimeOptions", "Recording", "Rendered", "Renderer"]
-__all__ += ["ResponseDone", "ResponseStarted", "Speaker", "SUPPORTS", "SpeechRequest", "Spoken", "TextDelta"]
-__all__ += ["Transcriber", "Transcript", "TranscriptDelta", "TranscriptFinal"]
+__all__ += ["ResponseDone", "ResponseStarted", "SUPPORTS", "SpeechRequest", "Spoken", "TextDelta", "Transcript"]
+__all__ += ["TranscriptDelta", "TranscriptFinal"]
 
 
 class ProviderError(Exception):
@@ -132,14 +135,6 @@ class Spoken:
     content_type: str  # audio/mpeg
 
 
-class Speaker(Protocol):
-    """Text to one audio file (`POST /voice/synthesize`)."""
-
-    def speak(self, request: SpeechRequest) -> Flow[Spoken]:
-        """Speak into a file. Raises `ProviderError`."""
-        ...
-
-
 # --- speech in ----------------------------------------------------------------------------------------------------
 
 
@@ -159,14 +154,6 @@ class Transcript:
 
     text: str
     provider: str
-
-
-class Transcriber(Protocol):
-    """An audio file to text (`POST /voice/transcribe`)."""
-
-    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
-        """Listen. Raises `ProviderError`."""
-        ...
 
 
 # --- both ways ----------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
+from svc_proto.voice.settings import Scope
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -37,9 +38,7 @@ MAX_NAME = 100  # characters
 class Profile:
     """What was found."""
 
-    name: str | None  # as it was asked for
-    scope: str
-    fallback: bool
+    scope: Scope
     path: str
     data: Members = field(repr=False)  # of the file
 
@@ -65,9 +64,10 @@ def find_profile(engine: Engine, root: str, name: str | None) -> Flow[Profile]:
         found = yield from read_yaml(engine, path)
         if name == DEFAULT or not isinstance(found, Failure) or found.kind is not FailureKind.NOT_FOUND:
             data = _usable(engine, path, found)
-            return Profile(name=name, scope="profile", fallback=False, path=path, data=data)
+            return Profile(scope=Scope(config_scope="profile", profile=name, config_path=path), path=path, data=data)
     data = _usable(engine, root, (yield from read_yaml(engine, root)))
-    return Profile(name=name, scope="global", fallback=name is not None, path=root, data=data)
+    scope = Scope(config_scope="global", profile=name, fallback_to_global=name is not None)
+    return Profile(scope=scope, path=root, data=data)
 
 
 def _usable(engine: Engine, path: str, found: Members | Failure) -> Members:

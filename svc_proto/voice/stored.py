@@ -116,12 +116,11 @@ def _blocks(section: Mapping[str, object]) -> dict[str, Members]:
     return {name: block for name, value in section.items() if (block := Members.maybe(value)) is not None}
 
 
-def laid_over(file: Mapping[str, object], variables: Mapping[str, object]) -> dict[str, object]:
-    """The relay's own settings: what the environment says over its file."""
-    named = file.get("provider")
-    other = named is not None and variables.get("provider", named) != named
-    kept = {name: value for name, value in file.items() if not (other and name in _OF_A_PROVIDER)}
-    return {**kept, **variables}
+def laid_over(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
+    """What is said, and over it what another says; if that names another provider, nothing of the first one's stays."""
+    other = "provider" in below and above.get("provider", below["provider"]) != below["provider"]
+    kept = {name: value for name, value in below.items() if not (other and name in _OF_A_PROVIDER)}
+    return {**kept, **above}
 
 
 def with_its_own(
@@ -153,12 +152,8 @@ def merged(
     local: bool,
 ) -> SettingsT:
     """The settings that follow from what the relay says, and a profile over it; `local` is whether this host speaks."""
-    values: dict[str, Any] = {**base, **over}
-    if "provider" in over and over["provider"] != base.get("provider"):
-        for name in _OF_A_PROVIDER:
-            if name not in over:
-                values.pop(name, None)
-    provider = values.setdefault("provider", LOCAL if local else family.settings().provider)
+    values: dict[str, Any] = laid_over({"provider": None, **base}, over)
+    provider = values["provider"] = values["provider"] or (LOCAL if local else family.settings().provider)
     info = PROVIDERS.get(provider)
     if provider == LOCAL and "language" in values:
         values.setdefault("voice", values["language"])  # a voice of espeak-ng is a language
@@ -200,8 +195,16 @@ class StoredSettings:
 
     def read(self, family: SectionFamily[SettingsT], name: str | None) -> Flow[SettingsT]:
         """What is set, for a profile or the relay."""
-        base, over, scope, local = yield from self._layers(family, name)
-        return merged(family, base, over, scope, local=local)
+        config, over, scope = self._config, dict[str, object](), Scope()
+        stored = yield from read_yaml(self._engine, self.path_of(family))
+        file = {} if isinstance(stored, Failure) else family.from_file(stored)
+        base = laid_over(file, family.from_environment(config.variables))
+        if name is not None:
+            profile = yield from find_profile(self._engine, config.config_path, name)
+            over = profile_values(family, profile)
+            scope = profile.scope if over else Scope(profile=name, fallback_to_global=True)
+        named = "provider" in base or "provider" in over
+        return merged(family, base, over, scope, local=not named and (yield from self._speaks()))
 
     def path_of(self, family: SectionFamily[Any]) -> str:
         """The relay's own file."""
@@ -218,37 +221,13 @@ class StoredSettings:
         finally:
             self._changing.leave()
 
-    def _layers(
-        self, family: SectionFamily[Any], name: str | None
-    ) -> Flow[tuple[dict[str, object], dict[str, object], Scope, bool]]:
-        """The relay's settings, what the profile says over them, where that comes from, whether this host speaks."""
-        config = self._config
-        stored = yield from read_yaml(self._engine, self.path_of(family))
-        base = {} if isinstance(stored, Failure) else family.from_file(stored)
-        base = laid_over(base, family.from_environment(config.variables))
-        over: dict[str, object] = {}
-        scope = Scope()
-        if name is not None:
-            profile = yield from find_profile(self._engine, config.config_path, name)
-            over = profile_values(family, profile)
-            if over:
-                path = profile.path if profile.scope == "profile" else None
-                scope = Scope(
-                    config_scope=profile.scope, profile=name, fallback_to_global=profile.fallback, config_path=path
-                )
-            else:
-                scope = Scope(profile=name, fallback_to_global=True)
-        named = "provider" in base or "provider" in over
-        local = not named and (yield from self._speaks())
-        return base, over, scope, local
-
     def _change(self, family: SectionFamily[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:
         engine = self._engine
         path = self.path_of(family)
         shown: Mapping[str, object] = {}
         if name is not None:
             profile = yield from find_profile(engine, self._config.config_path, name)
-            if profile.scope != "profile":
+            if profile.scope.config_scope != "profile":
                 raise Refused(404, "not_found", "there is no such profile")
             path = profile.path
             if "provider" not in change and not family.from_file(profile.data):

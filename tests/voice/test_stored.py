@@ -84,7 +84,7 @@ PROFILES = """
 @pytest.mark.parametrize(("said", "of_output", "of_realtime"), rows(PROFILES))
 def test_what_a_profile_says(said: Any, of_output: object, of_realtime: object) -> None:
     """A provider of `tts:` counts if it is a renderer of ours."""
-    profile = Profile(name="work", scope="profile", fallback=False, path="/p", data=Members(said))
+    profile = Profile(scope=SCOPE, path="/p", data=Members(said))
     assert [profile_values(family, profile) for family in FAMILIES] == [of_output, of_realtime]
 
 

@@ -14,7 +14,7 @@ from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.schema.members import Members, content_text
-from svc_proto.voice.profiles import find_profile, profile_path
+from svc_proto.voice.profiles import find_profile
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -83,9 +83,8 @@ def read_knowledge(voice: Voice, profile: str | None) -> Flow[Knowledge]:
     found = yield from find_profile(engine, config.config_path, profile)
     persona = _persona(found.data)
     folders = [config.service_home]
-    own = profile_path(config.config_path, profile) if profile is not None and not found.fallback else None
-    if own is not None and own != config.config_path:
-        folders.append(own.rpartition("/")[0])
+    if found.path != config.config_path:
+        folders.append(found.path.rpartition("/")[0])
     memories: list[str] = []
     room = MAX_MEMORIES
     for folder in folders:

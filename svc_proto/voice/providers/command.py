@@ -81,7 +81,7 @@ class CommandLine:
 
 
 class Command:
-    """A `Speaker` and a `Transcriber`. Every file that it makes is deleted."""
+    """It speaks and listens. Every file that it makes is deleted."""
 
     def __init__(self, engine: Engine, line: CommandLine) -> None:
         self._engine = engine

@@ -71,7 +71,7 @@ class Engines:
 
 
 class Local:
-    """A `Renderer`, a `Speaker` and a `Transcriber`."""
+    """A `Renderer`; it speaks into files and listens, too."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -55,7 +55,7 @@ _CONTAINERS = (b"RIFF", b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")  # WAV, MP3,
 
 
 class VendorEngine:
-    """A `Renderer`, a `Speaker` and a `Transcriber`."""
+    """A `Renderer`; it speaks into files and listens, too."""
 
     def __init__(self, engine: Engine, api: SpeechApi, access: VendorAccess) -> None:
         self._engine = engine

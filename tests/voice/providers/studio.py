@@ -92,8 +92,8 @@ class House:
 
 
 class Program(Script):
-    """A program of the host: when its input has ended it says what comes `first`, waits, leaves a file under the last of its words, says what
-    it has to say, and ends; without a status it does not.
+    """A program of the host: when its input has ended it says what comes `first`, waits, leaves a file under the last
+    of its words, says what it has to say, and ends; without a status it does not.
     """
 
     def __init__(self, child: Child, studio: Studio, does: Mapping[str, Any]) -> None:
