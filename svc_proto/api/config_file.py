@@ -10,11 +10,10 @@ from svc_proto.api.errors import invalid
 from svc_proto.api.settings import file_base_url, origin_of, sends_key_to_main_host, usable_base_url
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import line
-from svc_proto.commands import Compute, Level, WriteConfig
-from svc_proto.engine.files import read_file
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.commands import Level
+from svc_proto.engine.files import edit_yaml
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
-from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
@@ -59,41 +58,24 @@ class ConfigFile:
 
     def _change(self, change: Mapping[str, str]) -> Flow[None]:
         engine, config = self._engine, self._config
-        name = config.config_path.removeprefix(f"{config.home}/")
-        if name == config.config_path:
-            raise _failed("the configuration file is not in the service's home folder: edit it by hand")
-        text = yield from self._read()
-        found = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
-        if not isinstance(found, dict):
-            raise _failed("the configuration file is not valid YAML: mend it by hand")
-        before, after = file_base_url(found), change.get("base_url", "")
-        if after and origin_of(after) != origin_of(before) and sends_key_to_main_host(config, found):
-            # Whoever may call the API may not learn the model's key by naming a host of their own.
-            raise invalid("base_url cannot move to another host while a model key is set: edit the file by hand")
-        edited = yield from ask(engine, Compute(engine.new_op(), "yaml.edit", (text, _edits(found, change))))
-        if not isinstance(edited, str):
-            raise _failed("the configuration file cannot be edited: do it by hand")
-        written = yield from ask(engine, WriteConfig(engine.new_op(), name, edited))
-        if isinstance(written, Failure):
-            engine.log(Level.ERROR, "configuration not written", problem=written.kind.value)
-            raise _failed("the configuration file could not be written")
+        path = config.config_path
+        name = path.removeprefix(f"{config.home}/")
+        if name == path:
+            raise _failed("is not in the service's home folder: edit it by hand")
+        yield from edit_yaml(engine, path, lambda found: _edits(config, found, change), _failed, name=name)
         engine.log(Level.INFO, "configuration changed", fields=sorted(change))
 
-    def _read(self) -> Flow[str]:
-        data = yield from read_file(self._engine, self._config.config_path)
-        if not isinstance(data, Failure):
-            try:
-                return data.decode("utf-8")
-            except UnicodeDecodeError:
-                raise _failed("the configuration file is not UTF-8: mend it by hand") from None
-        if data.kind is FailureKind.NOT_FOUND:
-            return ""
-        raise _failed("the configuration file could not be read")
 
-
-def _edits(found: Mapping[str, object], change: Mapping[str, str]) -> dict[str, object]:
-    """`model` stays a plain name as long as a name is all there is to say (wire api 9)."""
-    plain = Members.of(found).string("model")
+def _edits(config: ApiConfig, found: object, change: Mapping[str, str]) -> dict[str, object]:
+    """`model` stays a plain name as long as a name is all there is to say (wire api 9). `Refused` as `change_model`."""
+    there = Members.maybe(found)
+    if there is None:
+        raise _failed("is not valid YAML: mend it by hand")
+    before, after = file_base_url(there), change.get("base_url", "")
+    if after and origin_of(after) != origin_of(before) and sends_key_to_main_host(config, there):
+        # Whoever may call the API may not learn the model's key by naming a host of their own.
+        raise invalid("base_url cannot move to another host while a model key is set: edit the file by hand")
+    plain = there.string("model")
     if list(change) == ["model"] and plain is not None:
         return {"model": change["model"]}
     members: dict[str, object] = {} if plain is None else {"default": plain}
@@ -101,5 +83,5 @@ def _edits(found: Mapping[str, object], change: Mapping[str, str]) -> dict[str, 
     return {"model": members}
 
 
-def _failed(message: str) -> Refused:
-    return Refused(500, "config_write_failed", message)
+def _failed(problem: str) -> Refused:
+    return Refused(500, "config_write_failed", f"the configuration file {problem}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from svc_proto.commands import (
@@ -10,22 +11,26 @@ from svc_proto.commands import (
     DiscardBlob,
     EnsureSecret,
     FinishBlob,
+    Level,
     OpenFile,
     ReadConfig,
     ReadFile,
     ReleaseFile,
     WriteBlob,
+    WriteConfig,
 )
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members, as_object
 
 if TYPE_CHECKING:
+    from svc_proto.basics.errors import Refused
     from svc_proto.engine.core import Engine
 
-__all__ = ["ensure_secret", "read_file", "read_state", "read_yaml", "spool_file"]
+__all__ = ["edit_yaml", "ensure_secret", "read_file", "read_state", "read_yaml", "spool_file"]
 
 MAX_CONFIG = 1024 * 1024  # bytes of a configuration file
+NOT_TEXT = "not UTF-8"
 NO_FILE = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the latter of a host without a service home
 
 
@@ -46,13 +51,9 @@ def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[byt
 
 def read_yaml(engine: Engine, path: str) -> Flow[Members | Failure]:
     """Read a YAML mapping. An empty file is an empty mapping."""
-    data = yield from read_file(engine, path)
-    if isinstance(data, Failure):
-        return data
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return Failure(FailureKind.INVALID, "not UTF-8")
+    text = yield from _read_text(engine, path)
+    if isinstance(text, Failure):
+        return text
     value = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
     if isinstance(value, Failure):
         return value
@@ -60,6 +61,35 @@ def read_yaml(engine: Engine, path: str) -> Flow[Members | Failure]:
     if found is None:
         return Failure(FailureKind.INVALID, "not a mapping")
     return Members({str(key): member for key, member in found.items()})
+
+
+def edit_yaml(
+    engine: Engine,
+    path: str,
+    change: Callable[[object], Mapping[str, object]],
+    refused: Callable[[str], Refused],
+    *,
+    name: str = "",
+    unfit: str = "cannot be edited: do it by hand",
+) -> Flow[None]:
+    """Set members of a YAML file, which is replaced as a whole: comments and order kept. None there is an empty one.
+
+    `change` makes the members of what is in it, or of the `Failure` that it is no YAML; `refused` an error of what is
+    wrong with the file, in the words that follow its name. `name`: where it is written, if that is not its path.
+    """
+    text = yield from _read_text(engine, path)
+    if isinstance(text, Failure):
+        if text.kind is not FailureKind.NOT_FOUND:
+            raise refused("is not UTF-8: mend it by hand" if text.detail == NOT_TEXT else "could not be read")
+        text = ""
+    found = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
+    edited = yield from ask(engine, Compute(engine.new_op(), "yaml.edit", (text, change(found))))
+    if not isinstance(edited, str):
+        raise refused(unfit)
+    written = yield from ask(engine, WriteConfig(engine.new_op(), name or path, edited))
+    if isinstance(written, Failure):
+        engine.log(Level.ERROR, "configuration not written", path=path, problem=written.kind.value)
+        raise refused("could not be written")
 
 
 def read_state(engine: Engine, name: str) -> Flow[str | Failure | None]:
@@ -86,3 +116,11 @@ def spool_file(engine: Engine, suffix: str, data: bytes = b"") -> Flow[str | Fai
     finally:
         if not isinstance(path, str):
             engine.emit(DiscardBlob(blob))
+
+
+def _read_text(engine: Engine, path: str) -> Flow[str | Failure]:
+    data = yield from read_file(engine, path)
+    try:
+        return data if isinstance(data, Failure) else data.decode("utf-8")
+    except UnicodeDecodeError:
+        return Failure(FailureKind.INVALID, NOT_TEXT)

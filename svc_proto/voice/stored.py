@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Generic
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Compute, Level, WriteConfig
-from svc_proto.engine.files import read_file, read_yaml
-from svc_proto.engine.flow import Flow, ask
+from svc_proto.commands import Level
+from svc_proto.engine.files import edit_yaml, read_yaml
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
-from svc_proto.facts import Failure, FailureKind
+from svc_proto.facts import Failure
 from svc_proto.schema.members import Members, as_text
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.registry import LOCAL, PROVIDERS, canonical_id, is_renderer
@@ -232,29 +232,15 @@ class StoredSettings:
             path = profile.path
             if "provider" not in change and not family.from_file(profile.data):
                 shown = profile_values(family, profile)  # of `tts:`, which will not count any more
-        text = yield from self._read(path)
-        stored = yield from ask(engine, Compute(engine.new_op(), "yaml.load", (text,)))
-        whole = with_its_own(family, stored if isinstance(stored, dict) else {}, {**shown, **change})
-        edited = yield from ask(engine, Compute(engine.new_op(), "yaml.edit", (text, {family.section: whole})))
-        if not isinstance(edited, str):
-            raise _unchangeable("is not YAML that can be edited: mend it by hand")
-        written = yield from ask(engine, WriteConfig(engine.new_op(), path, edited))
-        if isinstance(written, Failure):
-            engine.log(Level.ERROR, "voice settings not written", path=path, problem=written.kind.value)
-            raise _unchangeable("could not be written")
+
+        def edits(stored: object) -> dict[str, object]:
+            return {family.section: with_its_own(family, Members.of(stored), {**shown, **change})}
+
+        yield from edit_yaml(
+            engine, path, edits, _unchangeable, unfit="is not YAML that can be edited: mend it by hand"
+        )
         engine.log(Level.INFO, "voice settings changed", section=family.section, profile=name, fields=sorted(change))
         return path
-
-    def _read(self, path: str) -> Flow[str]:
-        data = yield from read_file(self._engine, path)
-        if isinstance(data, Failure):
-            if data.kind is FailureKind.NOT_FOUND:
-                return ""
-            raise _unchangeable("could not be read")
-        try:
-            return data.decode("utf-8")
-        except UnicodeDecodeError:
-            raise _unchangeable("is not UTF-8: mend it by hand") from None
 
 
 def _unchangeable(problem: str) -> Refused:

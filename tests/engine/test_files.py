@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.basics.errors import Refused
 from svc_proto.commands import (
     Cancel,
     Compute,
@@ -15,8 +16,9 @@ from svc_proto.commands import (
     ReadFile,
     ReleaseFile,
     WriteBlob,
+    WriteConfig,
 )
-from svc_proto.engine.files import ensure_secret, read_file, read_yaml, spool_file
+from svc_proto.engine.files import edit_yaml, ensure_secret, read_file, read_yaml, spool_file
 from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
 from tests.engine.service import TestBook, open_book
 from tests.engine.test_flow import Owner
@@ -99,6 +101,22 @@ def test_yaml_that_is_none() -> None:
     book.take()
     book >> Failed(THREE, Failure(FailureKind.INVALID)) << []
     assert told == [Failure(FailureKind.INVALID)]
+
+
+def test_a_yaml_file_that_is_not_there_is_made() -> None:
+    book = open_book()
+    owner = Owner(book)
+
+    def change(found: object) -> dict[str, object]:
+        return {"a": {} if found is None else 1}
+
+    flow = edit_yaml(book.engine, "/f", change, lambda words: Refused(500, "failed", words), name="f")
+    book.act(lambda: owner.spawn(flow)) << [OpenFile(ONE, "/f")]
+    book >> Failed(ONE, Failure(FailureKind.NOT_FOUND)) << [Compute(TWO, "yaml.load", ("",))]
+    book >> Done(TWO, None) << [Compute(THREE, "yaml.edit", ("", {"a": {}}))]
+    book >> Done(THREE, "a: {}") << [WriteConfig(OperationId(4), "f", "a: {}")]
+    book >> Done(OperationId(4), None) << []
+    assert owner.told == [None]
 
 
 def test_a_secret() -> None:
