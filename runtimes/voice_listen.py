@@ -22,6 +22,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from io import BytesIO
+from itertools import chain
 
 __all__ = ["RecordingError", "check_wav", "decode", "main", "recognize", "transcribe"]
 
@@ -93,12 +94,10 @@ def decode(data: bytes) -> bytes:
             stream = container.streams.audio[0]
             stream.thread_count = 1
             resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
-            for frame in container.decode(stream):
+            for frame in chain(container.decode(stream), (None,)):  # None: there are no more
                 for piece in resampler.resample(frame):
                     pcm += bytes(piece.planes[0])[: 2 * piece.samples]
                 _require_short(pcm)
-            for piece in resampler.resample(None):
-                pcm += bytes(piece.planes[0])[: 2 * piece.samples]
     except av.FFmpegError:
         if not pcm:  # what was decoded before the damage is worth listening to
             raise RecordingError("the recording cannot be decoded") from None

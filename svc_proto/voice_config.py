@@ -25,15 +25,13 @@ SLOW_TOOLS = ("cron", "desktop_", "browser", "execute_code", "terminal", "spawn"
 
 @fixed
 class Vendor:
-    """What is known of a vendor: where it is, without a slash at the end, and other names of its key.
-
-    `keys` in the order in which they are looked for (wire 3.5, 4.10, 6.11): `first`, `asked`, `last`.
+    """What is known of a vendor: where it is, without a slash at the end, and all names of its key, in the order in
+    which they are looked for (wire 3.5, 4.10, 6.11).
     """
 
     name: str
     url: str
-    first: tuple[str, ...] = ()
-    last: tuple[str, ...] = ()
+    keys: tuple[str, ...]
 
     @property
     def asked(self) -> str:
@@ -41,31 +39,21 @@ class Vendor:
         return f"{self.name.upper()}_API_KEY"
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """All names of its key."""
-        return (*self.first, self.asked, *self.last)
-
-    @property
     def url_variable(self) -> str:
         """With which an operator says that it is somewhere else."""
         return f"{self.name.upper()}_{'REALTIME' if self.url.startswith('wss:') else 'BASE'}_URL"
 
 
-OPENAI = Vendor("OpenAI", "https://api.openai.com/v1", last=("VOICE_TOOLS_OPENAI_KEY",))
-OPENAI_REALTIME = Vendor(
-    "OpenAI", "wss://api.openai.com/v1/realtime", first=("OPENAI_REALTIME_API_KEY",), last=OPENAI.last
-)
-XAI = Vendor("xAI", "https://api.x.ai", first=("VOICE_TOOLS_XAI_KEY",), last=("GROK_API_KEY",))
+OPENAI = Vendor("OpenAI", "https://api.openai.com/v1", ("OPENAI_API_KEY", "VOICE_TOOLS_OPENAI_KEY"))
+OPENAI_REALTIME = Vendor("OpenAI", "wss://api.openai.com/v1/realtime", ("OPENAI_REALTIME_API_KEY", *OPENAI.keys))
+XAI = Vendor("xAI", "https://api.x.ai", ("VOICE_TOOLS_XAI_KEY", "XAI_API_KEY", "GROK_API_KEY"))
 XAI_REALTIME = Vendor(
-    "xAI",
-    "wss://api.x.ai/v1/realtime",
-    first=XAI.first,
-    last=(*XAI.last, "XAI_REALTIME_CLIENT_SECRET", "XAI_EPHEMERAL_TOKEN"),
+    "xAI", "wss://api.x.ai/v1/realtime", (*XAI.keys, "XAI_REALTIME_CLIENT_SECRET", "XAI_EPHEMERAL_TOKEN")
 )
-ELEVENLABS = Vendor("ElevenLabs", "https://api.elevenlabs.io", last=("VOICE_TOOLS_ELEVENLABS_KEY",))
-GROQ = Vendor("Groq", "https://api.groq.com/openai/v1")
-MISTRAL = Vendor("Mistral", "https://api.mistral.ai/v1")
-DEEPINFRA = Vendor("DeepInfra", "https://api.deepinfra.com/v1/openai")
+ELEVENLABS = Vendor("ElevenLabs", "https://api.elevenlabs.io", ("ELEVENLABS_API_KEY", "VOICE_TOOLS_ELEVENLABS_KEY"))
+GROQ = Vendor("Groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",))
+MISTRAL = Vendor("Mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",))
+DEEPINFRA = Vendor("DeepInfra", "https://api.deepinfra.com/v1/openai", ("DEEPINFRA_API_KEY",))
 VENDORS = (OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, ELEVENLABS, GROQ, MISTRAL, DEEPINFRA)
 KEY_VARIABLES = tuple(dict.fromkeys(key for vendor in VENDORS for key in vendor.keys))
 URL_VARIABLES = tuple(vendor.url_variable for vendor in VENDORS)  # the operator's to say, never a caller's

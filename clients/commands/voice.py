@@ -55,9 +55,7 @@ Records with arecord or sox, plays with aplay, sox or ffplay: what is there.
 """
 
 
-def profile_option(command: click.decorators.FC) -> click.decorators.FC:
-    """`--profile`."""
-    return click.option("--profile", metavar="NAME", help="Use the settings of this profile of the relay.")(command)
+profile_option = click.option("--profile", metavar="NAME", help="Use the settings of this profile of the relay.")
 
 
 @click.group("voice", epilog=EXAMPLES, context_settings=SETTINGS)
@@ -80,14 +78,12 @@ def transcribe(
 
     who = whom(remote, token)
     try:
-        if file == "-":
-            upload = VoiceFile("standard input", sys.stdin.buffer.read(MAX_RECORDING + 1))
-        else:
-            with open(file, "rb") as opened:
-                upload = VoiceFile(Path(file).name, opened.read(MAX_RECORDING + 1))
+        with click.open_file(file, "rb") as opened:
+            data = opened.read(MAX_RECORDING + 1)
     except OSError as error:
         raise Problem(f"{file} cannot be read: {why(error)}", code=MISUSED) from None
 
+    upload = VoiceFile("standard input" if file == "-" else Path(file).name, data)
     heard = on_relay(lambda engine, relay: ask(engine, relay, upload, profile), who, runtime)
     if as_json:
         print_json({"ok": True, "text": heard.text, "provider": heard.provider})

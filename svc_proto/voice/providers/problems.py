@@ -19,6 +19,11 @@ __all__ = ["broke_off", "refused", "safe_words", "unreachable"]
 
 MAX_BODY = 64 * 1024  # bytes of an error body that are looked at
 SHARED = 6  # characters in a row with the key
+_SILENT = {
+    FailureKind.TIMED_OUT: "did not answer in time",
+    FailureKind.TOO_LARGE: "sent more than is taken",
+    FailureKind.INVALID: "does not speak HTTP as it should, or its address is wrong",
+}
 _SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
 
 
@@ -42,15 +47,8 @@ def refused(access: VendorAccess, answer: Fetched | Failure) -> ProviderError:
 
 def unreachable(access: VendorAccess, failure: Failure) -> ProviderError:
     """There was no answer."""
-    name = access.vendor
-    match failure.kind:
-        case FailureKind.TIMED_OUT:
-            return ProviderError(f"{name} did not answer in time")
-        case FailureKind.TOO_LARGE:
-            return ProviderError(f"{name} sent more than is taken")
-        case FailureKind.INVALID:
-            return ProviderError(f"{name} does not speak HTTP as it should, or its address is wrong")
-    return ProviderError(f"{name} cannot be reached: {failure.detail or failure.kind.value}")
+    words = _SILENT.get(failure.kind) or f"cannot be reached: {failure.detail or failure.kind.value}"
+    return ProviderError(f"{access.vendor} {words}")
 
 
 def broke_off(access: VendorAccess, failure: Failure) -> ProviderError:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from struct import Struct
+
 __all__ = ["NotWavError", "WavStream"]
 
 MAX_HEAD = 4_096  # bytes before the sound
 PCM = 1  # WAVE_FORMAT_PCM
+_FORMAT = Struct("<HHI6xH")  # what it is, channels, rate in Hz, bits of a sample
 
 
 class NotWavError(ValueError):
@@ -51,13 +54,8 @@ class WavStream:
             if name == b"fmt ":
                 if begin + 16 > len(head):
                     return None
-                self._read_format(bytes(head[begin : begin + 16]))
+                kind, channels, self.rate, bits = _FORMAT.unpack_from(head, begin)
+                if (kind, channels, bits) != (PCM, 1, 16) or not self.rate:
+                    raise NotWavError("it is not PCM of one channel and 16 bits")
             place = begin + size + size % 2
         return None
-
-    def _read_format(self, fields: bytes) -> None:
-        kind, channels = int.from_bytes(fields[:2], "little"), int.from_bytes(fields[2:4], "little")
-        bits, rate = int.from_bytes(fields[14:16], "little"), int.from_bytes(fields[4:8], "little")
-        if (kind, channels, bits) != (PCM, 1, 16) or not rate:
-            raise NotWavError("it is not PCM of one channel and 16 bits")
-        self.rate = rate
