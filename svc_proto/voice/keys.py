@@ -1,23 +1,46 @@
-"""Keys and addresses of providers: the environment, then `.env` of the service home. Never anything of a request."""
+"""Keys and addresses of vendors: the environment, then `.env` of the service home. Never anything of a request."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.basics.entropy import sha256_hex
+from svc_proto.engine.client import bearer
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.voice_config import KEY_VARIABLES, URL_VARIABLES
+from svc_proto.voice.contract import ProviderError
+from svc_proto.voice_config import KEY_VARIABLES, URL_VARIABLES, Vendor
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["Keys"]
+__all__ = ["Keys", "VendorAccess"]
+
+_CARRIABLE = re.compile(r"[!-~]+")  # RFC 9110 section 5.5, without blanks
+
+
+@frozen
+class VendorAccess:
+    """The right to call a vendor."""
+
+    vendor: str
+    url: str
+    key: str = field(repr=False)
+
+    def at(self, path: str) -> str:
+        """The address of a path: one that names its version stands beside the address, which may name it, too."""
+        return f"{self.url.removesuffix('/v1') if path.startswith('/v1/') else self.url}{path}"
+
+    @property
+    def bearer(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The key as most vendors want it."""
+        return bearer(self.key)
 
 
 @define
@@ -34,6 +57,15 @@ class Keys:
             if value:
                 return value
         return None
+
+    def admit(self, vendor: Vendor) -> VendorAccess:
+        """The access that the operator has set up. `ProviderError` names the variable that is missing."""
+        key = self.get(*vendor.keys)
+        if not key:
+            raise ProviderError(f"{vendor.asked} not set", variable=vendor.asked)
+        if not _CARRIABLE.fullmatch(key):
+            raise ProviderError(f"the key of {vendor.name} has characters that no header can carry")
+        return VendorAccess(vendor.name, (self.get(vendor.url_variable) or vendor.url).rstrip("/"), key)
 
     def present(self, *names: str) -> list[str]:
         """Which of these variables are set."""

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import pytest
+
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.keys import Keys
+from svc_proto.voice_config import VENDORS, Vendor
 from tests.voice.plans import world_of
+from tests.voice.providers.studio import problem
 
 
 def refreshed(environment: dict[str, str], dotenv: str | None) -> Keys:
@@ -38,3 +42,20 @@ def test_the_fingerprint_changes_with_the_keys_alone() -> None:
     assert first == refreshed({"XAI_API_KEY": "a"}, "OPENAI_BASE_URL=http://x").fingerprint()
     assert first != refreshed({"XAI_API_KEY": "b"}, None).fingerprint()
     assert first != refreshed({"GROK_API_KEY": "a"}, None).fingerprint()
+
+
+# --- the access to a vendor ---
+
+
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: f"{vendor.name} {vendor.url}")
+def test_a_key_is_looked_for_under_all_its_names(vendor: Vendor) -> None:
+    for place in range(len(vendor.keys)):
+        access = Keys({name: f"of-{name}" for name in vendor.keys[place:]}).admit(vendor)
+        assert (access.vendor, access.url, access.key) == (vendor.name, vendor.url, f"of-{vendor.keys[place]}")
+        assert access.key not in repr(access)
+    assert Keys({vendor.asked: "key", vendor.url_variable: "http://x/v1/"}).admit(vendor).url == "http://x/v1"
+    variable = f"{vendor.name.upper()}_API_KEY"
+    missing = problem(lambda: Keys({}).admit(vendor))
+    assert (missing.variable, str(missing)) == (variable, f"{variable} not set")
+    odd = problem(lambda: Keys({variable: "two words"}).admit(vendor))
+    assert str(odd) == f"the key of {vendor.name} has characters that no header can carry"

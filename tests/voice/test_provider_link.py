@@ -16,8 +16,8 @@ from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice import provider_link
 from svc_proto.voice.contract import AudioDelta, ProviderError, ProviderEvent, RealtimeOptions, ResponseDone, TextDelta
+from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.provider_link import ProviderLink, open_link
-from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.realtime import OpenAiDialect
 from svc_proto.wire.events import Headers
 from tests.voice.rig import Rig

@@ -16,7 +16,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.schema.members import Members, as_array, json_value
 from svc_proto.voice.contract import ProviderError
-from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.problems import refused
 from svc_proto.voice.providers.vendors import key_header
 

@@ -13,7 +13,7 @@ from svc_proto.engine.client import Fetched
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import error_text, json_value
 from svc_proto.voice.contract import ProviderError
-from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.keys import VendorAccess
 
 __all__ = ["broke_off", "refused", "safe_words", "unreachable"]
 

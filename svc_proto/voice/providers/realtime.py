@@ -29,7 +29,7 @@ from svc_proto.voice.contract import (
     TranscriptDelta,
     TranscriptFinal,
 )
-from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.problems import safe_words
 
 __all__ = ["Dialect", "OpenAiDialect", "XaiDialect"]

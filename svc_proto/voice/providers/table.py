@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.contract import ProviderError, RealtimeOptions, Renderer
-from svc_proto.voice.providers.access import admit
 from svc_proto.voice.providers.discovery import Discovered, discover_elevenlabs, discover_xai
 from svc_proto.voice.providers.local import Local
 from svc_proto.voice.providers.one_shot import OneShotRenderer
@@ -74,7 +73,7 @@ class Providers:
         if found is None:
             return None
         vendor, discover = found
-        return (yield from discover(self._engine, admit(vendor, self._keys)))
+        return (yield from discover(self._engine, self._keys.admit(vendor)))
 
     def _engine_of(self, provider_id: str, what: str) -> Local | VendorEngine:
         plain = _plain(provider_id)
@@ -83,14 +82,14 @@ class Providers:
         api = APIS.get(plain.removesuffix("_tts"))
         if api is None or (what == "text to speech" and not api.model):
             raise ProviderError(f"the {what} provider {_shown(provider_id)} is not built in")
-        return VendorEngine(self._engine, api, admit(api.vendor, self._keys))
+        return VendorEngine(self._engine, api, self._keys.admit(api.vendor))
 
     def _dialect(self, provider_id: str) -> Callable[[RealtimeOptions], Dialect]:
         found = DIALECTS.get(canonical_id(_plain(provider_id), "realtime"))
         if found is None:
             raise ProviderError(f"the realtime provider {_shown(provider_id)} is not built in")
         vendor, dialect = found
-        return partial(dialect, admit(vendor, self._keys))
+        return partial(dialect, self._keys.admit(vendor))
 
 
 def _plain(provider_id: str) -> str:

@@ -30,7 +30,7 @@ from svc_proto.voice.contract import (
     Spoken,
     Transcript,
 )
-from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.problems import broke_off, refused
 from svc_proto.voice.providers.vendors import RATE, SpeechApi
 from svc_proto.wire.multipart import Part, encode_multipart

@@ -8,7 +8,7 @@ import pytest
 
 from svc_proto.voice.agent.native import provider_words
 from svc_proto.voice.contract import RealtimeOptions
-from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.realtime import Dialect, OpenAiDialect, XaiDialect
 from svc_proto.voice.realtime import orders
 

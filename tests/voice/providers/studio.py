@@ -137,7 +137,7 @@ class Studio:
             self.sim.run_until(lambda: process.ready)
 
     def program(self, path: str, **does: Any) -> list[Program]:
-        """Install one (`first`, `says`, `error`, `leaves`, `status`, `after`); those that were started are in the list."""
+        """Install one (`first`, `says`, `error`, `leaves`, `status`, `after`); the list has those that were started."""
         started: list[Program] = []
 
         def start(child: Child) -> Program:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from svc_proto.engine.client import Fetched
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.voice.providers.access import VendorAccess
+from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.problems import broke_off, refused, safe_words, unreachable
 from svc_proto.wire.events import Headers
 

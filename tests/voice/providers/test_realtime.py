@@ -24,8 +24,8 @@ from svc_proto.voice.contract import (
     TranscriptDelta,
     TranscriptFinal,
 )
+from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers import realtime
-from svc_proto.voice.providers.access import VendorAccess
 from svc_proto.voice.providers.realtime import Dialect, OpenAiDialect, XaiDialect
 
 KEY = "sk-abcdefghijklmnop"
