@@ -17,11 +17,16 @@ LIMITS = {
     "shells.REPLAY_LINES": 200,
     "tui.TERM_PATIENCE": 2.0,
     "voice_upload.MAX_UPLOAD": 25 * 1024 * 1024,
+    # wire terminal-voice 7
+    "voice_access.PROBE_TIMEOUT": 5.0,
+    "voice_access.CACHE_SECONDS": 60.0,
     # its own, which other tests call by name
     "media.MAX_DEPTH": 64,
     "routes.inbox.INBOX_BODY_LIMIT": 34 * 1024 * 1024,
     "routes.media.JSON_LIMIT": 34 * 1024 * 1024,
     "routes.voice_basic.MAX_BUSY": 64,
+    "voice_access.MAX_CACHED": 1_000,
+    "voice_access.MAX_PROBES": 64,
     "terminals.MAX_UNREAD": 1024 * 1024,
     "terminals.MAX_WAITING": 1024,
     "tui.MAX_UNREAD": 32 * 1024 * 1024,

@@ -62,11 +62,7 @@ LIMITS = {
     "agent.chat_run.CONNECT_WITHIN": 10.0,
     "provider_link.CONNECT_WITHIN": 60.0,
     "provider_link.PING_EVERY": 20.0,
-    "auth.PROBE_TIMEOUT": 5.0,
-    "auth.CACHE_SECONDS": 60.0,
     # its own, which other tests call by name
-    "auth.MAX_CACHED": 1_000,
-    "auth.MAX_PROBES": 64,
     "event_log.MAX_WAITING": 1024 * 1024,
     "event_log.WRITE_AT": 128 * 1024,
     "event_log.MAX_LOG": 32 * 1024 * 1024,

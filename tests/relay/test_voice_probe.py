@@ -1,4 +1,4 @@
-"""What the API server says of a bearer. What follows from it is in tests/relay/test_voice_access.py."""
+"""What the API server says of a bearer. What follows from it is in test_voice_access.py."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.voice import auth
-from svc_proto.voice.auth import CACHE_SECONDS, ApiProbe
+from svc_proto.relay import voice_access
+from svc_proto.relay.voice_access import CACHE_SECONDS, ApiProbe
 from tests.client.world import REFUSED, SILENT, Asked
 from tests.voice.plans import world_of
 
@@ -55,7 +55,7 @@ def test_whether_it_has_a_key() -> None:
 
 
 def test_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "MAX_CACHED", 2)
+    monkeypatch.setattr(voice_access, "MAX_CACHED", 2)
     assert len(asks("a", "b", "c", "c", "b", "a", answer=lambda asked: (200, b""))[1]) == 4
 
 
@@ -77,7 +77,7 @@ def test_what_counts_as_a_yes(answer: object, accepted: bool) -> None:
 
 
 def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "MAX_PROBES", 1)
+    monkeypatch.setattr(voice_access, "MAX_PROBES", 1)
 
     def flow(engine: Engine) -> Flow[bool]:
         probe = ApiProbe(engine, URL)
