@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 from urllib.parse import quote
 
 from svc_proto.basics.resampler import Resampler
@@ -60,12 +60,13 @@ _STATUSES = ("completed", "cancelled", "failed", "incomplete")
 class Dialect(ABC):
     """A provider's language over its WebSocket: pure; one object for each socket, since it keeps ids."""
 
-    def __init__(self, access: VendorAccess, options: RealtimeOptions, *, rate: int) -> None:
-        """`rate` is the vendor's, in Hz."""
+    RATE: ClassVar[int] = 0  # Hz of the vendor's PCM; 0: it has that of the session
+
+    def __init__(self, access: VendorAccess, options: RealtimeOptions) -> None:
         self._access = access
         self._options = options
-        self._rate = rate
-        self._ears = Resampler(options.sample_rate, rate)
+        self._rate = self.RATE or options.sample_rate
+        self._ears = Resampler(options.sample_rate, self._rate)
         self._mouths: dict[str, Resampler] = {}  # by response
         self._started: dict[str, None] = {}
         self._called: dict[str, None] = {}
@@ -85,9 +86,12 @@ class Dialect(ABC):
 
     # --- what is said -------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def setup(self) -> list[Message]:
         """What to say first: turns are ours to end, so the provider's turn detection is off."""
+        session = self._session()
+        if self._options.tools:
+            session["tools"] = [dict(tool) for tool in self._options.tools]
+        return [{"type": "session.update", "session": session}]
 
     @abstractmethod
     def read_aloud(self, text: str) -> list[Message]:
@@ -142,6 +146,10 @@ class Dialect(ABC):
         if kind.startswith("response.") or kind == "conversation.item.done":
             return self._response(kind, message)
         return ()
+
+    @abstractmethod
+    def _session(self) -> Message:
+        """The whole session, but for the tools."""
 
     def _heard(self, kind: str, message: Members) -> tuple[ProviderEvent, ...]:
         item = _id(message, "item_id")
@@ -243,11 +251,9 @@ class Dialect(ABC):
 class OpenAiDialect(Dialect):
     """OpenAI's, as generally available. Another rate than its own is made on this side."""
 
-    def __init__(self, access: VendorAccess, options: RealtimeOptions) -> None:
-        super().__init__(access, options, rate=OPENAI_RATE)
+    RATE = OPENAI_RATE
 
-    def setup(self) -> list[Message]:
-        """The whole session."""
+    def _session(self) -> Message:
         options = self._options
         sound: Message = {"type": "audio/pcm", "rate": OPENAI_RATE}
         session: Message = {
@@ -264,42 +270,30 @@ class OpenAiDialect(Dialect):
                 "output": {"format": sound, "voice": options.voice},
             },
         }
-        if options.tools:
-            session["tools"] = [dict(tool) for tool in options.tools]
-            session["tool_choice"] = "auto"
-        return [{"type": "session.update", "session": session}]
+        return session | ({"tool_choice": "auto"} if options.tools else {})
 
     def read_aloud(self, text: str) -> list[Message]:
         """The words that have the model say a text, which has no other way to be spoken."""
-        wanted: Message = {"instructions": READ_ALOUD + text, "tool_choice": "none"}
-        return [{"type": "response.create", "response": wanted}]
+        return [_create({"instructions": READ_ALOUD + text, "tool_choice": "none"})]
 
 
 class XaiDialect(Dialect):
     """xAI's: a setup of its own, and a message that is spoken as it stands; at the rate of the session."""
 
-    def __init__(self, access: VendorAccess, options: RealtimeOptions) -> None:
-        super().__init__(access, options, rate=options.sample_rate)
-
-    def setup(self) -> list[Message]:
-        """The whole session."""
+    def _session(self) -> Message:
         options = self._options
         sound: Message = {"format": {"type": "audio/pcm", "rate": options.sample_rate}}
-        session: Message = {
+        return {
             "voice": options.voice,
             "instructions": options.instructions,
             "turn_detection": None,
             "audio": {"input": sound, "output": sound},
         }
-        if options.tools:
-            session["tools"] = [dict(tool) for tool in options.tools]
-        return [{"type": "session.update", "session": session}]
 
     def read_aloud(self, text: str) -> list[Message]:
         """A `force_message`: no model is asked."""
         content = [{"type": "output_text", "text": text}]
-        item: Message = {"type": "force_message", "role": "assistant", "content": content}
-        return [{"type": "conversation.item.create", "item": item}]
+        return [_item({"type": "force_message", "role": "assistant", "content": content})]
 
 
 def _remember(known: dict[str, T], name: str, value: T) -> None:
