@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 import click
 
-from clients.commands.cli import SETTINGS, json_text, shown
+from clients.commands.answer import AnswerWriter
+from clients.commands.cli import SETTINGS, json_text
 from runtimes.option import runtime_option
 from svc_proto.client.problem import MISUSED, Problem
 
@@ -70,7 +70,7 @@ def main(
         address, api_key = _paired_api(api_key)
 
     chore = ChatChore(lambda engine: api_target(engine, config, address, api_key), order, watched=sys.stderr.isatty())
-    writer = _Writer(raw=as_json)
+    writer = _Writer()
     # One that is named has to be trusted by the system.
     trust = trust_for_api() if address is None and config.webapi_inside is None else None
     try:
@@ -110,15 +110,7 @@ def _somebody_is_there() -> bool:
         return False
 
 
-class _Writer:
-    """Text to standard output as it comes, tools between it to standard error."""
-
-    def __init__(self, *, raw: bool) -> None:
-        self._raw = raw
-        self._open = False  # a line of the answer has no end yet
-        self._style = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        self._clean = sys.stdout.isatty()
-
+class _Writer(AnswerWriter):
     def tell(self, news: Tell) -> None:
         """Show one piece of news."""
         match news.event:
@@ -126,24 +118,12 @@ class _Writer:
                 line = {"event": news.fields["event"], "data": news.fields["data"]}
                 print(json_text(line), flush=True)
             case "text":
-                text = shown(str(news.fields["text"]), on_terminal=self._clean)
-                sys.stdout.write(text)
-                sys.stdout.flush()
-                self._open = not text.endswith("\n") if text else self._open
+                self.write(str(news.fields["text"]))
             case "question":
                 self.finish()
                 choices = "/".join(map(str, cast("list[object]", news.fields["choices"])))
                 print(f"{news.fields['text']}\nMay it? [{choices}] ", end="", file=sys.stderr, flush=True)
             case "tool":
-                self.finish()
-                line_ = str(news.fields["line"])
-                print(f"\x1b[2m{line_}\x1b[0m" if self._style else line_, file=sys.stderr, flush=True)
+                self.aside(str(news.fields["line"]))
             case _:
                 pass
-
-    def finish(self) -> None:
-        """End the line."""
-        if self._open:
-            self._open = False
-            with suppress(OSError):  # whoever reads has left: that is said already
-                print(flush=True)

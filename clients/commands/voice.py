@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clients.commands.answer import AnswerWriter
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines, shown, why
 from clients.commands.desktop import on_desktop_chore, on_relay, who_options, whom
 from clients.commands.saved_file import SavedFile
@@ -221,48 +222,26 @@ def _given(text: str) -> str:
         raise Problem("the text is not UTF-8", code=MISUSED) from None
 
 
-class _Writer:
-    """The agent's words to standard output; everything else to standard error."""
-
-    def __init__(self) -> None:
-        self._open = False  # a line of the answer has no end yet
-        self._person = sys.stdin.isatty()
-        self._clean = sys.stdout.isatty()
-        self._style = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-
+class _Writer(AnswerWriter):
     def tell(self, news: Tell) -> None:
         """Show one piece of news."""
         text = str(news.fields.get("text", ""))
         match news.event:
-            case "prompt" if self._person:
-                how = "[Enter to speak, or type]" if news.fields["records"] else "[type]"
-                self._aside(how)
+            case "prompt" if sys.stdin.isatty():
+                self.aside("[Enter to speak, or type]" if news.fields["records"] else "[type]")
             case "recording":
-                self._aside("[recording; Enter to send]")
+                self.aside("[recording; Enter to send]")
             case "heard":
-                self._aside(f"you: {text}" if text else "[nothing was heard]")
+                self.aside(f"you: {text}" if text else "[nothing was heard]")
             case "text":
-                text = shown(text, on_terminal=self._clean)
-                sys.stdout.write(text)
-                sys.stdout.flush()
-                self._open = not text.endswith("\n") if text else self._open
+                self.write(text)
             case "end":
                 self.finish()
             case "tool":
-                self._aside(str(news.fields["line"]))
+                self.aside(str(news.fields["line"]))
             case "question":
-                self._aside(f"{text or 'May it?'} [allow/deny]")
+                self.aside(f"{text or 'May it?'} [allow/deny]")
             case "problem":
-                self._aside(f"[{text}]")
+                self.aside(f"[{text}]")
             case _:
                 pass
-
-    def finish(self) -> None:
-        """End the line."""
-        if self._open:
-            self._open = False
-            print(flush=True)
-
-    def _aside(self, line: str) -> None:
-        self.finish()
-        print(f"\x1b[2m{line}\x1b[0m" if self._style else line, file=sys.stderr, flush=True)
