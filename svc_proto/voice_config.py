@@ -107,6 +107,7 @@ def voice_config(
         "lab_runs": source.root("RELAY_REALTIME_VOICE_RUN_DIR"),
         "agent_runs": source.root("RELAY_REALTIME_VOICE_RUN_DIR"),
     }
+    ours = (*KEY_VARIABLES, *URL_VARIABLES)
     return VoiceConfig(
         home=home,
         service_home=service_home,
@@ -121,14 +122,9 @@ def voice_config(
         background_max=source.whole("RELAY_VOICE_BACKGROUND_RUN_MAX_MS", 300_000, low=1000, high=86_400_000) / 1000,
         slow_tools=source.parts("RELAY_VOICE_LONG_TOOL_HINTS", ",".join(SLOW_TOOLS)),
         options_cache=float(source.whole("RELAY_PROVIDER_OPTIONS_CACHE_SECONDS", 600, low=0, high=86_400)),
-        variables=_variables(source.env),
+        variables={
+            name: value.strip()
+            for name, value in source.env.items()
+            if value.strip() and (name in ours or name.startswith((OUTPUT_PREFIX, REALTIME_PREFIX)))
+        },
     )
-
-
-def _variables(env: Mapping[str, str]) -> dict[str, str]:
-    named = (*KEY_VARIABLES, *URL_VARIABLES)
-    return {
-        name: value.strip()
-        for name, value in env.items()
-        if value.strip() and (name in named or name.startswith((OUTPUT_PREFIX, REALTIME_PREFIX)))
-    }

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import FALSE_WORDS, invalid, line, text
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.members import Members
-from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
+from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.providers.command import Command, CommandLine
 from svc_proto.voice.registry import LOCAL
@@ -84,9 +84,7 @@ class BasicVoice:
         listens = yield from self._engine("stt", profile)
         scope = profile.scope
         if scope.config_scope == "profile" and not (profile.data.inner("tts") or profile.data.inner("stt")):
-            scope = Scope(
-                config_scope="global", fallback_to_global=True
-            )  # wire 3.1: what it gets are the global values
+            scope = Scope(config_scope="global", fallback_to_global=True)  # wire 3.1: it gets the global values
         return {
             "success": True,
             "profile": name,
@@ -109,13 +107,13 @@ class BasicVoice:
             "requirements": (yield from self._requirements(speaks, listens)),
         }
 
-    def transcribe(self, name: str | None, recording: Recording) -> Flow[Transcript]:
-        """What a recording says. `Refused` 500 where nothing can tell."""
+    def transcribe(self, name: str | None, recording: Recording) -> Flow[tuple[str, str]]:
+        """What a recording says, and who has heard it, as configured (wire 3.3). `Refused` 500 where nothing can."""
         engine = yield from self._usable("stt", name)
         try:
             transcriber = self._own(engine) or self._voice.providers.transcriber(engine.provider)
             heard = yield from transcriber.transcribe(recording, model=engine.model, language=engine.language)
-            return evolve(heard, provider=engine.provider)  # wire 3.3: `openai`, as it is configured
+            return heard, engine.provider
         except ProviderError as error:
             missing = error.variable is not None
             text = f"No STT provider available ({engine.provider}): {error}" if missing else str(error)

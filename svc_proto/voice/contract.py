@@ -4,7 +4,7 @@
     done = yield from renderer.render(SpeechRequest(text="Hello.", voice="en", sample_rate=24_000), sink)
 
 A vendor, this host and a command of the operator's have `speak(request)`, which gives `Spoken`, and
-`transcribe(recording, model=, language=)`, which gives a `Transcript`.
+`transcribe(recording, model=, language=)`, which gives its words.
 
 Audio is PCM everywhere behind this seam: signed 16-bit little-endian, mono. A provider raises `ProviderError` for
 whatever keeps it from its work; its text may be shown to the caller, so it never holds a key or a whole answer.
@@ -21,7 +21,7 @@ from svc_proto.engine.flow import Flow
 
 __all__ = ["AudioChunk", "AudioDelta", "AudioDone", "AudioSink", "FunctionCall", "ProviderError", "ProviderEvent"]
 __all__ += ["ProviderInfo", "ProviderProblem", "ProviderReady", "RealtimeOptions", "Recording", "Rendered", "Renderer"]
-__all__ += ["ResponseDone", "ResponseStarted", "SUPPORTS", "SpeechRequest", "Spoken", "TextDelta", "Transcript"]
+__all__ += ["ResponseDone", "ResponseStarted", "SUPPORTS", "SpeechRequest", "Spoken", "TextDelta"]
 __all__ += ["TranscriptDelta", "TranscriptFinal"]
 
 
@@ -146,14 +146,6 @@ class Recording:
     size: int  # bytes
     content_type: str  # as the sender named it, without parameters
     suffix: str  # .wav, .webm and so on (wire 3.3)
-
-
-@frozen(kw_only=True)
-class Transcript:
-    """What was heard."""
-
-    text: str
-    provider: str
 
 
 # --- both ways ----------------------------------------------------------------------------------------------------

@@ -52,4 +52,6 @@ class Voice:
         return key or None
 
     def _speaks(self) -> Flow[bool]:
-        return self.providers.host.installed()
+        """Whether this host does, and listens."""
+        report = yield from self.providers.host.report()
+        return bool(report["audio_available"] and report["stt_available"])

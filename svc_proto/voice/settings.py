@@ -39,6 +39,10 @@ def _text(value: object, name: str) -> str:
     return line(value, name, LENGTHS[name], 1)
 
 
+def _provider(kind: str) -> Rule:
+    return lambda value, name: canonical_id(_text(value, name), kind)
+
+
 def _among(*words: str) -> Rule:
     return lambda value, name: choice(str(value).strip().lower(), name, words)
 
@@ -78,7 +82,7 @@ class OutputSettings:
 
     scope: Scope = Scope()
     enabled: bool = _of(True, flag)
-    provider: str = _of("xai_tts", _text)
+    provider: str = _of("xai_tts", _provider("tts"))
     model: str = _of("xai-tts", _text)
     voice: str = _of("eve", _text)
     sample_rate: int = _of(24_000, _between(MIN_RATE, MAX_RATE))  # Hz
@@ -110,7 +114,7 @@ class RealtimeSettings:
 
     scope: Scope = Scope()
     enabled: bool = _of(True, flag)
-    provider: str = _of("xai_realtime", _text)
+    provider: str = _of("xai_realtime", _provider("realtime"))
     model: str = _of("grok-voice-latest", _text)
     voice: str = _of("eve", _text)
     sample_rate: int = _of(24_000, _between(MIN_RATE, MAX_RATE))  # Hz

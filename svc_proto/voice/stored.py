@@ -61,11 +61,11 @@ class SectionFamily(Generic[SettingsT]):
     def from_environment(self, variables: Mapping[str, str]) -> dict[str, object]:
         """What the environment says."""
         said = {name: variables.get(self.prefix + VARIABLES.get(name, name.upper())) for name in self.rules}
-        return self._canonical(lenient(self.rules, said))
+        return lenient(self.rules, said)
 
     def from_file(self, holder: Mapping[str, object], section: str | None = None) -> dict[str, object]:
         """What the section of a file says, or another one; empty if there is none."""
-        return self._canonical(lenient(self.rules, self._flat(Members.of(holder).inner(section or self.section))))
+        return lenient(self.rules, self._flat(Members.of(holder).inner(section or self.section)))
 
     def _flat(self, found: Mapping[str, object]) -> dict[str, object]:
         """The block of the provider first, then what stands beside it."""
@@ -82,11 +82,6 @@ class SectionFamily(Generic[SettingsT]):
             if flat.get(name) is None:
                 flat[name] = flat.get(f"{name}_id")
         return flat
-
-    def _canonical(self, values: dict[str, object]) -> dict[str, object]:
-        if (provider := as_text(values.get("provider"))) is not None:
-            values["provider"] = canonical_id(provider, self.kind)
-        return values
 
 
 OUTPUT_FAMILY = SectionFamily(
@@ -165,9 +160,7 @@ def merged(
     return family.settings(scope=scope, **values)
 
 
-def checked_change(
-    family: SectionFamily[Any], rules: Rules, body: Mapping[str, object], providers: Sequence[str]
-) -> dict[str, object]:
+def checked_change(rules: Rules, body: Mapping[str, object], providers: Sequence[str]) -> dict[str, object]:
     """Read the members of a PATCH, `profile` apart. `Refused` 400."""
     wanted = {name: value for name, value in body.items() if name != "profile"}
     unknown = sorted(name for name in wanted if name not in rules)
@@ -177,10 +170,8 @@ def checked_change(
     if not wanted:
         raise Refused(400, "voice_refused", f"nothing to change; settings: {', '.join(rules)}")
     change = {name: rules[name](value, name) for name, value in wanted.items()}
-    if "provider" in change:
-        change["provider"] = canonical_id(str(change["provider"]), family.kind)
-        if change["provider"] not in providers:
-            raise Refused(400, "voice_refused", f"provider must be one of {', '.join(providers)}")
+    if change.get("provider", providers[0]) not in providers:
+        raise Refused(400, "voice_refused", f"provider must be one of {', '.join(providers)}")
     return change
 
 

@@ -40,7 +40,7 @@ def test_where_it_comes_from() -> None:
 RULES = """
 enabled text_normalization fallback_enabled auto_speech_tags promotion_enabled spoken_handoff debug_audio_tap
     -> {" YES ": true, 0: false} -> [2, maybe]
-provider -> {" Nobody ": Nobody} -> [5, ""]
+provider -> {" Nobody ": nobody, grok: xai_tts} -> [5, ""]
 codec -> {" PCM ": pcm, alaw: alaw} -> [ogg, ""]
 background_default_mode -> {Promote: promote, foreground: foreground} -> [later]
 result_delivery -> {speak_verbatim: speak_verbatim, visual_only: visual_only} -> [5]

@@ -168,7 +168,7 @@ def test_what_a_change_of_the_provider_takes_along(said: Any, change: dict[str, 
 
 def test_a_change_is_checked() -> None:
     body = {"profile": "work", "provider": "grok", "sample_rate": "16000"}
-    assert checked_change(OUTPUT_FAMILY, OUTPUT, body, KNOWN) == {"provider": "xai_tts", "sample_rate": 16_000}
+    assert checked_change(OUTPUT, body, KNOWN) == {"provider": "xai_tts", "sample_rate": 16_000}
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_change_is_checked() -> None:
 )
 def test_what_is_no_change(body: dict[str, object], word: str) -> None:
     with pytest.raises(Refused, match=word) as caught:
-        checked_change(OUTPUT_FAMILY, OUTPUT, body, KNOWN)
+        checked_change(OUTPUT, body, KNOWN)
     assert caught.value.status == 400
 
 

@@ -78,11 +78,11 @@ class _Basic:
         recording = yield from receive_recording(relay.engine, request)
         try:
             profile = profile_of(request.query)
-            found = yield from BasicVoice(relay.voice_side.voice).transcribe(profile, recording)
+            heard, provider = yield from BasicVoice(relay.voice_side.voice).transcribe(profile, recording)
         finally:
             relay.engine.emit(DeleteBlob(recording.path))
-        relay.engine.log(Level.INFO, "voice transcribed", provider=found.provider, size=recording.size)
-        return json_response(200, {"success": True, "text": found.text, "provider": found.provider, "profile": profile})
+        relay.engine.log(Level.INFO, "voice transcribed", provider=provider, size=recording.size)
+        return json_response(200, {"success": True, "text": heard, "provider": provider, "profile": profile})
 
     def synthesize(self, request: Request) -> Flow[Response]:
         body = request.json_object()

@@ -92,7 +92,7 @@ class _FamilyRoutes:
         if profile is not None and cast("Principal", request.principal).kind == "api":
             # SPEC.md, API bearer on voice routes, 3: not for profile writes, which need a session token.
             raise Refused(403, "session_required", "changing a profile needs the token of a paired session")
-        change = checked_change(view.family, view.rules, body, [info.id for info in view.allowed()])
+        change = checked_change(view.rules, body, [info.id for info in view.allowed()])
         path = yield from voice.stored.change(view.family, profile, change)
         settings = yield from voice.settings(view.family, profile)
         return json_response(200, {**self._shown(settings), "config_path": path, "updated": sorted(change)})
@@ -105,13 +105,13 @@ class _FamilyRoutes:
 
     def validate(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
-        body = _json_body(request)
+        body = request.json_object() if request.body else {}
         choice = _choice(body, (yield from self._settings(request, body)), info)
         offer = self._relay.voice_side.options.known(info)
         return json_response(200, validate_answer(self._theme.view, offer, choice, self._relay.config.brand))
 
     def create(self, request: Request) -> Flow[Response]:
-        body = _json_body(request)
+        body = request.json_object() if request.body else {}
         if (profile := profile_of(request.query, body)) is not None:
             body["profile"] = profile
         family = self._relay.voice_side.sessions[self._theme.name]
@@ -146,11 +146,6 @@ class _FamilyRoutes:
                 return info
         shown = "".join(letter for letter in wanted[:80] if letter.isprintable())
         raise Refused(400, "voice_refused", f"'{shown}' is not a provider of {view.mode}")
-
-
-def _json_body(request: Request) -> dict[str, object]:
-    """A JSON object; nothing at all counts as an empty one. `Refused` 400."""
-    return request.json_object() if request.body else {}
 
 
 def _choice(

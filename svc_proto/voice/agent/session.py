@@ -320,8 +320,7 @@ def transcribe(voice: Voice, provider: str, pcm: bytes, rate: int) -> Flow[str]:
         raise ProviderError("the recording could not be stored on the relay's host")
     try:
         recording = Recording(path=path, size=len(data), content_type="audio/wav", suffix=".wav")
-        heard = yield from voice.providers.transcriber(provider).transcribe(recording)
-        return heard.text.strip()
+        return (yield from voice.providers.transcriber(provider).transcribe(recording)).strip()
     finally:
         voice.engine.emit(DeleteBlob(path))
 

@@ -23,7 +23,7 @@ from svc_proto.engine.files import read_file, spool_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
-from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
+from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -108,7 +108,7 @@ class Command:
             raise ProviderError(f"{line.name} made no sound")
         return Spoken(data, TYPES[line.format])
 
-    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
         """Listen to a recording."""
         line = self._line
         if line.words and not line.needs("input_path"):
@@ -122,7 +122,7 @@ class Command:
                 words = yield from self._read(paths["output_path"], MAX_WORDS)
         finally:
             self._delete(paths)
-        return Transcript(text=words.decode("utf-8", "replace").strip(), provider=line.name)
+        return words.decode("utf-8", "replace").strip()
 
     # --- helpers ---
 

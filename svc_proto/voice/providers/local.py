@@ -29,7 +29,6 @@ from svc_proto.voice.contract import (
     Rendered,
     SpeechRequest,
     Spoken,
-    Transcript,
 )
 from svc_proto.voice.providers.vendors import number, options_text
 from svc_proto.voice.providers.wav_stream import NotWavError, WavStream
@@ -95,11 +94,6 @@ class Local:
             decode=answer.get("decode") is True,
         )
         return self._found
-
-    def installed(self) -> Flow[bool]:
-        """Whether it can speak and listen."""
-        engines = yield from self.engines()
-        return bool(engines.speak and engines.listen)
 
     def report(self) -> Flow[dict[str, object]]:
         """For people who ask what is missing."""
@@ -188,7 +182,7 @@ class Local:
 
     # --- listening ----------------------------------------------------------------------------------------------
 
-    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
         """Listen, when it is this recording's turn."""
         engines = yield from self.engines()
         if not engines.listen:
@@ -203,7 +197,7 @@ class Local:
             finished = yield from run_command(self._engine, (*engines.listen, recording.path), within=LISTENING)
         finally:
             self._places.leave()
-        return Transcript(text=_heard(finished), provider="local")
+        return _heard(finished)
 
 
 class _Ear:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["OneShotRenderer"]
 
 SILENCE = 60.0  # s between two messages
-CANNED = "This is a test of the realtime voice. One, two, three."  # wire 5: missing text
 
 
 class OneShotRenderer:
@@ -53,7 +52,7 @@ class OneShotRenderer:
         )
         link = yield from open_link(self._engine, dialect, provider=self._provider)
         try:
-            link.send(dialect.say(request.text or CANNED), dialect.respond())
+            link.send(dialect.say(request.text), dialect.respond())
             return (yield from self._listen(link, request, sink))
         finally:
             link.close()

@@ -28,7 +28,6 @@ from svc_proto.voice.contract import (
     Rendered,
     SpeechRequest,
     Spoken,
-    Transcript,
 )
 from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.problems import broke_off, refused
@@ -92,7 +91,7 @@ class VendorEngine:
             raise ProviderError(f"{access.vendor} sent no audio")
         return Spoken(answer.body, "audio/mpeg")
 
-    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
         """Upload the recording, as the last part of a form, and read the answer. xAI takes no name of any model."""
         api, access = self._api, self._access
         data = yield from read_file(self._engine, recording.path, limit=MAX_UPLOAD)
@@ -123,7 +122,7 @@ class VendorEngine:
         text = Members.parsed(answer.body).string("text")
         if text is None:
             raise ProviderError(f"{access.vendor} answered with something that is no transcript")
-        return Transcript(text=text.strip()[:MAX_TRANSCRIPT], provider=api.provider)
+        return text.strip()[:MAX_TRANSCRIPT]
 
     # --- helpers ---
 

@@ -10,7 +10,7 @@ import yaml
 from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.device_keys import DeviceKeys
-from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken, Transcript
+from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
 from svc_proto.voice.providers.discovery import Discovered
 from svc_proto.voice.providers.table import Providers
 from svc_proto.voice_config import VoiceConfig
@@ -61,21 +61,17 @@ class Puppets:
         self.asked.append(request)
         return self.spoken
 
-    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
         yield from self._work()
         data = bytes(self.book.disk.get(recording.path))
         self.asked.append((recording.content_type, recording.suffix, recording.size, len(data), model, language))
-        return Transcript(text="turn on the lamp", provider=self.engine)
+        return "turn on the lamp"
 
     def discover(self, provider_id: str) -> Flow[Discovered | None]:
         self.speaker(provider_id)
         self.asked.append(provider_id)
         yield from ()
         return self.found
-
-    def installed(self) -> Flow[bool]:
-        yield from ()
-        return self.local
 
     def report(self) -> Flow[dict[str, object]]:
         yield from ()

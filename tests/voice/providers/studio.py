@@ -20,7 +20,7 @@ from svc_proto.commands import Level, Ready
 from svc_proto.engine.core import Engine, Service
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Accepted
-from svc_proto.voice.contract import AudioChunk, ProviderError, Recording, Rendered, SpeechRequest, Spoken, Transcript
+from svc_proto.voice.contract import AudioChunk, ProviderError, Recording, Rendered, SpeechRequest, Spoken
 from svc_proto.voice.keys import Keys
 from svc_proto.voice.providers.table import Providers
 
@@ -182,7 +182,7 @@ class Studio:
             lambda providers, engine: providers.speaker(provider).speak(SpeechRequest(text=text, **request))
         )
 
-    def transcribe(self, provider: str, data: bytes = b"RIFFsound", **options: str) -> Transcript:
+    def transcribe(self, provider: str, data: bytes = b"RIFFsound", **options: str) -> str:
         """Listen to an upload."""
         path = f"{self.host.spool}/upload.wav"
         self.host.disk.put(path, data)

@@ -11,7 +11,7 @@ import pytest
 from svc_proto.basics.pcm import wav_head
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.voice.contract import Recording, Transcript
+from svc_proto.voice.contract import Recording
 from svc_proto.voice.providers import local
 from svc_proto.voice.providers.local import MAX_LISTENERS, MAX_WAITING
 from svc_proto.voice.providers.table import Providers
@@ -171,7 +171,7 @@ def test_a_file_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_it_hears() -> None:
     for language in ("", "en", "en-US", "auto"):
         found = hearing().transcribe("local", language=language)
-        assert found == Transcript(text="turn on the light", provider="local")
+        assert found == "turn on the light"
 
 
 BROKE_DOWN = "the engine that listens broke down over the recording"
@@ -196,7 +196,7 @@ def crowd(studio: Studio, size: int, gives_up: Sequence[int] = ()) -> tuple[int,
     """So many recordings at once, some given up in the middle: how many are heard, what is said of the others, and how
     many are listened to at the same time.
     """
-    heard, problems, most = list[Transcript](), list[str](), 0
+    heard, problems, most = list[str](), list[str](), 0
 
     def plan(providers: Providers, engine: Engine) -> Flow[None]:
         nonlocal most
@@ -237,36 +237,36 @@ def test_who_gives_up_leaves_the_queue_and_the_place() -> None:
     studio = hearing()
     heard, problems, _ = crowd(studio, MAX_LISTENERS + 3, gives_up=[0, MAX_LISTENERS, -1])
     assert (heard, problems) == (MAX_LISTENERS, [])
-    assert studio.transcribe("local").text == "turn on the light"
+    assert studio.transcribe("local") == "turn on the light"
 
 
 # --- what there is ------------------------------------------------------------------------------------------------
 
 
 def test_what_is_installed() -> None:
-    def plan(providers: Providers, engine: Engine) -> Flow[tuple[bool, dict[str, object]]]:
-        return (yield from providers.host.installed()), (yield from providers.host.report())
+    def plan(providers: Providers, engine: Engine) -> Flow[dict[str, object]]:
+        return providers.host.report()
 
     missing = ["espeak-ng", "pocketsphinx", "lameenc", "av"]
     nothing = {"audio_available": False, "stt_available": False, "missing_packages": missing}
-    assert Studio().run(plan) == (False, nothing)
+    assert Studio().run(plan) == nothing
     everything = {"audio_available": True, "stt_available": True, "missing_packages": []}
-    assert installed({}, {}, bytes)[0].run(plan) == (True, everything)
+    assert installed({}, {}, bytes)[0].run(plan) == everything
     studio = Studio()
     studio.host.compute["voice.engines"] = lambda: "nonsense"
-    assert studio.run(plan) == (False, nothing)
+    assert studio.run(plan) == nothing
 
 
 @pytest.mark.parametrize("missing", ["speak", "listen"])
 def test_it_is_looked_for_once_or_once_a_minute(missing: str) -> None:
     studio = installed({}, {})[0]
     answer: Any = studio.host.compute["voice.engines"]()
-    answers = [{**answer, missing: []}] * 2 + [answer]
+    answers = [{**answer, missing: []}] * 2 + [{**answer, "mp3": True}]
 
     def plan(providers: Providers, engine: Engine) -> Flow[list[bool]]:
         found = []
         for _ in range(8):
-            found.append((yield from providers.host.installed()))
+            found.append(not (yield from providers.host.report())["missing_packages"])
             yield from sleep(engine, 30.0)
         return found
 

@@ -58,12 +58,6 @@ def test_a_benign_notice_changes_nothing() -> None:
     assert studio.sink.pcm == b"\0\0"
 
 
-def test_without_a_text_a_sentence_is_tried() -> None:
-    script = RealtimeScript([Said("Yes.")])
-    Studio(OpenAiPeer(script=script)).render("openai_realtime", "")
-    assert "test" in script.sessions[0].said[1]["item"]["content"][0]["text"]
-
-
 def test_a_socket_that_is_declined() -> None:
     peer = OpenAiPeer(script=RealtimeScript())
     peer.declines = 404

@@ -91,7 +91,7 @@ def test_a_file(provider: str, how: dict[str, Any], target: str, body: dict[str,
 def test_a_recording(provider: str, how: dict[str, Any], target: str, fields: dict[str, str]) -> None:
     peer = vendor(provider, Plain({"text": " turn on the lamp\n", "language": "en"}))
     found = Studio(peer).transcribe(provider, b"RIFF" + bytes(100_000), **how)
-    assert (found.text, found.provider.removesuffix("_tts")) == ("turn on the lamp", provider.lower())
+    assert found == "turn on the lamp"
     sent = form(asked_of(peer, target))
     assert sent.pop("file") == b"RIFF" + bytes(100_000)
     assert {name: value.decode() for name, value in sent.items()} == fields

@@ -20,7 +20,6 @@ from svc_proto.voice.contract import (
     Recording,
     Rendered,
     SpeechRequest,
-    Transcript,
 )
 from svc_proto.voice.realtime.story import RunBegan
 from tests.loops.agents import KEY, SOUND, Agent, of, types
@@ -38,12 +37,12 @@ class Engines:
         self.recordings: list[Recording] = []
         self.texts: list[str] = []
 
-    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[Transcript]:
+    def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
         yield from ()
         self.recordings.append(recording)
         if isinstance(self.hears, Exception):
             raise self.hears
-        return Transcript(text=self.hears, provider="local")
+        return self.hears
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
         self.texts.append(request.text)
@@ -140,7 +139,7 @@ def test_a_long_utterance(world: VirtualWorld, tmp_path: Path) -> None:
 def test_cancel_while_it_listens(world: VirtualWorld, tmp_path: Path) -> None:
     engines = Engines()
 
-    def never(recording: Recording, **more: str) -> Flow[Transcript]:
+    def never(recording: Recording, **more: str) -> Flow[str]:
         yield from wait(OperationId(10**9), 1e9)
         raise AssertionError
 
