@@ -85,11 +85,11 @@ def transcribe(
         raise Problem(f"{file} cannot be read: {why(error)}", code=MISUSED) from None
 
     upload = VoiceFile("standard input" if file == "-" else Path(file).name, data)
-    heard = on_relay(lambda engine, relay: ask(engine, relay, upload, profile), who, runtime)
+    heard, provider = on_relay(lambda engine, relay: ask(engine, relay, upload, profile), who, runtime)
     if as_json:
-        print_json({"ok": True, "text": heard.text, "provider": heard.provider})
-    elif heard.text:
-        print(shown(heard.text, on_terminal=sys.stdout.isatty()))
+        print_json({"ok": True, "text": heard, "provider": provider})
+    elif heard:
+        print(shown(heard, on_terminal=sys.stdout.isatty()))
     else:
         raise Problem("nothing was heard in it")
 

@@ -18,7 +18,7 @@ from svc_proto.schema.members import Members
 from svc_proto.wire.limits import MAX_TEXT
 from svc_proto.wire.multipart import Part
 
-__all__ = ["MAX_RECORDING", "Heard", "VoiceFile", "config_rows", "save_speech", "transcribe", "voice_config"]
+__all__ = ["MAX_RECORDING", "VoiceFile", "config_rows", "save_speech", "transcribe", "voice_config"]
 
 MAX_RECORDING = 25 * 1024 * 1024  # bytes, wire terminal-voice 3.3
 LISTEN_WITHIN = 900.0  # s: the relay's own engine takes up to 600 s, after those before it
@@ -50,16 +50,10 @@ class VoiceFile:
         return KINDS.get(self.name.rpartition(".")[2].lower(), "audio/wav")
 
 
-@frozen
-class Heard:
-    """What was said, and which engine heard it."""
-
-    text: str
-    provider: str | None
-
-
-def transcribe(engine: Engine, relay: RelayClient, upload: VoiceFile, profile: str | None = None) -> Flow[Heard]:
-    """Have a recording written down. Raises `Problem`."""
+def transcribe(
+    engine: Engine, relay: RelayClient, upload: VoiceFile, profile: str | None = None
+) -> Flow[tuple[str, str | None]]:
+    """Have a recording written down: what was said, and which engine heard it. Raises `Problem`."""
     size = len(upload.data)
     if not size:
         raise Problem(f"{upload.name} is empty", code=MISUSED)
@@ -72,7 +66,7 @@ def transcribe(engine: Engine, relay: RelayClient, upload: VoiceFile, profile: s
     text = value.string("text")
     if text is None:
         raise Problem(f"{relay.name} gave no text")
-    return Heard(text, value.text("provider") or None)
+    return text, value.text("provider") or None
 
 
 def save_speech(

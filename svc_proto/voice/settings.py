@@ -161,12 +161,11 @@ def choose(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
 
     Whoever names another provider and no model or voice gets that provider's own, not the settings'.
     """
-    output = hasattr(settings, "language")  # realtime has none
-    names = [name for name in LENGTHS if output or name != "language"]
-    named = {name: text for name in names if (text := chosen_text(body, name))}
-    picked: dict[str, Any] = dict(named)
+    rules = OUTPUT if hasattr(settings, "language") else REALTIME  # which has none
+    named = {name: text for name in LENGTHS if name in rules and (text := chosen_text(body, name))}
+    picked: dict[str, Any] = lenient(rules, named)
     if "provider" in picked:
-        provider = picked["provider"] = canonical_id(picked["provider"], "tts" if output else "realtime")
+        provider = picked["provider"]
         info = PROVIDERS.get(provider)
         if info is None:
             raise Refused(400, "voice_refused", f"unknown voice provider: {provider}")
@@ -175,7 +174,7 @@ def choose(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
     if "language" in picked and picked.get("provider", settings.provider) == LOCAL and "voice" not in named:
         # A voice of espeak-ng is a language: nobody wants German read in English.
         voice = str(picked.get("voice", settings.voice))
-        wanted = named["language"].replace("_", "-")  # as Android writes `de_DE`
+        wanted = picked["language"].replace("_", "-")  # as Android writes `de_DE`
         if wanted.lower().partition("-")[0] != voice.lower().partition("-")[0]:
             picked["voice"] = wanted
     if body.get("sample_rate") is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.client.voice import MAX_RECORDING, Heard, VoiceFile, config_rows, save_speech, transcribe, voice_config
+from svc_proto.client.voice import MAX_RECORDING, VoiceFile, config_rows, save_speech, transcribe, voice_config
 from svc_proto.commands import Tell
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -23,7 +23,7 @@ UPLOAD = VoiceFile("memo.M4A", b"sound")
 def test_a_recording_is_written_down() -> None:
     answer = {"success": True, "text": "turn on the lamp", "provider": "local"}
     world = World(lambda engine: transcribe(engine, RELAY, UPLOAD, "my work"), http=lambda asked: as_json(answer))
-    assert world.run() == Heard("turn on the lamp", "local")
+    assert world.run() == ("turn on the lamp", "local")
     (asked,) = world.asked
     assert asked.path == "/voice/transcribe?profile=my+work"
     assert asked.headers.get(b"authorization") == b"Bearer t0ken-1234"
@@ -38,7 +38,7 @@ def test_a_recording_is_written_down() -> None:
 @pytest.mark.parametrize(("name", "kind"), [("a.wav", "wav"), ("a.webm", "webm"), ("a.opus", "ogg"), ("a", "wav")])
 def test_what_a_recording_is_called(name: str, kind: str) -> None:
     world = World(lambda engine: transcribe(engine, RELAY, VoiceFile(name, b"x")), http=lambda _: as_json({"text": ""}))
-    assert world.run() == Heard("", None)
+    assert world.run() == ("", None)
     assert f"audio/{kind}\r\n".encode() in world.asked[0].body
 
 
