@@ -19,23 +19,14 @@ __all__ = ["MAX_UPLOAD", "MULTIPART_EXTRA", "receive_recording", "suffix_of"]
 MAX_UPLOAD = 25 * 1024 * 1024  # bytes of a recording: 413
 MULTIPART_EXTRA = 1024 * 1024  # bytes of the body besides it
 NAMES = ("file", "audio")  # parts that are taken without a file name, too
-_SUFFIXES = {
-    "wav": ".wav",
-    "wave": ".wav",
-    "x-wav": ".wav",
-    "vnd.wave": ".wav",
-    "webm": ".webm",
-    "ogg": ".ogg",
-    "opus": ".opus",
-    "mp4": ".m4a",
-    "m4a": ".m4a",
-    "x-m4a": ".m4a",
-    "mpeg": ".mp3",
-    "mp3": ".mp3",
-    "flac": ".flac",
-    "x-flac": ".flac",
-    "aac": ".aac",
+_KINDS = {  # of sound, by what the name of a file of it ends in
+    "wav": "wav wave x-wav vnd.wave",
+    "m4a": "mp4 m4a x-m4a",
+    "mp3": "mpeg mp3",
+    "flac": "flac x-flac",
+    **{name: name for name in ("webm", "ogg", "opus", "aac")},
 }
+_SUFFIXES = {kind: f".{suffix}" for suffix, kinds in _KINDS.items() for kind in kinds.split()}
 
 
 def suffix_of(content_type: str) -> str:

@@ -16,7 +16,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import SUPPORTS, ProviderError, ProviderInfo
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
-from svc_proto.voice.settings import OutputSettings, RealtimeSettings
+from svc_proto.voice.settings import AnySettings, OutputSettings
 
 if TYPE_CHECKING:
     from svc_proto.voice.service import Voice
@@ -113,7 +113,7 @@ def compatible_voices(offer: Offer, model: str) -> list[str] | None:
     return _union(info.voices, _ids(offer.found)) if info.source and model in info.models else None
 
 
-def check_choice(offer: Offer, choice: OutputSettings | RealtimeSettings) -> list[dict[str, str]]:
+def check_choice(offer: Offer, choice: AnySettings) -> list[dict[str, str]]:
     """`{id, status, message}` each; the choice is valid if none is an `error` (wire terminal-voice 4.5)."""
     known = Members(provider_object(offer.info, offer))
     checks = [_check_model(known.texts("models"), choice.model), _check_voice(offer, known.texts("voices"), choice)]
@@ -191,7 +191,7 @@ def _check_model(models: Sequence[str], model: str) -> dict[str, str]:
     return _listed("model", model, models)
 
 
-def _check_voice(offer: Offer, voices: Sequence[str], choice: OutputSettings | RealtimeSettings) -> dict[str, str]:
+def _check_voice(offer: Offer, voices: Sequence[str], choice: AnySettings) -> dict[str, str]:
     if not choice.voice:
         return _check("voice_present", "error", "no voice is chosen")
     compatible = compatible_voices(offer, choice.model)

@@ -17,7 +17,18 @@ from svc_proto.basics.validate import choice, flag, integer, line, unquoted
 from svc_proto.voice.registry import LOCAL, PROVIDERS, canonical_id
 
 __all__ = ["MAX_RATE", "MIN_RATE", "OutputSettings", "Promotion", "RealtimeSettings", "Rule", "Rules", "Scope"]
-__all__ += ["OUTPUT", "PROMOTION", "REALTIME", "SettingsT", "choose", "chosen_text", "lenient", "rules_of", "whole"]
+__all__ += [
+    "AnySettings",
+    "OUTPUT",
+    "PROMOTION",
+    "REALTIME",
+    "SettingsT",
+    "choose",
+    "chosen_text",
+    "lenient",
+    "rules_of",
+    "whole",
+]
 
 Rule: TypeAlias = "Callable[[object, str], object]"
 Rules: TypeAlias = "Mapping[str, Rule]"
@@ -124,6 +135,7 @@ class RealtimeSettings:
 
 
 SettingsT = TypeVar("SettingsT", OutputSettings, RealtimeSettings)
+AnySettings: TypeAlias = OutputSettings | RealtimeSettings
 
 
 def rules_of(kind: type, *, file_only: bool = False) -> Rules:

@@ -15,7 +15,7 @@ from svc_proto.voice.options import Offer, check_choice, provider_object
 from svc_proto.voice.realtime.calls import tool_surface
 from svc_proto.voice.registry import LOCAL, PROVIDERS, is_renderer
 from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
-from svc_proto.voice.settings import PROMOTION, REALTIME, OutputSettings, RealtimeSettings, Rules
+from svc_proto.voice.settings import PROMOTION, REALTIME, AnySettings, OutputSettings, RealtimeSettings, Rules
 from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily
 from svc_proto.voice_config import ELEVENLABS, OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, Vendor
 
@@ -73,9 +73,7 @@ OAUTH: Mapping[View, Mapping[str, object]] = {  # there is none
 }
 
 
-def config_answer(
-    view: View, settings: OutputSettings | RealtimeSettings, path: str, keys: Keys, brand: Brand
-) -> dict[str, object]:
+def config_answer(view: View, settings: AnySettings, path: str, keys: Keys, brand: Brand) -> dict[str, object]:
     """`GET …/config`."""
     own: dict[str, object] = {}
     if isinstance(settings, OutputSettings):
@@ -107,9 +105,7 @@ def config_answer(
     return answer
 
 
-def options_answer(
-    view: View, settings: OutputSettings | RealtimeSettings, offer: Offer, brand: Brand
-) -> dict[str, object]:
+def options_answer(view: View, settings: AnySettings, offer: Offer, brand: Brand) -> dict[str, object]:
     """`GET …/providers/{id}/options`."""
     answer: dict[str, object] = {
         "success": True,
@@ -129,9 +125,7 @@ def options_answer(
     return answer
 
 
-def validate_answer(
-    view: View, offer: Offer, choice: OutputSettings | RealtimeSettings, brand: Brand
-) -> dict[str, object]:
+def validate_answer(view: View, offer: Offer, choice: AnySettings, brand: Brand) -> dict[str, object]:
     """`POST …/providers/{id}/validate`."""
     checks = check_choice(offer, choice)
     valid = all(check["status"] != "error" for check in checks)
@@ -153,7 +147,7 @@ def validate_answer(
     return answer
 
 
-def _defaults(settings: OutputSettings | RealtimeSettings) -> dict[str, object]:
+def _defaults(settings: AnySettings) -> dict[str, object]:
     return {
         "default_provider": settings.provider,
         "default_model": settings.model,

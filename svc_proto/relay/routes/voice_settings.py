@@ -22,7 +22,7 @@ from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.registry import canonical_id
-from svc_proto.voice.settings import OutputSettings, RealtimeSettings, chosen_text, whole
+from svc_proto.voice.settings import AnySettings, chosen_text, whole
 from svc_proto.voice.stored import checked_change
 from svc_proto.voice.views import AGENT, LAB, OUTPUT, View, config_answer, options_answer, validate_answer
 
@@ -124,16 +124,13 @@ class _FamilyRoutes:
 
     # --- helpers ---
 
-    def _settings(
-        self, request: Request, body: Mapping[str, object] | None = None
-    ) -> Flow[OutputSettings | RealtimeSettings]:
+    def _settings(self, request: Request, body: Mapping[str, object] | None = None) -> Flow[AnySettings]:
         """Of the profile that the request names."""
-        profile = profile_of(request.query, body)
-        found: OutputSettings | RealtimeSettings
-        found = yield from self._relay.voice_side.voice.settings(self._theme.view.family, profile)
+        found: Flow[AnySettings]
+        found = self._relay.voice_side.voice.settings(self._theme.view.family, profile_of(request.query, body))
         return found
 
-    def _shown(self, settings: OutputSettings | RealtimeSettings) -> dict[str, object]:
+    def _shown(self, settings: AnySettings) -> dict[str, object]:
         view, voice = self._theme.view, self._relay.voice_side.voice
         path = settings.scope.config_path or voice.stored.path_of(view.family)
         return config_answer(view, settings, path, voice.keys, self._relay.config.brand)
@@ -148,9 +145,7 @@ class _FamilyRoutes:
         raise Refused(400, "voice_refused", f"'{shown}' is not a provider of {view.mode}")
 
 
-def _choice(
-    body: Mapping[str, object], settings: OutputSettings | RealtimeSettings, info: ProviderInfo
-) -> OutputSettings | RealtimeSettings:
+def _choice(body: Mapping[str, object], settings: AnySettings, info: ProviderInfo) -> AnySettings:
     """What the body says, else what is set, if this provider has it, else what comes first; as `choose` has it."""
     if settings.provider != info.id:
         settings = evolve(settings, **info.own(settings.sample_rate))
