@@ -183,22 +183,22 @@ class BasicVoice:
 
     def _auto(self, kind: str) -> Flow[str]:
         voice = self._voice
-        report = yield from voice.providers.host.report()
-        if report["audio_available" if kind == "tts" else "stt_available"]:
+        engines = yield from voice.providers.host.engines()
+        if engines.speak if kind == "tts" else engines.listen:
             return LOCAL
         return next((provider for provider in AUTO[kind] if voice.keys.get(f"{provider.upper()}_API_KEY")), "")
 
     def _requirements(self, speaks: SpeechEngine, listens: SpeechEngine) -> Flow[dict[str, object]]:
-        report = yield from self._voice.providers.host.report()
+        missing = (yield from self._voice.providers.host.engines()).missing
         available = bool(speaks.provider or listens.provider)
         details = f"speaks: {speaks.provider or 'nothing'}; listens: {listens.provider or 'nothing'}"
-        if missing := Members.of(report).texts("missing_packages"):
+        if missing:
             details += f"; not installed: {', '.join(missing)}"
         return {
-            **report,
-            "available": available,
             "audio_available": bool(speaks.provider),
             "stt_available": bool(listens.provider),
+            "missing_packages": missing,
+            "available": available,
             "details": details,
             "environment": {"available": available, "warnings": []},
         }

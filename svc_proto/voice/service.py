@@ -53,5 +53,5 @@ class Voice:
 
     def _speaks(self) -> Flow[bool]:
         """Whether this host does, and listens."""
-        report = yield from self.providers.host.report()
-        return bool(report["audio_available"] and report["stt_available"])
+        engines = yield from self.providers.host.engines()
+        return bool(engines.speak and engines.listen)

@@ -68,6 +68,12 @@ class Engines:
     mp3: bool = False
     decode: bool = False
 
+    @property
+    def missing(self) -> list[str]:
+        """The packages that are not there, for people who ask."""
+        wanted = {"espeak-ng": self.speak, "pocketsphinx": self.listen, "lameenc": self.mp3, "av": self.decode}
+        return [name for name, there in wanted.items() if not there]
+
 
 class Local:
     """A `Renderer`; it speaks into files and listens, too."""
@@ -94,21 +100,6 @@ class Local:
             decode=answer.get("decode") is True,
         )
         return self._found
-
-    def report(self) -> Flow[dict[str, object]]:
-        """For people who ask what is missing."""
-        engines = yield from self.engines()
-        wanted = {
-            "espeak-ng": engines.speak,
-            "pocketsphinx": engines.listen,
-            "lameenc": engines.mp3,
-            "av": engines.decode,
-        }
-        return {
-            "audio_available": bool(engines.speak),
-            "stt_available": bool(engines.listen),
-            "missing_packages": [name for name, there in wanted.items() if not there],
-        }
 
     # --- speaking -----------------------------------------------------------------------------------------------
 

@@ -48,9 +48,9 @@ nothing is configured and nothing is installed
         -> ; tts = {"provider": null, "voice_id": null, "voice": null, "model": null, "enabled": false,
         -> "enhanced": null}
         -> ; requirements.available = false; requirements.audio_available = false; requirements.stt_available = false
-        -> ; requirements.missing_packages = ["espeak-ng"]
+        -> ; requirements.missing_packages = ["espeak-ng", "pocketsphinx"]
         -> ; requirements.environment = {"available": false, "warnings": []}
-    details speaks: nothing; listens: nothing; not installed: espeak-ng
+    details speaks: nothing; listens: nothing; not installed: espeak-ng, pocketsphinx
 this host's own engines are the default
     key OPENAI_API_KEY k
     local

@@ -12,6 +12,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
 from svc_proto.voice.providers.discovery import Discovered
+from svc_proto.voice.providers.local import Engines
 from svc_proto.voice.providers.table import Providers
 from svc_proto.voice_config import VoiceConfig
 from tests.relay.world import Answer, RelayBook
@@ -73,10 +74,10 @@ class Puppets:
         yield from ()
         return self.found
 
-    def report(self) -> Flow[dict[str, object]]:
+    def engines(self) -> Flow[Engines]:
         yield from ()
-        missing = [] if self.local else ["espeak-ng"]
-        return {"audio_available": self.local, "stt_available": self.local, "missing_packages": missing}
+        there = ("engine",) if self.local else ()
+        return Engines(speak=there, listen=there, mp3=True, decode=True)
 
     def _work(self) -> Flow[None]:
         if self.takes:

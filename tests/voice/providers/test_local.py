@@ -13,7 +13,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.voice.contract import Recording
 from svc_proto.voice.providers import local
-from svc_proto.voice.providers.local import MAX_LISTENERS, MAX_WAITING
+from svc_proto.voice.providers.local import MAX_LISTENERS, MAX_WAITING, Engines
 from svc_proto.voice.providers.table import Providers
 from tests.engine.service import ToyService
 from tests.voice.providers.studio import Program, Studio, problem
@@ -244,17 +244,15 @@ def test_who_gives_up_leaves_the_queue_and_the_place() -> None:
 
 
 def test_what_is_installed() -> None:
-    def plan(providers: Providers, engine: Engine) -> Flow[dict[str, object]]:
-        return providers.host.report()
+    def plan(providers: Providers, engine: Engine) -> Flow[Engines]:
+        return providers.host.engines()
 
     missing = ["espeak-ng", "pocketsphinx", "lameenc", "av"]
-    nothing = {"audio_available": False, "stt_available": False, "missing_packages": missing}
-    assert Studio().run(plan) == nothing
-    everything = {"audio_available": True, "stt_available": True, "missing_packages": []}
-    assert installed({}, {}, bytes)[0].run(plan) == everything
+    assert Studio().run(plan).missing == missing
+    assert installed({}, {}, bytes)[0].run(plan).missing == []
     studio = Studio()
     studio.host.compute["voice.engines"] = lambda: "nonsense"
-    assert studio.run(plan) == nothing
+    assert studio.run(plan) == Engines()
 
 
 @pytest.mark.parametrize("missing", ["speak", "listen"])
@@ -266,7 +264,7 @@ def test_it_is_looked_for_once_or_once_a_minute(missing: str) -> None:
     def plan(providers: Providers, engine: Engine) -> Flow[list[bool]]:
         found = []
         for _ in range(8):
-            found.append(not (yield from providers.host.report())["missing_packages"])
+            found.append(not (yield from providers.host.engines()).missing)
             yield from sleep(engine, 30.0)
         return found
 
