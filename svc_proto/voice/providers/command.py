@@ -89,21 +89,13 @@ class Command:
 
     def speak(self, request: SpeechRequest) -> Flow[Spoken]:
         """Speak into a file."""
-        line = self._line
+        line, text = self._line, request.text.encode()
         if line.format not in TYPES:
             raise ProviderError(f"the provider {line.name} has a format other than {', '.join(TYPES)}")
         if line.words and not line.needs("output_path"):
             raise ProviderError(f"the command of the provider {line.name} has no {{output_path}}")
-        text = request.text.encode()
-        paths: dict[str, str] = {}
-        try:
-            if line.needs("input_path"):
-                paths["input_path"] = yield from self._file(".txt", text)
-            paths["output_path"] = yield from self._file(f".{line.format}")
-            yield from self._run(line.filled(**paths), text)
-            data = yield from self._read(paths["output_path"], MAX_SOUND)
-        finally:
-            self._delete(paths)
+        files = {"input_path": (".txt", text), "output_path": (f".{line.format}", b"")}
+        data = yield from self._work(files, MAX_SOUND, said=text)
         if not data:
             raise ProviderError(f"{line.name} made no sound")
         return Spoken(data, TYPES[line.format])
@@ -113,18 +105,25 @@ class Command:
         line = self._line
         if line.words and not line.needs("input_path"):
             raise ProviderError(f"the command of the provider {line.name} has no {{input_path}}")
-        paths: dict[str, str] = {}
-        try:
-            if line.needs("output_path"):
-                paths["output_path"] = yield from self._file(".txt")
-            words = yield from self._run(line.filled(**paths, input_path=recording.path))
-            if paths:
-                words = yield from self._read(paths["output_path"], MAX_WORDS)
-        finally:
-            self._delete(paths)
+        words = yield from self._work({"output_path": (".txt", b"")}, MAX_WORDS, input_path=recording.path)
         return words.decode("utf-8", "replace").strip()
 
     # --- helpers ---
+
+    def _work(
+        self, files: Mapping[str, tuple[str, bytes]], limit: int, *, said: bytes = b"", **paths: str
+    ) -> Flow[bytes]:
+        """Run it, with such of these files as it needs; what is in its file, else its output."""
+        line, made = self._line, dict[str, str]()
+        try:
+            for name, (suffix, data) in files.items():
+                if line.needs(name):
+                    made[name] = yield from self._file(suffix, data)
+            output = yield from self._run(line.filled(**paths, **made), said)
+            return (yield from self._read(made["output_path"], limit)) if "output_path" in made else output
+        finally:
+            for path in made.values():
+                self._engine.emit(DeleteBlob(path))
 
     def _run(self, argv: tuple[str, ...], said: bytes = b"") -> Flow[bytes]:
         """What it writes to its output. Its own words about a failure are the operator's: they are not passed on."""
@@ -149,10 +148,6 @@ class Command:
         if isinstance(data, Failure):
             raise ProviderError(f"what {self._line.name} has left cannot be read: {data.kind.value}")
         return data
-
-    def _delete(self, paths: Mapping[str, str]) -> None:
-        for path in paths.values():
-            self._engine.emit(DeleteBlob(path))
 
 
 def _split(command: str) -> tuple[str, ...] | None:
