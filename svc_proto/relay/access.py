@@ -15,7 +15,8 @@ from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.relay.local_door import LocalDoor
 from svc_proto.schema.oauth import READ
 
-__all__ = ["GRANTS", "Access", "authorize", "driver", "may_look", "need_bridge", "session_of", "token_of"]
+__all__ = ["BASIC_PATHS", "GRANTS", "Access", "authorize", "driver", "may_look", "need_bridge", "session_of"]
+__all__ += ["token_of"]
 
 
 class Access(Enum):
@@ -42,6 +43,7 @@ class Access(Enum):
     __hash__ = object.__hash__  # Enum's is a function of Python, and every request asks for it
 
 
+BASIC_PATHS = ("/voice/config", "/voice/transcribe", "/voice/synthesize")  # refusals are JSON; of other voice, text
 _BRIDGE, _PUBLIC = Access.BRIDGE, Access.PUBLIC  # as in `machines.session`
 GRANTS = {  # of the policies that are `relay.voice_access`'s
     Access.VOICE_CONFIG: "voice:config",

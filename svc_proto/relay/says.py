@@ -11,12 +11,11 @@ from svc_proto.relay import shapes
 from svc_proto.relay import shapes_messages as messages
 from svc_proto.relay import shapes_oauth as oauth
 from svc_proto.relay import shapes_voice as voice
-from svc_proto.relay.access import GRANTS, Access
+from svc_proto.relay.access import BASIC_PATHS, GRANTS, Access
 from svc_proto.relay.place import MCP, METADATA
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from svc_proto.relay.shapes_control import ARGUMENTS, QUERIES
 from svc_proto.schema.rpc_shapes import RpcMessage
-from svc_proto.voice.errors import BASIC_PATHS
 
 __all__ = ["MANUAL"]
 

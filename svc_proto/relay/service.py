@@ -30,7 +30,7 @@ from svc_proto.machines.pairing import PairingCodes, PairingMeta
 from svc_proto.machines.phones import Phone, Phones
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import MAX_OF_A_SERVICE, Sessions
-from svc_proto.relay.access import GRANTS, Access, authorize, driver, may_look, session_of, token_of
+from svc_proto.relay.access import BASIC_PATHS, GRANTS, Access, authorize, driver, may_look, session_of, token_of
 from svc_proto.relay.changes import DEVICES, Changes
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.commons import Commons, PhoneLine
@@ -43,8 +43,7 @@ from svc_proto.relay.routes import control, inbox, mcp, media, pairing, sessions
 from svc_proto.relay.session_records import SessionRecords
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.terminals import Terminal
-from svc_proto.voice.errors import BASIC_PATHS, plain_refusal
-from svc_proto.wire.events import RequestHead
+from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -190,7 +189,8 @@ class Relay:
         elif path in BASIC_PATHS and refused.status not in (401, 403):
             body["success"] = False  # wire terminal-voice 3: what their clients look for
         elif path.startswith("/voice/"):
-            return plain_refusal(refused)
+            fields = Headers([(b"content-type", b"text/plain; charset=utf-8"), *refused.headers])
+            return Response(refused.status, fields, refused.message.encode("utf-8", "replace"))
         return json_response(refused.status, body, refused.headers)
 
     def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:

@@ -7,13 +7,15 @@ from enum import Enum
 
 import pytest
 
+from svc_proto.basics.errors import Refused
 from svc_proto.commands import Abort, Level, Query, SendFile
 from svc_proto.config import RelayConfig
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address, Started
 from svc_proto.machines.pairing import PairingMeta
+from svc_proto.relay.service import Relay
 from svc_proto.store import DeleteSession, LoadSessions, SaveSession
-from svc_proto.wire.events import NO_HEADERS
+from svc_proto.wire.events import NO_HEADERS, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
 from tests.relay.routes.media_world import open_book as open_media
 from tests.relay.world import REMOTE, Call, RelayBook
@@ -25,6 +27,14 @@ def fail_once(book: RelayBook, peer: Address = REMOTE, **headers: str) -> str:
     """One bad attempt; the kind of the answer."""
     fields = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     return str(book.websocket(peer=peer, headers=fields).auth(pairing_code="ZZZZZZ")["type"])
+
+
+def test_a_refusal_of_voice_is_its_message() -> None:
+    head = RequestHead(StreamId(1), "GET", "/voice/output/config?x", NO_HEADERS)
+    answer = Relay(RelayConfig()).refusal(Refused(401, "unauthorized", "no such vöice \ud800"), head)
+    assert (answer.status, answer.body) == (401, "no such vöice ?".encode())
+    assert answer.headers.get(b"content-type") == b"text/plain; charset=utf-8"
+    assert answer.headers.get(b"www-authenticate") == b"Bearer"
 
 
 # --- start ----------------------------------------------------------------------------------------------------------

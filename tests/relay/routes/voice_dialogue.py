@@ -19,8 +19,8 @@ import yaml
 
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Compute, WriteConfig
+from svc_proto.relay.access import BASIC_PATHS
 from svc_proto.voice.contract import SpeechRequest
-from svc_proto.voice.errors import BASIC_PATHS
 from svc_proto.voice.providers.discovery import Discovered
 from svc_proto.voice_config import VoiceConfig
 from tests.relay.routes.voice_world import AGENT_FILE, RELAY_FILE, WORK, Puppets, put_yaml, strict, text_of, voice_book
