@@ -52,11 +52,8 @@ class Keys:
 
     def get(self, *names: str) -> str | None:
         """The value of the first of these variables that is set."""
-        for name in names:
-            value = self.environment.get(name) or self._file.get(name)
-            if value:
-                return value
-        return None
+        values = (self.environment.get(name) or self._file.get(name) for name in names)
+        return next(filter(None, values), None)
 
     def admit(self, vendor: Vendor) -> VendorAccess:
         """The access that the operator has set up. `ProviderError` names the variable that is missing."""

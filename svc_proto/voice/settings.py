@@ -8,6 +8,7 @@ Each setting is a member of `OutputSettings`, `RealtimeSettings` or `Promotion`,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
 from attrs import evolve, field, fields, frozen
@@ -155,10 +156,8 @@ def lenient(rules: Rules, found: Mapping[str, object]) -> dict[str, object]:
     values: dict[str, object] = {}
     for name, rule in rules.items():
         if found.get(name) is not None:
-            try:
+            with suppress(Refused):
                 values[name] = rule(found[name], name)
-            except Refused:
-                continue
     return values
 
 

@@ -32,59 +32,44 @@ if TYPE_CHECKING:
 __all__ = ["routes"]
 
 MAX_RATE = 10_000_000  # Hz, of a choice that is to be checked
-
-
-@frozen
-class _Theme:
-    name: str  # as `voice_side` has its sessions
-    base: str
-    access: Access
-    socket: Access
-    view: View
-
-
-SPEAKS = (Access.VOICE_TTS, Access.VOICE_OUTPUT_SOCKET)
-TALKS = (Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET)
-THEMES = (
-    _Theme("output", "/voice/output", *SPEAKS, OUTPUT),
-    _Theme("lab", "/voice/realtime", *TALKS, LAB),
-    _Theme("agent", "/voice/realtime-agent", *TALKS, AGENT),
+THEMES = (  # a name as `voice_side` has its sessions, an address, and who may ask, speak, and what for
+    ("output", "/voice/output", Access.VOICE_TTS, Access.VOICE_OUTPUT_SOCKET, OUTPUT),
+    ("lab", "/voice/realtime", Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET, LAB),
+    ("agent", "/voice/realtime-agent", Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET, AGENT),
 )
 
 
 def routes(relay: Relay) -> list[Route]:
     """The rows of this theme."""
-    return [row for theme in THEMES for row in _FamilyRoutes(relay, theme).rows()]
+    return [row for theme in THEMES for row in _FamilyRoutes(relay, *theme).rows()]
 
 
+@frozen
 class _FamilyRoutes:
-    def __init__(self, relay: Relay, theme: _Theme) -> None:
-        self._relay = relay
-        self._theme = theme
+    relay: Relay
+    name: str
+    base: str
+    access: Access
+    socket: Access
+    view: View
 
     def rows(self) -> list[Route]:
-        base, access = self._theme.base, self._theme.access
-        one = f"{base}/providers/{{provider_id}}"
+        base, access = self.base, self.access
+        one, session = f"{base}/providers/{{provider_id}}", f"{base}/{{session_id}}"
         return [
             Route(method="GET", pattern=f"{base}/config", access=access, handler=self.show),
             Route(method="PATCH", pattern=f"{base}/config", access=access, handler=self.change),
             Route(method="GET", pattern=f"{one}/options", access=access, handler=self.options),
             Route(method="POST", pattern=f"{one}/validate", access=access, handler=self.validate),
             Route(method="POST", pattern=f"{base}/session", access=access, handler=self.create),
-            Route(
-                method="GET",
-                pattern=f"{base}/{{session_id}}",
-                access=self._theme.socket,
-                handler=self.open,
-                kind=Kind.WEBSOCKET,
-            ),
+            Route(method="GET", pattern=session, access=self.socket, handler=self.open, kind=Kind.WEBSOCKET),
         ]
 
     def show(self, request: Request) -> Flow[Response]:
         return json_response(200, self._shown((yield from self._settings(request))))
 
     def change(self, request: Request) -> Flow[Response]:
-        view, voice = self._theme.view, self._relay.voice_side.voice
+        view, voice = self.view, self.relay.voice_side.voice
         if not request.body:
             raise Refused(400, "voice_refused", "the body must be a JSON object")
         body = request.json_object()
@@ -100,26 +85,26 @@ class _FamilyRoutes:
     def options(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
         settings = yield from self._settings(request)
-        offer = yield from self._relay.voice_side.options.ask(info)
-        return json_response(200, options_answer(self._theme.view, settings, offer, self._relay.config.brand))
+        offer = yield from self.relay.voice_side.options.ask(info)
+        return json_response(200, options_answer(self.view, settings, offer, self.relay.config.brand))
 
     def validate(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
         body = request.json_object() if request.body else {}
         choice = _choice(body, (yield from self._settings(request, body)), info)
-        offer = self._relay.voice_side.options.known(info)
-        return json_response(200, validate_answer(self._theme.view, offer, choice, self._relay.config.brand))
+        offer = self.relay.voice_side.options.known(info)
+        return json_response(200, validate_answer(self.view, offer, choice, self.relay.config.brand))
 
     def create(self, request: Request) -> Flow[Response]:
         body = request.json_object() if request.body else {}
         if (profile := profile_of(request.query, body)) is not None:
             body["profile"] = profile
-        family = self._relay.voice_side.sessions[self._theme.name]
+        family = self.relay.voice_side.sessions[self.name]
         return json_response(200, (yield from family.create(body, cast("Principal", request.principal))))
 
     def open(self, request: Request) -> SocketHandler | Flow[Answer]:
-        relay, name = self._relay, request.params["session_id"]
-        principal, family = cast("Principal", request.principal), relay.voice_side.sessions[self._theme.name]
+        relay, name = self.relay, request.params["session_id"]
+        principal, family = cast("Principal", request.principal), relay.voice_side.sessions[self.name]
         return here_or_elsewhere(relay, request, "voice", name, lambda: family.open(principal, name))
 
     # --- helpers ---
@@ -127,16 +112,16 @@ class _FamilyRoutes:
     def _settings(self, request: Request, body: Mapping[str, object] | None = None) -> Flow[AnySettings]:
         """Of the profile that the request names."""
         found: Flow[AnySettings]
-        found = self._relay.voice_side.voice.settings(self._theme.view.family, profile_of(request.query, body))
+        found = self.relay.voice_side.voice.settings(self.view.family, profile_of(request.query, body))
         return found
 
     def _shown(self, settings: AnySettings) -> dict[str, object]:
-        view, voice = self._theme.view, self._relay.voice_side.voice
+        view, voice = self.view, self.relay.voice_side.voice
         path = settings.scope.config_path or voice.stored.path_of(view.family)
-        return config_answer(view, settings, path, voice.keys, self._relay.config.brand)
+        return config_answer(view, settings, path, voice.keys, self.relay.config.brand)
 
     def _provider(self, request: Request) -> ProviderInfo:
-        view = self._theme.view
+        view = self.view
         wanted = canonical_id(request.params["provider_id"], view.family.kind)
         for info in view.described():
             if info.id == wanted:

@@ -14,6 +14,7 @@ from attrs import field, frozen
 from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
+from svc_proto.peers.peer import Fields
 from svc_proto.schema.members import Members, as_array, json_value
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.keys import VendorAccess
@@ -102,12 +103,7 @@ def discover_xai(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
 
 
 def _get(
-    engine: Engine,
-    access: VendorAccess,
-    path: str,
-    key: tuple[tuple[bytes, bytes], ...],
-    *,
-    tolerated: tuple[int, ...] = (),
+    engine: Engine, access: VendorAccess, path: str, key: Fields, *, tolerated: tuple[int, ...] = ()
 ) -> Flow[object]:
     answer = yield from fetch(engine, "GET", access.at(path), headers=key, within=WITHIN)
     if not isinstance(answer, Failure) and answer.status in tolerated:

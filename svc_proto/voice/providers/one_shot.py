@@ -19,7 +19,7 @@ from svc_proto.voice.contract import (
     SpeechRequest,
     TextDelta,
 )
-from svc_proto.voice.provider_link import ProviderLink, open_link
+from svc_proto.voice.provider_link import open_link
 from svc_proto.voice.providers.realtime import Dialect
 from svc_proto.voice.providers.vendors import instructions_of
 
@@ -51,34 +51,32 @@ class OneShotRenderer:
             )
         )
         link = yield from open_link(self._engine, dialect, provider=self._provider)
+        model, words, heard, status = request.model, list[str](), 0, ""
         try:
             link.send(dialect.say(request.text), dialect.respond())
-            return (yield from self._listen(link, request, sink))
+            while True:
+                match (yield from link.take(within=SILENCE)):
+                    case ProviderReady(model=resolved) if resolved:
+                        model = resolved
+                    case AudioDelta(data=data):
+                        heard += len(data)
+                        yield from sink.chunk(AudioChunk(data, request.sample_rate))
+                    case TextDelta(delta=delta):
+                        words.append(delta)
+                    case ProviderProblem(message=message, benign=False):
+                        raise ProviderError(message)
+                    case ResponseDone(status=status):
+                        break
+                    case _:
+                        pass
         finally:
             link.close()
-
-    def _listen(self, link: ProviderLink, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
-        model, words, heard = request.model, [], 0
-        while True:
-            match (yield from link.take(within=SILENCE)):
-                case ProviderReady(model=resolved) if resolved:
-                    model = resolved
-                case AudioDelta(data=data):
-                    heard += len(data)
-                    yield from sink.chunk(AudioChunk(data, request.sample_rate))
-                case TextDelta(delta=delta):
-                    words.append(delta)
-                case ProviderProblem(message=message, benign=False):
-                    raise ProviderError(message)
-                case ResponseDone(status=status):
-                    if not heard:
-                        raise ProviderError(f"{self._provider} sent no audio ({status})")
-                    return Rendered(
-                        provider=self._provider,
-                        model=model,
-                        voice=request.voice,
-                        metadata={"sample_rate": request.sample_rate},
-                        transcript="".join(words) or None,
-                    )
-                case _:
-                    pass
+        if not heard:
+            raise ProviderError(f"{self._provider} sent no audio ({status})")
+        return Rendered(
+            provider=self._provider,
+            model=model,
+            voice=request.voice,
+            metadata={"sample_rate": request.sample_rate},
+            transcript="".join(words) or None,
+        )

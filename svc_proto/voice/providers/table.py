@@ -9,7 +9,6 @@ that is missing, raise `ProviderError` at once; a key is looked up anew at each 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -49,7 +48,7 @@ class Providers:
         if plain == "stub":
             return StubRenderer()
         if plain in DIALECTS:
-            return OneShotRenderer(self._engine, provider_id, self._dialect(provider_id))
+            return OneShotRenderer(self._engine, provider_id, partial(self.dialect, provider_id))
         return self.speaker(provider_id)
 
     def speaker(self, provider_id: str) -> Local | VendorEngine:
@@ -62,7 +61,11 @@ class Providers:
 
     def dialect(self, provider_id: str, options: RealtimeOptions) -> Dialect:
         """Speech both ways: `openai_realtime`, `xai_realtime`. One for each socket."""
-        return self._dialect(provider_id)(options)
+        found = DIALECTS.get(canonical_id(_plain(provider_id), "realtime"))
+        if found is None:
+            raise ProviderError(f"the realtime provider {_shown(provider_id)} is not built in")
+        vendor, dialect = found
+        return dialect(self._keys.admit(vendor), options)
 
     def discover(self, provider_id: str) -> Flow[Discovered | None]:
         """What a vendor offers now, beyond what the registry knows; None: there is nothing to ask.
@@ -83,13 +86,6 @@ class Providers:
         if api is None or (what == "text to speech" and not api.model):
             raise ProviderError(f"the {what} provider {_shown(provider_id)} is not built in")
         return VendorEngine(self._engine, api, self._keys.admit(api.vendor))
-
-    def _dialect(self, provider_id: str) -> Callable[[RealtimeOptions], Dialect]:
-        found = DIALECTS.get(canonical_id(_plain(provider_id), "realtime"))
-        if found is None:
-            raise ProviderError(f"the realtime provider {_shown(provider_id)} is not built in")
-        vendor, dialect = found
-        return partial(dialect, self._keys.admit(vendor))
 
 
 def _plain(provider_id: str) -> str:
