@@ -171,24 +171,17 @@ def talk(
     session: str | None, profile: str | None, remote: str | None, token: str | None, *, mute: bool, runtime: str
 ) -> None:
     """Talk with the agent: by microphone and loudspeaker, or typing."""
-    from svc_proto.client.desk import find_session, target_for
+    from svc_proto.client.desk import find_relay
     from svc_proto.client.talk import RECORDER_RATE, TalkChore, TalkOrder
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
-    from svc_proto.peers.relay import RelayClient
 
-    who = whom(remote, token)
+    find = partial(find_relay, who=whom(remote, token))
     order = TalkOrder(
         recorder=recorder(RECORDER_RATE), player=None if mute else player(), profile=profile, session=session
     )
 
-    def find(engine: Engine) -> Flow[RelayClient]:
-        found = yield from find_session(engine, who)
-        return (yield from target_for(engine, found))
-
-    writer = _Writer()
+    chore, writer = TalkChore(find, order, watched=sys.stderr.isatty()), _Writer()
     try:
-        on_desktop_chore(TalkChore(find, order, watched=sys.stderr.isatty()), runtime, on_tell=writer.tell, stdio=True)
+        on_desktop_chore(chore, runtime, on_tell=writer.tell, stdio=True)
     finally:
         writer.finish()
 

@@ -43,6 +43,7 @@ __all__ = [
     "devices",
     "expect_pins",
     "extend",
+    "find_relay",
     "find_session",
     "forget",
     "note_pin",
@@ -235,6 +236,11 @@ def target_for(engine: Engine, session: StoredSession) -> Flow[RelayClient]:
     """The relay's HTTP side, reached on the best route."""
     url = yield from route_of(engine, session)
     return RelayClient("the relay", Remote(url).http_url, session.token, remedy="is it running, and this its address?")
+
+
+def find_relay(engine: Engine, who: WhichRelay) -> Flow[RelayClient]:
+    """The same, with the session that is stored or named."""
+    return (yield from target_for(engine, (yield from find_session(engine, who))))
 
 
 # --- devices --------------------------------------------------------------------------------------------------

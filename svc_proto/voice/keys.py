@@ -10,7 +10,6 @@ from attrs import define, field, frozen
 
 from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.engine.client import bearer
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
@@ -36,11 +35,6 @@ class VendorAccess:
     def at(self, path: str) -> str:
         """The address of a path: one that names its version stands beside the address, which may name it, too."""
         return f"{self.url.removesuffix('/v1') if path.startswith('/v1/') else self.url}{path}"
-
-    @property
-    def bearer(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The key as most vendors want it."""
-        return bearer(self.key)
 
 
 @define

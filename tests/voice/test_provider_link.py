@@ -103,7 +103,7 @@ def sound(size: int) -> dict[str, object]:
 
 def test_a_conversation(rig: Rig, provider: Provider) -> None:
     link = opened(rig)
-    assert (provider.headers, provider.pings_every) == (ACCESS.bearer, 20.0)
+    assert (provider.headers, provider.pings_every) == (((b"authorization", b"Bearer a-key"),), 20.0)
     rig.do(lambda: link.send(link.dialect.say("a"), link.dialect.respond()))
     assert [json.loads(text)["type"] for text in provider.heard] == [
         "session.update",

@@ -14,12 +14,11 @@ from attrs import field, frozen
 from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.peers.peer import Fields
 from svc_proto.schema.members import Members, as_array, json_value
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.problems import refused
-from svc_proto.voice.providers.vendors import key_header
+from svc_proto.voice.providers.vendors import APIS
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -56,8 +55,8 @@ class Discovered:
 
 def discover_elevenlabs(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
     """`GET /v1/voices` and `GET /v1/models`. Raises `ProviderError`."""
-    found = yield from _get(engine, access, "/v1/voices", key_header(access.key))
-    offered = yield from _get(engine, access, "/v1/models", key_header(access.key))
+    found = yield from _get(engine, access, "/v1/voices")
+    offered = yield from _get(engine, access, "/v1/models")
     voices = {
         voice.id: voice
         for entry in _entries(found, "voices")
@@ -86,12 +85,12 @@ def discover_elevenlabs(engine: Engine, access: VendorAccess) -> Flow[Discovered
 
 def discover_xai(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
     """`GET /v1/tts/voices` and the pages of `GET /v1/custom-voices`. Raises `ProviderError`."""
-    found = yield from _get(engine, access, "/v1/tts/voices", access.bearer)
+    found = yield from _get(engine, access, "/v1/tts/voices")
     voices = {voice.id: voice for entry in _entries(found, "voices") if (voice := _voice(entry, custom=False))}
     page = ""
     for _ in range(MAX_PAGES):
         path = "/v1/custom-voices?limit=100" + (f"&pagination_token={quote(page, safe='')}" if page else "")
-        value = yield from _get(engine, access, path, access.bearer, tolerated=TOLERATED)
+        value = yield from _get(engine, access, path, tolerated=TOLERATED)
         for entry in _entries(value, "voices"):
             if voice := _voice(entry, custom=True):
                 voices.setdefault(voice.id, voice)
@@ -102,9 +101,8 @@ def discover_xai(engine: Engine, access: VendorAccess) -> Flow[Discovered]:
     return Discovered(source="xai_api", voices=tuple(voices.values())[:MAX_OFFERED])
 
 
-def _get(
-    engine: Engine, access: VendorAccess, path: str, key: Fields, *, tolerated: tuple[int, ...] = ()
-) -> Flow[object]:
+def _get(engine: Engine, access: VendorAccess, path: str, *, tolerated: tuple[int, ...] = ()) -> Flow[object]:
+    key = APIS[access.vendor.lower()].header(access.key)
     answer = yield from fetch(engine, "GET", access.at(path), headers=key, within=WITHIN)
     if not isinstance(answer, Failure) and answer.status in tolerated:
         return None

@@ -13,6 +13,7 @@ from typing import ClassVar, TypeVar
 from urllib.parse import quote
 
 from svc_proto.basics.resampler import Resampler
+from svc_proto.engine.client import bearer
 from svc_proto.schema.members import Members
 from svc_proto.voice.contract import (
     AudioDelta,
@@ -82,7 +83,7 @@ class Dialect(ABC):
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """The header fields that carry the key."""
-        return self._access.bearer
+        return bearer(self._access.key)
 
     # --- what is said -------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from svc_proto.schema.members import Members
 from svc_proto.voice.contract import SpeechRequest
 from svc_proto.voice_config import DEEPINFRA, ELEVENLABS, GROQ, MISTRAL, OPENAI, XAI, Vendor
 
-__all__ = ["APIS", "RATE", "SpeechApi", "instructions_of", "key_header", "number", "options_text"]
+__all__ = ["APIS", "RATE", "SpeechApi", "instructions_of", "number", "options_text"]
 
 RATE = 24_000  # Hz of PCM, where it does not have the one that is asked for
 RATES = (8_000, 16_000, 22_050, 24_000, 44_100, 48_000)  # Hz
@@ -57,7 +57,7 @@ def instructions_of(request: SpeechRequest) -> str:
     return " ".join(text for text in told if text)
 
 
-def key_header(key: str) -> tuple[tuple[bytes, bytes], ...]:
+def _key_header(key: str) -> tuple[tuple[bytes, bytes], ...]:
     """The key as ElevenLabs wants it."""
     return ((b"xi-api-key", key.encode("ascii")),)
 
@@ -141,7 +141,7 @@ APIS = {  # by name
         model="eleven_flash_v2_5",
         voice="21m00Tcm4TlvDq8ikWAM",
         rates=RATES,
-        header=key_header,
+        header=_key_header,
         listening="/v1/speech-to-text",
         hears=(("model_id", "scribe_v1"),),
         language="language_code",
