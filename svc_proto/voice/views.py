@@ -67,7 +67,6 @@ AGENT = View(
     (XAI_REALTIME, OPENAI_REALTIME),
 )
 OAUTH: Mapping[View, Mapping[str, object]] = {  # there is none
-    OUTPUT: {},
     LAB: {"xai_oauth_path": "", "xai_oauth_paths": []},
     AGENT: {"xai_oauth_configured": False, "xai_oauth_path": ""},
 }
@@ -163,5 +162,5 @@ def _auth(view: View, keys: Keys) -> dict[str, object]:
         name, present = vendor.name.lower(), keys.present(*vendor.keys)
         auth |= {f"{name}_env": bool(present), f"{name}_env_names": present}
         if name == "xai":
-            auth |= {"xai_oauth": False, "xai_oauth_source": None, **OAUTH[view]}
+            auth |= {"xai_oauth": False, "xai_oauth_source": None, **OAUTH.get(view, {})}
     return auth
