@@ -25,7 +25,9 @@ LISTEN_WITHIN = 900.0  # s: the relay's own engine takes up to 600 s, after thos
 SPEAK_WITHIN = 180.0  # s
 KINDS = {  # of the names that people give to files; anything else is taken for WAV
     **{name: f"audio/{name}" for name in ("wav", "webm", "ogg", "mp4", "flac", "aac")},
-    "opus": "audio/ogg", "m4a": "audio/mp4", "mp3": "audio/mpeg",
+    "opus": "audio/ogg",
+    "m4a": "audio/mp4",
+    "mp3": "audio/mpeg",
 }
 SUFFIXES = {"audio/mpeg": "mp3", "audio/wav": "wav", "audio/ogg": "ogg", "audio/flac": "flac"}
 

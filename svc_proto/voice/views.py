@@ -5,18 +5,20 @@ Clients in use decode them strictly: numbers and booleans are JSON numbers and b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from attrs import asdict, frozen
 
+from svc_proto.voice.agent.service import RealtimeAgent
 from svc_proto.voice.contract import ProviderInfo
+from svc_proto.voice.family import Family
 from svc_proto.voice.options import Offer, check_choice, provider_object
 from svc_proto.voice.realtime.calls import tool_surface
-from svc_proto.voice.registry import LOCAL, PROVIDERS, is_renderer
+from svc_proto.voice.registry import LOCAL, PROVIDERS
 from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
 from svc_proto.voice.settings import PROMOTION, REALTIME, AnySettings, OutputSettings, RealtimeSettings, Rules
-from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily
+from svc_proto.voice.speech import RealtimeLab, VoiceOutput
 from svc_proto.voice_config import ELEVENLABS, OPENAI, OPENAI_REALTIME, XAI, XAI_REALTIME, Vendor
 
 if TYPE_CHECKING:
@@ -38,14 +40,13 @@ class View:
 
     mode: str
     protocol: str  # behind the brand's name
-    family: SectionFamily[Any]
+    family: type[Family]
     rules: Rules  # of what a request can change
-    takes: Callable[[ProviderInfo], bool]  # whether it can be set to a provider
     vendors: tuple[Vendor, ...]  # whose keys it shows
 
     def allowed(self) -> list[ProviderInfo]:
         """The providers that it can be set to."""
-        return [info for info in PROVIDERS.values() if self.takes(info)]
+        return [info for info in PROVIDERS.values() if info.id in self.family.providers]
 
     def described(self) -> list[ProviderInfo]:
         """The providers that have options of their own here: in the lab (wire 5) the realtime ones, and this host."""
@@ -56,15 +57,10 @@ class View:
         return provider_object(info, offer, native=info.native if self is AGENT else None)
 
 
-OUTPUT = View("voice_output", "voice.output", OUTPUT_FAMILY, OUTPUT_RULES, is_renderer, (XAI, OPENAI, ELEVENLABS))
-LAB = View("realtime_voice", "voice.realtime", REALTIME_FAMILY, REALTIME, lambda info: True, (XAI_REALTIME,))
+OUTPUT = View("voice_output", "voice.output", VoiceOutput, OUTPUT_RULES, (XAI, OPENAI, ELEVENLABS))
+LAB = View("realtime_voice", "voice.realtime", RealtimeLab, REALTIME, (XAI_REALTIME,))
 AGENT = View(
-    "realtime_agent",
-    "voice.realtime_agent",
-    REALTIME_FAMILY,
-    {**REALTIME, **PROMOTION},
-    lambda info: info.native or info.rendered,
-    (XAI_REALTIME, OPENAI_REALTIME),
+    "realtime_agent", "voice.realtime_agent", RealtimeAgent, {**REALTIME, **PROMOTION}, (XAI_REALTIME, OPENAI_REALTIME)
 )
 OAUTH: Mapping[View, Mapping[str, object]] = {  # there is none
     LAB: {"xai_oauth_path": "", "xai_oauth_paths": []},

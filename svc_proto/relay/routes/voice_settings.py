@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["routes"]
 
 MAX_RATE = 10_000_000  # Hz, of a choice that is to be checked
-THEMES = (  # a name as `voice_side` has its sessions, an address, and who may ask, speak, and what for
-    ("output", "/voice/output", Access.VOICE_TTS, Access.VOICE_OUTPUT_SOCKET, OUTPUT),
-    ("lab", "/voice/realtime", Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET, LAB),
-    ("agent", "/voice/realtime-agent", Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET, AGENT),
+THEMES = (  # a name as `voice_side` has its sessions, who may ask, who may speak, and what for
+    ("output", Access.VOICE_TTS, Access.VOICE_OUTPUT_SOCKET, OUTPUT),
+    ("lab", Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET, LAB),
+    ("agent", Access.VOICE_REALTIME, Access.VOICE_REALTIME_SOCKET, AGENT),
 )
 
 
@@ -48,13 +48,12 @@ def routes(relay: Relay) -> list[Route]:
 class _FamilyRoutes:
     relay: Relay
     name: str
-    base: str
     access: Access
     socket: Access
     view: View
 
     def rows(self) -> list[Route]:
-        base, access = self.base, self.access
+        base, access = f"/voice/{self.view.family.place}", self.access
         one, session = f"{base}/providers/{{provider_id}}", f"{base}/{{session_id}}"
         return [
             Route(method="GET", pattern=f"{base}/config", access=access, handler=self.show),
@@ -78,8 +77,8 @@ class _FamilyRoutes:
             # SPEC.md, API bearer on voice routes, 3: not for profile writes, which need a session token.
             raise Refused(403, "session_required", "changing a profile needs the token of a paired session")
         change = checked_change(view.rules, body, [info.id for info in view.allowed()])
-        path = yield from voice.stored.change(view.family, profile, change)
-        settings = yield from voice.settings(view.family, profile)
+        path = yield from voice.stored.change(view.family.section, profile, change)
+        settings = yield from voice.settings(view.family.section, profile)
         return json_response(200, {**self._shown(settings), "config_path": path, "updated": sorted(change)})
 
     def options(self, request: Request) -> Flow[Response]:
@@ -112,17 +111,17 @@ class _FamilyRoutes:
     def _settings(self, request: Request, body: Mapping[str, object] | None = None) -> Flow[AnySettings]:
         """Of the profile that the request names."""
         found: Flow[AnySettings]
-        found = self.relay.voice_side.voice.settings(self.view.family, profile_of(request.query, body))
+        found = self.relay.voice_side.voice.settings(self.view.family.section, profile_of(request.query, body))
         return found
 
     def _shown(self, settings: AnySettings) -> dict[str, object]:
         view, voice = self.view, self.relay.voice_side.voice
-        path = settings.scope.config_path or voice.stored.path_of(view.family)
+        path = settings.scope.config_path or voice.stored.path_of(view.family.section)
         return config_answer(view, settings, path, voice.keys, self.relay.config.brand)
 
     def _provider(self, request: Request) -> ProviderInfo:
         view = self.view
-        wanted = canonical_id(request.params["provider_id"], view.family.kind)
+        wanted = canonical_id(request.params["provider_id"], view.family.section.kind)
         for info in view.described():
             if info.id == wanted:
                 return info
