@@ -11,15 +11,18 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
+from fuzz.mutants.assembly import Assembly
 from fuzz.mutants.changes import Kind, Mutant
+from fuzz.mutants.process import UnsoundError
 from fuzz.mutants.tree import Tree
-from fuzz.mutants.trial import Fate, Judge, UnsoundError, Verdict
+from fuzz.mutants.trial import Fate, Judge, Verdict
 
 __all__ = ["EQUAL", "main", "read_equal"]
 
@@ -59,10 +62,13 @@ def main(
     tree = Tree(root.resolve(), package)
     chosen = [_named(tree, name) for name in only] or tree.sample(count, seed)
     began = time.monotonic()
-    with TemporaryDirectory() as compiled:
+    jobs = jobs or multiprocessing.cpu_count()
+    with TemporaryDirectory() as compiled, ExitStack() as assembled:
         judge = Judge(tree, compiled, limit=limit, narrow=narrow, shown=len(only) == 1)
+        if not only:
+            judge.assembly = assembled.enter_context(closing(Assembly(tree, compiled, jobs)))
         try:
-            verdicts = _judged(judge, chosen, jobs or multiprocessing.cpu_count())
+            verdicts = _judged(judge, chosen, jobs)
         except UnsoundError as problem:
             raise click.ClickException(str(problem)) from None
     print(_table(verdicts))
@@ -93,9 +99,11 @@ def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]
     verdicts: list[Verdict] = []
     pool = ThreadPoolExecutor(jobs)
     try:
-        for verdict in pool.map(
-            lambda each: Verdict(each, Fate.EQUAL) if each.key in equal else judge.judge(each), mutants
-        ):
+        tried = [
+            pool.submit(lambda each: Verdict(each, Fate.EQUAL) if each.key in equal else judge.judge(each), mutant)
+            for mutant in mutants
+        ]
+        for verdict in (each.result() for each in as_completed(tried)):
             verdicts.append(verdict)
             words = (
                 f"{len(verdicts)}/{len(mutants)}",

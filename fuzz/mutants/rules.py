@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 import click
 from attrs import frozen
 
+from fuzz.mutants.process import Request, alone
 from fuzz.mutants.tree import Tree
-from fuzz.mutants.trial import Judge
 
 __all__ = ["RULES", "Rule", "main", "noticed", "read_rules"]
 
@@ -63,8 +63,8 @@ def read_rules(path: Path = RULES) -> list[Rule]:
 
 def noticed(rule: Rule, compiled: str, *, shown: bool = False) -> str | None:
     """Take it out; the test that fails then, if one does. `compiled` is a folder for what Python compiles."""
-    judge = Judge(rule.tree, compiled, limit=60.0, shown=shown)
-    return judge.attempt(rule.module.partition(".")[2], rule.text(), [rule.test])
+    request = Request(rule.module.partition(".")[2], rule.text(), [rule.test], limit=60.0)
+    return alone(rule.tree, request, compiled, shown=shown)
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})

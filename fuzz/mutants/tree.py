@@ -72,6 +72,11 @@ class Tree:
         paths = ("tests/test_whole.py", "tests/loops", "fuzz/mutants/worlds.py")
         return [self.root / path for path in paths if (self.root / path).exists()]
 
+    def tests(self) -> list[Path]:
+        """All of these."""
+        rooms = {_room(module) for module in self.modules()}
+        return sorted(path for room in rooms for path in self._of_room(room) if path.exists()) + self.stories()
+
     def _of_room(self, room: str) -> list[Path]:
         if room:
             return list((self.root / "tests" / room).rglob("test_*.py"))

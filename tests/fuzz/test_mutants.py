@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from fuzz.mutants.__main__ import main, read_equal
+from fuzz.mutants.assembly import Assembly
 from fuzz.mutants.changes import Kind, mutants_of
+from fuzz.mutants.process import UnsoundError
 from fuzz.mutants.tree import Tree
-from fuzz.mutants.trial import Fate, Judge, UnsoundError
+from fuzz.mutants.trial import Fate, Judge
 from tests.fuzz.conftest import MEASURING
 
 ROOT = Path(__file__).parents[2]
@@ -168,6 +171,73 @@ def test_what_no_test_notices_may_be_refused_by_its_types(tiny: Tree, tmp_path_f
     assert told[Kind.CONSTANT].fate is Fate.SURVIVED
     assert told[Kind.SWAP].fate is Fate.TYPES
     assert 'Argument 1 to "lit" has incompatible type "str"' in told[Kind.SWAP].by
+
+
+DRAWER = """\
+from functools import cache
+
+
+def early():
+    return 1
+
+
+@cache
+def kept():
+    return 2
+
+
+def held():
+    return 3
+
+
+def sifted(numbers):
+    return [(lambda: number + 4)() for number in numbers if number > 0]
+
+
+def adder(five=5):
+    def add(number):
+        return number + five
+    return add
+
+
+ONE, ADD = early(), adder()
+"""
+TEST_DRAWER = """\
+import pytest
+
+from tiny.shop import drawer
+
+
+@pytest.fixture(scope="module")
+def three():
+    return drawer.held()
+
+
+def test_first(three):
+    drawer.kept()
+
+
+def test_second(three):
+    assert (drawer.ONE, drawer.kept(), three, drawer.sifted([-1, 0, 1]), drawer.ADD(1)) == (1, 2, 3, [5], 6)
+"""
+
+
+@pytest.mark.timeout(300)
+def test_what_was_called_before_a_test_is_missed_by_it_too(
+    tiny: Tree, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whether a test file was imported, an earlier test filled a cache, or several have a fixture in common."""
+    (tiny.root / "tiny/shop/drawer.py").write_text(DRAWER)
+    (tiny.root / "tests/shop/test_drawer.py").write_text(TEST_DRAWER)
+    (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    assert False\n")
+    compiled = str(tmp_path_factory.mktemp("compiled"))
+    mutants = tiny.mutants("shop.drawer")
+    with closing(Assembly(tiny, compiled, jobs=1)) as assembly:
+        judge = Judge(tiny, compiled, narrow=True, assembly=assembly)
+        assert {(judge.judge(each).by, each.after) for each in mutants} == {
+            ("tests/shop/test_drawer.py::test_second", each.after) for each in mutants
+        }
+        assert {judge.judge(each).fate for each in tiny.mutants("shop.till")} == {Fate.ROOM, Fate.SURVIVED}
 
 
 def test_a_mutant_that_is_not_there(tiny: Tree) -> None:
