@@ -76,15 +76,14 @@ PART = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hel
 
 
 @pytest.mark.parametrize(
-    ("call", "path", "answer"),
+    ("call", "asked", "answer", "result"),
     [
-        (lambda engine: RELAY.new_code(engine, within=1.0), "/pairing", "code"),
-        (lambda engine: RELAY.keep_file(engine, PART, within=1.0), "/media/upload", "token"),
+        (lambda engine: RELAY.new_code(engine, within=1.0), "POST /pairing", {"code": "x-1"}, "x-1"),
+        (lambda engine: RELAY.keep_file(engine, PART, within=1.0), "POST /media/upload", {"token": "x-1"}, "x-1"),
+        (RELAY.sessions, "GET /sessions", {"sessions": [{"a": 1}, 2], "items": []}, [{"a": 1}]),
     ],
 )
-def test_what_it_gives(call: Plan, path: str, answer: str) -> None:
-    def http(asked: Asked) -> Answer:
-        assert (asked.method, asked.path) == ("POST", path)
-        return as_json({answer: "x-1"})
-
-    assert World(call, http=http).run() == "x-1"
+def test_what_it_gives(call: Plan, asked: str, answer: dict[str, object], result: object) -> None:
+    world = World(call, http=lambda asked: as_json(answer))
+    assert world.run() == result
+    assert [f"{each.method} {each.path}" for each in world.asked] == [asked]

@@ -6,7 +6,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.route_choice import Candidate
 from svc_proto.peers.remote import DERIVED_PROBE
-from svc_proto.peers.routes import Routes
+from svc_proto.peers.routes import Routes, read_candidate
 from tests.client.world import REFUSED, SILENT, Answer, Asked, World, as_json
 
 LAN, LAN_2 = Candidate("lan", 0, "ws://192.0.2.1:8767"), Candidate("lan", 0, "ws://192.0.2.2:8767")
@@ -70,15 +70,45 @@ def test_what_counts_as_an_answer(status: int, probe: str, there: bool) -> None:
     assert [asked.path for asked in world.asked] == [probe]
 
 
-def test_an_address_that_is_none() -> None:
-    routes: list[Routes] = []
+def test_why_a_route_was_not_taken() -> None:
+    none = Candidate("lan", 0, "ws://")
+    answers: dict[str, Answer] = {"192.0.2.1": SILENT, "192.0.2.2": (500, b""), "home.example": REFUSED}
 
-    def plan(engine: Engine) -> Flow[Candidate | None]:
-        routes.append(Routes(engine, [Candidate("lan", 0, "ws://"), PUBLIC]))
-        return (yield from routes[0].choose())
+    def plan(engine: Engine) -> Flow[dict[Candidate, str]]:
+        routes = Routes(engine, [none, LAN, LAN_2, PUBLIC])
+        assert (yield from routes.choose()) is None
+        return routes.problems
 
-    assert World(plan, http=lambda asked: WELL).run() == PUBLIC
-    assert list(routes[0].problems.values()) == ["the URL has no usable host or port"]
+    world = World(plan, http=lambda asked: next(answer for host, answer in answers.items() if host in asked.url))
+    assert world.run() == {
+        none: "the URL has no usable host or port",
+        LAN: "no answer in time",
+        LAN_2: "status 500",
+        PUBLIC: "connection refused",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "candidate"),
+    [
+        ({}, Candidate("lan", 2, LAN.url)),
+        ({"priority": None}, None),
+        ({"priority": "1"}, None),
+        ({"role": ""}, None),
+        ({"role": "x"}, Candidate("x", 2, LAN.url)),
+        ({"role": "x" * 64}, Candidate("x" * 64, 2, LAN.url)),
+        ({"role": "x" * 65}, None),
+        ({"relay": {"url": "http://192.0.2.1:8767"}}, None),
+        ({"relay": LAN.url}, None),
+    ],
+)
+def test_a_route_of_an_invite(change: dict[str, object], candidate: Candidate | None) -> None:
+    assert read_candidate({"role": "lan", "priority": 2, "relay": {"url": LAN.url}} | change) == candidate
+
+
+def test_a_route_of_an_invite_that_says_least() -> None:
+    assert read_candidate({"role": "lan", "relay": {"url": LAN.url}}) == LAN
+    assert read_candidate(None) is None
 
 
 def test_given_up_with_whoever_asked() -> None:
