@@ -20,7 +20,7 @@ from types import ModuleType
 
 import pytest
 from attrs import frozen
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from fuzz.mutants.tree import Tree
 
@@ -96,13 +96,17 @@ def _run(answer: Connection, tree: Tree, request: Request, compiled: str, shown:
 
 
 class Notes:
-    """A plugin that notes what failed first. Examples that fail are not made smaller: one that fails is enough."""
+    """A plugin that notes what failed first.
+
+    Examples that fail are not made smaller: one that fails is enough. And that it is slow to make them proves nothing.
+    """
 
     failed = ""
 
     def pytest_configure(self) -> None:
         """Before anything is decorated."""
-        settings.register_profile("mutants", parent=settings(), phases=(Phase.explicit, Phase.generate))
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("mutants", settings(), phases=phases, suppress_health_check=list(HealthCheck))
         settings.load_profile("mutants")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
