@@ -1,7 +1,7 @@
 """What is said to people is a sentence, and what is said to programs a word, wherever a test makes somebody say it.
 
-Each refusal of the core is met by some test, so that no test has to repeat its text to see that it has one, and that
-word and text stand in their places.
+Each refusal of the core is met by some test, and so is what it logs and what it counts, so that no test has to repeat
+its text to see that it has one, and that word and text stand in their places.
 """
 
 from __future__ import annotations
@@ -12,21 +12,48 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from svc_proto.basics import errors
+from svc_proto.basics import counts, errors
+from svc_proto.basics.counts import MetricFamily
 from svc_proto.basics.errors import LocalProtocolError, ProtocolError, Refused, RemoteProtocolError, ToolError
+from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 
-__all__ = ["hold_sentences", "mistake_of"]
+__all__ = ["hold_sentences", "mistake_of", "mistake_of_event", "mistake_of_family"]
 
-WORD = re.compile(r"[a-z0-9_]*")  # a code for programs
+KNOWN = """
+    agent_incomplete ambiguous_device ambiguous_prefix approval_not_active approval_not_pending as_paired
+    audio_empty audio_missing bad_mode bad_public_url bad_request body_too_large busy cluster_unavailable
+    config_write_failed disabled disk_full gateway_draining grant_required head_too_large host_not_allowed
+    https_required internal_error invalid invalid_api_key invalid_approval_choice invalid_body invalid_client
+    invalid_client_metadata invalid_content_length invalid_content_part invalid_field invalid_grant
+    invalid_image_url invalid_invite invalid_json invalid_message invalid_multipart invalid_prefix
+    invalid_redirect_uri invalid_request invalid_scope invalid_session_id invalid_system_message invalid_system_prompt invalid_target
+    invalid_title key_in_environment key_not_found key_not_read key_not_usable keyless loopback_only
+    media_store_unavailable memory_unavailable method_not_allowed metrics_unavailable missing_message
+    model_not_found no_chat no_mesh no_phone no_picture no_public_url not_acceptable not_done not_found
+    not_implemented not_open not_turned not_writable not_your_session not_yours origin_not_allowed outside_roots
+    password_needed phone_asks_nobody phone_not_connected plain_route precondition_failed quota_exceeded
+    range_not_satisfiable rate_limit_exceeded rate_limited reduce_only refused relative_path request_timeout
+    response_not_possible run_not_found self_only session_closed session_db_unavailable session_exists
+    session_not_found session_required store_failed store_unavailable temporarily_unavailable text_missing too_large
+    too_many_commands too_many_connections too_many_sessions unauthorized unknown_device unknown_event
+    unknown_message unreachable unreadable unsupported_content_type unsupported_grant_type unsupported_media_type
+    unsupported_response_type unsupported_session_field unsupported_version upgrade_required version_not_supported
+    voice_refused voice_unavailable withheld write_failed wrong_ballot wrong_password
+"""  # what refusals say to programs, which compare it: another word changes what goes over the wire
+CODES = {"", *KNOWN.split()}
 MUST = re.compile(r"\S+ must be (\S+)")
 ENOUGH = ("present", "base64", "code")  # what alone says what a field must be
+EVENTS = ("bug", "paired", "ready", "request", "socket")  # what is logged in one word
+FAMILY = re.compile(r"svc_[a-z_]+")
+TEXT = re.compile(r"[A-Z].* .*\.")
 
 
 def mistake_of(error: Exception) -> str:
     """What is wrong with how an error speaks; empty if nothing is."""
     text = str(error)
-    if isinstance(error, Refused) and not WORD.fullmatch(error.code):
-        return f"no word for programs: {error.code!r}"
+    if isinstance(error, Refused) and error.code not in CODES:
+        return f"no word that programs know: {error.code!r}"
     if " " not in text:
         return f"no sentence for people: {text!r}"
     if (only := MUST.fullmatch(text)) and only[1] not in ENOUGH:
@@ -34,18 +61,60 @@ def mistake_of(error: Exception) -> str:
     return ""
 
 
+def mistake_of_event(event: str) -> str:
+    """The same of what is logged."""
+    return "" if " " in event or event in EVENTS else f"this says too little: {event!r}"
+
+
+def mistake_of_family(family: MetricFamily) -> str:
+    """The same of what is counted."""
+    if not FAMILY.fullmatch(family.name):
+        return f"no word for programs: {family.name!r}"
+    return "" if TEXT.fullmatch(family.text) else f"no sentence for people: {family.text!r}"
+
+
 def hold_sentences() -> None:
-    """A module of the core that makes one of our errors, and has it speak otherwise: AssertionError."""
+    """A module of the core that makes one of our errors, logs or counts, and speaks otherwise: AssertionError."""
     for kind in (ProtocolError, LocalProtocolError, RemoteProtocolError, Refused, ToolError):
         kind.__init__ = _held(kind.__init__)  # type: ignore[method-assign] # of all errors, whoever imports them
+    Engine.log = _held_log(Engine.log)  # type: ignore[method-assign] # of all engines
+    MetricFamily.__new__ = _held_family(MetricFamily.__new__)  # type: ignore[method-assign] # whoever imports it
 
 
 def _held(made: Callable[..., None]) -> Callable[..., None]:
     @wraps(made)
     def init(self: Exception, *args: Any, **options: Any) -> None:
         made(self, *args, **options)
-        maker = str(sys._getframe(1).f_globals["__name__"])
-        if maker.startswith("svc_proto.") and maker != errors.__name__:  # where one is made by way of its base
+        if _maker(errors.__name__).startswith("svc_proto."):
             assert not (mistake := mistake_of(self)), mistake
 
     return init
+
+
+def _held_log(log: Callable[..., None]) -> Callable[..., None]:
+    @wraps(log)
+    def say(self: Engine, level: Level, event: str, **fields: object) -> None:
+        log(self, level, event, **fields)
+        if _maker("").startswith("svc_proto."):
+            assert not (mistake := mistake_of_event(event)), mistake
+
+    return say
+
+
+def _held_family(make: Callable[..., MetricFamily]) -> Callable[..., MetricFamily]:
+    @wraps(make)
+    def new(*args: Any, **options: Any) -> MetricFamily:
+        family = make(*args, **options)
+        if _maker(counts.__name__).startswith("svc_proto."):
+            assert not (mistake := mistake_of_family(family)), mistake
+        return family
+
+    return new
+
+
+def _maker(by_way_of: str) -> str:
+    """The module that calls; the one before where it is this."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals["__name__"] == by_way_of:
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"])

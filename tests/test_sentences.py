@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.basics.counts import MetricFamily, counter, gauge
 from svc_proto.basics.errors import Refused, RemoteProtocolError, ToolError
 from svc_proto.basics.validate import invalid
-from tests.sentences import mistake_of
+from tests.sentences import mistake_of, mistake_of_event, mistake_of_family
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ def test_sentences(error: Exception) -> None:
 @pytest.mark.parametrize(
     ("error", "mistake"),
     [
-        (Refused(404, "no such file", "not_found"), "no word for programs: 'no such file'"),
+        (Refused(404, "no such file", "not_found"), "no word that programs know: 'no such file'"),
         (Refused(404, "not_found", "gone"), "no sentence for people: 'gone'"),
         (Refused(400, "invalid_field", "data must be gone"), "this says too little: 'data must be gone'"),
         (RemoteProtocolError("no"), "no sentence for people: 'no'"),
@@ -42,3 +43,23 @@ def test_the_core_is_held_to_it_and_nobody_else() -> None:
     assert Refused(404, "not found", "gone").status == 404
     with pytest.raises(AssertionError, match="this says too little: 'a must be b'"):
         invalid("a", "b")
+
+
+def test_what_is_logged() -> None:
+    assert mistake_of_event("store failed") == mistake_of_event("bug") == ""
+    assert mistake_of_event("failed") == "this says too little: 'failed'"
+
+
+@pytest.mark.parametrize(
+    ("family", "mistake"),
+    [
+        (counter("svc_deltas", "Deltas that were sent.", 1), ""),
+        (gauge("deltas", "Deltas that were sent.", 1), "no word for programs: 'deltas'"),
+        (gauge("svc_deltas", "deltas", 1), "no sentence for people: 'deltas'"),
+        (gauge("svc_deltas", "deltas that were sent.", 1), "no sentence for people: 'deltas that were sent.'"),
+        (gauge("svc_deltas", "Deltas that were sent", 1), "no sentence for people: 'Deltas that were sent'"),
+    ],
+    ids=str,
+)
+def test_what_is_counted(family: MetricFamily, mistake: str) -> None:
+    assert mistake_of_family(family) == mistake

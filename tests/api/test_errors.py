@@ -80,7 +80,7 @@ def test_the_openai_form(refused: Refused, status: int, error: dict[str, object]
 
 @pytest.mark.parametrize("path", ["/api/config", "/api/memory", "/api/skills/x", "/api/available-models"])
 def test_the_short_form_of_the_management_routes(path: str) -> None:
-    assert body(invalid("x must be a y", code="c"), path) == {"error": "x must be a y"}
+    assert body(invalid("x must be a y", code="invalid_title"), path) == {"error": "x must be a y"}
 
 
 def test_draining_says_so_first_and_when_to_come_back() -> None:
