@@ -56,6 +56,7 @@ def few(value: object, field: str) -> int:
         (array, [1], [1]),
         (one_of, "ws", "ws"),
         (short, " abc ", "abc"),
+        (short, " a ", "a"),
         (small, 2, 2.0),
         (small, 0.5, 0.5),
         (few, 1, 1),

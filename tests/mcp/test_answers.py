@@ -120,10 +120,10 @@ def test_who_may_not_act_has_tools_that_look(shop: Shop) -> None:
 
 def test_resources(desk: Desk) -> None:
     desk.open()
-    assert [each["uri"] for each in desk.ask("resources/list")["resources"]] == [
-        "shop://sign",
-        "shop://photo",
-        "shop://shut",
+    assert desk.ask("resources/list")["resources"] == [
+        {"uri": "shop://sign", "name": "sign", "description": "s", "mimeType": "text/plain"},
+        {"uri": "shop://photo", "name": "photo", "description": "p", "mimeType": "image/png"},
+        {"uri": "shop://shut", "name": "shut", "description": "x", "mimeType": "text/plain"},
     ]
     assert desk.ask("resources/templates/list") == {"resourceTemplates": []}
     sign = {"uri": "shop://sign", "mimeType": "text/plain", "text": "open"}

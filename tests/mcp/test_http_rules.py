@@ -54,10 +54,14 @@ def test_head_and_body_agree(web: Web, headers: dict[str, str | None], code: int
 
 def test_a_stateless_request_that_says_too_little(web: Web) -> None:
     head = {"mcp-protocol-version": MODERN, "mcp-method": "tools/list"}
-    for meta in ({}, {"io.modelcontextprotocol/protocolVersion": MODERN}):
+    version, can = (
+        {"io.modelcontextprotocol/protocolVersion": MODERN},
+        {"io.modelcontextprotocol/clientCapabilities": {}},
+    )
+    for meta in ({}, version, can):
         answer = web.post(message("tools/list", _meta=meta), head)
         assert (answer.status, answer.json["error"]["code"], answer.json["id"]) == (400, -32602, 1)
-    old = {"io.modelcontextprotocol/protocolVersion": "2031-01-01", "io.modelcontextprotocol/clientCapabilities": {}}
+    old = {"io.modelcontextprotocol/protocolVersion": "2031-01-01", **can}
     answer = web.post(message("tools/list", _meta=old), {**head, "mcp-protocol-version": "2031-01-01"})
     assert (answer.status, answer.json["error"]["code"]) == (400, -32022)
 

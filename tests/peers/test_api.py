@@ -38,7 +38,17 @@ def test_a_session_without_a_name(answer: object) -> None:
     assert (error.fault, error.lacks) == (PeerFault.LACKING, "session id")
 
 
-@pytest.mark.parametrize("answer", [{"messages": [{"a": 1}]}, {"items": [{"a": 1}]}, {"data": [{"a": 1}]}, [{"a": 1}]])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"messages": [{"a": 1}]},
+        {"items": [{"a": 1}]},
+        {"data": [{"a": 1}]},
+        [{"a": 1}],
+        {"items": [{"b": 1}], "messages": [{"a": 1}]},  # its own name first
+        {"data": [{"b": 1}], "items": [{"a": 1}]},
+    ],
+)
 def test_a_list(answer: object) -> None:
     found = asked(lambda engine: API.messages(engine, "s 1"), as_json(answer))
     assert found == ([{"a": 1}], "GET /api/sessions/s%201/messages", b"")

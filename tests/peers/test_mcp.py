@@ -122,6 +122,7 @@ def test_the_table_is_what_it_says() -> None:
 
 def test_the_handshake() -> None:
     talk = Talk()
+    assert (talk.client.title, dict(talk.client.offers), talk.client.ignored) == ("", {}, 0)
     (asked,) = talk.do(talk.client.open(10.0))
     assert (asked["method"], asked["params"]["protocolVersion"]) == ("initialize", HANDSHAKES[-1])
     assert asked["params"]["capabilities"] == {}
@@ -230,7 +231,7 @@ def test_a_call_has_its_time_and_is_cancelled_then() -> None:
     assert talk.after(59.9) == []
     (cancelled,) = talk.after(0.1)
     assert cancelled["method"] == "notifications/cancelled"
-    assert cancelled["params"]["requestId"] == asked["id"]
+    assert cancelled["params"] == {"requestId": asked["id"], "reason": "nobody waits for it any more"}
     assert talk.told == ["there was no answer in 60 s"]
     talk.hear(id=asked["id"], result={})
     assert talk.client.ignored == 1

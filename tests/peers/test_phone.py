@@ -53,12 +53,13 @@ def codes(answers: list[Any]) -> list[object]:
 def test_it_pairs_by_itself_once_and_keeps_the_token() -> None:
     world = AgentWorld(relay=True)
     assert codes(call(world, times=3)) == ["phone_not_connected"] * 3
+    assert world.logs == [("agent paired with the relay", {})]
     stored = json.loads(world.disk.get(PATH))
     assert stored["url"] == URL
     assert codes(call(world)) == ["phone_not_connected"]
     assert json.loads(world.disk.get(PATH)) == stored
     assert devices(world) == ["Agent on this host"]
-    assert stored["token"] not in repr(world.logs)
+    assert world.logs == []
 
 
 def test_the_session_is_no_phone_and_keeps_the_grant_that_it_needs() -> None:
@@ -163,6 +164,7 @@ def test_a_relay_elsewhere_needs_a_token() -> None:
 def test_no_relay() -> None:
     world = AgentWorld()
     assert call(world) == ["the relay cannot be reached (SVC_RELAY_URL): unreachable"]
+    assert ("agent not paired", {"problem": "unreachable"}) in world.logs
     assert call(world, token="t") == ["the relay cannot be reached (SVC_RELAY_URL): unreachable"]
 
 
@@ -240,16 +242,16 @@ def test_a_relay_that_refuses_a_fresh_token_too(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    asked: list[tuple[str, bytes]] = []
 
     def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[Fetched]:
-        asked.append(url)
+        asked.append((url, more.get("body", b"")))
         yield from ()
         return Fetched(status, Headers([]), body)
 
     monkeypatch.setattr("svc_proto.peers.peer.fetch", fetch)
     assert call(AgentWorld(), token="t") == [PhoneAnswer(status, members)]
-    assert asked == [f"{URL}/ping?a=true&b=x+y"]
+    assert asked == [(f"{URL}/ping?a=true&b=x+y", b"")]
 
 
 def test_a_401_of_a_relay_that_is_gone_when_it_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:

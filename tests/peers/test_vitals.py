@@ -67,8 +67,9 @@ def test_rates(name: str, before: str, after: str | None, rate: float | None) ->
     assert found == rate
 
 
-def test_two_looks_at_one_moment_are_no_time_to_measure_by() -> None:
-    assert look("svc_deltas_total 5", "svc_deltas_total 9", seconds=0.0).deltas is None
+@pytest.mark.parametrize(("seconds", "rate"), [(0.0, None), (0.5, 8.0), (1.0, 4.0)])
+def test_two_looks_at_one_moment_are_no_time_to_measure_by(seconds: float, rate: float | None) -> None:
+    assert look("svc_deltas_total 5", "svc_deltas_total 9", seconds=seconds).deltas == rate
 
 
 def test_a_process_of_two_servers_counts_once() -> None:

@@ -26,6 +26,7 @@ from tests.mcp.desk import Desk, Shop
         (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600, None),
         (b'{"jsonrpc":"2.0","id":"a"}', -32600, "a"),
         (b'{"jsonrpc":"2.0","id":"a","method":5}', -32600, "a"),
+        (b'{"jsonrpc":"2.0","id":"a","method":5,"result":{}}', -32600, "a"),
         (b'{"jsonrpc":"2.0","id":"a","method":"ping","params":[]}', -32602, "a"),
         (b'{"jsonrpc":"2.0","result":{}}', -32600, None),
     ],
