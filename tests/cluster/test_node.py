@@ -122,6 +122,14 @@ def test_who_says_hello_is_told_the_state_and_asked_for_theirs() -> None:
     assert "node joined" in scene.book.events
 
 
+def test_a_state_may_be_large() -> None:
+    """A node is no stranger, whose text might be refused for the time that it takes to read."""
+    scene = known()
+    scene.hear("b", "state", {"theirs": [{}] * 80_000}, to_me=True)
+    ((_, word, state),) = scene.town.news()
+    assert (word, len(state["theirs"])) == ("state", 80_000)
+
+
 @pytest.mark.parametrize(("word", "told"), [("beat", 7), ("beat", 0), ("news", 1)])
 def test_when_a_node_joins_something_may_have_been_missed(word: str, told: int) -> None:
     """It may stand for one that is gone, and that has said something when it could not be heard."""

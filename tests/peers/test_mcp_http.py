@@ -220,6 +220,8 @@ def test_a_server_that_answers_a_note_with_a_stream_or_not_at_all() -> None:
         (json_response(403, {"error": "no\nscope"}), "it does not let us in (status 403, no scope)"),
         (empty_response(404), "there is nothing at this address (status 404)"),
         (Response(302, Headers([(b"location", b"http://evil/")])), "it refuses the request (status 302)"),
+        (empty_response(299), "the connection ended before the answer"),
+        (empty_response(300), "it refuses the request (status 300)"),
         (empty_response(202), "the connection ended before the answer"),
         (json_response(200, []), "the connection ended before the answer"),
         (stream(b": nothing\n\n"), "the connection ended before the answer"),
