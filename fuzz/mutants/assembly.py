@@ -11,6 +11,7 @@ import gc
 import inspect
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import threading
@@ -20,7 +21,7 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import _lru_cache_wrapper
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from queue import SimpleQueue
@@ -28,7 +29,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from fuzz.mutants.process import FORKSERVER, OPTIONS, Notes, Request, UnsoundError, begin
 from fuzz.mutants.tree import Tree
@@ -37,18 +38,24 @@ __all__ = ["Assembly", "UnableError"]
 
 Place = tuple[str, str, int]  # of a function: file, qualified name, line
 Lineage = list[tuple[CodeType, CodeType]]  # a code and what becomes of it, after those that it stands in
+UNABLE = "it does not show"
 SURVEY = 1800.0  # s for a file: each test has a limit of its own
 
 
 class UnableError(Exception):
-    """It takes a process that begins with the mutant."""
+    """It takes a process that begins with the mutant; `request` has left of the tests those that may notice."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.module)
+        self.request = request
 
 
 @frozen
 class _Survey:
     """Of one file of tests."""
 
-    calls: Mapping[Place, Sequence[int]]  # which of the tests call a function
+    tests: Sequence[int]
+    calls: Mapping[Place, Sequence[int]]  # which of them call a function
     failed: AbstractSet[int]  # without a mutant: these prove nothing
 
 
@@ -83,7 +90,6 @@ class Assembly:
         self._files = defaultdict[Path, list[int]](list)
         for number, (path, _) in enumerate(names):
             self._files[path].append(number)
-        self.unsound: list[str] = []  # tests that fail without a mutant, too: nobody asks them
         self._surveys: dict[Path, Future[_Survey]] = {}
         self._lock = threading.Lock()
 
@@ -98,40 +104,56 @@ class Assembly:
         changes = _changes(self._tree.path(request.module), request.text)
         asked = list(self._asked(request, {_place(lineage[-1][0]) for lineage in changes}))
         answer = self._send(_Try(asked, request.limit, request.module, request.text))
-        if isinstance(answer, UnableError):
-            raise answer
         assert not isinstance(answer, _Survey)
+        if answer == UNABLE:
+            raise UnableError(self._left(request))
         return answer
+
+    def _left(self, request: Request) -> Request:
+        """The same of those tests that name the module, or call a function of it or of one that imports from it."""
+        users = {str(path) for path in self._tree.users(request.module)}
+        named = re.compile(rf"\b{request.module.rpartition('.')[2]}\b")
+        left: dict[str, set[int]] = {}
+        for file, survey in self._surveyed(request).items():
+            calls = [numbers for place, numbers in survey.calls.items() if place[0] in users]
+            tests = set(survey.tests) if named.search(file.read_text()) else set(chain.from_iterable(calls))
+            if tests := tests - survey.failed:
+                left[str(file.relative_to(self._tree.root))] = tests
+        names = {self._names[test] for test in chain.from_iterable(left.values())}
+        return evolve(request, tests=list(left), words=(), only=names)
 
     def _asked(self, request: Request, places: Iterable[Place]) -> Iterator[int]:
         """The tests that call what is there."""
-        paths = [self._tree.root / test for test in request.tests]
-        files = [file for path in paths for file in self._files if file.is_relative_to(path)]
-        for survey in self._surveyed(files, request.words):
+        for survey in self._surveyed(request).values():
             yield from sorted({number for place in places for number in survey.calls.get(place, ())} - survey.failed)
 
-    def _surveyed(self, files: Sequence[Path], words: Sequence[str]) -> list[_Survey]:
-        """Those that nobody has begun with are for us."""
+    def _surveyed(self, request: Request) -> dict[Path, _Survey]:
+        """Of each file that is asked; those that nobody has begun with are for us."""
+        paths = [self._tree.root / test for test in request.tests]
+        files = [file for path in paths for file in self._files if file.is_relative_to(path)]
         for file in files:
             with self._lock:
                 survey = Future[_Survey]()
                 mine = self._surveys.setdefault(file, survey) is survey
             if mine:
-                tests = [
-                    each for each in self._files[file] if not words or any(word in self._names[each] for word in words)
-                ]
-                answer = self._send(_Try(tests, SURVEY))
-                survey.set_result(answer if isinstance(answer, _Survey) else _Survey({}, set(tests)))
-                for name in sorted(self._names[test] for test in survey.result().failed):
-                    self.unsound.append(name)
-                    print(f"fails without a mutant, too: {name}", file=sys.stderr, flush=True)
-        return [self._surveys[file].result() for file in files]
+                survey.set_result(self._survey([each for each in self._files[file] if self._is_asked(each, request)]))
+        return {file: self._surveys[file].result() for file in files}
 
-    def _send(self, order: _Try) -> _Survey | str | UnableError | None:
+    def _is_asked(self, test: int, request: Request) -> bool:
+        return not request.words or any(word in self._names[test] for word in request.words)
+
+    def _survey(self, tests: Sequence[int]) -> _Survey:
+        answer = self._send(_Try(tests, SURVEY))
+        survey = answer if isinstance(answer, _Survey) else _Survey(tests, {}, set(tests))
+        for name in sorted(self._names[test] for test in survey.failed):
+            print(f"fails without a mutant, too: {name}", file=sys.stderr, flush=True)
+        return survey
+
+    def _send(self, order: _Try) -> _Survey | str | None:
         connection = self._free.get()
         try:
             connection.send(order)
-            answer: _Survey | str | UnableError | None = connection.recv()
+            answer: _Survey | str | None = connection.recv()
         finally:
             self._free.put(connection)
         return answer
@@ -246,17 +268,16 @@ class _Host:
         for code in self._shared:
             calls[_place(code)].update(order.tests)
         inside = f"{self._tree.root / self._tree.package}{os.sep}"
-        return _Survey(
-            {place: sorted(numbers) for place, numbers in calls.items() if place[0].startswith(inside)}, failed
-        )
+        ours = {place: sorted(numbers) for place, numbers in calls.items() if place[0].startswith(inside)}
+        return _Survey(order.tests, ours, failed)
 
-    def _try(self, session: pytest.Session, order: _Try) -> str | UnableError | None:
+    def _try(self, session: pytest.Session, order: _Try) -> str | None:
         assert order.text is not None
         whole = self._change(order.module, order.text)
         for _ in self._run(session, order.tests):
             if self.notes.failed:
                 return self.notes.failed
-        return None if whole else UnableError(order.module)
+        return None if whole else UNABLE
 
     def _change(self, module: str, text: bytes) -> bool:
         """Let the functions that there are have the code of a mutant; whether that is all that it changes."""

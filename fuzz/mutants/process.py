@@ -11,6 +11,7 @@ import os
 import resource
 import sys
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
@@ -45,13 +46,13 @@ class Request:
     tests: Sequence[str]  # files and folders in the tree, or one test
     limit: float  # s
     words: Sequence[str] = ()  # one of them is in the name of a test that is asked; of any, if there are none
-    unasked: Sequence[str] = ()  # tests among these that prove nothing
+    only: AbstractSet[str] | None = None  # which of the tests there; None: all
 
     @property
     def arguments(self) -> list[str]:
         """For pytest."""
         named = ("-k", " or ".join(self.words)) if self.words else ()
-        return [*named, *(f"--deselect={test}" for test in self.unasked), *self.tests]
+        return [*named, *self.tests]
 
 
 def alone(tree: Tree, request: Request, compiled: str, *, shown: bool) -> str | None:
@@ -89,7 +90,7 @@ def _run(answer: Connection, tree: Tree, request: Request, compiled: str, shown:
     assert name not in sys.modules
     if request.text is not None:
         sys.meta_path.insert(0, _InFront(name, tree.path(request.module), request.text))
-    notes = Notes()
+    notes = Notes(request.only)
     code = pytest.main([*OPTIONS, *request.arguments], [notes])
     content = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     answer.send(None if content else notes.failed or f"pytest: {code}")
@@ -101,13 +102,20 @@ class Notes:
     Examples that fail are not made smaller: one that fails is enough. And that it is slow to make them proves nothing.
     """
 
-    failed = ""
+    def __init__(self, only: AbstractSet[str] | None = None) -> None:
+        self.failed = ""
+        self._only = only
 
     def pytest_configure(self) -> None:
         """Before anything is decorated."""
         phases = (Phase.explicit, Phase.generate)
         settings.register_profile("mutants", settings(), phases=phases, suppress_health_check=list(HealthCheck))
         settings.load_profile("mutants")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what is not asked for."""
+        if self._only is not None:
+            items[:] = [item for item in items if item.nodeid in self._only]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Of a test."""

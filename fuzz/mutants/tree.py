@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from hashlib import sha256
 from itertools import chain, count
@@ -66,6 +67,14 @@ class Tree:
         wanted = f"{self.package}.{room or module}"
         others = {_room(each) for each in self.modules() if wanted in self.path(each).read_text()} - {room}
         return self._sorted(module, set(chain.from_iterable(self._of_room(each) for each in others)))
+
+    def users(self, module: str) -> list[Path]:
+        """The module, and those that import from it."""
+        folder, _, name = f"{self.package}.{module}".rpartition(".")
+        imports = re.compile(rf"^ *(from {folder}\.{name} import|from {folder} import .*\b{name}\b)", re.MULTILINE)
+        return [path for path in map(self.path, self.modules()) if imports.search(path.read_text())] + [
+            self.path(module)
+        ]
 
     def stories(self) -> list[Path]:
         """Those of whole programs, and what holds of all modules, where there are any."""

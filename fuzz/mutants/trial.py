@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -82,9 +81,10 @@ class Judge:
     ) -> str | None:
         request = Request(module, text, [str(path.relative_to(self.tree.root)) for path in paths], limit, words)
         if self.assembly is not None:
-            with suppress(UnableError):
+            try:
                 return self.assembly.ask(request)
-            request = evolve(request, unasked=self.assembly.unsound)
+            except UnableError as unable:
+                return self._alone(unable.request) if unable.request.tests else None
         by = self._alone(request) if paths else None
         if by is not None:
             named = by.startswith(("tests/", "fuzz/"))
