@@ -78,7 +78,7 @@ def hold_sentences() -> None:
     for kind in (ProtocolError, LocalProtocolError, RemoteProtocolError, Refused, ToolError):
         kind.__init__ = _held(kind.__init__)  # type: ignore[method-assign] # of all errors, whoever imports them
     Engine.log = _held_log(Engine.log)  # type: ignore[method-assign] # of all engines
-    MetricFamily.__new__ = _held_family(MetricFamily.__new__)  # type: ignore[method-assign] # whoever imports it
+    MetricFamily.__new__ = _held_family(MetricFamily.__new__)  # type: ignore[method-assign, assignment] # likewise
 
 
 def _held(made: Callable[..., None]) -> Callable[..., None]:

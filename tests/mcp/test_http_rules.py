@@ -54,10 +54,8 @@ def test_head_and_body_agree(web: Web, headers: dict[str, str | None], code: int
 
 def test_a_stateless_request_that_says_too_little(web: Web) -> None:
     head = {"mcp-protocol-version": MODERN, "mcp-method": "tools/list"}
-    version, can = (
-        {"io.modelcontextprotocol/protocolVersion": MODERN},
-        {"io.modelcontextprotocol/clientCapabilities": {}},
-    )
+    version = {"io.modelcontextprotocol/protocolVersion": MODERN}
+    can: dict[str, object] = {"io.modelcontextprotocol/clientCapabilities": {}}
     for meta in ({}, version, can):
         answer = web.post(message("tools/list", _meta=meta), head)
         assert (answer.status, answer.json["error"]["code"], answer.json["id"]) == (400, -32602, 1)
