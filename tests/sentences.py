@@ -27,19 +27,19 @@ KNOWN = """
     https_required internal_error invalid invalid_api_key invalid_approval_choice invalid_body invalid_client
     invalid_client_metadata invalid_content_length invalid_content_part invalid_field invalid_grant
     invalid_image_url invalid_invite invalid_json invalid_message invalid_multipart invalid_prefix
-    invalid_redirect_uri invalid_request invalid_scope invalid_session_id invalid_system_message invalid_system_prompt invalid_target
-    invalid_title key_in_environment key_not_found key_not_read key_not_usable keyless loopback_only
-    media_store_unavailable memory_unavailable method_not_allowed metrics_unavailable missing_message
-    model_not_found no_chat no_mesh no_phone no_picture no_public_url not_acceptable not_done not_found
-    not_implemented not_open not_turned not_writable not_your_session not_yours origin_not_allowed outside_roots
-    password_needed phone_asks_nobody phone_not_connected plain_route precondition_failed quota_exceeded
-    range_not_satisfiable rate_limit_exceeded rate_limited reduce_only refused relative_path request_timeout
-    response_not_possible run_not_found self_only session_closed session_db_unavailable session_exists
-    session_not_found session_required store_failed store_unavailable temporarily_unavailable text_missing too_large
-    too_many_commands too_many_connections too_many_sessions unauthorized unknown_device unknown_event
-    unknown_message unreachable unreadable unsupported_content_type unsupported_grant_type unsupported_media_type
-    unsupported_response_type unsupported_session_field unsupported_version upgrade_required version_not_supported
-    voice_refused voice_unavailable withheld write_failed wrong_ballot wrong_password
+    invalid_redirect_uri invalid_request invalid_scope invalid_session_id invalid_system_message
+    invalid_system_prompt invalid_target invalid_title key_in_environment key_not_found key_not_read key_not_usable
+    keyless loopback_only media_store_unavailable memory_unavailable method_not_allowed metrics_unavailable
+    missing_message model_not_found no_chat no_mesh no_phone no_picture no_public_url not_acceptable not_done
+    not_found not_implemented not_open not_turned not_writable not_your_session not_yours origin_not_allowed
+    outside_roots password_needed phone_asks_nobody phone_not_connected plain_route precondition_failed
+    quota_exceeded range_not_satisfiable rate_limit_exceeded rate_limited reduce_only refused relative_path
+    request_timeout response_not_possible run_not_found self_only session_closed session_db_unavailable
+    session_exists session_not_found session_required store_failed store_unavailable temporarily_unavailable
+    text_missing too_large too_many_commands too_many_connections too_many_sessions unauthorized unknown_device
+    unknown_event unknown_message unreachable unreadable unsupported_content_type unsupported_grant_type
+    unsupported_media_type unsupported_response_type unsupported_session_field unsupported_version upgrade_required
+    version_not_supported voice_refused voice_unavailable withheld write_failed wrong_ballot wrong_password
 """  # what refusals say to programs, which compare it: another word changes what goes over the wire
 CODES = {"", *KNOWN.split()}
 MUST = re.compile(r"\S+ must be (\S+)")
