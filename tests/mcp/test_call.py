@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from math import nan
 from typing import Any, cast
 
 import pytest
 
+from svc_proto.mcp.call import Said, _Progress
+from tests.engine.service import open_book
 from tests.mcp.desk import Desk, Shop, modern
 from tests.mcp.web import Web
 
@@ -41,6 +44,24 @@ def test_progress_in_the_stateless_way(web: Web) -> None:
     assert call.answer is not None
     web.book.after(60.0)
     assert web.book.leaks() == []
+
+
+def test_progress_always_grows() -> None:
+    """ "The progress value MUST increase with each notification", whatever the clock says."""
+    book, said = open_book(), list[Said]()
+    made: list[_Progress] = []
+    book.act(lambda: made.append(_Progress(book.engine, "p", said.append)))
+    for seconds, times in ((0.0, 2), (1.0, 1), (3.4, 1)):
+        book.after(seconds)
+        for _ in range(times):
+            book.act(lambda: made[0].tell("so far"))
+    book.after(0.6)
+    notes = [json.loads(each.text)["params"] for each in said]
+    assert [(note["progress"], note["message"]) for note in notes] == [
+        *((progress, "so far") for progress in (1, 2, 3, 4)),
+        (5, "waiting"),
+    ]
+    assert {note["progressToken"] for note in notes} == {"p"}
 
 
 def test_who_goes_away_is_told_of_nothing(web: Web) -> None:

@@ -220,7 +220,8 @@ def test_pictures_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ([{"type": "text", "text": "no bread"}], "no bread"),
         ([], "the tool failed, and does not say why"),
-        ([{"type": "text", "text": "x" * 10_000}], "x" * MAX_FAILURE + "… [cut]"),
+        ([{"type": "text", "text": "no ".ljust(MAX_FAILURE, "-")}], "no ".ljust(MAX_FAILURE, "-")),
+        ([{"type": "text", "text": "no ".ljust(MAX_FAILURE + 1, "-")}], "no ".ljust(MAX_FAILURE, "-") + "… [cut]"),
     ],
 )
 def test_a_failure(content: list[object], why: str) -> None:

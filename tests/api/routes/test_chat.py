@@ -33,6 +33,9 @@ def test_a_long_message_is_taken_whole() -> None:
     echo = data_of(call, "run.started")["user_message"]["content"]
     assert echo == f"{text[:131_072]}\n[{len(text) - 131_072} more characters, which are in the session]"
     assert [row["content"] for row in book.messages(session)] == [text, "Long."]
+    call = book.chat(session, {"message": "x" * 131_072})
+    book.hand.finish()
+    assert data_of(call, "run.started")["user_message"]["content"] == "x" * 131_072
 
 
 def test_a_plain_turn() -> None:
