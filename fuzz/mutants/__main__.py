@@ -65,9 +65,9 @@ def main(
     jobs = jobs or multiprocessing.cpu_count()
     with TemporaryDirectory() as compiled, ExitStack() as assembled:
         judge = Judge(tree, compiled, limit=limit, narrow=narrow, shown=len(only) == 1)
-        if not only:
-            judge.assembly = assembled.enter_context(closing(Assembly(tree, compiled, jobs)))
         try:
+            if not only:
+                judge.assembly = assembled.enter_context(closing(Assembly(tree, compiled, jobs)))
             verdicts = _judged(judge, chosen, jobs)
         except UnsoundError as problem:
             raise click.ClickException(str(problem)) from None

@@ -253,6 +253,8 @@ def test_tests_that_fail_anyway_prove_nothing(tiny: Tree, tmp_path_factory: pyte
         Judge(tiny, compiled).judge(mutant)
     with pytest.raises(UnsoundError, match="the time limit"):
         Judge(tiny, compiled, limit=0.0).judge(mutant)
+    (tiny.root / "tests/shop/test_till.py").write_text("from tiny import nothing\n")
+    assert "the tests cannot be collected" in run(tiny, "--count", "1").stderr
 
 
 @pytest.mark.parametrize(("key", "why"), read_equal().items(), ids=lambda each: each[0] if len(each) == 4 else "")
