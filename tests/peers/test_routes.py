@@ -111,13 +111,26 @@ def test_a_route_of_an_invite_that_says_least() -> None:
     assert read_candidate(None) is None
 
 
+def test_once_there_is_a_route_nobody_else_is_asked() -> None:
+    def plan(engine: Engine) -> Flow[Candidate | None]:
+        chosen = yield from Routes(engine, [LAN, LAN_2]).choose()
+        yield from sleep(engine, 0.0)
+        assert [line.gone for line in there.lines] == [True, True]
+        return chosen
+
+    there = World(plan, http=lambda asked: WELL if LAN_2.url.removeprefix("ws") in asked.url else SILENT)
+    assert there.run() == LAN_2
+
+
 def test_given_up_with_whoever_asked() -> None:
     def plan(engine: Engine) -> Flow[str]:
         routes = Routes(engine, [LAN])
         task = engine.spawn(routes.choose())
         yield from sleep(engine, 1.0)
+        assert [line.gone for line in there.lines] == [False]
         task.cancel()
         yield from sleep(engine, 1.0)
+        assert [line.gone for line in there.lines] == [True]
         yield from routes.choose()
         return "done"
 
