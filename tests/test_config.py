@@ -216,6 +216,7 @@ def test_a_bucket_for_uploads(url: str, where: str, region: str) -> None:
     found = relay_config({"SVC_MEDIA_URL": url, **KEYS, "AWS_SESSION_TOKEN": "soon-over"}).media_store
     assert found == Bucket(where, region, "AKID", "very-secret", "soon-over")
     assert not {"very-secret", "soon-over"} & set(re.split("['= ,]", repr(found)))
+    assert relay_config({"SVC_MEDIA_URL": url, **KEYS}).media_store == Bucket(where, region, "AKID", "very-secret", "")
 
 
 def test_a_folder_for_uploads() -> None:

@@ -63,6 +63,7 @@ class Owner:
         """The scripts that were sent, and what they were given."""
         names = {TAKE_PLACE: "take", KEEP: "keep", GIVE_BACK: "give back"}
         said: list[Any] = self.book.said()
+        assert all((words[0], words[2]) == (b"EVAL", b"1") for words in said)
         return [(names[words[1].decode()], *[word.decode() for word in words[3:]]) for words in said]
 
 

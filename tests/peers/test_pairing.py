@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from uuid import UUID
 
 import pytest
 
@@ -43,10 +44,15 @@ def test_it_says_who_it_is() -> None:
     assert (asked.method, asked.path, asked.headers.get(HEADER)) == ("POST", "/pairing", b"5e" * 32)
     (auth,) = there.said
     payload = auth["payload"]
-    assert (payload["pairing_code"], payload["device_name"]) == ("ABC123", DEVICE_NAME)
-    assert payload["client_surface"] == "agent"
-    assert {channel: wish is False for channel, wish in payload["grants"].items()} == {
+    assert {channel: wish is False for channel, wish in payload.pop("grants").items()} == {
         channel: channel != "bridge" for channel in CHANNELS
+    }
+    assert UUID(payload.pop("device_id")).version == 4
+    assert payload == {
+        "pairing_code": "ABC123",
+        "device_name": DEVICE_NAME,
+        "client_surface": "agent",
+        "device_form_factor": "host",
     }
     assert "ABC123" not in json.dumps([tell.fields for tell in there.told])
 

@@ -21,14 +21,16 @@ def world(answers: dict[str, Answer], *, again: bool = False) -> World[list[Cand
         assert set(routes.problems) <= {LAN, LAN_2, PUBLIC}
         if not again:
             return [first]
-        second = yield from routes.choose()
+        second, before = (yield from routes.choose()), len(made.asked)
         third = yield from routes.choose(anew=True)
+        assert before < len(made.asked)
         return [first, second, third]
 
     def http(asked: Asked) -> Answer:
         return answers.get(asked.url.removesuffix("/health"), REFUSED)
 
-    return World(plan, http=http)
+    made = World(plan, http=http)
+    return made
 
 
 def test_the_best_tier_wins_even_when_a_worse_one_answers() -> None:
