@@ -39,7 +39,7 @@ __all__ = ["Assembly", "UnableError"]
 Place = tuple[str, str, int]  # of a function: file, qualified name, line
 Lineage = list[tuple[CodeType, CodeType]]  # a code and what becomes of it, after those that it stands in
 UNABLE = "it does not show"
-SURVEY = 1800.0  # s for a file: each test has a limit of its own
+SURVEY = 1800.0  # s for a file
 
 
 class UnableError(Exception):
@@ -165,7 +165,8 @@ def _assemble(tree: Tree, compiled: str, connections: Sequence[Connection]) -> N
     host = _Host(tree, connections)
     paths = [str(path.relative_to(tree.root)) for path in tree.tests()]
     sys.settrace(host.on_call)
-    pytest.main([*OPTIONS, "--capture=sys", *paths], [host, host.notes])  # forks would share what is captured in files
+    patient = f"--timeout={SURVEY}"  # they take longer while they are surveyed
+    pytest.main([*OPTIONS, "--capture=sys", patient, *paths], [host, host.notes])  # forks would share captured files
 
 
 class _Host:

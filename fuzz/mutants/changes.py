@@ -149,6 +149,10 @@ class _Finder(ast.NodeVisitor):
                 self._delete(node)
         self.generic_visit(node)
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if not (isinstance(node.target, ast.Name) and node.target.id == "__all__"):
+            self.generic_visit(node)
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             if isinstance(node.target, ast.Attribute):

@@ -106,6 +106,7 @@ from __future__ import annotations
 if TYPE_CHECKING:
     from a import b
 __all__ = ["f"]
+__all__ += ["g"]
 @frozen(slots=True)
 class C:
     """Text."""
