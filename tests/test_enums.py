@@ -1,0 +1,55 @@
+"""The members of an enumeration are called what their names say, and the few that are not stand here."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from enum import Enum
+from importlib import import_module
+
+import svc_proto
+
+OTHERWISE = {
+    "Access": {
+        "VOICE_CONFIG": "voice:config",
+        "VOICE_STT": "voice:stt",
+        "VOICE_TTS": "voice:tts",
+        "VOICE_REALTIME": "voice:realtime",
+        "VOICE_OUTPUT_SOCKET": "voice:tts, while speech output is on",
+        "VOICE_REALTIME_SOCKET": "voice:realtime, while realtime is on",
+    },
+    "AttachmentState": {"UNAVAILABLE": "unavailable card"},
+    "AttachmentTrigger": {
+        "HOLD": "on cellular, auto-fetch off",
+        "UNREACHABLE": "relay offline",
+        "FORBIDDEN": "sandbox violation",
+        "MISSING": "file not found",
+    },
+    "CodeState": {"NONE": "(none)"},
+    "ConfirmationState": {"NONE": "(none)"},
+    "MasterTrigger": {"TURN_ON_INACCESSIBLE": "turn on without accessibility", "COMMAND": "any command"},
+    "MediaState": {"NONE": "(none)"},
+    "RunState": {"WAITING": "waiting_for_approval"},
+    "ServerState": {"DOWN": "not started", "WAITING": "failed"},
+    "SignalName": {"HANGUP": "SIGHUP", "INTERRUPT": "SIGINT", "TERMINATE": "SIGTERM", "KILL": "SIGKILL"},
+}
+
+
+def enumerations() -> Iterator[type[Enum]]:
+    """Those of the core."""
+    for found in pkgutil.walk_packages(svc_proto.__path__, "svc_proto."):
+        for kind in vars(import_module(found.name)).values():
+            if inspect.isclass(kind) and issubclass(kind, Enum) and kind.__module__ == found.name:
+                yield kind
+
+
+def otherwise(kind: type[Enum]) -> dict[str, str]:
+    """Members that are called otherwise; numbers have no words."""
+    words = {each.name: each.value for each in kind if isinstance(each.value, str)}
+    return {name: word for name, word in words.items() if re.sub("[ -]", "_", word).lower() != name.lower()}
+
+
+def test_a_member_is_called_what_its_name_says() -> None:
+    assert {kind.__name__: found for kind in enumerations() if (found := otherwise(kind))} == OTHERWISE
