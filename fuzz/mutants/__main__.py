@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from fuzz.mutants.assembly import Assembly
 from fuzz.mutants.changes import Kind, Mutant
+from fuzz.mutants.collected import Collected
 from fuzz.mutants.process import UnsoundError
 from fuzz.mutants.tree import Tree
 from fuzz.mutants.trial import Fate, Judge, Verdict
@@ -63,11 +63,11 @@ def main(
     chosen = [_named(tree, name) for name in only] or tree.sample(count, seed)
     began = time.monotonic()
     jobs = jobs or multiprocessing.cpu_count()
-    with TemporaryDirectory() as compiled, ExitStack() as assembled:
+    with TemporaryDirectory() as compiled, ExitStack() as stack:
         judge = Judge(tree, compiled, limit=limit, narrow=narrow, shown=len(only) == 1)
         try:
             if not only:
-                judge.assembly = assembled.enter_context(closing(Assembly(tree, compiled, jobs)))
+                judge.collected = stack.enter_context(closing(Collected(tree, compiled, jobs)))
             verdicts = _judged(judge, chosen, jobs)
         except UnsoundError as problem:
             raise click.ClickException(str(problem)) from None

@@ -16,8 +16,8 @@ from tempfile import NamedTemporaryFile
 
 from attrs import define, evolve, field, frozen
 
-from fuzz.mutants.assembly import Assembly, UnableError
 from fuzz.mutants.changes import Mutant
+from fuzz.mutants.collected import Collected, UnableError
 from fuzz.mutants.process import Request, UnsoundError, alone
 from fuzz.mutants.tree import Tree
 
@@ -57,7 +57,7 @@ class Judge:
     limit: float = 300.0  # s of a try
     narrow: bool = False  # whether neither neighbours nor stories are asked
     shown: bool = False  # whether pytest may speak
-    assembly: Assembly | None = None  # to be asked first, where that costs less than a process of its own
+    collected: Collected | None = None  # to be asked first, where that costs less than a process of its own
     _sound: set[str] = field(factory=set)
 
     def judge(self, mutant: Mutant) -> Verdict:
@@ -80,9 +80,9 @@ class Judge:
         self, module: str, text: bytes, paths: Sequence[Path], limit: float, words: Sequence[str] = ()
     ) -> str | None:
         request = Request(module, text, [str(path.relative_to(self.tree.root)) for path in paths], limit, words)
-        if self.assembly is not None:
+        if self.collected is not None:
             try:
-                return self.assembly.ask(request)
+                return self.collected.ask(request)
             except UnableError as unable:
                 return self._alone(unable.request) if unable.request.tests else None
         by = self._alone(request) if paths else None

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fuzz.mutants.__main__ import main, read_equal
-from fuzz.mutants.assembly import Assembly
 from fuzz.mutants.changes import Kind, mutants_of
+from fuzz.mutants.collected import Collected
 from fuzz.mutants.process import UnsoundError
 from fuzz.mutants.tree import Tree
 from fuzz.mutants.trial import Fate, Judge
@@ -233,8 +233,8 @@ def test_what_was_called_before_a_test_is_missed_by_it_too(
     (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    assert False\n")
     compiled = str(tmp_path_factory.mktemp("compiled"))
     mutants = tiny.mutants("shop.drawer")
-    with closing(Assembly(tiny, compiled, jobs=1)) as assembly:
-        judge = Judge(tiny, compiled, narrow=True, assembly=assembly)
+    with closing(Collected(tiny, compiled, jobs=1)) as collected:
+        judge = Judge(tiny, compiled, narrow=True, collected=collected)
         assert {(judge.judge(each).by, each.after) for each in mutants} == {
             ("tests/shop/test_drawer.py::test_second", each.after) for each in mutants
         }

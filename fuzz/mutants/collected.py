@@ -34,7 +34,7 @@ from attrs import evolve, frozen
 from fuzz.mutants.process import FORKSERVER, OPTIONS, Notes, Request, UnsoundError, begin
 from fuzz.mutants.tree import Tree
 
-__all__ = ["Assembly", "UnableError"]
+__all__ = ["Collected", "UnableError"]
 
 Place = tuple[str, str, int]  # of a function: file, qualified name, line
 Lineage = list[tuple[CodeType, CodeType]]  # a code and what becomes of it, after those that it stands in
@@ -69,12 +69,12 @@ class _Try:
     text: bytes | None = None  # None: they are surveyed
 
 
-class Assembly:
+class Collected:
     """Asks the tests that were collected. As many may ask at a time as there are `jobs`."""
 
     def __init__(self, tree: Tree, compiled: str, jobs: int) -> None:
         pipes = [FORKSERVER.Pipe() for _ in range(jobs)]
-        FORKSERVER.Process(target=_assemble, args=(tree, compiled, [theirs for _, theirs in pipes])).start()
+        FORKSERVER.Process(target=_collect, args=(tree, compiled, [theirs for _, theirs in pipes])).start()
         for _, theirs in pipes:
             theirs.close()
         self._tree = tree
@@ -159,7 +159,7 @@ class Assembly:
         return answer
 
 
-def _assemble(tree: Tree, compiled: str, connections: Sequence[Connection]) -> None:
+def _collect(tree: Tree, compiled: str, connections: Sequence[Connection]) -> None:
     """In a process of its own."""
     begin(tree, compiled)
     host = _Host(tree, connections)
