@@ -14,6 +14,7 @@ from fuzz.audits.offers import OFFERS
 from fuzz.audits.parts import PARTS
 from fuzz.audits.probes import PROBES
 from fuzz.audits.refusals import REFUSALS
+from fuzz.audits.servers import SERVERS
 from fuzz.audits.sources import SOURCES
 from fuzz.audits.stalls import STALLS
 from fuzz.audits.streams import STREAMS
@@ -45,4 +46,5 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *TROUBLES,
     *BRIMS,
     *COPIES,
+    *SERVERS,
 )
