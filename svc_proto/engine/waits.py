@@ -88,7 +88,7 @@ def gather(engine: Engine, flows: Sequence[Flow[T]]) -> Flow[list[T]]:
         while len(results) + len(errors) < len(flows):
             yield from wait(ticket, engine.now.mono + LONG)
     finally:
-        for task in tasks:
+        for task in reversed(tasks):  # or one that waits for another would go on when that ends
             task.cancel()
     for place in sorted(errors):
         raise errors[place]

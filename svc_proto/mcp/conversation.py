@@ -159,7 +159,7 @@ class Conversation:
         if self._subscriptions is not None:
             self._subscriptions.close()
         calls, self._calls = self._calls, {}
-        for call in calls.values():
+        for call in reversed(calls.values()):  # or one that waits for another would begin when that ends
             call.drop()
         self._say = unheard  # who has gone keeps this no more, nor this him
 

@@ -100,6 +100,18 @@ class Visitors:
         return name
 
 
+def test_who_cancels_them_all_lets_none_of_them_in() -> None:
+    visitors = Visitors()
+
+    def flow(engine: Engine) -> Flow[object]:
+        place = OneAtATime(engine)
+        return (yield from gather(engine, [visitors.visit(engine, place, name) for name in "abc"]))
+
+    _, caller = running(flow)
+    caller.task.cancel()
+    assert visitors.seen == ["a in"]
+
+
 def test_they_go_in_one_after_the_other() -> None:
     visitors = Visitors()
 

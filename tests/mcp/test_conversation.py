@@ -105,6 +105,15 @@ def test_calls_side_by_side_and_in_their_order(desk: Desk, shop: Shop) -> None:
     assert desk.over
 
 
+def test_what_waits_for_another_call_is_not_begun_when_both_end(desk: Desk, shop: Shop) -> None:
+    desk.open()
+    for word in ("a", "b", "c"):
+        desk.say(id=word, method="tools/call", params={"name": "turn", "arguments": {"word": word}})
+    assert shop.done == ["a"]
+    desk.stop()
+    assert shop.done == ["a", "end of a"]
+
+
 def test_too_many_calls(desk: Desk) -> None:
     desk.open()
     for number in range(MAX_CALLS):
