@@ -18,7 +18,7 @@ from runtimes.sim.host import Host
 from svc_proto.version import VERSION
 from svc_proto.wire.sse import EventStreamDecoder
 
-__all__ = ["MESSAGES"]
+__all__ = ["MESSAGES", "STATELESS", "Client"]
 
 NEWEST, STATELESS = "2025-11-25", "2026-07-28"
 VERSIONS = (
@@ -55,7 +55,7 @@ CALLS: tuple[tuple[str, Members, int], ...] = (  # with a session: what is asked
 )
 
 
-class _Client:
+class Client:
     """Who speaks to one of the two servers."""
 
     def __init__(self, audit: Audit, place: tuple[Host, Target], token: str, name: str) -> None:
@@ -72,19 +72,23 @@ class _Client:
             self.audit.answer(self.begin("DELETE", None, session))
 
     def fields(self, session: str = "", **more: str) -> dict[str, str]:
+        """What it shows."""
         fields = {"authorization": f"Bearer {self.token}", "accept": BOTH, "content-type": "application/json"}
         fields |= {"mcp-session-id": session, "mcp-protocol-version": NEWEST} if session else {}
         return {**fields, **{name.replace("_", "-"): value for name, value in more.items()}}
 
     def post(self, body: bytes | Members, session: str = "", **more: str) -> Caller:
+        """Say it, and wait for the answer."""
         return self.audit.answer(self.begin("POST", body, session, **more), 200.0)
 
     def begin(
         self, method: str, body: bytes | Members | None, session: str = "", piece: Any = None, **more: str
     ) -> Caller:
+        """The same, without waiting."""
         return self.audit.begin(self.place, method, "/mcp", body, self.fields(session, **more), piece)
 
     def request(self, method: str, params: Members, session: str, **more: str) -> Caller:
+        """The next request."""
         self.number += 1
         body = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
         return self.post(body, session, **more)
@@ -99,10 +103,11 @@ class _Client:
             self.audit.wrong(f"{method} of {params} is answered {told}")
         return dict(told["result"])
 
-    def open(self, version: str = NEWEST, agreed: str = NEWEST) -> str:
+    def open(self, version: str = NEWEST, agreed: str = NEWEST, *, elicits: bool = False) -> str:
         """A session, from the first word on."""
         audit = self.audit
-        about = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+        able: Members = {"elicitation": {}} if elicits else {}
+        about = {"protocolVersion": version, "capabilities": able, "clientInfo": {"name": "a", "version": "1"}}
         caller = self.request("initialize", about, "")
         told = audit.right(caller, 200)["result"]
         audit.same((told["protocolVersion"], told["serverInfo"]["name"]), (agreed, self.name), "what is agreed on")
@@ -123,14 +128,14 @@ def _last(caller: Caller) -> Members:
     return dict([json.loads(event.data) for event in events if event.data][-1])
 
 
-def _clients(audit: Audit) -> tuple[_Client, _Client]:
+def _clients(audit: Audit) -> tuple[Client, Client]:
     one = pair(audit)
     one.seat.hang_up()
-    relay = _Client(audit, (audit.world.agent, REMOTE), one.token, "svc-relay")
-    return relay, _Client(audit, (audit.world.home, API), API_KEY, "svc-agent")
+    relay = Client(audit, (audit.world.agent, REMOTE), one.token, "svc-relay")
+    return relay, Client(audit, (audit.world.home, API), API_KEY, "svc-agent")
 
 
-def _words(audit: Audit, clients: tuple[_Client, _Client]) -> None:
+def _words(audit: Audit, clients: tuple[Client, Client]) -> None:
     """What is no message, or none that is known, is refused as the protocol has it; nothing else comes of it."""
     client = audit.pick(clients)
     session = client.open(*audit.pick((*VERSIONS, (NEWEST, NEWEST))))
@@ -160,12 +165,12 @@ def _words(audit: Audit, clients: tuple[_Client, _Client]) -> None:
     audit.right(audit.answer(client.begin("DELETE", None, session)), 404, about="to end it again")
 
 
-def _whose(audit: Audit, _clients_: tuple[_Client, _Client]) -> None:
+def _whose(audit: Audit, _clients_: tuple[Client, Client]) -> None:
     """A session is its caller's own, lasts for half an hour of silence, and of a caller's the oldest makes room."""
     relay = _clients(audit)[0]
     other = pair(audit)
     other.seat.hang_up()
-    stranger = _Client(audit, relay.place, other.token, "svc-relay")
+    stranger = Client(audit, relay.place, other.token, "svc-relay")
     session = relay.open()
     audit.right(stranger.request("ping", {}, session), 404, about="another's session")
     audit.right(audit.answer(stranger.begin("DELETE", None, session)), 404, about="to end another's session")
@@ -194,7 +199,7 @@ def _whose(audit: Audit, _clients_: tuple[_Client, _Client]) -> None:
     audit.right(relay.request("ping", {}, fresh), 401, about="a session whose token has ended")
 
 
-def _ask(audit: Audit, clients: tuple[_Client, _Client]) -> None:
+def _ask(audit: Audit, clients: tuple[Client, Client]) -> None:
     """`ask` is a turn: its words come as progress, its chat goes on, and a call that is cancelled stops it."""
     _, client = clients
     session = client.open()
@@ -255,7 +260,7 @@ def _progress(audit: Audit, caller: Caller, word: str, said: str, wanted: bool) 
         audit.wrong(f"progress goes {steps}")
 
 
-def _cancelled(audit: Audit, client: _Client, session: str) -> None:
+def _cancelled(audit: Audit, client: Client, session: str) -> None:
     """A call that is cancelled stops its turn; one whose connection breaks goes on, and is read later."""
     text = asking(audit.word(), Round(text="a b", wait=20.0))
     body = {"jsonrpc": "2.0", "id": 7_000, "method": "tools/call"}
@@ -292,7 +297,7 @@ def _cancelled(audit: Audit, client: _Client, session: str) -> None:
     audit.right(bad, 400, "unknown_event")
 
 
-def _stateless(audit: Audit, clients: tuple[_Client, _Client]) -> None:
+def _stateless(audit: Audit, clients: tuple[Client, Client]) -> None:
     """Each request by itself: head and body say the same, and nothing has to be opened."""
     client = audit.pick(clients)
     name = "io.modelcontextprotocol"

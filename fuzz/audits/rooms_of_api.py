@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuzz.audit import Kind
 from fuzz.audits.brims import BRIMS
+from fuzz.audits.callers import CALLERS
 from fuzz.audits.consents import CONSENTS
 from fuzz.audits.copies import COPIES
 from fuzz.audits.cuts import CUTS
@@ -47,4 +48,5 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *BRIMS,
     *COPIES,
     *SERVERS,
+    *CALLERS,
 )
