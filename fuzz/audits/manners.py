@@ -17,6 +17,7 @@ __all__ = ["MANNERS"]
 CHATS = "/api/sessions"
 FAILURES, WINDOW, BLOCK = 5, 60.0, 300.0  # wrong keys of one address (wire api 2.2)
 EDGE = 1.5  # s
+OTHERS = (("GET", "/health", 200), ("GET", "/v1/none", 404), ("DELETE", "/v1/models", 405), ("OPTIONS", CHATS, 200))
 Members = dict[str, Any]
 HELLO = [{"role": "user", "content": "plain: x"}]
 
@@ -134,7 +135,7 @@ def _guessed(audit: Audit) -> None:
     for _ in range(lodge.rng.randint(14, 26)):
         host = lodge.pick((*hosts, hosts[0], hosts[0]))
         mine, now = failures[host.address], lodge.now
-        kind = lodge.pick(("wrong",) * 8 + ("right", "none", "wait", "wait"))
+        kind = lodge.pick(("wrong",) * 8 + ("right", "none", "other", "other", "wait", "wait"))
         if kind == "wait":
             marks = [until[host.address], *(when + WINDOW for when in mine)]
             marks = [mark for mark in marks if mark > now + 2 * EDGE]
@@ -143,8 +144,16 @@ def _guessed(audit: Audit) -> None:
         if any(abs(now - mark) < EDGE / 2 for mark in (until[host.address], *(when + WINDOW for when in mine))):
             lodge.rest(EDGE)
             continue
+        if kind == "other":  # what no key opens, or shuts, is neither a guess nor a right one
+            method, path, status = lodge.pick(OTHERS)
+            key = lodge.pick((lodge.key, f"no-{lodge.word()}", ""))
+            caller = lodge.answer(lodge.begin_with(key, method, path, place=(host, lodge.outside)))
+            lodge.same(caller.status, status, f"{method} {path} with {key!r}")
+            continue
         key = {"wrong": f"no-{lodge.word()}", "right": lodge.key, "none": ""}[kind]
-        caller = lodge.answer(lodge.begin_with(key, "GET", "/v1/models", place=(host, lodge.outside)))
+        path = lodge.pick(("/v1/models", "/api/sessions", "/v1/runs/x", "/mcp"))
+        path = "/v1/models" if kind == "right" else path
+        caller = lodge.answer(lodge.begin_with(key, "GET", path, place=(host, lodge.outside)))
         if kind == "right":
             lodge.right(caller, 200, about="the right key")
             mine.clear()

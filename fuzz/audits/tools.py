@@ -187,7 +187,7 @@ class _Hands:
         for failure in audit.rng.sample(FAILURES, 2):
             self.fail(*failure)
         self.swipe()
-        audit.pick((self.in_order, self.several, self.without, self.shoot))()
+        audit.pick((self.in_order, self.stopped, self.several, self.without, self.shoot))()
         self.phone.seat.hang_up()
         self.mcp.end()
 
@@ -381,6 +381,29 @@ class _Hands:
         told = [(row["tool_call_id"], json.loads(row["content"])["path"]) for row in last]
         due = [(f"call_0_{n}", "/type" if n < 3 else "/ping") for n in range(4)]
         audit.same(told, due, "the results of several calls")
+
+    def stopped(self) -> None:
+        """Of several calls of a turn that is stopped only that is done which was begun."""
+        audit, device = self.audit, {"device": self.device}
+        calls = [["phone_type", {"text": f"{n}", **device}] for n in range(3)]
+        text = asking(audit.word(), Round(calls=calls), Round(text="never"))
+        chat, events = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"], Events()
+        turn = audit.begin_api("POST", f"/api/sessions/{chat}/chat/stream", {"message": text}, events)
+        done = audit.rng.randrange(3)
+        for number in range(done + 1):
+            came: Given = self.phone.seat.take()["payload"]
+            audit.same(came["body"], {"text": f"{number}"}, "what a phone is told in a turn")
+            if number < done:
+                self.reply(came, 200, {"ok": True})
+        audit.right(audit.ask_api("POST", f"/v1/runs/{events.told[0][1]['run_id']}/stop"), 200)
+        audit.answer(turn)
+        begun = [data["call_id"] for name, data in events.told if name == "tool.started"]
+        audit.same(begun, [f"call_0_{n}" for n in range(done + 1)], "the calls that were begun of a stopped turn")
+        audit.rest(3.0)
+        audit.same([each["payload"] for each in self.phone.seat.heard], [], "what comes to a phone of a stopped turn")
+        self.reply(came, 200, {"ok": True})
+        audit.rest(1.0)
+        audit.same(self.phone.seat.heard, [], "what comes to a phone of a turn that was stopped")
 
     def several(self) -> None:
         """Of two phones the one that is named is meant, by MCP and by the agent."""
