@@ -18,7 +18,7 @@ from fuzz.peers import Caller
 from fuzz.world import LOCAL, REMOTE
 from svc_proto.wire.sse import EventStreamDecoder
 
-__all__ = ["AGENTS"]
+__all__ = ["ACT", "AGENTS", "BACK", "FORGOTTEN", "READ", "WORD", "Guests"]
 
 VERSION = "2025-11-25"
 ACT, READ = "bridge", "bridge:read"
@@ -167,7 +167,7 @@ class _Client:
     verifier: str
 
 
-class _Guests:
+class Guests:
     """The owner's doors."""
 
     def __init__(self, audit: Audit) -> None:
@@ -179,6 +179,7 @@ class _Guests:
         return self.audit.answer(self.audit.begin((self.audit.world.home, LOCAL), method, path, body, fields))
 
     def register(self) -> _Client:
+        """An agent of its own."""
         word = self.audit.word()
         body = {"client_name": f"agent {word}", "redirect_uris": [BACK]}
         told = self.audit.right(self.here("POST", "/oauth/register", body), 201)
@@ -216,13 +217,16 @@ class _Guests:
         return fields["code"][0]
 
     def post(self, form: Mapping[str, str], path: str = "/oauth/token") -> Caller:
+        """A form."""
         return self.here("POST", path, urlencode(form).encode(), FORM)
 
     def trade(self, client: _Client, code: str, **other: str) -> Caller:
+        """A code is shown for tokens."""
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "client_id": client.id}
         return self.post({**form, "code_verifier": client.verifier, **other})
 
     def refresh(self, client_id: str, token: str, **more: str) -> Caller:
+        """A refresh token is shown for newer ones."""
         form = {"grant_type": "refresh_token", "refresh_token": token, "client_id": client_id}
         return self.post({**form, **more})
 
@@ -239,7 +243,7 @@ class _Guests:
 class _Held:
     """What a client was given, and what there was before that."""
 
-    def __init__(self, audit: Audit, doors: _Guests) -> None:
+    def __init__(self, audit: Audit, doors: Guests) -> None:
         self.audit = audit
         self.doors = doors
         self.client, self.thief = doors.register(), doors.register()
@@ -337,7 +341,7 @@ class _Held:
 
 def tokens(audit: Audit) -> None:
     """Tokens are good once, for who has them, and for their time; who shows an old one ends what it is of."""
-    _Held(audit, _Guests(audit)).steps()
+    _Held(audit, Guests(audit)).steps()
     audit.rest(FORGOTTEN)
 
 

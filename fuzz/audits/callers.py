@@ -33,6 +33,12 @@ PATIENCE = 180.0  # s for an answer to a question
 EVERY, DEFER = 5.0, 5.0  # s between two notes of progress; until an answer is a stream
 LISTENING = 32  # requests of a caller that listen
 DENIED, NOBODY, READ_ONLY = "denied this, or did not answer", "nobody can be asked", "may only look"
+RESOURCES = ("screen", "screenshot", "current_app", "apps", "notifications", "activity", "devices")
+READ_BY: dict[str, tuple[str, dict[str, str]]] = {
+    "screen": ("/screen", {"include_bounds": "true"}),
+    "current_app": ("/current_app", {}),
+    "apps": ("/get_apps", {}),
+}
 NOTES, DEVICES = "phone://notifications", "phone://devices"
 WITHHELD = ("chat", "terminal", "bridge", "tui", "voice:config", "voice:stt", "voice:tts", "voice:realtime")
 Members = dict[str, Any]
@@ -487,7 +493,51 @@ def _listens(bench: _Bench) -> None:
     client.open_ones.clear()
 
 
-PARTS = (_confirmed, _confirmed, _answered, _waited, _waited, _left, _looks, _listens)
+# --- what can be read ---
+
+
+def _reads(bench: _Bench) -> None:
+    """Resources and prompts: what a phone is asked for them, and what is told of it."""
+    audit, client = bench.audit, bench.clients[0]
+    session = client.open()
+    audit.right(audit.ask_here("POST", f"/bridge/select-active?device={bench.device}", {}), 200)
+    listed = client.result("resources/list", session)["resources"]
+    audit.same([each["uri"] for each in listed], [f"phone://{name}" for name in RESOURCES], "the resources")
+    for name, (path, wanted) in audit.rng.sample([*READ_BY.items()], 2):
+        client.number += 1
+        body: Members = {"jsonrpc": "2.0", "id": client.number, "method": "resources/read"}
+        body["params"] = {"uri": f"phone://{name}"}
+        caller = client.begin("POST", body, session)
+        came = bench.came()
+        audit.same((came["method"], came["path"], came["params"]), ("GET", path, wanted), f"what {name} is read by")
+        fails = audit.chance(0.3)
+        result = {"error": "away"} if fails else {"mark": audit.word()}
+        payload = {"request_id": came["request_id"], "status": 503 if fails else 200, "result": result}
+        bench.phone.seat.say("bridge", "bridge.response", payload)
+        told = audit.right(audit.answer(caller), 200)
+        if fails:
+            audit.same(told["error"]["code"], -32002, f"{name} that cannot be read")
+            continue
+        (content,) = told["result"]["contents"]
+        kind = (content["uri"], content["mimeType"], json.loads(content["text"]))
+        audit.same(kind, (f"phone://{name}", "application/json", result), f"what {name} is")
+    (content,) = client.result("resources/read", session, uri=DEVICES)["contents"]
+    rows = [row for row in json.loads(content["text"])["devices"] if row["device_id"] == bench.device]
+    shown = [(row["device_name"], row["active"], {*row}) for row in rows]
+    members = {"device_id", "device_name", "aliases", "active"}
+    audit.same(shown, [(bench.phone.shown["device_name"], True, members)], "what is told of a phone")
+    listed = client.result("prompts/list", session)["prompts"]
+    told = {each["name"]: [row["name"] for row in each["arguments"]] for each in listed}
+    audit.same(told, {"read_screen": [], "use_app": ["app", "task"], "catch_up": []}, "the prompts")
+    given = {"app": audit.pick(("Maps", "{task}")), "task": audit.word()}
+    prompt = client.result("prompts/get", session, name="use_app", arguments=given)
+    ((who, said),) = [(row["role"], row["content"]["text"]) for row in prompt["messages"]]
+    audit.same((who, f"open {given['app']} and {given['task']}." in said), ("user", True), f"a prompt: {said}")
+    caller = client.request("prompts/get", {"name": "use_app", "arguments": {"app": "x"}}, session)
+    audit.same(caller.answer.json["error"]["code"], -32602, "a prompt that lacks something")
+
+
+PARTS = (_confirmed, _confirmed, _answered, _waited, _waited, _left, _looks, _listens, _reads)
 
 
 def callers(audit: Audit) -> None:

@@ -182,6 +182,15 @@ def _whose(audit: Audit, _clients_: tuple[Client, Client]) -> None:
         audit.right(
             relay.request("ping", {}, session), 404 if late > 0 else 200, about=f"a session {late} s about its end"
         )
+        if late < 0:  # and while somebody listens there, it does not end; who listens last is the one who does
+            first = relay.begin("GET", None, session)
+            audit.rest(1.0)
+            listener = relay.begin("GET", None, session)
+            audit.wait(lambda: first.over, 10.0, "two listen in one session")
+            audit.rest(IDLE + 60.0)
+            audit.same(listener.over, False, "whether who listens is told of an end")
+            listener.hang_up(reset=True)
+            audit.right(relay.request("ping", {}, session), 200, about="a session in which somebody has listened")
         relay.leave()
         return
     sessions = [session, *(relay.open() for _ in range(OF_CALLER - 1))]
