@@ -311,7 +311,7 @@ def _waited(bench: _Bench) -> None:
     _begun(bench, client, session, "phone_find_nodes", {"text": "3"})
     audit.same(bench.came()["body"], {"text": "3"}, "what need not wait")
     began = audit.now
-    way = audit.pick(("wait", "wait", "cancel first", "cancel second", "leave", "end", "same"))
+    way = audit.pick(("wait", "wait", "cancel first", "cancel second", "leave", "end", "end", "same"))
     audit.rest(1.0)
     bench.nothing_came("while another acts")
     if way == "same":  # a number that is under way
@@ -468,7 +468,7 @@ def _listens(bench: _Bench) -> None:
         }
         if len(fresh) > 2 or [each for each in fresh if each != update] or bool(fresh) != (NOTES in good):
             audit.wrong(f"told is {fresh}, and listened to is {good}")
-    if audit.chance(0.3):
+    if audit.chance(0.5):
         more = [bench.by_itself(client, "subscriptions/listen", {"notifications": {}}) for _ in range(LISTENING)]
         audit.rest(1.0)
         there = [(caller, each) for caller, each in more if each.told]
@@ -542,9 +542,10 @@ PARTS = (_confirmed, _confirmed, _answered, _waited, _waited, _left, _looks, _li
 
 def callers(audit: Audit) -> None:
     """Some who call a phone."""
-    bench = _Bench(audit)
-    audit.pick(PARTS)(bench)
-    bench.leave()
+    for part in audit.rng.sample(PARTS, 3):
+        bench = _Bench(audit)
+        part(bench)
+        bench.leave()
 
 
 CALLERS = (callers, callers)

@@ -61,6 +61,7 @@ from tests.fuzz.plants_mcp import MCP
 from tests.fuzz.plants_promises import PROMISES
 from tests.fuzz.plants_relay import RELAY
 from tests.fuzz.plants_rooms import ROOMS
+from tests.fuzz.plants_servers import SERVERS
 from tests.fuzz.plants_turns import TURNS
 
 __all__ = ["PLANTS"]
@@ -498,6 +499,7 @@ PLANTS = (
     *ANSWERS,
     *ROOMS,
     *LODGE,
+    *SERVERS,
     *TURNS,
     *MANNERS,
 )
