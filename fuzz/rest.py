@@ -96,6 +96,8 @@ KEPT: Mapping[str, str] = {
     "Timers._heap": "a timer that was set anew is there twice until the first is due",
 }
 
+SOON = 1.0  # s
+
 
 class Rest:
     """What there was before anybody came, and what there is in the end."""
@@ -106,16 +108,19 @@ class Rest:
 
     def check(self) -> None:
         """Everybody has gone, the reference phone too."""
-        for name, before in self._before.items():
-            left = {
-                place: count - before.get(place, 0)
-                for place, count in self._count(name).items()
-                if count > before.get(place, 0) and place not in KEPT
-            }
+        for name in self._before:
+            if self._left(name):
+                self._world.sim.run_for(SOON)  # what looks at a file now and then may do so just now
+            left = self._left(name)
             if left:
                 violated(Invariant.BOOKS, f"nobody is there, and {name} keeps {left}")
         self._check_store()
         self._check_uploads()
+
+    def _left(self, name: str) -> dict[str, int]:
+        before = self._before[name]
+        now = {place: count - before.get(place, 0) for place, count in self._count(name).items()}
+        return {place: more for place, more in now.items() if more > 0 and place not in KEPT}
 
     def _count(self, name: str) -> dict[str, int]:
         process = getattr(self._world, name)
