@@ -8,6 +8,7 @@ from fuzz.audit import Kind
 from fuzz.audits.agents import AGENTS
 from fuzz.audits.alone import ALONES
 from fuzz.audits.annex import ANNEXES
+from fuzz.audits.bearers import BEARERS
 from fuzz.audits.board import BOARDS
 from fuzz.audits.bridge import BRIDGES
 from fuzz.audits.brokers import BROKERS
@@ -72,6 +73,7 @@ ROOMS: tuple[Kind, ...] = (
     *METHODS,
     *PORTIONS,
     *ALONES,
+    *BEARERS,
 )
 """Each in as many worlds of a round as it stands here."""
 
