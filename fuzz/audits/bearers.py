@@ -129,7 +129,9 @@ class _Bearers:
         """Until just before, or just behind, the end of what is remembered."""
         annex = self.annex
         marks = [mark for mark in (*self.known.values(), self.keyed) if mark > annex.now + 2 * EDGE]
-        annex.rest_until(annex.pick(marks) + annex.pick((-EDGE, EDGE)) if marks else annex.now + annex.pick((0.0, 20.0)))
+        annex.rest_until(
+            annex.pick(marks) + annex.pick((-EDGE, EDGE)) if marks else annex.now + annex.pick((0.0, 20.0))
+        )
 
     def write(self) -> None:
         """The home has a key, and any other may be the one before it."""
@@ -187,7 +189,9 @@ class _Bearers:
         afresh = self.own not in ("", key)
         if any(abs(began - mark) < EDGE / 2 for mark in (self.known.get(key, -9.0), self.keyed)):
             self.known.pop(key, None)
-            self.keyed = annex.now + REMEMBERED if any(not each.rpartition("models")[2] for each in api.asked) else self.keyed
+            self.keyed = (
+                annex.now + REMEMBERED if any(not each.rpartition("models")[2] for each in api.asked) else self.keyed
+            )
             annex.rest(REMEMBERED + 2 * EDGE)  # just at the edge: nobody can tell, and from here on nobody knows
             return
         due: list[str] = []
@@ -218,7 +222,9 @@ class _Bearers:
             for place, each in enumerate(fields)
         ]
         annex.rest(1.0)
-        annex.right(annex.ask(f"none-{annex.word()}", "GET", "/voice/config"), 503, about="one too many who are asked about")
+        annex.right(
+            annex.ask(f"none-{annex.word()}", "GET", "/voice/config"), 503, about="one too many who are asked about"
+        )
         for caller in callers:
             annex.right(annex.answer(caller), 401, about="one of many who are asked about")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import quote
 
 from fuzz.audit import Audit
-from fuzz.audits.paired import pair
+from fuzz.audits.paired import Paired, pair
+from fuzz.peers import Caller
 
 __all__ = ["DRIVEN"]
 
@@ -93,6 +95,9 @@ QUERIES: dict[str, tuple[Bodies, Bodies]] = {  # of GET
     "/events": (({}, {"limit": "5", "since": "0"}), ({"limit": "x"}, {"since": "1.5"})),
 }
 MOST_AT_ONCE = 40
+EMPTY = (b"nonsense", b"[1]", b"5", b"", b"null", b'{"a": 1, "a": 2}', b'{"a": NaN}', b'{"a": 1} x')  # wire bridge 2.1
+MOST_KEPT, SHOWN = 8_192, 500  # characters of a record's params; of more, those that are shown
+ASKS = "asks_its_user"  # in a call: only for a phone that asks by itself (decision 49)
 
 
 def driven(audit: Audit) -> None:
@@ -132,7 +137,77 @@ def driven(audit: Audit) -> None:
             seat.say("bridge", "bridge.response", reply)
             audit.same(audit.right(audit.answer(caller), 200), word, f"what {path} is answered")
     _at_once(audit, one.token, phone.seat, device)
+    for part in audit.rng.sample((_unread, _long, _asks_itself, _by_head), 3):
+        part(audit, one, phone)
     seat.hang_up()
+
+
+def _done(audit: Audit, caller: Caller, phone: Paired) -> dict[str, Any]:
+    """What the phone is told, which it does."""
+    audit.wait(lambda: bool(phone.seat.heard) or caller.over, 10.0, f"{caller.path} comes to nothing")
+    if caller.over:
+        audit.wrong(f"{caller.method} {caller.path} got {caller.status} {caller.answer.body!r:.200}")
+    told: dict[str, Any] = phone.seat.take()["payload"]
+    phone.seat.say("bridge", "bridge.response", {"request_id": told["request_id"], "status": 200, "result": {"a": 1}})
+    audit.right(audit.answer(caller), 200)
+    return told
+
+
+def _unread(audit: Audit, one: Paired, phone: Paired) -> None:
+    """A body that is no object counts as none."""
+    for body in audit.rng.sample(EMPTY, 3):
+        target = f"/setup?device={phone.shown['device_id']}&q=1"
+        told = _done(audit, audit.begin_as(one.token, "POST", target, body, content_type="text/plain"), phone)
+        audit.same((told["params"], told["body"]), ({"q": "1"}, {}), f"what a phone is told of {body!r}")
+
+
+def _long(audit: Audit, one: Paired, phone: Paired) -> None:
+    """Of what is long the activity keeps the beginning, and that says nothing secret; the phone gets all of it."""
+    device = phone.shown["device_id"]
+    secret = audit.pick(({"token": "hush"}, {"a": [{"Secret": "hush"}]}, {}))
+    room = MOST_KEPT - 1 - len(json.dumps({**_hidden(secret), "text": ""}, separators=(",", ":")))
+    for size in audit.rng.sample((room, room + 1, room + 5_000), 2):
+        body = {**secret, "text": "x" * size}
+        told = _done(audit, audit.begin_as(one.token, "POST", "/type", {**body, "device": device}), phone)
+        audit.same(told["body"], body, "what a phone is told that is long")
+        (record,) = audit.right(audit.ask_here("GET", "/bridge/activity?limit=1"), 200)["activity"]
+        kept = {**_hidden(secret), "text": "x" * size}
+        start = json.dumps(kept, separators=(",", ":"))[:SHOWN]
+        audit.same(
+            record["params"], kept if size == room else {"[truncated]": start}, f"what is kept of {size} characters"
+        )
+
+
+def _hidden(secret: dict[str, Any]) -> dict[str, Any]:
+    return {"token": "[redacted]"} if "token" in secret else {"a": [{"Secret": "[redacted]"}]} if secret else {}
+
+
+def _asks_itself(audit: Audit, one: Paired, phone: Paired) -> None:
+    """What nobody was asked about goes to a phone that asks, which is not told that, and to no other."""
+    device, asks = phone.shown["device_id"], False
+    for _ in range(4):
+        if audit.chance(0.5):
+            asks = not asks
+            phone.seat.say("bridge", "bridge.status", {"bridge": {}, "safety": {"blocklist_count": 1} if asks else {}})
+            audit.rest(0.3)
+        path, body = audit.pick((("/call", {"number": "+15550100"}), ("/send_sms", {"to": "+15550100", "body": "a"})))
+        mark = audit.pick((True, 1, "yes", False))
+        caller = audit.begin_as(one.token, "POST", path, {**body, ASKS: mark, "device": device})
+        if asks or mark is False:
+            audit.same(_done(audit, caller, phone)["body"], body, "what a phone is told that asks its user")
+        else:
+            audit.right(audit.answer(caller), 409, "phone_asks_nobody", f"{path} with {mark!r}")
+            audit.same(phone.seat.heard, [], "what a phone is told that asks nobody")
+
+
+def _by_head(audit: Audit, one: Paired, phone: Paired) -> None:
+    """HEAD is answered as GET is, and is one to the phone."""
+    path = audit.pick(("/ping", "/current_app", "/clipboard"))
+    caller = audit.begin_as(one.token, "HEAD", f"{path}?device={phone.shown['device_id']}")
+    told = _done(audit, caller, phone)
+    audit.same((told["method"], told["path"], caller.answer.body), ("GET", path, b""), "a command by HEAD")
+    (record,) = audit.right(audit.ask_here("GET", "/bridge/activity?limit=1"), 200)["activity"]
+    audit.same((record["method"], record["path"], record["decision"]), ("GET", path, "executed"), "its record")
 
 
 def _at_once(audit: Audit, token: str, seat: Any, device: str) -> None:

@@ -44,6 +44,7 @@ class _Route:
     target: str = ""  # package
     said: str = ""  # text in which verbs count
     action: str = ""  # which is asked about each time
+    captures: bool = False  # the screen, which its holder has to have allowed
     store: bool = False  # a store build does it
 
 
@@ -79,7 +80,10 @@ TARGETS = (
     _Route("POST", "/open_app", {"package": MESSAGES}, target=MESSAGES),
     _Route("POST", "/send_intent", {"action": "VIEW", "package": BANK}, target=BANK),
     _Route("POST", "/broadcast", {"action": "PING", "package": BANK}, target=BANK),
+    _Route("POST", "/send_intent", {"action": "VIEW", "component": f"{BANK}/.Main"}, target=BANK),
+    _Route("POST", "/share_media", {"text": "a word", "package": BANK}, target=BANK, action="share_media"),
 )
+CAPTURES = (_Route("GET", "/screenshot", captures=True),)
 SAID = (
     *("Send", "SEND!", "pay-now", "Re: send it", "please DELETE", "Resend", "sender", "PayPal", "send_now", "posting"),
     *(
@@ -104,8 +108,12 @@ APPS = (BANK, MAIL, MESSAGES, OWN)
 ASKED = (
     _Route("POST", "/send_sms", {"to": "+15550100", "body": "hello"}, action="send_sms"),
     _Route("POST", "/call", {"number": "+15550100"}, action="call"),
+    _Route("POST", "/send_mms", {"to": "+15550100", "text": "hello"}, action="send_mms"),
+    _Route("POST", "/share_media", {"text": "hello", "package": MAIL}, target=MAIL, action="share_media"),
 )
-GROUPS = (FREE, MASTERLESS, PLAIN, PLAIN, TARGETS, VERBS, VERBS, ASKED)
+GROUPS = (FREE, MASTERLESS, PLAIN, PLAIN, TARGETS, VERBS, VERBS, ASKED, ASKED, CAPTURES, CAPTURES)
+NO_CAPTURE = "screen capture has not been allowed on the phone"
+NOT_LOGGED = ("ping", "setup", "current_app", "screen_hash", "events", "events/stream")  # wire bridge 5.8
 
 
 @define(eq=False)
@@ -115,6 +123,7 @@ class _State:
     armed: bool
     accessible: bool = True
     overlay: bool = True
+    captures: bool = True  # until the toggle goes off, or it is taken back
     idle_at: float = 0.0  # when it turns itself off
     blocked: list[str] = field(factory=lambda: [*DEFAULT_BLOCKLIST])
     verbs: list[str] = field(factory=lambda: [*USUAL, LAST])
@@ -180,7 +189,7 @@ class _Guarded:
 
     def steps(self) -> None:
         audit = self.audit
-        for _ in range(audit.rng.randint(12, 22)):
+        for _ in range(audit.rng.randint(22, 36)):
             self.pass_time()
             kind = audit.rng.randrange(12)
             if kind == 0:
@@ -188,9 +197,9 @@ class _Guarded:
             elif kind == 1:
                 self.turn("accessibility", audit.chance(0.7))
             elif kind == 2:
-                self.turn("overlay", audit.chance(0.6))
+                self.turn(audit.pick(("overlay", "capture")), audit.chance(0.5))
             elif kind == 3:
-                self.show(audit.pick((BANK, MAIL, MESSAGES, OWN)))
+                audit.pick((self.notify, lambda: self.show(audit.pick((BANK, MAIL, MESSAGES, OWN)))))()
             elif kind in (6, 7):
                 for _ in range(audit.rng.randint(1, 3)):
                     (self.edit_apps if kind == 6 else self.edit_verbs)()
@@ -217,13 +226,15 @@ class _Guarded:
         for switch, on in (("accessibility", state.accessible), ("overlay", state.overlay), ("", state.armed)):
             if not on:
                 self.turn(switch, True)
+        if not state.captures and self.audit.chance(0.6):
+            self.turn("capture", True)
         if self.handset.foreground in state.blocked:
             self.show(next((app for app in APPS if app not in state.blocked), "com.example.other"))
 
     def pass_time(self) -> None:
         """It may have turned itself off."""
-        if self.audit.now >= self.state.idle_at:
-            self.state.armed = False
+        if self.audit.now >= self.state.idle_at and self.state.armed:
+            self.state.armed = self.state.captures = False
 
     def turn(self, switch: str, on: bool) -> None:
         self.type(f"{switch} {'on' if on else 'off'}".strip())
@@ -234,9 +245,20 @@ class _Guarded:
             state.accessible = on
         elif switch == "overlay":
             state.overlay = on
+        elif switch == "capture":
+            state.captures = on
         elif not on or (state.accessible and not state.armed):
+            state.captures = state.captures and (on or not state.armed)  # a consent ends with what it was given for
             state.armed = on
             state.idle_at = self.audit.now + 60.0 * self.minutes
+
+    def notify(self) -> None:
+        """A notification comes to the phone, which passes it on."""
+        audit, title, text = self.audit, self.audit.word(), self.audit.word()
+        self.type(f"notify {title}: {text}")
+        told = audit.right(audit.ask_here("GET", "/notifications/recent?limit=1"), 200)["notifications"][0]
+        audit.same((told["title"], told["text"]), (title, text), "a notification of a phone")
+        audit.near(told["posted_at"] / 1000.0, self.host.wall(), "when it came, in thousandths of a second", 3.0)
 
     def show(self, package: str) -> None:
         """Its holder opens an app."""
@@ -298,8 +320,10 @@ class _Guarded:
         told = audit.right(audit.ask_here("GET", f"/bridge/status?device={self.device}"), 200)
         bridge, safety = told["bridge"], told["safety"]
         on = state.armed and state.accessible
-        is_ = (not self.store, on, state.accessible and not self.store, state.overlay and not self.store)
+        granted = (state.accessible, state.overlay, state.captures)
+        is_ = (not self.store, on, *(each and not self.store for each in granted))
         names = ("device_control_supported", "master_enabled", "accessibility_granted", "overlay_granted")
+        names = (*names, "screen_capture_granted")
         audit.same(tuple(bridge[name] for name in names), is_, f"what a phone tells of {state}")
         audit.same(safety["auto_disable_minutes"], 0 if self.store else self.minutes, "its idle interval")
         counts = (0, 0) if self.store else (len(state.blocked), len(state.verbs))
@@ -323,6 +347,8 @@ class _Guarded:
             return 403, "bridge_disabled"
         if not state.accessible:
             return 503, "service_unavailable"
+        if route.captures and not state.captures:
+            return 500, NO_CAPTURE
         for package in (front, route.target):
             if package in state.blocked:
                 return 403, f"blocked package {package}"
@@ -355,6 +381,7 @@ class _Guarded:
         else:
             self.check_done(caller, route)
         self.check_record(caller, route)
+        self.check_log(caller, route)
 
     def answer(self, caller: Caller, route: _Route, what: str) -> None:
         """Its holder says yes, no, always, nothing at all, or turns it off."""
@@ -413,6 +440,18 @@ class _Guarded:
             audit.wrong(f"{route} got {caller.status} {caller.answer.body!r:.300}, {self.state}")
         if route in (*FREE, *MASTERLESS, *ASKED) and caller.status != 200:
             audit.wrong(f"{route} got {caller.status} {caller.answer.body!r:.300}")
+        if route.captures:
+            audit.same(caller.status, 200, f"a picture of the screen: {caller.answer.body!r:.200}")
+            scheme, _, token = caller.answer.json["media"].rpartition("/")
+            audit.same(scheme, "MEDIA:svc-relay:/", "what names a picture of the screen")
+            picture = audit.right(audit.ask(self.asker.token, "GET", f"/media/{token}"), 200)
+            told = (picture, caller.answer.json.keys() - {"confirmed"})
+            audit.same(told, ({}, {"media"}), "what is told of a picture")
+            shown = audit.ask(self.asker.token, "GET", f"/media/{token}").answer
+            kind, named = (shown.headers.get(name) or b"" for name in (b"content-type", b"content-disposition"))
+            audit.same(
+                (shown.body[:4], kind, named[-5:]), (b"\x89PNG", b"image/png", b'.png"'), "a picture of the screen"
+            )
         if route.path == "/open_app":
             audit.same((caller.status, self.handset.foreground), (200, route.target), "the app in front")
 
@@ -425,6 +464,16 @@ class _Guarded:
         due = "confirmed" if confirmed else {200: "executed", 403: "blocked"}.get(caller.status, "error")
         is_ = (route.path, caller.status, due)
         audit.same((record["path"], record["response_status"], record["decision"]), is_, "the record of a command")
+
+    def check_log(self, caller: Caller, route: _Route) -> None:
+        """The phone's own word for it: each command but those that say nothing, the newest first."""
+        entries = self.phone.gate.log.entries()
+        name = route.path[1:].replace("return_to_svc", "return_to_hermes")
+        if name in NOT_LOGGED:
+            return
+        due = {200: "Success", 403: "Blocked"}.get(caller.status, "Failed")
+        told = (entries[0].method, entries[0].status.value)
+        self.audit.same(told, (name[:24], due), f"what a phone keeps of {route}, {caller.status}")
 
 
 def guarded(audit: Audit) -> None:

@@ -362,7 +362,10 @@ def _confirmed(audit: Audit, clients: tuple[_Client, _Client]) -> None:
         given = {"number": number} if tool == "phone_call" else {"to": number, "body": audit.word()}
         way = audit.pick(("ask", "yes", "yes", "yes", "no", "other", "made up"))
         if way in ("ask", "made up") or not asked:
-            more = {"requestState": audit.pick(("0" * 32, "", "x")), "inputResponses": {"confirm": {"action": "accept"}}}
+            more = {
+                "requestState": audit.pick(("0" * 32, "", "x")),
+                "inputResponses": {"confirm": {"action": "accept"}},
+            }
             question(result(call(tool, given, **(more if way == "made up" else {}))), given)
             continue
         given, state = asked.pop(audit.rng.randrange(len(asked)))
@@ -380,7 +383,9 @@ def _confirmed(audit: Audit, clients: tuple[_Client, _Client]) -> None:
         else:
             caller = call(tool, given, **answer)
             sent = phone.seat.take()["payload"]
-            audit.same({key: sent["body"].get(key) for key in given}, given, "what a phone is told of what was confirmed")
+            audit.same(
+                {key: sent["body"].get(key) for key in given}, given, "what a phone is told of what was confirmed"
+            )
             reply = {"request_id": sent["request_id"], "status": 200, "result": {"ok": True}}
             phone.seat.say("bridge", "bridge.response", reply)
             audit.same(result(caller).get("isError", False), False, "what was confirmed")
