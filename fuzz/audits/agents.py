@@ -18,7 +18,7 @@ from fuzz.peers import Caller
 from fuzz.world import LOCAL, REMOTE
 from svc_proto.wire.sse import EventStreamDecoder
 
-__all__ = ["ACT", "AGENTS", "BACK", "FORGOTTEN", "READ", "WORD", "Guests"]
+__all__ = ["ACT", "AGENTS", "BACK", "FORGOTTEN", "READ", "WORD", "GuestClient", "Guests"]
 
 VERSION = "2025-11-25"
 ACT, READ = "bridge", "bridge:read"
@@ -160,7 +160,7 @@ def resources(audit: Audit) -> None:
 
 
 @define(eq=False)
-class _Client:
+class GuestClient:
     """An agent of its own registration."""
 
     id: str
@@ -178,15 +178,15 @@ class Guests:
         fields = {} if body is None else {"content-type": kind}
         return self.audit.answer(self.audit.begin((self.audit.world.home, LOCAL), method, path, body, fields))
 
-    def register(self) -> _Client:
+    def register(self, name: str = "") -> GuestClient:
         """An agent of its own."""
         word = self.audit.word()
-        body = {"client_name": f"agent {word}", "redirect_uris": [BACK]}
+        body = {"client_name": name or f"agent {word}", "redirect_uris": [BACK]}
         told = self.audit.right(self.here("POST", "/oauth/register", body), 201)
-        return _Client(told["client_id"], f"verifier-{word}".ljust(50, "v"))
+        return GuestClient(told["client_id"], f"verifier-{word}".ljust(50, "v"))
 
-    def allow(self, client: _Client, scope: str, ttl: int | None) -> str:
-        """A client asks, the owner allows it: the code."""
+    def ask(self, client: GuestClient, scope: str) -> tuple[str, str]:
+        """A client asks: its page, and the word that it shows."""
         audit = self.audit
         challenge = urlsafe_b64encode(sha256(client.verifier.encode()).digest()).rstrip(b"=").decode()
         query = {"response_type": "code", "client_id": client.id, "redirect_uri": BACK, "scope": scope, "state": "s"}
@@ -201,7 +201,12 @@ class Guests:
         shown = WORD.search(self.here("GET", page).answer.body.decode())
         if shown is None:
             audit.wrong("the page shows no word")
-        word = "" if shown is None else shown[1]
+        return page, "" if shown is None else shown[1]
+
+    def allow(self, client: GuestClient, scope: str, ttl: int | None) -> str:
+        """A client asks, the owner allows it: the code."""
+        audit = self.audit
+        page, word = self.ask(client, scope)
         question = audit.right(audit.ask_here("GET", f"/mcp/questions/{word}"), 200)
         body = {
             "ballot": question["ballot"],
@@ -210,17 +215,23 @@ class Guests:
             **({} if ttl is None else {"ttl_seconds": ttl}),
         }
         audit.right(audit.ask_here("POST", f"/mcp/questions/{word}", body), 200)
+        return self.led(page)["code"]
+
+    def led(self, page: str) -> dict[str, str]:
+        """Where the page leads once there is an answer: what its client is told."""
         led = self.here("GET", page)
-        audit.same(led.status, 303, "where the page leads")
-        fields = parse_qs(urlsplit((led.answer.headers.get(b"location") or b"").decode()).query)
-        audit.same(fields.get("state"), ["s"], "the state of a request")
-        return fields["code"][0]
+        self.audit.same(led.status, 303, "where the page leads")
+        where = (led.answer.headers.get(b"location") or b"").decode()
+        self.audit.same(where.partition("?")[0], BACK, "where the page leads")
+        fields = {name: value for name, (value, *_) in parse_qs(urlsplit(where).query).items()}
+        self.audit.same((fields.get("state"), fields.get("iss")), ("s", f"http://{LOCAL.authority}"), "what it takes along")
+        return fields
 
     def post(self, form: Mapping[str, str], path: str = "/oauth/token") -> Caller:
         """A form."""
         return self.here("POST", path, urlencode(form).encode(), FORM)
 
-    def trade(self, client: _Client, code: str, **other: str) -> Caller:
+    def trade(self, client: GuestClient, code: str, **other: str) -> Caller:
         """A code is shown for tokens."""
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "client_id": client.id}
         return self.post({**form, "code_verifier": client.verifier, **other})

@@ -23,7 +23,7 @@ from svc_proto.dashboard.service import Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
 
-__all__ = ["GATES"]
+__all__ = ["GATES", "PASSWORD", "Board", "basic"]
 
 PORT, RELAY_PORT, API_PORT = 9120, 9500, 9501
 PASSWORD = "correct horse"
@@ -149,7 +149,7 @@ def _people(audit: Audit, proxy: Host) -> list[_Counted]:
     ]
 
 
-def _basic(password: str, user: str = "me") -> str:
+def basic(password: str, user: str = "me") -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
@@ -179,7 +179,7 @@ def passwords(audit: Audit) -> None:
             audit.rest_until(audit.pick(near) + audit.pick((-EDGE, EDGE)))
         elif kind in (1, 2):
             user = audit.pick(("", "me", "someone"))
-            caller = board.ask("GET", path, host=one.host, **one.headers(audit), authorization=_basic(PASSWORD, user))
+            caller = board.ask("GET", path, host=one.host, **one.headers(audit), authorization=basic(PASSWORD, user))
             audit.right(caller, 429 if blocked else 200, about=f"the password, {one}")
             if not blocked:
                 one.failures.clear()
@@ -197,7 +197,7 @@ def passwords(audit: Audit) -> None:
 def _guessed(audit: Audit, board: Board, path: str, one: _Counted, *, blocked: bool) -> None:
     """A wrong password, and what comes of it."""
     wrong = audit.pick((PASSWORD[:-1], f"{PASSWORD}x", PASSWORD.upper(), "", f"x:{PASSWORD}"))
-    caller = board.ask("GET", path, host=one.host, **one.headers(audit), authorization=_basic(wrong))
+    caller = board.ask("GET", path, host=one.host, **one.headers(audit), authorization=basic(wrong))
     audit.right(caller, 429 if blocked else 401, about=f"a wrong password, {one}")
     if blocked:
         wait = int(caller.answer.headers.get(b"retry-after") or 0)
@@ -222,14 +222,14 @@ def _nothing_shown(audit: Audit, board: Board, path: str, one: _Counted, *, bloc
 def _called(audit: Audit, board: Board, path: str, one: _Counted) -> None:
     """By what name it may be called, and from where; a wrong password is none of a guess there."""
     name = audit.pick(("elsewhere.example", f"board.example.org:{PORT}"))
-    caller = board.ask("GET", path, host=one.host, **one.headers(audit), name=name, authorization=_basic("wrong"))
+    caller = board.ask("GET", path, host=one.host, **one.headers(audit), name=name, authorization=basic("wrong"))
     audit.right(caller, 403, about=f"a dashboard that is called {name}")
     caller = board.ask(
-        "GET", path, host=one.host, **one.headers(audit), origin="https://x.example", authorization=_basic("wrong")
+        "GET", path, host=one.host, **one.headers(audit), origin="https://x.example", authorization=basic("wrong")
     )
     audit.right(caller, 403, about="a page of elsewhere")
     good = board.ask(
-        "GET", path, host=one.host, **one.headers(audit), name=f"BOARD.example:{PORT}", authorization=_basic(PASSWORD)
+        "GET", path, host=one.host, **one.headers(audit), name=f"BOARD.example:{PORT}", authorization=basic(PASSWORD)
     )
     audit.right(good, 200, about="a dashboard by its name")
 
@@ -287,7 +287,7 @@ class _Proxy:
     def call(self, method: str, path: str, body: object) -> Caller:
         """A browser asks, with all that browsers show."""
         if self.password:
-            return self.board.ask(method, path, body, None, "", authorization=_basic(PASSWORD), **BROWSERS)
+            return self.board.ask(method, path, body, None, "", authorization=basic(PASSWORD), **BROWSERS)
         own = {key: value for key, value in BROWSERS.items() if key != "x-forwarded-for"}
         return self.board.ask(method, path, body, None, "", **own)
 

@@ -1,0 +1,206 @@
+"""How an owner lets agents in: the dashboard's page, what it shows and asks, and the rules of who may ask at all."""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from html import escape
+from typing import Any
+from urllib.parse import urlencode
+
+from fuzz.audit import Audit
+from fuzz.audits.agents import ACT, BACK, READ, GuestClient, Guests
+from fuzz.audits.gate import PASSWORD, Board, basic
+from fuzz.peers import Caller
+from fuzz.world import LOCAL, REMOTE
+
+__all__ = ["CONSENTING"]
+
+DAY, WAITS = 86_400, 600.0  # s
+EDGE = 3.0
+OF_ADDRESS = 8  # questions that wait
+LASTS = {"1": DAY, "7": 7 * DAY, "30": 30 * DAY, "365": 365 * DAY, "9": 30 * DAY, "": 30 * DAY, "x": 30 * DAY}
+HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
+RADIO = re.compile(r'<input type="radio" name="scope" value="([a-z:]+)"( checked)?>')
+OPTION = re.compile(r'<option value="(\d+)"( selected)?>')
+ALERT = 'role="alert"'
+RESOURCE = f"http://{LOCAL.authority}/mcp"
+FORM = "application/x-www-form-urlencoded"
+BAD_PLACES = ("http://elsewhere.example/back", "ftp://127.0.0.1/x", "javascript:alert(1)", "app:/back", "https://x/#f", 5)
+
+
+class _Desk:
+    """The owner at the dashboard, and agents that ask."""
+
+    def __init__(self, audit: Audit) -> None:
+        self.audit, self.doors = audit, Guests(audit)
+        self.board = Board(audit, password=PASSWORD, relay_url=f"http://{LOCAL.authority}")
+
+    def page(self, method: str, path: str, form: dict[str, str] | None = None, **more: str) -> str:
+        """What the owner sees."""
+        body = None if form is None else urlencode(form).encode()
+        fields = {"authorization": basic(PASSWORD), **({} if form is None else {"content_type": FORM}), **more}
+        caller = self.board.ask(method, path, body, **fields)
+        self.audit.right(caller, 200, about=f"the page for {form}")
+        told = {name: (caller.answer.headers.get(name.encode()) or b"").decode() for name in ("cache-control", "referrer-policy")}
+        self.audit.same(told, {"cache-control": "no-store", "referrer-policy": "same-origin"}, "the fields of the page")
+        policy = (caller.answer.headers.get(b"content-security-policy") or b"").decode()
+        if "form-action 'self'" not in policy or "script-src 'self'" not in policy.replace("default-src", "script-src"):
+            self.audit.wrong(f"the page's policy is {policy}")
+        return caller.answer.body.decode()
+
+    def steps(self) -> None:
+        audit = self.audit
+        for _ in range(audit.rng.randint(2, 4)):
+            self.one()
+        nothing = self.page("GET", "/allow" + audit.pick(("", "?code=", "?code=%20")))
+        audit.same((ALERT in nothing, HIDDEN.findall(nothing)), (False, []), "the page without a word")
+        missing = self.page("GET", f"/allow?code={audit.pick(('ZZZZZZ', 'x' * 40, '%3Cb%3E'))}")
+        audit.same((ALERT in missing, HIDDEN.findall(missing)), (True, []), "the page for a word that nobody shows")
+        self.board.stop()
+
+    def one(self) -> None:
+        """An agent asks, and is answered; or somebody answers for it who has not seen the question."""
+        audit, doors, scope = self.audit, self.doors, self.audit.pick((ACT, READ))
+        name = audit.pick((f"agent {audit.word()}", f"<b>{audit.word()}</b> & \"co\"", f"it's {audit.word()}"))
+        client = doors.register(name)
+        page, word = doors.ask(client, scope)
+        hidden = self.look(word, name, scope)
+        for headers in ({"origin": "https://elsewhere.example"}, {"sec_fetch_site": "cross-site"}):
+            if audit.chance(0.3):
+                form = urlencode({**hidden, "answer": "allow"}).encode()
+                fields = {"authorization": basic(PASSWORD), "content_type": FORM, **headers}
+                audit.right(self.board.ask("POST", "/allow", form, **fields), 403, about=f"a form of {headers}")
+        if audit.chance(0.3):
+            audit.right(self.board.ask("GET", f"/allow?code={word}"), 401, about="the page without the password")
+        if audit.chance(0.4):
+            wrong = {**hidden, "ballot": audit.pick((f"{hidden['ballot'][:-1]}x", "", "x" * 43)), "answer": "allow"}
+            audit.same(ALERT in self.page("POST", "/allow", wrong), True, "an answer to another question")
+            audit.same(hidden, self.look(word, name, scope), "a question that was not answered")
+        if scope == READ and audit.chance(0.5):
+            more = self.page("POST", "/allow", {**hidden, "answer": "allow", "scope": ACT, "days": "1"})
+            audit.same(ALERT in more, True, "more than was asked for")
+        allows, chosen, days = audit.chance(0.7), audit.pick(("", READ, scope)), audit.pick([*LASTS])
+        form = {**hidden, "answer": "allow" if allows else audit.pick(("refuse", "", "Allow"))}
+        form |= ({"scope": chosen} if chosen else {}) | ({"days": days} if days else {})
+        told = self.page("POST", "/allow", form)
+        done = "comes in now" if allows else "is told no"
+        audit.same((ALERT in told, f"{escape(name)} {done}" in told), (False, True), f"what the owner is told: {told[300:600]}")
+        audit.same(ALERT in self.page("POST", "/allow", form), True, "a second answer")
+        self.check(client, doors.led(page), chosen or READ, LASTS[days], allows=allows)
+
+    def look(self, word: str, name: str, scope: str) -> dict[str, str]:
+        """The page of a question; what its form takes along."""
+        audit = self.audit
+        shown = self.page("GET", f"/allow?code={audit.pick((word, word.lower(), f'%20{word}%20'))}")
+        if f"<strong>{escape(name)}</strong>" not in shown or "127.0.0.1" not in shown:
+            audit.wrong(f"of {name} is shown {shown[600:1200]}")
+        audit.same("a program on the computer that asks" in shown, True, "whether its answer stays there")
+        scopes = [(ACT, " checked"), (READ, "")] if scope == ACT else [(READ, " checked")]
+        audit.same(RADIO.findall(shown), scopes, "what may be allowed")
+        days = [("1", ""), ("7", ""), ("30", " selected"), ("365", "")]
+        audit.same(OPTION.findall(shown), days, "for how long")
+        hidden = dict(HIDDEN.findall(shown))
+        audit.same(({*hidden}, hidden.get("code")), ({"code", "ballot"}, word), "what the form has")
+        return hidden
+
+    def check(self, client: GuestClient, led: dict[str, str], scope: str, lasts: int, *, allows: bool) -> None:
+        """What has come of it."""
+        audit = self.audit
+        if not allows:
+            audit.same((led.get("error"), "code" in led), ("access_denied", False), "what a no leads to")
+            return
+        told = audit.right(self.doors.trade(client, led["code"]), 200)
+        for name in ("access_token", "refresh_token"):
+            audit.world.secrets[told[name]] = f"an agent's {name}"
+        audit.same(told["scope"], scope, "what an agent is given")
+        listed = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
+        (record,) = [each for each in listed if each["token_prefix"] == told["refresh_token"][:8]]
+        lasts = min(lasts, int(audit.policy.max_ttl or lasts))
+        audit.near(record["expires_at"], audit.wall + lasts, "how long an agent is let in", 5.0)
+        audit.same(([*record["grants"]], record["client_surface"]), ([scope], "mcp"), "what its session holds")
+        audit.right(audit.ask_here("DELETE", f"/sessions/{told['refresh_token'][:8]}"), 200)
+
+
+def allowing(audit: Audit) -> None:
+    """Agents ask, and their owner looks at the dashboard."""
+    audit.rest(WAITS + 20.0)  # until nothing that others have asked is left
+    _Desk(audit).steps()
+
+
+def _query(client: GuestClient, **other: str) -> str:
+    challenge = urlsafe_b64encode(sha256(client.verifier.encode()).digest()).rstrip(b"=").decode()
+    query = {"response_type": "code", "client_id": client.id, "redirect_uri": BACK, "scope": ACT, "state": "s"}
+    query |= {"code_challenge": challenge, "code_challenge_method": "S256", "resource": RESOURCE, **other}
+    return urlencode({name: value for name, value in query.items() if value})
+
+
+def askers(audit: Audit) -> None:
+    """Who may ask: by which addresses it may go on, what a request has to hold, how many wait, and for how long."""
+    audit.rest(WAITS + 20.0)
+    doors = Guests(audit)
+    for place in audit.rng.sample(BAD_PLACES, 3):
+        body = {"client_name": "x", "redirect_uris": [place]}
+        audit.right(doors.here("POST", "/oauth/register", body), 400, "invalid_redirect_uri", f"to go on to {place!r}")
+    for place in ("https://elsewhere.example/back?x=1", "http://localhost:1/b", "http://[::1]:5/"):
+        told = audit.right(doors.here("POST", "/oauth/register", {"client_name": "x", "redirect_uris": [place]}), 201)
+        audit.same((told["redirect_uris"], told["token_endpoint_auth_method"]), ([place], "none"), "a client")
+    client = doors.register()
+    on_page: tuple[dict[str, str], ...] = (
+        {"client_id": "nobody"}, {"client_id": ""}, {"redirect_uri": "https://elsewhere.example/back"}, {"redirect_uri": ""},
+    )  # fmt: skip
+    led: tuple[tuple[dict[str, str], str], ...] = (
+        ({"response_type": "token"}, "unsupported_response_type"), ({"code_challenge": ""}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"), ({"resource": "http://x.example/mcp"}, "invalid_target"),
+        ({"scope": "everything"}, "invalid_scope"),
+    )  # fmt: skip
+    for other in audit.rng.sample(on_page, 2):  # nobody is led anywhere by a stranger
+        caller = doors.here("GET", f"/oauth/authorize?{_query(client, **other)}")
+        audit.same((caller.status, caller.answer.headers.get(b"location")), (400, None), f"a request with {other}")
+    for other, code in audit.rng.sample(led, 2):
+        caller = doors.here("GET", f"/oauth/authorize?{_query(client, **other)}")
+        where = (caller.answer.headers.get(b"location") or b"").decode()
+        audit.same((caller.status, where.startswith(f"{BACK}?error={code}&")), (303, True), f"{other} leads to {where}")
+        abroad = f"https://elsewhere.example/{audit.word()}"
+        told = audit.right(doors.here("POST", "/oauth/register", {"client_name": "x", "redirect_uris": [abroad]}), 201)
+        asks = _query(GuestClient(told["client_id"], client.verifier), redirect_uri=abroad, **other)
+        caller = doors.here("GET", f"/oauth/authorize?{asks}")
+        audit.same((caller.status, caller.answer.headers.get(b"location")), (400, None), f"{other} of who lives abroad")
+    port = f"http://127.0.0.1:{audit.rng.randint(1_024, 60_000)}/back"  # any of its own computer (RFC 8252)
+    audit.same(doors.here("GET", f"/oauth/authorize?{_query(client, redirect_uri=port)}").status, 303, "another port")
+    far = audit.answer(audit.begin((audit.world.agent, REMOTE), "GET", f"/oauth/authorize?{_query(client)}"))
+    audit.right(far, 400, about="to ask over plain HTTP from elsewhere")
+    asked = [doors.ask(client, ACT) for _ in range(OF_ADDRESS - 1)]
+    since = audit.now
+    more = doors.here("GET", f"/oauth/authorize?{_query(client)}")
+    where = (more.answer.headers.get(b"location") or b"").decode()
+    audit.same(where.startswith(f"{BACK}?error=temporarily_unavailable"), True, f"one too many of an address: {where}")
+    page, word = asked.pop(audit.rng.randrange(len(asked)))
+    shown = audit.right(audit.ask_here("GET", f"/mcp/questions/{word}"), 200)
+    body: dict[str, Any] = {"ballot": shown["ballot"], "allow": False}
+    slow = audit.chance(0.4)
+    if slow:
+        audit.rest_until(since + WAITS - 4 * EDGE)
+    audit.right(audit.ask_here("POST", f"/mcp/questions/{word}", body), 200)
+    answered = audit.now
+    asked.append(doors.ask(client, ACT))  # there is room where one was answered
+    if slow:
+        late = audit.chance(0.5)
+        audit.rest_until(answered + WAITS + (EDGE if late else -EDGE))
+        if late:
+            audit.same(doors.here("GET", page).status == 303, False, "whether an answer leads anywhere after ten minutes")
+            return
+    audit.same(doors.led(page).get("error"), "access_denied", "what a no leads to")
+    if slow:
+        return
+    late = audit.chance(0.5)
+    audit.rest_until(since + WAITS + (EDGE if late else -EDGE))
+    known: Caller = audit.ask_here("GET", f"/mcp/questions/{asked[0][1]}")
+    audit.right(known, 404 if late else 200, about=f"a question of {WAITS} s, late: {late}")
+    waits = doors.here("GET", asked[0][0])
+    audit.same(asked[0][1] in waits.answer.body.decode(), not late, "whether its page waits")
+    audit.rest(WAITS + 20.0)
+
+
+CONSENTING = (allowing, askers)
