@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fuzz.audit import Audit, Seat
@@ -10,6 +11,7 @@ from fuzz.lines import Target, Thrower
 from fuzz.locks import secret_of
 from fuzz.terms import OPEN, Wish
 from fuzz.world import LIMITS
+from runtimes.sim.child import ProgramFactory
 from runtimes.sim.host import Host
 from svc_proto.basics.entropy import Entropy
 from svc_proto.config import RelayConfig, SessionPolicy
@@ -28,21 +30,28 @@ TYPED = ("/type", "/send_sms", "/clipboard")
 class Annex(Audit):
     """Who goes through a relay of its own, on a host of its own."""
 
-    def __init__(self, audit: Audit, **config: Any) -> None:
+    def __init__(self, audit: Audit, programs: Mapping[str, ProgramFactory] | None = None, **config: Any) -> None:
         super().__init__(audit.crowd, audit.name, audit._pass_until, audit._supervise)
         self.rng, self.outer, self._hosts = audit.rng, audit, 50
         self.home, self.policy = audit.host(), OPEN
+        self.home.programs.update(programs or {})
         address = self.home.address
         self.local = Target("127.0.0.1", PORT, f"127.0.0.1:{PORT}")
         self.remote = Target(address, PORT, f"annex.example:{PORT}")
         state = self.home.state
-        self.config = RelayConfig(home=state, config_path=f"{state}/config.yaml", terminal_tmux=False, **config)
+        common: dict[str, Any] = {"home": state, "config_path": f"{state}/config.yaml", "terminal_tmux": False}
+        self.config = RelayConfig(**{**common, **config})
 
         def make(entropy: Entropy) -> Engine:
             self.relay = Relay(self.config, limits=LIMITS)
             return Engine(self.relay, entropy=entropy)
 
-        self.process = self.home.start(make, [PORT], name=f"annex of {audit.name}")
+        self._make = make
+        self.again()
+
+    def again(self) -> None:
+        """It starts."""
+        self.process = self.home.start(self._make, [PORT], name=f"annex of {self.name}")
         self.wait(lambda: self.process.ready, why="another relay does not start")
 
     def shown_here(self) -> dict[str, str]:

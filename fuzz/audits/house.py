@@ -25,6 +25,7 @@ from fuzz.audits.introductions import INTRODUCTIONS
 from fuzz.audits.labs import LABS
 from fuzz.audits.limits import LIMITERS
 from fuzz.audits.methods import METHODS
+from fuzz.audits.panes import PANES
 from fuzz.audits.portions import PORTIONS
 from fuzz.audits.races import RACES
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
@@ -76,6 +77,7 @@ ROOMS: tuple[Kind, ...] = (
     *ALONES,
     *BEARERS,
     *CONSENTING,
+    *PANES,
 )
 """Each in as many worlds of a round as it stands here."""
 
