@@ -41,6 +41,7 @@ class Annex(Audit):
         state = self.home.state
         common: dict[str, Any] = {"home": state, "config_path": f"{state}/config.yaml", "terminal_tmux": False}
         self.config = RelayConfig(**{**common, **config})
+        self.home.rooms = self.config.voice.folders
 
         def make(entropy: Entropy) -> Engine:
             self.relay = Relay(self.config, limits=LIMITS)

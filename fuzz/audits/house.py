@@ -22,6 +22,7 @@ from fuzz.audits.grants import GRANTED
 from fuzz.audits.guarded import GUARDED
 from fuzz.audits.hushed import HUSHED
 from fuzz.audits.introductions import INTRODUCTIONS
+from fuzz.audits.journals import JOURNALS
 from fuzz.audits.labs import LABS
 from fuzz.audits.limits import LIMITERS
 from fuzz.audits.methods import METHODS
@@ -78,6 +79,7 @@ ROOMS: tuple[Kind, ...] = (
     *BEARERS,
     *CONSENTING,
     *PANES,
+    *JOURNALS,
 )
 """Each in as many worlds of a round as it stands here."""
 
