@@ -134,10 +134,13 @@ def guesses(audit: Audit) -> None:
     until, failures = 0.0, deque[float]()
     where = (audit.world.home, API)
     for _ in range(audit.rng.randint(8, 18)):
-        match audit.rng.randrange(6):
+        match audit.rng.randrange(7):
             case 0:
                 audit.right(audit.ask_api("GET", "/v1/models"), 200, about="the right key")
                 failures.clear()
+            case 6:  # what is for anybody forgives nothing
+                path = audit.pick(("/health", "/healthz", "/readyz", "/openapi.json", "/docs", "/metrics"))
+                audit.right(audit.answer(audit.begin(where, "GET", path)), 200)
             case 1:
                 caller = audit.answer(audit.begin(where, "GET", "/v1/models"))
                 audit.right(caller, 401, "invalid_api_key", "no key")

@@ -12,6 +12,7 @@ from fuzz.audits.bearers import BEARERS
 from fuzz.audits.board import BOARDS
 from fuzz.audits.bridge import BRIDGES
 from fuzz.audits.brokers import BROKERS
+from fuzz.audits.catalogues import CATALOGUES
 from fuzz.audits.consenting import CONSENTING
 from fuzz.audits.consoles import CONSOLES
 from fuzz.audits.crammed import CRAMMED
@@ -80,6 +81,7 @@ ROOMS: tuple[Kind, ...] = (
     *CONSENTING,
     *PANES,
     *JOURNALS,
+    *CATALOGUES,
 )
 """Each in as many worlds of a round as it stands here."""
 
