@@ -179,6 +179,7 @@ class Guests:
         return self.audit.answer(self.audit.begin((self.audit.world.home, LOCAL), method, path, body, fields))
 
     def register(self, name: str = "") -> GuestClient:
+        """A client, which has never been here."""
         """An agent of its own."""
         word = self.audit.word()
         body = {"client_name": name or f"agent {word}", "redirect_uris": [BACK]}
@@ -224,19 +225,24 @@ class Guests:
         where = (led.answer.headers.get(b"location") or b"").decode()
         self.audit.same(where.partition("?")[0], BACK, "where the page leads")
         fields = {name: value for name, (value, *_) in parse_qs(urlsplit(where).query).items()}
-        self.audit.same((fields.get("state"), fields.get("iss")), ("s", f"http://{LOCAL.authority}"), "what it takes along")
+        self.audit.same(
+            (fields.get("state"), fields.get("iss")), ("s", f"http://{LOCAL.authority}"), "what it takes along"
+        )
         return fields
 
     def post(self, form: Mapping[str, str], path: str = "/oauth/token") -> Caller:
-        """A form."""
+        """A form of a client's."""
         return self.here("POST", path, urlencode(form).encode(), FORM)
 
     def trade(self, client: GuestClient, code: str, **other: str) -> Caller:
+        """A code for tokens."""
+        """A form."""
         """A code is shown for tokens."""
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "client_id": client.id}
         return self.post({**form, "code_verifier": client.verifier, **other})
 
     def refresh(self, client_id: str, token: str, **more: str) -> Caller:
+        """Newer tokens."""
         """A refresh token is shown for newer ones."""
         form = {"grant_type": "refresh_token", "refresh_token": token, "client_id": client_id}
         return self.post({**form, **more})

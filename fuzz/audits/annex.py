@@ -30,7 +30,7 @@ TYPED = ("/type", "/send_sms", "/clipboard")
 class Annex(Audit):
     """Who goes through a relay of its own, on a host of its own."""
 
-    def __init__(self, audit: Audit, programs: Mapping[str, ProgramFactory] | None = None, **config: Any) -> None:
+    def __init__(self, audit: Audit, *, programs: Mapping[str, ProgramFactory] | None = None, **config: Any) -> None:
         super().__init__(audit.crowd, audit.name, audit._pass_until, audit._supervise)
         self.rng, self.outer, self._hosts = audit.rng, audit, 50
         self.home, self.policy = audit.host(), OPEN

@@ -6,6 +6,8 @@ is told to, or nothing.
 
 from __future__ import annotations
 
+from typing import Any
+
 from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
 from fuzz.audits.paired import Paired, pair
@@ -72,7 +74,7 @@ class _Bearers:
 
     def __init__(self, audit: Audit) -> None:
         self.proxy = audit.host()
-        trusted = {"trusted_proxies": (self.proxy.address,)} if audit.chance(0.4) else {}
+        trusted: dict[str, Any] = {"trusted_proxies": (self.proxy.address,)} if audit.chance(0.4) else {}
         self.annex = Annex(audit, webapi_url=f"http://127.0.0.1:{API_PORT}", **trusted)
         self.proxied = bool(trusted)
         self.api = _Api(self.annex.home)

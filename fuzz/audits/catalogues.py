@@ -213,7 +213,9 @@ class _Catalogues:
         models = told["models"][len(told["models"]) - len(found["models"]) :]
         annex.same((models, told["model_labels"]), ([*found["models"]], found["models"]), "models that were found")
         if found["models"]:
-            annex.same((told["languages"][-1], told["language_labels"]), ("xx", {"xx": "X"}), "languages that were found")
+            annex.same(
+                (told["languages"][-1], told["language_labels"]), ("xx", {"xx": "X"}), "languages that were found"
+            )
 
     def choose(self) -> None:
         """A choice is judged by what is known, and nobody is asked for it."""

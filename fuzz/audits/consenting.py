@@ -27,7 +27,14 @@ OPTION = re.compile(r'<option value="(\d+)"( selected)?>')
 ALERT = 'role="alert"'
 RESOURCE = f"http://{LOCAL.authority}/mcp"
 FORM = "application/x-www-form-urlencoded"
-BAD_PLACES = ("http://elsewhere.example/back", "ftp://127.0.0.1/x", "javascript:alert(1)", "app:/back", "https://x/#f", 5)
+BAD_PLACES = (
+    "http://elsewhere.example/back",
+    "ftp://127.0.0.1/x",
+    "javascript:alert(1)",
+    "app:/back",
+    "https://x/#f",
+    5,
+)
 
 
 class _Desk:
@@ -41,9 +48,12 @@ class _Desk:
         """What the owner sees."""
         body = None if form is None else urlencode(form).encode()
         fields = {"authorization": basic(PASSWORD), **({} if form is None else {"content_type": FORM}), **more}
-        caller = self.board.ask(method, path, body, **fields)
+        caller = self.board.ask(method, path, body, None, "", **fields)
         self.audit.right(caller, 200, about=f"the page for {form}")
-        told = {name: (caller.answer.headers.get(name.encode()) or b"").decode() for name in ("cache-control", "referrer-policy")}
+        told = {
+            name: (caller.answer.headers.get(name.encode()) or b"").decode()
+            for name in ("cache-control", "referrer-policy")
+        }
         self.audit.same(told, {"cache-control": "no-store", "referrer-policy": "same-origin"}, "the fields of the page")
         policy = (caller.answer.headers.get(b"content-security-policy") or b"").decode()
         if "form-action 'self'" not in policy or "script-src 'self'" not in policy.replace("default-src", "script-src"):
@@ -63,15 +73,17 @@ class _Desk:
     def one(self) -> None:
         """An agent asks, and is answered; or somebody answers for it who has not seen the question."""
         audit, doors, scope = self.audit, self.doors, self.audit.pick((ACT, READ))
-        name = audit.pick((f"agent {audit.word()}", f"<b>{audit.word()}</b> & \"co\"", f"it's {audit.word()}"))
+        name = audit.pick((f"agent {audit.word()}", f'<b>{audit.word()}</b> & "co"', f"it's {audit.word()}"))
         client = doors.register(name)
         page, word = doors.ask(client, scope)
         hidden = self.look(word, name, scope)
         for headers in ({"origin": "https://elsewhere.example"}, {"sec_fetch_site": "cross-site"}):
             if audit.chance(0.3):
-                form = urlencode({**hidden, "answer": "allow"}).encode()
                 fields = {"authorization": basic(PASSWORD), "content_type": FORM, **headers}
-                audit.right(self.board.ask("POST", "/allow", form, **fields), 403, about=f"a form of {headers}")
+                data = urlencode({**hidden, "answer": "allow"}).encode()
+                audit.right(
+                    self.board.ask("POST", "/allow", data, None, "", **fields), 403, about=f"a form of {headers}"
+                )
         if audit.chance(0.3):
             audit.right(self.board.ask("GET", f"/allow?code={word}"), 401, about="the page without the password")
         if audit.chance(0.4):
@@ -86,7 +98,9 @@ class _Desk:
         form |= ({"scope": chosen} if chosen else {}) | ({"days": days} if days else {})
         told = self.page("POST", "/allow", form)
         done = "comes in now" if allows else "is told no"
-        audit.same((ALERT in told, f"{escape(name)} {done}" in told), (False, True), f"what the owner is told: {told[300:600]}")
+        audit.same(
+            (ALERT in told, f"{escape(name)} {done}" in told), (False, True), f"what the owner is told: {told[300:600]}"
+        )
         audit.same(ALERT in self.page("POST", "/allow", form), True, "a second answer")
         self.check(client, doors.led(page), chosen or READ, LASTS[days], allows=allows)
 
@@ -148,11 +162,11 @@ def askers(audit: Audit) -> None:
         audit.same((told["redirect_uris"], told["token_endpoint_auth_method"]), ([place], "none"), "a client")
     client = doors.register()
     on_page: tuple[dict[str, str], ...] = (
-        {"client_id": "nobody"}, {"client_id": ""}, {"redirect_uri": "https://elsewhere.example/back"}, {"redirect_uri": ""},
+        {"client_id": "nobody"}, {"client_id": ""}, {"redirect_uri": "https://x.example/back"}, {"redirect_uri": ""},
     )  # fmt: skip
     led: tuple[tuple[dict[str, str], str], ...] = (
         ({"response_type": "token"}, "unsupported_response_type"), ({"code_challenge": ""}, "invalid_request"),
-        ({"code_challenge_method": "plain"}, "invalid_request"), ({"resource": "http://x.example/mcp"}, "invalid_target"),
+        ({"code_challenge_method": "plain"}, "invalid_request"), ({"resource": "http://x.ex/mcp"}, "invalid_target"),
         ({"scope": "everything"}, "invalid_scope"),
     )  # fmt: skip
     for other in audit.rng.sample(on_page, 2):  # nobody is led anywhere by a stranger
@@ -178,18 +192,20 @@ def askers(audit: Audit) -> None:
     audit.same(where.startswith(f"{BACK}?error=temporarily_unavailable"), True, f"one too many of an address: {where}")
     page, word = asked.pop(audit.rng.randrange(len(asked)))
     shown = audit.right(audit.ask_here("GET", f"/mcp/questions/{word}"), 200)
-    body: dict[str, Any] = {"ballot": shown["ballot"], "allow": False}
+    said: dict[str, Any] = {"ballot": shown["ballot"], "allow": False}
     slow = audit.chance(0.4)
     if slow:
         audit.rest_until(since + WAITS - 4 * EDGE)
-    audit.right(audit.ask_here("POST", f"/mcp/questions/{word}", body), 200)
+    audit.right(audit.ask_here("POST", f"/mcp/questions/{word}", said), 200)
     answered = audit.now
     asked.append(doors.ask(client, ACT))  # there is room where one was answered
     if slow:
         late = audit.chance(0.5)
         audit.rest_until(answered + WAITS + (EDGE if late else -EDGE))
         if late:
-            audit.same(doors.here("GET", page).status == 303, False, "whether an answer leads anywhere after ten minutes")
+            audit.same(
+                doors.here("GET", page).status == 303, False, "whether an answer leads anywhere after ten minutes"
+            )
             return
     audit.same(doors.led(page).get("error"), "access_denied", "what a no leads to")
     if slow:

@@ -150,6 +150,7 @@ def _people(audit: Audit, proxy: Host) -> list[_Counted]:
 
 
 def basic(password: str, user: str = "me") -> str:
+    """What a browser shows."""
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 

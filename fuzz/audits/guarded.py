@@ -322,8 +322,8 @@ class _Guarded:
         on = state.armed and state.accessible
         granted = (state.accessible, state.overlay, state.captures)
         is_ = (not self.store, on, *(each and not self.store for each in granted))
-        names = ("device_control_supported", "master_enabled", "accessibility_granted", "overlay_granted")
-        names = (*names, "screen_capture_granted")
+        names = ["device_control_supported", "master_enabled", "accessibility_granted", "overlay_granted"]
+        names += ["screen_capture_granted"]
         audit.same(tuple(bridge[name] for name in names), is_, f"what a phone tells of {state}")
         audit.same(safety["auto_disable_minutes"], 0 if self.store else self.minutes, "its idle interval")
         counts = (0, 0) if self.store else (len(state.blocked), len(state.verbs))

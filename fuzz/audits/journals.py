@@ -12,8 +12,7 @@ from attrs import define
 
 from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
-from fuzz.audits.paired import Paired, pair, register, sign_in
-from fuzz.terms import Wish
+from fuzz.audits.paired import Paired, pair, sign_in
 from runtimes.sim.host import Host
 from svc_proto.commands import Level
 
@@ -25,7 +24,8 @@ Entry = tuple[str, dict[str, Any]]
 ROUTES = (  # what is asked with a session, its route, and the status
     *(("GET", "/sessions", "/sessions", 200), ("GET", "/media/secret-name?x=secret", "/media/{token}", 404)),
     *(("GET", "/notifications/recent?limit=0", "/notifications/recent", 400), ("GET", "/secret/place", "none", 404)),
-    *(("DELETE", "/sessions/zzzzzzzz", "/sessions/{token_prefix}", 404), ("POST", "/clipboard/inbox", "/clipboard/inbox", 400)),
+    ("DELETE", "/sessions/zzzzzzzz", "/sessions/{token_prefix}", 404),
+    ("POST", "/clipboard/inbox", "/clipboard/inbox", 400),
 )  # fmt: skip
 
 
@@ -65,7 +65,18 @@ class _Journal:
 
     def steps(self) -> None:
         annex = self.annex
-        kinds = (self.pair, self.drive, self.drive, self.open, self.guess, self.show, self.show, self.switch, self.end, self.ask)
+        kinds = (
+            self.pair,
+            self.drive,
+            self.drive,
+            self.open,
+            self.guess,
+            self.show,
+            self.show,
+            self.switch,
+            self.end,
+            self.ask,
+        )
         for _ in range(annex.rng.randint(9, 16)):
             annex.pick(kinds)()
         for each in (self.one, self.phone):
@@ -77,7 +88,9 @@ class _Journal:
     def pair(self) -> None:
         """A code, and who comes by it; or something else that is done with codes."""
         annex = self.annex
-        path, said = annex.pick((("/pairing", "made"), ("/pairing/approve", "registered"), ("/pairing/mint", "registered")))
+        path, said = annex.pick(
+            (("/pairing", "made"), ("/pairing/approve", "registered"), ("/pairing/mint", "registered"))
+        )
         body = {"code": "ABC123"} if path.endswith("approve") else {"api_key": ""}
         annex.right(annex.ask_here("POST", path, body), 200)
         self.heard((f"pairing code {said}", {}))
@@ -182,7 +195,9 @@ class _Journal:
         annex.wait(lambda: seat.over, 5.0, "a session that is closed keeps its socket")
         annex.rest(0.3)
         (name, fields), *more = self.entries()
-        annex.same((name, {**fields, "reason": ""}, more), ("voice session over", {**about, "reason": ""}, []), "its end")
+        annex.same(
+            (name, {**fields, "reason": ""}, more), ("voice session over", {**about, "reason": ""}, []), "its end"
+        )
 
     def ask(self) -> None:
         """Each request, where somebody wants to know that: its route, and how long it took."""

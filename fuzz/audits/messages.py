@@ -372,7 +372,7 @@ def _confirmed(audit: Audit, clients: tuple[_Client, _Client]) -> None:
         tool = "phone_call" if "number" in given else "phone_send_sms"
         answer = {"inputResponses": {"confirm": {"action": "accept"}}, **state}
         if way == "other":  # another call by the same state: that is asked about for itself
-            other = {**given, [*given][0]: f"+1666{audit.rng.randrange(1000, 9999)}"}
+            other = {**given, next(iter(given)): f"+1666{audit.rng.randrange(1000, 9999)}"}
             question(result(call(tool, other, **answer)), other)
             question(result(call(tool, given, **answer)), given)
             continue

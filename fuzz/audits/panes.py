@@ -7,6 +7,7 @@ is a prefix of a name. What it keeps outlives the relay.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from attrs import define, field
@@ -84,7 +85,7 @@ class _Tmux(Script):
         while words[0] in ("-f", "-u"):
             del words[: 2 if words[0] == "-f" else 1]
         command, *rest = words
-        told = dict(zip(rest, rest[1:], strict=False))
+        told = dict(pairwise(rest))
         getattr(self, command.replace("-", "_"))(rest, told)
 
     def new_session(self, rest: list[str], told: dict[str, str]) -> None:
@@ -92,7 +93,7 @@ class _Tmux(Script):
         name = told["-s"]
         if name in self.server.panes:
             return self.child.exit(1)
-        env = [word for before, word in zip(rest, rest[1:], strict=False) if before == "-e"]
+        env = [word for before, word in pairwise(rest) if before == "-e"]
         created = int(self.child.host.wall())
         self.server.panes[name] = _Pane(name, created, env, rest[-2], (told["-x"], told["-y"]))
         return self.child.exit(0)
@@ -167,14 +168,23 @@ class _Panes:
     def __init__(self, audit: Audit) -> None:
         self.server = _Server()
         programs = {TMUX: lambda child: _Tmux(child, self.server), SHELL: Script, OTHER: Script}
-        self.annex = Annex(audit, programs, terminal_tmux=True)
+        self.annex = Annex(audit, programs=programs, terminal_tmux=True)
         self.people: list[Paired] = [pair(self.annex) for _ in range(2)]
         self.sockets = [_Socket(one.seat) for one in self.people]
         self.mine: dict[str, str] = {}  # what is on the screen of each of our sessions, by the name of tmux
 
     def steps(self) -> None:
         annex = self.annex
-        kinds = (*[self.attach] * 5, *[self.type] * 4, self.detach, self.kill, self.kill, self.exit, self.look, self.drop)
+        kinds = (
+            *[self.attach] * 5,
+            *[self.type] * 4,
+            self.detach,
+            self.kill,
+            self.kill,
+            self.exit,
+            self.look,
+            self.drop,
+        )
         for _ in range(annex.rng.randint(14, 26)):
             annex.pick(kinds)()
             self.settle()
@@ -190,7 +200,9 @@ class _Panes:
         for one in self.sockets:
             one.seat.hang_up()
         annex.rest(4.0)
-        annex.same([len(pane.clients) for pane in self.server.panes.values()], [0] * len(self.server.panes), "who looks on")
+        annex.same(
+            [len(pane.clients) for pane in self.server.panes.values()], [0] * len(self.server.panes), "who looks on"
+        )
         annex.stop()
         annex.same({*self.server.panes}, {"other", *self.mine}, "the sessions of tmux that outlive the relay")
 
@@ -266,7 +278,9 @@ class _Panes:
             if pane is None:
                 annex.wrong(f"there is no session {inner}, but {[*self.server.panes]}")
                 return
-            annex.same((pane.size, pane.shell), ((str(cols), "30"), payload.get("shell", SHELL)), "how a session begins")
+            annex.same(
+                (pane.size, pane.shell), ((str(cols), "30"), payload.get("shell", SHELL)), "how a session begins"
+            )
             env = {"COLORTERM=truecolor", f"SVC_RELAY_TERMINAL={named}"}
             annex.same({*pane.env}, env, "what its shell is started with")
             if annex.chance(0.1):  # a screen that is long
@@ -308,7 +322,9 @@ class _Panes:
         is_ = {"session_name": name, "reason": "client kill"}
         if held is None and inner not in self.mine:
             told = self.take(socket, "error")
-            annex.same(({**told, "message": ""}, bool(told["message"])), ({**is_, "message": ""}, True), f"to kill {name}")
+            annex.same(
+                ({**told, "message": ""}, bool(told["message"])), ({**is_, "message": ""}, True), f"to kill {name}"
+            )
             return
         self.over(inner, {(socket, name): is_}, also=None if held else (socket, is_))
 
@@ -319,7 +335,9 @@ class _Panes:
             self.server.end(self.server.panes[inner])
             self.over(inner, {})
 
-    def over(self, inner: str, said: dict[Any, dict[str, Any]], also: tuple[_Socket, dict[str, Any]] | None = None) -> None:
+    def over(
+        self, inner: str, said: dict[Any, dict[str, Any]], also: tuple[_Socket, dict[str, Any]] | None = None
+    ) -> None:
         """A session has ended: all who had it are told so, each by his own name for it."""
         annex = self.annex
         self.mine.pop(inner)
@@ -383,7 +401,9 @@ class _Panes:
             rows.append(row)
             if len(own) > 1:
                 return  # by two names of one's own: either may be shown
-        shown = [{name: value for name, value in row.items() if name not in ("pid", "shell")} for row in told["sessions"]]
+        shown = [
+            {name: value for name, value in row.items() if name not in ("pid", "shell")} for row in told["sessions"]
+        ]
         annex.same({row["tmux_name"]: row for row in shown}, {row["tmux_name"]: row for row in rows}, "what there is")
         inner_names = [row["tmux_name"].removeprefix(PREFIX) for row in told["sessions"]]
         annex.same(inner_names, sorted(inner_names), "their order")
