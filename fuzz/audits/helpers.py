@@ -123,23 +123,34 @@ class _Helpers:
 
     def steps(self) -> None:
         lodge = self.lodge
-        for _ in range(lodge.rng.randint(7, 12)):
-            lodge.pick((self.turn, self.turn, self.turn, self.turn, self.reword, self.use_otherwise, self.restart))()
+        kinds = (self.turn, self.turn, self.turn, self.reword, self.use_otherwise, self.restart, self.allow_for_good)
+        for _ in range(lodge.rng.randint(6, 10)):
+            lodge.pick(kinds)()
         self.unasked()
         lodge.leave()
 
     # --- what changes ---
 
-    def reword(self) -> None:
+    def allow_for_good(self) -> None:
+        """A tool is allowed for good, and is another one then, perhaps."""
+        tools = [tool for tool in self.wanted() if self.asks(tool, "s-1")]
+        if tools:
+            tool = self.lodge.pick(tools)
+            self.turn(tool, "always")
+            self.lodge.pick((self.restart, lambda: None))()
+            self.reword(tool)
+            self.turn(tool)
+
+    def reword(self, tool: _Tool | None = None) -> None:
         """The server says something else of a tool, or is somewhere else: what was allowed for good was another."""
-        lodge, tool = self.lodge, self.lodge.pick(self.tools)
+        lodge, tool = self.lodge, tool or self.lodge.pick(self.tools)
         match lodge.rng.randrange(5):
             case 0:
                 tool.word = lodge.pick(("mark", "sign", "word"))
             case 1:
                 tool.reads = not tool.reads
             case 2:
-                self.path = lodge.pick(("/mcp", "/other"))
+                self.path = f"/mcp-{lodge.word()}"
                 self.write(**self.entry)
             case _:
                 tool.description = f"{tool.name}: {lodge.word()}"
@@ -178,9 +189,9 @@ class _Helpers:
     def edition(self, tool: _Tool) -> str:
         return json.dumps([self.path, tool.row()])
 
-    def turn(self) -> None:
+    def turn(self, tool: _Tool | None = None, choice: str = "") -> None:
         """The agent uses one of its tools."""
-        lodge, tool = self.lodge, self.lodge.pick(self.tools)
+        lodge, tool = self.lodge, tool or self.lodge.pick(self.tools)
         session, mark, events = lodge.pick(("s-1", "s-2")), lodge.word(), Events()
         tool.how = lodge.pick(("well", "well", "well", "badly", "never"))
         given, name = {tool.word: mark}, f"mcp_tickets_{KNOWN[tool.name]}"
@@ -190,6 +201,7 @@ class _Helpers:
         caller = lodge.begin_api("POST", "/v1/runs", body, events)
         there, asks = tool in self.wanted(), self.asks(tool, session)
         if there and asks:
+            self.choice = choice or lodge.pick(("once", "session", "always", "deny"))
             self.ask(events, name, given, tool, session)
         elif there and tool.how != "never":
             lodge.answer(caller, STARTED)
@@ -222,7 +234,6 @@ class _Helpers:
         (data,) = [each for kind, each in events.told if kind == "approval.request"]
         lodge.same((data["tool"], data["args"]), (name, given), "what is asked about")
         lodge.rest(2.0)
-        self.choice = lodge.pick(("once", "session", "always", "always", "deny"))
         answer = {"choice": self.choice, "call_id": data["call_id"]}
         lodge.right(lodge.ask_api("POST", f"/v1/runs/{data['run_id']}/approval", answer), 200)
         if self.choice == "always":
