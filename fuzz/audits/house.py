@@ -13,6 +13,7 @@ from fuzz.audits.board import BOARDS
 from fuzz.audits.bridge import BRIDGES
 from fuzz.audits.brokers import BROKERS
 from fuzz.audits.catalogues import CATALOGUES
+from fuzz.audits.commanded import COMMANDED
 from fuzz.audits.consenting import CONSENTING
 from fuzz.audits.consoles import CONSOLES
 from fuzz.audits.crammed import CRAMMED
@@ -82,6 +83,7 @@ ROOMS: tuple[Kind, ...] = (
     *PANES,
     *JOURNALS,
     *CATALOGUES,
+    *COMMANDED,
 )
 """Each in as many worlds of a round as it stands here."""
 
