@@ -96,7 +96,7 @@ class _Commanded:
         return annex.answer(annex.begin_as(self.one.token, "POST", path, body, **headers), WITHIN + 10.0)
 
     def draw(self, good: bytes) -> _Way:
-        """Mostly well."""
+        """How it is to go on: mostly well."""
         bad = (_Way(3, good), _Way(0, None), _Way(0, good, late=WITHIN + 5.0), _Way(137, b"", b"x"))
         self.way = _Way(0, good) if self.annex.chance(0.6) else self.annex.pick(bad)
         return self.way
@@ -133,7 +133,9 @@ class _Commanded:
         due.append(f"{about.get('speed', 1):g}")
         told = engine.child.argv
         annex.same(list(told[:6]), due, f"how an engine is started by {line}")
-        annex.same((told[6][:5], told[6].rpartition(".")[2], len(told)), ("out=/", kind or "mp3", 7 + by_file), "its files")
+        annex.same(
+            (told[6][:5], told[6].rpartition(".")[2], len(told)), ("out=/", kind or "mp3", 7 + by_file), "its files"
+        )
         annex.same(engine.heard, text.encode(), "what an engine is to say")
         if by_file:
             annex.same(engine.files.get(told[7]), text.encode(), "what is in its file")
@@ -150,9 +152,8 @@ class _Commanded:
         """What an engine's end leads to."""
         annex, way = self.annex, self.way
         fine = way.status == 0 and way.leaves == good and way.late < WITHIN
-        told = annex.right(caller, 200 if fine else 500, about=f"an engine that goes {way}") if not fine else None
-        if told is None:
-            annex.same(caller.status, 200, f"an engine that goes {way}: {caller.answer.body!r:.200}")
+        told = annex.right(caller, 200 if fine else 500, about=f"an engine that goes {way}")
+        if fine:
             return
         if "secret" in told["error"] or (way.status and str(way.status) not in told["error"]):
             annex.wrong(f"an engine that goes {way} is told as {told}")
@@ -169,7 +170,7 @@ class _Commanded:
         way = self.draw(f" {words}\n".encode())
         if not by_file:
             way.says, way.leaves = way.leaves or b"", None
-        body = b"--b\r\ncontent-disposition: form-data; name=\"audio\"; filename=\"a\"\r\ncontent-type: audio/ogg\r\n\r\n"
+        body = b'--b\r\ncontent-disposition: form-data; name="audio"; filename="a"\r\ncontent-type: audio/ogg\r\n\r\n'
         form = {"content_type": "multipart/form-data; boundary=b"}
         caller = self.ask("/voice/transcribe", body + data + b"\r\n--b--\r\n", **form)
         (engine,) = self.started

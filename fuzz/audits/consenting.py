@@ -141,6 +141,7 @@ def allowing(audit: Audit) -> None:
     """Agents ask, and their owner looks at the dashboard."""
     audit.rest(WAITS + 20.0)  # until nothing that others have asked is left
     _Desk(audit).steps()
+    audit.rest(WAITS + 20.0)
 
 
 def _query(client: GuestClient, **other: str) -> str:
@@ -153,6 +154,11 @@ def _query(client: GuestClient, **other: str) -> str:
 def askers(audit: Audit) -> None:
     """Who may ask: by which addresses it may go on, what a request has to hold, how many wait, and for how long."""
     audit.rest(WAITS + 20.0)
+    _asked(audit)
+    audit.rest(WAITS + 20.0)
+
+
+def _asked(audit: Audit) -> None:
     doors = Guests(audit)
     for place in audit.rng.sample(BAD_PLACES, 3):
         body = {"client_name": "x", "redirect_uris": [place]}
@@ -216,7 +222,6 @@ def askers(audit: Audit) -> None:
     audit.right(known, 404 if late else 200, about=f"a question of {WAITS} s, late: {late}")
     waits = doors.here("GET", asked[0][0])
     audit.same(asked[0][1] in waits.answer.body.decode(), not late, "whether its page waits")
-    audit.rest(WAITS + 20.0)
 
 
 CONSENTING = (allowing, askers)

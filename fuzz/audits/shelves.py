@@ -33,8 +33,20 @@ NAMES = (  # what is given, and what is shown of it
     ("a.txt", "a.txt"),
     ("/etc/x/b.png", "b.png"),
     ("c:\\dir\\c.gif", "c.gif"),
+    ('q"u;o.txt', 'q"u;o.txt'),
+    ("é n.txt", "é n.txt"),
+    ("n\u0000\nl.txt", "nl.txt"),
+    (f"{'x' * 300}.txt", "x" * 255),
     (None, None),
 )
+NO_FILES: tuple[tuple[object, str], ...] = (  # what is brought that is none, and its type
+    ({"content_type": "text/plain", "content": ""}, ""), ({"content_type": "text/plain", "content": "QUJD="}, ""),
+    ({"content_type": "text/plain"}, ""), ({"content": "QUJD"}, ""), ({"content_type": "x", "content": "QUJD"}, ""),
+    ([], ""), (b"nonsense", ""), ({"content_type": "text/plain", "content": "QUJD", "file_name": 5}, ""),
+    (b"--b\r\ncontent-disposition: form-data; name=\"other\"\r\n\r\nx\r\n--b--\r\n", "multipart/form-data; boundary=b"),
+    (b"--b\r\ncontent-disposition: form-data; name=\"file\"\r\n\r\nx", "multipart/form-data; boundary=b"),
+    (b"x", "multipart/form-data"),
+)  # fmt: skip
 GUESSED = (("d.txt", "text/plain"), ("d.PNG", "image/png"), ("d", ANY_TYPE), ("d.tar.gz", "application/gzip"))
 
 
@@ -88,7 +100,7 @@ class _Shelf:
 
     def steps(self) -> None:
         audit = self.audit
-        kinds = (self.upload, self.upload, self.register, self.fetch, self.fetch, self.fetch, self.wait, self.spoil)
+        kinds = (self.upload, self.upload, self.register, *[self.fetch] * 3, self.wait, self.spoil, self.refuse)
         for _ in range(audit.rng.randint(12, 20)):
             audit.pick(kinds)()
             audit.pick((self.inspect, self.fetch_the_gone, self.count))()
@@ -116,14 +128,14 @@ class _Shelf:
     def upload(self, size: int = 0) -> None:
         audit, by = self.audit, self.audit.pick(self.people)
         declared, start = audit.pick(TYPES)
-        given, shown = audit.pick(NAMES)
+        given, shown = NAMES[0] if size else audit.pick(NAMES)
         data = start + audit.word().encode() + b"." * size
         if not (size or self.brought % 3):
             declared, data = self.latest or (declared, data)  # the very bytes that somebody has brought before
         self.brought += 1
         self.latest = declared, data
         low = audit.wall
-        if size or audit.chance(0.5):
+        if size or (audit.chance(0.5) and (given is None or ('"' not in given and given.isprintable()))):
             told = self.upload_form(by, data, given, declared)
             given = given or "upload.bin"
             shown = shown or "upload.bin"
@@ -135,6 +147,29 @@ class _Shelf:
         thing = _Thing(told["token"], data, declared, shown, "", low, audit.now, by, accessed=low)
         self.make_room(by, len(data))
         self.put(thing, told)
+
+    def refuse(self) -> None:
+        """What is no file, too large, or for which there is no room on the disk, is not kept."""
+        audit, by, disk = self.audit, self.audit.pick(self.people), self.audit.world.home.disk
+        before = self.files()
+        for body, kind in audit.rng.sample(NO_FILES, 2):
+            fields = {"content_type": kind} if kind else {}
+            audit.right(audit.ask(by.token, "POST", "/media/upload", body, **fields), 400, about=f"a file {body!r:.80}")
+        way = audit.rng.randrange(6)
+        if way == 0:
+            part = b'--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n'
+            form = {"content_type": "multipart/form-data; boundary=b"}
+            large = part + bytes(MAX_MEDIA + 1) + b"\r\n--b--\r\n"
+            audit.right(audit.ask(by.token, "POST", "/media/upload", large, **form), 413, "too_large", "a large file")
+        elif way == 1:
+            before_that, audit.world.disk_trouble = audit.world.disk_trouble, True
+            disk.fill()
+            body = {"content_type": "text/plain", "content": "QUJD"}
+            audit.right(audit.ask(by.token, "POST", "/media/upload", body), 500, "disk_full", "a disk that is full")
+            disk.capacity = None
+            audit.world.disk_trouble = before_that
+        audit.rest(0.5)
+        audit.same(self.files(), before, "files behind uploads that were refused")
 
     def make_room(self, by: Paired, size: int) -> None:
         """One's oldest uploads go where one has too much."""
@@ -227,7 +262,7 @@ class _Shelf:
         )
         if caller.method == "GET":
             audit.same(caller.answer.body, thing.data, "the bytes of a medium")
-        named = "inline" if thing.name is None else f'inline; filename="{thing.name}"'
+        named = "inline" if thing.name is None else _disposition(thing.name)
         told = {
             "content-type": thing.served,
             "content-disposition": named,
@@ -328,6 +363,14 @@ class _Shelf:
         self.fetch()
 
 
+def _disposition(name: str) -> str:
+    """For old clients in ASCII, for the others as it is; nothing in it ends it (wire core 6.3)."""
+    clean = "".join("_" if letter in '"\\;' else letter for letter in name)
+    plain = "".join(letter if letter.isascii() else "_" for letter in clean)
+    more = "" if plain == clean else f"; filename*=UTF-8''{quote(clean, safe='')}"
+    return f'inline; filename="{plain}"{more}'
+
+
 def shelves(audit: Audit) -> None:
     """Media come, are used, and are over."""
     _Shelf(audit).steps()
@@ -375,11 +418,14 @@ def paths(audit: Audit) -> None:
     ]
     for path, status, code, content in audit.rng.sample(rows, 10):
         hint = audit.pick(("", "", "text/css"))
-        query = f"?path={quote(path)}" + (f"&content_type={hint}" if hint else "")
+        marked = audit.pick(("", "", "1", "off"))
+        query = f"?path={quote(path)}" + (f"&content_type={hint}" if hint else "") + f"&sensitive={marked}"
         caller = audit.ask(one.token, "GET", f"/media/by-path{query}")
         if status == 200:
             audit.right(caller, 200, about=f"the path {path!r}")
             audit.same(caller.answer.body[:80], content[:80], f"the file {path!r}")
+            shown = caller.answer.headers.get(b"x-media-sensitive")
+            audit.same(shown, b"1" if marked == "1" else None, f"whether it is marked, asked for by {marked!r}")
             if path == good:
                 audit.same(
                     (caller.answer.headers.get(b"content-type") or b"").decode(),
