@@ -14,6 +14,7 @@ from fuzz.audits.helpers import HELPERS
 from fuzz.audits.manners import MANNERS
 from fuzz.audits.messages import MESSAGES
 from fuzz.audits.offers import OFFERS
+from fuzz.audits.orders import ORDERS
 from fuzz.audits.parts import PARTS
 from fuzz.audits.probes import PROBES
 from fuzz.audits.refusals import REFUSALS
@@ -53,4 +54,5 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *CALLERS,
     *ASKED_IN,
     *HELPERS,
+    *ORDERS,
 )
