@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
 from fuzz.audits.bridge import bridge
+from fuzz.audits.lodge import Halting
 from fuzz.audits.paired import Paired, pair
 from svc_proto.basics.entropy import Entropy
 
@@ -131,4 +133,56 @@ def twins(audit: Audit) -> None:
     annex.stop()
 
 
-ALONES = (lonely, twins)
+HALVES: tuple[tuple[str, str, dict[str, Any], int], ...] = (  # what is half said when a relay goes, and its answer
+    ("PATCH", "/sessions/{prefix}", {"ttl_seconds": 900}, 200),
+    ("POST", "/media/upload", {"content_type": "text/plain", "content": "QUJD"}, 200),
+    ("POST", "/clipboard/inbox", {"format": "gif", "bytes_base64": "R0lGODlhAAAA"}, 200),
+    ("POST", "/voice/output/session", {"provider": "stub"}, 200),
+    ("POST", "/type", {"text": "a word"}, 503),  # all phones have been let go of
+    ("POST", "/type", {"text": "a word", "device": "x"}, 404),
+    ("GET", "/readyz", {"a": "word"}, 503),
+    ("GET", "/healthz", {"a": "word"}, 200),
+)
+
+
+def parting(audit: Audit) -> None:
+    """A relay is told to go: who waits is told so, what was half said is heard out, and nobody is let in any more."""
+    annex = Annex(audit)
+    one, phone = pair(annex), pair(annex, device_id=annex.word(), surface="android", form="phone")
+    fields = {"authorization": f"Bearer {one.token}"}
+    rows = annex.rng.sample(HALVES, 5)
+    halves = []
+    for method, path, body, _ in rows:
+        carrier = annex.world.carrier(annex.world.agent, annex.remote, fresh=True)
+        said = (method, path.replace("{prefix}", one.prefix), fields, json.dumps(body).encode())
+        halves.append(Halting(carrier, annex.remote, said, on_done=annex.world._judge))
+    waits = annex.begin_as(one.token, "GET", f"/ping?device={phone.shown['device_id']}")
+    made = annex.right(annex.ask(one.token, "POST", "/voice/output/session", {"provider": "stub"}), 200)
+    voice = annex.sit(one.host, made["websocket_path"], authorization=f"Bearer {one.token}")
+    annex.rest(1.0)
+    annex.process.stop(10.0)
+    annex.wait(lambda: waits.over, 1.0, "who waits for a phone waits for a relay that goes")
+    annex.right(waits, 502, "phone_disconnected", "who waits for a phone while its relay goes")
+    annex.rest(annex.pick((0.5, 3.0)))
+    seats = (one.seat, phone.seat, voice)
+    annex.same([(seat.over, seat.talker.close_code) for seat in seats], [(True, 1001)] * 3, "sockets of a relay that goes")
+    for half, (method, path, _, status) in zip(halves, rows, strict=True):
+        half.go_on()
+        annex.right(annex.answer(half, 8.0), status, about=f"{method} {path}, half said when a relay goes")
+        if path == "/readyz":
+            annex.same(half.answer.json["reasons"], ["stopping"], "why a relay is not ready")
+    annex.wait(lambda: not annex.process.alive, 12.0, "a relay that was told to go stays")
+    changed = any(path.startswith("/sessions") for _, path, _, _ in rows)
+    wall = annex.wall
+    annex.again()
+    (record,) = [
+        each
+        for each in annex.right(annex.ask_here("GET", "/sessions"), 200)["sessions"]
+        if each["token_prefix"] == one.prefix
+    ]
+    annex.near(record["expires_at"], wall + 900 if changed else one.terms.expires_at, "what was changed at last", 15.0)
+    annex.same(len(annex.home.disk.files(annex.home.spool)), 0, "uploads that outlive their relay")
+    annex.stop()
+
+
+ALONES = (lonely, twins, parting)

@@ -35,6 +35,8 @@ class Annex(Audit):
         self.rng, self.outer, self._hosts = audit.rng, audit, 50
         self.home, self.policy = audit.host(), OPEN
         self.home.programs.update(programs or {})
+        self.home.spool = f"{self.home.state}/spool"  # as in the house: what is left there goes at the next start
+        self.home.disk.folder(self.home.spool)
         address = self.home.address
         self.local = Target("127.0.0.1", PORT, f"127.0.0.1:{PORT}")
         self.remote = Target(address, PORT, f"annex.example:{PORT}")
