@@ -165,7 +165,9 @@ def parting(audit: Audit) -> None:
     annex.right(waits, 502, "phone_disconnected", "who waits for a phone while its relay goes")
     annex.rest(annex.pick((0.5, 3.0)))
     seats = (one.seat, phone.seat, voice)
-    annex.same([(seat.over, seat.talker.close_code) for seat in seats], [(True, 1001)] * 3, "sockets of a relay that goes")
+    annex.same(
+        [(seat.over, seat.talker.close_code) for seat in seats], [(True, 1001)] * 3, "sockets of a relay that goes"
+    )
     for half, (method, path, _, status) in zip(halves, rows, strict=True):
         half.go_on()
         annex.right(annex.answer(half, 8.0), status, about=f"{method} {path}, half said when a relay goes")

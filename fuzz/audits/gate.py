@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import deque
+from itertools import pairwise
 from typing import Any
 
 from attrs import define, field
@@ -246,6 +247,7 @@ class _Fake:
         self.answer: tuple[int, bytes, str] = (200, b"{}", "application/json")
         self.more: list[tuple[bytes, bytes]] = []
         self.late = 0.0
+        self.counts: dict[str, float] | None = None  # what a monitor reads; of some, by so many more each second
         self.audit = audit
         audit.world.sim.network.listen(audit.world.home, port, self)
 
@@ -265,6 +267,10 @@ class _Asked(Visit):
         if self.head.target != "/metrics":  # which the dashboard asks for by itself
             fake.heard.append((self.head, body))
         status, data, kind = fake.answer
+        if self.head.target == "/metrics" and fake.counts is not None:
+            grown = {name: count * (fake.audit.now if "_total" in name else 1.0) for name, count in fake.counts.items()}
+            text = "".join(f"{name} {count}\n" for name, count in grown.items())
+            status, data, kind = 200, f"{text}# EOF\n".encode(), "text/plain"
         fields = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(data)), *fake.more]
         head = ResponseHead(self.stream, status, Headers(fields))
         said = (head, ResponseData(self.stream, data), ResponseEnd(self.stream))
@@ -348,11 +354,88 @@ class _Proxy:
             audit.same(caller.answer.body, data, f"the body of {about}")
 
 
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+OTHERS = ("image/svg+xml", "text/html", "application/octet-stream", "image/png; x=1")
+EVERY, SPAN = 15.0, 3600.0  # s between two looks, and for which they are kept
+RATES = {"requests": 7.0, "errors": 2.0, "commands": 3.0, "failed": 1.0, "ended": 0.5, "tokens": 40.0}
+COUNTED = {  # what is read of the relay, and what grows by so much a second
+    'svc_http_requests_total{method="GET",route="/x",status="200"}': 5.0,
+    'svc_http_requests_total{method="GET",route="/x",status="503"}': 2.0,
+    'svc_http_requests_total{method="GET",route="/metrics",status="200"}': 9.0,
+    'svc_bridge_commands_total{outcome="success"}': 2.0,
+    'svc_bridge_commands_total{outcome="failure"}': 1.0,
+}
+OF_API = {'svc_turns_total{outcome="completed"}': 0.5, 'svc_tokens_total{kind="output"}': 40.0, "svc_runs": 6}
+
+
+def _pictures(audit: Audit, proxy: _Proxy) -> None:
+    """A picture is passed on as it is, and nothing that may hold a script; what is none is not handed out."""
+    proxy.relay.late, proxy.relay.more = 0.0, [(b"set-cookie", b"id=1")]
+    kind, data = audit.pick((*PICTURES, *OTHERS)), b"picture " + audit.word().encode()
+    proxy.relay.answer = (200, data, kind)
+    caller = proxy.call("GET", f"{PREFIX}/media/{ESCAPED}", None)
+    audit.same(proxy.relay.heard[-1][0].target, f"/media/inspect/{ESCAPED}", "where a picture is asked for")
+    if kind in PICTURES:
+        fields = [caller.answer.headers.get(name) for name in (b"content-type", b"cache-control", b"set-cookie")]
+        told = (caller.status, caller.answer.body, fields)
+        audit.same(told, (200, data, [kind.encode(), b"no-store", None]), "a picture that is passed on")
+    else:
+        audit.right(caller, 415, about=f"a file of {kind}")
+    proxy.relay.heard.clear()
+    for name in ("/a/b.svg", "/a/png", "/a/b.png.txt", "/a/b."):
+        audit.right(proxy.call("POST", f"{PREFIX}/media", {"path": name}), 415, about=f"to hand out {name}")
+    audit.same(proxy.relay.heard, [], "what is handed out that is no picture")
+    for path, method in (("/screen", "GET"), ("/touch", "POST"), ("/say", "POST")):
+        audit.right(
+            proxy.call(method, f"/api/phone{path}", None if method == "GET" else {}), 404, about="no phone here"
+        )
+
+
+def _hour(audit: Audit, proxy: _Proxy) -> None:
+    """The last hour: what there is, and what grew; a look each quarter of a minute is kept."""
+    for fake in (proxy.relay, proxy.api):
+        fake.late, fake.more = 0.0, []
+    there = {"svc_phones": audit.rng.randint(0, 9), "svc_sessions": audit.rng.randint(0, 9)}
+    sockets = {'svc_sockets{channel="client"}': 4, 'svc_sockets{channel="terminal"}': 2}
+    proxy.relay.counts = {**COUNTED, **there, **sockets, "svc_bridge_commands_waiting": 3}
+    proxy.api.counts = {**OF_API} if audit.chance(0.7) else None
+    proxy.api.answer = (500, b"no", "text/plain")
+    span = audit.pick((2 * EVERY, 6 * EVERY + 3.0, SPAN + 203.0))  # not just when a connection is idle for too long
+    audit.rest(span)
+    told = audit.right(proxy.call("GET", "/api/vitals", None), 200)
+    audit.same((told["every"], told["span"]), (EVERY, SPAN), "how often, and for how long")
+    audit.same(told["answers"], {"relay": True, "api": proxy.api.counts is not None}, "who answers")
+    now = dict(zip(told["names"], told["now"], strict=True))
+    is_: dict[str, int | None] = {
+        "phones": there["svc_phones"],
+        "sessions": there["svc_sessions"],
+        "sockets": 4,
+        "waiting": 3,
+    }
+    is_ |= {"turns": None if proxy.api.counts is None else 6}
+    audit.same({name: now[name] for name in is_}, is_, "what there is")
+    for name, rate in RATES.items():
+        if name in ("ended", "tokens") and proxy.api.counts is None:
+            audit.same(now[name], None, f"{name} of who does not answer")
+        else:
+            audit.near(now[name], rate, f"{name} a second", 0.3 + rate / 20)
+    times = [row[0] for row in told["rows"]]
+    steps = [later - earlier for earlier, later in pairwise(times)]
+    if len(times) > SPAN / EVERY or any(not 0.9 * EVERY <= step <= 2.1 * EVERY for step in steps[1:]):
+        audit.wrong(f"looks were kept at {times[:3]}, and {len(times)} in all")
+    if len(times) < min(span, SPAN) / EVERY - 2:
+        audit.wrong(f"{len(times)} looks were kept of {span:.0f} s")
+    audit.near(now["at"], audit.wall, "when that was", 2.0)
+
+
 def proxied(audit: Audit) -> None:
     """Each call of the page goes where it has to, with what it needs and nothing of the browser's."""
     proxy = _Proxy(audit)
     for _ in range(audit.rng.randint(10, 16)):
         proxy.one()
+    for part in (_pictures, _hour):
+        if audit.chance(0.6):
+            part(audit, proxy)
     missing = proxy.call("GET", f"{PREFIX}/nothing", None)
     audit.right(missing, 404, about="a call that there is none of")
     for fake, port in ((proxy.relay, RELAY_PORT), (proxy.api, API_PORT)):

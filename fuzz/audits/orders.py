@@ -6,6 +6,7 @@ Decision 74: a code is for who sits at this host, who says so and comes from the
 from __future__ import annotations
 
 import re
+
 from fuzz.audit import Audit
 from fuzz.audits.lodge import Lodge
 from fuzz.audits.paired import sign_in
@@ -63,7 +64,7 @@ class _Orders:
         lodge, text = self.lodge, self.lodge.pick(WORDS)
         device = "" if self.device_key is None else self.device_key[1]
         rows: tuple[tuple[str, Host, dict[str, str], bool], ...] = (
-            (lodge.key, lodge.home, {"x_svc_operator": "1"}, True), (lodge.key, lodge.home, {"x_svc_operator": "1"}, True),
+            *[(lodge.key, lodge.home, {"x_svc_operator": "1"}, True)] * 2,
             (lodge.key, lodge.home, {}, False), (lodge.key, lodge.home, {"x_svc_operator": "0"}, False),
             (lodge.key, self.far, {"x_svc_operator": "1"}, False), (device, lodge.home, {"x_svc_operator": "1"}, False),
             (lodge.key, lodge.home, {"x_svc_operator": "1", "x_forwarded_for": "203.0.113.1"}, False),
