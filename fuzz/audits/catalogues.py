@@ -70,6 +70,8 @@ class _Page(Visit):
         key = headers.get(b"xi-api-key") or (headers.get(b"authorization") or b"").removeprefix(b"Bearer ")
         self._vendor.asked.append((target, key.decode()))
         status, value = self._vendor.says(target)
+        if status >= 400:  # in words that nobody is to repeat
+            value = {"error": {"message": f"not with {key.decode()}"}}
         if status != SILENT:
             data = value if isinstance(value, bytes) else json.dumps(value).encode()
             head = ResponseHead(self.stream, status, Headers([(b"content-length", b"%d" % len(data))]))
@@ -123,8 +125,7 @@ class _Catalogues:
         """The vendor has other voices, or some trouble."""
         annex, vendor = self.annex, self.vendor
         fine = annex.chance(0.7)
-        status = 200 if fine else annex.pick((401, 500, SILENT, 302))
-        echo = {"error": {"message": f"not with {self.keys.get(name)}"}}  # which nobody is to repeat
+        status = 200 if fine else annex.pick((401, 500, 500, 429, SILENT, 302))
         voices = [{"voice_id": f"v-{annex.word()}", "name": f"Voice {n}"} for n in range(annex.rng.randint(0, 2))]
         odd: list[Members] = [{"name": "none"}, {"voice_id": 5}, {"voice_id": "x" * 161}]
         labels = {each["voice_id"]: each["name"] for each in voices}
@@ -132,7 +133,7 @@ class _Catalogues:
             custom = [[{"voice_id": f"c-{annex.word()}"} for _ in range(annex.rng.randint(0, 2))] for _ in range(3)]
             vendor.custom = custom[: annex.rng.randint(1, 3)]
             refused = annex.chance(0.3)
-            vendor.answers["/v1/tts/voices"] = (status, {"voices": [*voices, *odd]} if fine else echo)
+            vendor.answers["/v1/tts/voices"] = (status, {"voices": [*voices, *odd]})
             vendor.answers["/v1/custom-voices"] = (annex.pick((403, 404)) if refused else 200, {})
             mine = [] if refused else [each["voice_id"] for page in vendor.custom for each in page]
             pages = 1 if refused else len(vendor.custom)
@@ -145,7 +146,7 @@ class _Catalogues:
             silent = [{"model_id": "mute", "can_do_text_to_speech": False}]
             vendor.answers["/v1/voices"] = (
                 status,
-                annex.pick(({"voices": [*rows, *odd]}, [*rows, *odd])) if fine else echo,
+                annex.pick(({"voices": [*rows, *odd]}, [*rows, *odd])),
             )
             vendor.answers["/v1/models"] = (200, [*models, *silent])
             mine = [each["voice_id"] for each in rows if each["category"] != "premade"]
