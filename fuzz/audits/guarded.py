@@ -380,8 +380,9 @@ class _Guarded:
             self.answer(caller, route, what)
         else:
             self.check_done(caller, route)
-        self.check_record(caller, route)
-        self.check_log(caller, route)
+        if caller.status:  # else the relay has gone, and knows of nothing
+            self.check_record(caller, route)
+            self.check_log(caller, route)
 
     def answer(self, caller: Caller, route: _Route, what: str) -> None:
         """Its holder says yes, no, always, nothing at all, or turns it off."""
@@ -391,7 +392,7 @@ class _Guarded:
         if said not in text:
             audit.wrong(f"a question about {said!r} says {text!r}")
         audit.same(self.verb, None if route.action else what, f"the verb in {said!r}, {self.state.verbs}")
-        way = audit.pick(("y", "y", "a", "a", "n", "", "off", "bank", "blind"))
+        way = audit.pick(("y", "y", "a", "a", "n", "", "off", "bank", "blind", "lost"))
         blocked = [app for app in APPS if app in self.state.blocked]
         way = "y" if way == "bank" and not blocked else way
         if way == "":
@@ -402,6 +403,14 @@ class _Guarded:
         audit.rest(audit.pick((0.0, self.patience - 4.0)))
         if caller.over:
             audit.wrong(f"{route} got {caller.status}, and nobody has answered")
+        if way == "lost":  # the question dies with its connection: whatever is said to it then does nothing
+            audit.restart("relay", kill=True)
+            audit.wait(lambda: self.phone.state.name == "ONLINE", 60.0, "a phone does not come back")
+            before = self.handset.foreground
+            self.type(f"y {name}")
+            left = (self.phone.gate.confirmations(), self.handset.foreground)
+            audit.same(left, ([], before), "a question whose connection was lost")
+            return
         if way == "off":
             self.turn("", False)
             audit.answer(caller, 5.0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
 from fuzz.audits.paired import pair, sign_in
 from fuzz.doors import RELAY_DOORS, place
+from svc_proto.basics.brand import HERMES
 from svc_proto.version import VERSION
 
 __all__ = ["METHODS"]
@@ -147,4 +150,45 @@ def monitored(audit: Audit) -> None:
     annex.stop()
 
 
-METHODS = (methods, monitored)
+def rooted(audit: Audit) -> None:
+    """A relay that a proxy serves under a path is the same with that and without it, and so are its doors (decision
+    70); and it speaks by the words of clients in use, where it is told to (wire core 3.6, 11).
+    """
+    annex = Annex(audit, root_path="/far/relay", brand=HERMES)
+    one = pair(annex)
+    for path in annex.rng.sample(READ, 6):
+        near = annex.chance(0.5)
+        asks = annex.ask_here if near else lambda method, path: annex.ask(one.token, method, path)
+        with_it, without = asks("GET", f"/far/relay{path}"), asks("GET", path)
+        annex.same(with_it.status, without.status, f"{path} under the root path")
+        if path in ("/health", "/sessions", "/none", "/relay/security"):
+            one_seen, other_seen = (
+                re.sub(rb'"last_seen":[0-9.]+', b"", each.answer.body) for each in (with_it, without)
+            )
+            annex.same(one_seen, other_seen, f"the answer to {path} under the root path")
+    for path in ("/far/health", "/far/relayhealth", "/relay/health", "/far/relay/far/relay/health"):
+        annex.right(annex.ask(one.token, "GET", path), 404, "not_found", path)
+    annex.right(
+        annex.ask("", "POST", "/far/relay/pairing/register", {"code": "ABC123"}), 403, about="a door by its path"
+    )
+    annex.right(annex.ask("", "GET", "/far/relay/sessions"), 401, "unauthorized", "a list by its path")
+    seat = annex.sit(one.host, "/far/relay/ws")
+    seat.say("system", "auth", {"session_token": one.token})
+    annex.same(seat.take()["type"], "auth.ok", "a socket under the root path")
+    seat.say("chat", "chat.send", {"text": "x"}, "c")
+    told = seat.take()
+    annex.same((told["channel"], told["type"], told["id"]), ("chat", "chat.error", "c"), "chat, which is elsewhere")
+    seat.hang_up()
+    invite = annex.right(annex.ask_here("POST", "/pairing/mint", {"api_key": ""}), 200)
+    payload = json.loads(invite["qr_payload"])
+    annex.same((payload["hermes"], payload["svc"]), (payload["hermes"],) * 2, "the version of an invite")
+    annex.same(invite["pairing_url"].partition("?")[0], "hermes-relay://pair", "an invite")
+    annex.same(payload["relay"]["url"], f"ws://{annex.home.address}:8767", "where it leads")
+    annex.same(annex.home.disk.exists(f"{annex.home.state}/hermes-relay-qr-secret"), True, "the key of a signature")
+    view = annex.right(annex.ask(one.token, "GET", "/voice/output/config"), 200)
+    annex.same((view["protocol"], view["fallback_provider"]), ("hermes.voice.output.v0", "legacy_hermes_tts"), "names")
+    one.seat.hang_up()
+    annex.stop()
+
+
+METHODS = (methods, monitored, rooted)

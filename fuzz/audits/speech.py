@@ -10,12 +10,15 @@ from fuzz.audit import Audit, Seat
 from fuzz.audits.paired import Paired, pair
 from fuzz.audits.replays import Replays
 from fuzz.terms import Wish
+from fuzz.world import VOICES
 
 __all__ = ["SPEECH"]
 
 UNATTENDED, RESUME = 120.0, 30.0  # s
 EDGE = 1.0
 ONE_TEXT = 5_000  # characters
+OF_ONE = VOICES[1]  # sessions of one caller
+KNOWN = SWEPT = 3_600.0  # s for which it is known that a session has ended, and between two looks at what is left
 
 
 @define(eq=False)
@@ -265,4 +268,58 @@ def settings(audit: Audit) -> None:
     audit.right(audit.ask(one.token, "PATCH", f"{base}/config", {**back, "voice": "sine", "model": "m"}), 200)
 
 
-SPEECH = (speech, speech, settings)
+def many(audit: Audit) -> None:
+    """A caller has so many sessions: one that nobody has come to makes room before one that was left, the oldest
+    first; others' never do. What has ended is known for an hour, and what it has left on the disk for two weeks.
+    """
+    people, disk = _Speech(audit), audit.world.home.disk
+    audit.rest(UNATTENDED + SWEPT)  # until none of before is there, and files are looked through again
+    runs = f"{audit.world.home.state}-relay/voice-output-runs"
+    rows = (("voice-output-a.jsonl", 15, False), ("voice-output-b.wav", 13, True), ("realtime-c.jsonl", 90, True))
+    for name, days, _ in (*rows, ("note.txt", 90, True)):
+        disk.put(f"{runs}/{name}", b"{}")
+        node: Any = disk._nodes[f"{runs}/{name}"]
+        node.modified = audit.wall - days * 86_400
+    there = [people.make() for _ in range(OF_ONE)]
+    audit.rest(0.5)
+    left = {name: disk.exists(f"{runs}/{name}") for name, *_ in rows}
+    audit.same(left, {name: stays for name, _, stays in rows}, "what sessions of before have left")
+    others = audit.right(audit.ask(people.other.token, "POST", "/voice/output/session", {"provider": "stub"}), 200)
+    listened = audit.rng.sample(there, audit.rng.randint(0, OF_ONE))
+    for voice in listened:
+        people.attach(voice)
+    lost = [voice for voice in listened if audit.chance(0.4)]
+    for voice in lost:
+        people.speak(voice)
+        assert voice.seat is not None
+        voice.seat.talker.hang_up(reset=True)
+    audit.rest(0.5)
+    kept = [voice for voice in listened if voice not in lost]
+    for _ in range(audit.rng.randint(1, 3) if len(kept) < OF_ONE else 0):
+        order = [voice for voice in there if voice not in listened] + [voice for voice in there if voice in lost]
+        there.append(people.make())
+        there.remove(order[0])
+        seat = audit.sit(people.owner.host, order[0].path, authorization=f"Bearer {people.owner.token}")
+        audit.same((seat.over, seat.talker.status), (True, 410), "a session that made room for another")
+        audit.same(
+            [voice.seat is None or voice.seat.over for voice in kept], [False] * len(kept), "those that are used"
+        )
+    if len(kept) == OF_ONE:
+        body = {"provider": "stub", "sample_rate": 24_000}
+        caller = audit.ask(people.owner.token, "POST", "/voice/output/session", body)
+        audit.right(caller, 503, about="a session too many")
+    path = others["websocket_path"]
+    seat = audit.sit(people.other.host, path, authorization=f"Bearer {people.other.token}")
+    audit.same(seat.take()["type"], "voice.session.ready", "another's session")
+    seat.tell({"type": "session.close"})
+    audit.wait(lambda: seat.over, 5.0, "a session that is closed keeps its socket")
+    ended = audit.now
+    late = audit.chance(0.5)
+    audit.rest_until(ended + KNOWN + (5.0 if late else -5.0))
+    seat = audit.sit(people.other.host, path, authorization=f"Bearer {people.other.token}")
+    audit.same((seat.over, seat.talker.status), (True, 404 if late else 410), f"a session that ended, late: {late}")
+    for name, *_ in (*rows, ("note.txt", 0, True)):
+        disk.remove(f"{runs}/{name}")
+
+
+SPEECH = (speech, speech, settings, many)
