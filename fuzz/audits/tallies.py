@@ -192,6 +192,11 @@ def _refused(audit: Audit, one: Paired, folder: str, body: dict[str, Any], kind:
     before = {*disk.files(folder)}
     for each in audit.rng.sample(bad, 2):
         audit.right(audit.ask(one.token, "POST", "/clipboard/inbox", each), 400, about=f"a picture {each!r:.100}")
+    if audit.chance(0.3):
+        known, audit.world.disk_trouble = audit.world.disk_trouble, True
+        disk.fill()
+        audit.right(audit.ask(one.token, "POST", "/clipboard/inbox", body), 500, "disk_full", "a disk that is full")
+        disk.capacity, audit.world.disk_trouble = None, known
     audit.right(audit.ask("", "POST", "/clipboard/inbox", body), 401, "unauthorized", "a picture of nobody")
     near = audit.begin((audit.world.home, LOCAL), "POST", "/clipboard/inbox", body, audit.world.shown_here())
     audit.right(audit.answer(near), 401, "unauthorized", "a picture of a program of this host")

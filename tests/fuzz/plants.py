@@ -48,6 +48,7 @@ from svc_proto.wire.events import Event, ResponseData, StreamReset
 from svc_proto.wire.http2 import Http2Connection
 from tests.fuzz.plant import Patch, Plant
 from tests.fuzz.plants_answers import ANSWERS
+from tests.fuzz.plants_asked import ASKED
 from tests.fuzz.plants_audits import AUDITS
 from tests.fuzz.plants_books import BOOKS
 from tests.fuzz.plants_doors import DOORS
@@ -496,6 +497,7 @@ PLANTS = (
     *BOOKS,
     *AUDITS,
     *RELAY,
+    *ASKED,
     *ANSWERS,
     *ROOMS,
     *LODGE,

@@ -1,0 +1,123 @@
+"""Bugs to plant in what nobody had asked about: who is remembered, what is shown to whom, what a word is worth later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuzz.invariants import Invariant
+from svc_proto.agent import pair_command
+from svc_proto.agent.contract import TextDelta
+from svc_proto.agent.tools import mcp
+from svc_proto.api.service import Api
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.device.safety.consent import Consents
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request
+from svc_proto.machines.mentions import Mentions
+from svc_proto.machines.phones import Phone
+from svc_proto.mcp.answers import Answers
+from svc_proto.peers import vitals
+from svc_proto.relay import oauth
+from svc_proto.relay.shells import Shells
+from svc_proto.schema.members import Members
+from svc_proto.voice.auth import ApiProbe
+from svc_proto.voice.options import Options
+from svc_proto.voice.providers.command import Command
+from tests.fuzz.plant import Patch, Plant
+
+__all__ = ["ASKED"]
+
+
+def _a_no_of_the_api_is_remembered(patch: Patch) -> None:
+    accepts, refused = ApiProbe.accepts, dict[str, None]()
+
+    def remembers(self: ApiProbe, bearer: str, *, afresh: bool = False) -> Flow[bool]:
+        if bearer in refused:
+            return False
+        good = yield from accepts(self, bearer, afresh=afresh)
+        if not good:
+            refused[bearer] = None
+        return good
+
+    patch.setattr(ApiProbe, "accepts", remembers)
+
+
+def _a_call_that_was_confirmed_is_so_again(patch: Patch) -> None:
+    def asked(self: Answers, state: str, name: str, arguments: Any) -> bool:
+        return self._pending.get(state, 0.0) == (name, arguments)
+
+    patch.setattr(Answers, "was_asked", asked)
+
+
+def _a_tool_that_is_worded_anew_is_allowed(patch: Patch) -> None:
+    def edition(config: Any, row: Members) -> str:
+        return sha256_hex(f"{config.name} {row.get('name')}")[:12]
+
+    patch.setattr(mcp, "_edition", edition)
+
+
+def _any_answer_forgives_wrong_keys(patch: Patch) -> None:
+    authorize = Api.authorize
+
+    def forgiving(self: Api, access: Any, request: Request) -> Any:
+        caller = authorize(self, access, request)
+        self._guesses.right(request, self.engine.now)
+        return caller
+
+    patch.setattr(Api, "authorize", forgiving)
+
+
+def _a_consent_to_pictures_outlives_the_toggle(patch: Patch) -> None:
+    patch.setattr(Consents, "end_capture_session", lambda self: None)
+
+
+def _a_session_of_tmux_is_ended_by_how_its_name_begins(patch: Patch) -> None:
+    def kill(self: Shells, name: str) -> Flow[bool]:
+        return (yield from self._succeeds("kill-session", "-t", self.session_name(name)))
+
+    patch.setattr(Shells, "kill_session", kill)
+
+
+def _a_question_is_answered_without_its_ballot(patch: Patch) -> None:
+    patch.setattr(oauth, "same_secret", lambda one, other: True)
+
+
+def _a_vendor_is_known_whatever_the_key(patch: Patch) -> None:
+    patch.setattr(Options, "_key", lambda self, info: (info.id, ""))
+
+
+def _a_code_that_was_shown_is_kept(patch: Patch) -> None:
+    patch.setattr(pair_command, "Unkept", TextDelta)
+
+
+def _looks_are_counted_as_requests(patch: Patch) -> None:
+    patch.setattr(vitals, "OURS", ())
+
+
+def _each_wrong_token_is_told(patch: Patch) -> None:
+    patch.setattr(Mentions, "is_due", lambda self, address, now: True)
+
+
+def _what_an_engine_was_given_stays(patch: Patch) -> None:
+    patch.setattr(Command, "_delete", lambda self, paths: None)
+
+
+def _every_phone_asks_its_user(patch: Patch) -> None:
+    patch.setattr(Phone, "asks", property(lambda self: True))
+
+
+ASKED = (
+    Plant(_a_no_of_the_api_is_remembered, 2, (Invariant.AS_TOLD,)),
+    Plant(_a_call_that_was_confirmed_is_so_again, 5, (Invariant.CONFIRMED,)),
+    Plant(_a_tool_that_is_worded_anew_is_allowed, 7, (Invariant.CONFIRMED,)),
+    Plant(_any_answer_forgives_wrong_keys, 0, (Invariant.AS_TOLD,)),
+    Plant(_a_consent_to_pictures_outlives_the_toggle, 0, (Invariant.AS_TOLD,)),
+    Plant(_a_session_of_tmux_is_ended_by_how_its_name_begins, 0, (Invariant.AS_TOLD,)),
+    Plant(_a_question_is_answered_without_its_ballot, 6, (Invariant.CONSENT,)),
+    Plant(_a_vendor_is_known_whatever_the_key, 17, (Invariant.AS_TOLD,)),
+    Plant(_a_code_that_was_shown_is_kept, 12, (Invariant.AS_TOLD,)),
+    Plant(_looks_are_counted_as_requests, 4, (Invariant.AS_TOLD,)),
+    Plant(_each_wrong_token_is_told, 2, (Invariant.AS_TOLD,)),
+    Plant(_what_an_engine_was_given_stays, 7, (Invariant.AS_TOLD,)),
+    Plant(_every_phone_asks_its_user, 16, (Invariant.AS_TOLD,)),
+)
