@@ -28,7 +28,9 @@ class _Orders:
         self.lodge = lodge = Lodge(audit, beside=True)
         self.far = lodge.host()
         self.phone = lodge.host()
+        lodge.world.phones_say_what_they_will = True  # an invite is where a key may be
         told = lodge.right(lodge.ask_here("POST", "/pairing/mint", {}), 200)
+        lodge.world.phones_say_what_they_will = False
         seat = sign_in(lodge, self.phone, {"pairing_code": told["code"]})
         self.token = seat.take()["payload"]["session_token"]
         lodge.world.secrets[self.token] = "the token of a pairing"
@@ -42,7 +44,7 @@ class _Orders:
         place = (host, lodge.inside if host is lodge.home else lodge.outside)
         fields = {"authorization": f"Bearer {key}", **{name.replace("_", "-"): each for name, each in headers.items()}}
         path = f"/api/sessions/{self.chat}/chat/stream"
-        lodge.world.phones_say_what_they_will = True  # an invite is where a key may be
+        lodge.world.phones_say_what_they_will = True  # and so is what is said of one
         caller = lodge.answer(lodge.begin(place, "POST", path, {"message": text}, fields, events), 60.0)
         lodge.world.phones_say_what_they_will = False
         return caller, "".join(data["delta"] for name, data in events.told if name == "assistant.delta"), events
