@@ -277,7 +277,7 @@ RELAY = (
     Plant(_a_query_is_shown_as_it_was_sent, 0, AS_TOLD),
     Plant(_wrong_passwords_count_for_the_proxy, 1, AS_TOLD),
     Plant(_anybody_may_say_whose_password_is_wrong, 13, AS_TOLD),
-    Plant(_a_list_that_is_reset_keeps_what_was_added, 42, AS_TOLD),
+    Plant(_a_list_that_is_reset_keeps_what_was_added, 66, AS_TOLD),
     Plant(_a_verb_that_was_added_comes_last, 31, AS_TOLD),
     Plant(_the_newest_code_makes_room, 15, AS_TOLD),
     Plant(_a_full_table_of_addresses_is_emptied, 9, AS_TOLD),
