@@ -176,7 +176,7 @@ MANNERS = (
     Plant(_a_page_is_told_of_another, 18, TOLD),
     Plant(_a_page_of_the_same_host_may_call, 18, TOLD),
     Plant(_the_key_opens_the_monitor, 1, TOLD),
-    Plant(_the_right_key_forgives_nothing, 1, TOLD),
+    Plant(_the_right_key_forgives_nothing, 67, TOLD),
     Plant(_who_is_blocked_may_not_show_the_right_key, 47, TOLD),
     Plant(_progress_is_told_in_one_spelling, 50, TOLD),
     Plant(_the_built_in_agent_counts_only_what_it_was_asked, 1, TOLD),
