@@ -71,7 +71,7 @@ def lingerers(audit: Audit) -> None:
     """A connection that we have ended is over, whether its peer ends it too or not."""
     one = pair(audit)
     one.seat.hang_up()
-    audit.rest(100.0)  # until nobody's connection is kept any more
+    audit.rest(150.0)  # until nobody's connection is kept any more
     relay = audit.world.relay
     before = relay.channel_count
     bearer = f"authorization: Bearer {one.token}\r\n"
