@@ -316,7 +316,8 @@ class _Panes:
     def kill(self) -> None:
         """One that is held, or any that there is, or one that is not there."""
         annex, socket = self.annex, self.one()
-        name = annex.pick((*(each.name for each in socket.held), *(name for name in NAMES if name), "nobody"))
+        begun = ["work"] * 9 if "work" not in self.mine else []  # names of others may begin so
+        name = annex.pick((*(each.name for each in socket.held), *(name for name in NAMES if name), "nobody", *begun))
         held, inner = socket.find(name), _tmux_name(name)
         self.say(socket, "kill", {"session_name": name})
         is_ = {"session_name": name, "reason": "client kill"}
