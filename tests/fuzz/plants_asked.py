@@ -112,7 +112,7 @@ ASKED = (
     Plant(_a_tool_that_is_worded_anew_is_allowed, 7, (Invariant.CONFIRMED,)),
     Plant(_any_answer_forgives_wrong_keys, 67, (Invariant.AS_TOLD,)),
     Plant(_a_consent_to_pictures_outlives_the_toggle, 86, (Invariant.AS_TOLD,)),
-    Plant(_a_session_of_tmux_is_ended_by_how_its_name_begins, 30, (Invariant.AS_TOLD,)),
+    Plant(_a_session_of_tmux_is_ended_by_how_its_name_begins, 4, (Invariant.AS_TOLD,)),
     Plant(_a_question_is_answered_without_its_ballot, 6, (Invariant.CONSENT,)),
     Plant(_a_vendor_is_known_whatever_the_key, 17, (Invariant.AS_TOLD,)),
     Plant(_a_code_that_was_shown_is_kept, 12, (Invariant.AS_TOLD,)),
