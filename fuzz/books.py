@@ -7,8 +7,7 @@ whoever made it: when nobody is there any more, nothing may be left that had an 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from fuzz.invariants import Invariant
 from fuzz.locks import check_ends
@@ -17,6 +16,7 @@ from svc_proto.api.service import Api
 from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
+from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.socket import Socket, SocketState
 from svc_proto.machines.terminal import MAX_TERMINALS
 from svc_proto.relay.client_socket import ClientSocket, ClientState
@@ -157,15 +157,14 @@ class Closings:
         for channel in engine._channels.values():
             lanes = channel.lanes.values() if isinstance(channel, Http2Channel) else (channel,)
             for lane in lanes:
-                sockets = cast("Mapping[Any, Socket]", getattr(lane, "sockets", {}))
-                for socket in sockets.values():
-                    if socket.state is not SocketState.CLOSING:
-                        continue
-                    if runs_for(socket._handler):
-                        violated(Invariant.AFTER_END, "a shell, or a gateway, runs for a socket that is over")
-                    self._since[socket] = begun = since.get(socket, now)
-                    if now > begun + lane.limits.close_timeout + LATE:
-                        _wrong(f"a socket is being closed for {now - begun:.0f} s")
+                socket = lane.socket if isinstance(lane, HttpChannel) else None
+                if socket is None or socket.state is not SocketState.CLOSING:
+                    continue
+                if runs_for(socket._handler):
+                    violated(Invariant.AFTER_END, "a shell, or a gateway, runs for a socket that is over")
+                self._since[socket] = begun = since.get(socket, now)
+                if now > begun + lane.limits.close_timeout + LATE:
+                    _wrong(f"a socket is being closed for {now - begun:.0f} s")
 
 
 def runs_for(handler: object) -> bool:
