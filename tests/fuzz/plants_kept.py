@@ -110,7 +110,7 @@ def _a_drained_socket_wakes_nobody(patch: Patch) -> None:
 KEPT = (
     Plant(_a_token_survives_its_eviction, 17, (Invariant.MEDIA_LIFE,), quick=True),
     Plant(_reading_extends_a_token, 9, (Invariant.MEDIA_LIFE,)),
-    Plant(_an_upload_is_finished_twice, 27, (Invariant.NO_BUG,)),
+    Plant(_an_upload_is_finished_twice, 100, (Invariant.NO_BUG,)),
     Plant(_questions_outlive_their_connection, 20, (Invariant.CONFIRMED,)),
     Plant(_nobody_is_told_what_was_before_him, 2, (Invariant.STREAM,)),
     Plant(_a_row_that_cannot_be_stored_is_forgotten, 119, (Invariant.STORED,), quick=True),
