@@ -423,8 +423,8 @@ class _Guarded:
         audit.rest(2.0)  # a word right behind another question counts for none
         self.type(f"{way if len(way) == 1 else 'y'} {name}")
         audit.answer(caller, 20.0)
-        if len(way) > 1:  # what was allowed passes all gates again
-            self.check_refused(caller, *(self.refusal(route) or (0, "")))
+        if len(way) > 1 and (refused := self.refusal(route)) is not None:  # what was allowed passes all gates again
+            self.check_refused(caller, *refused)
             return
         if way == "n":
             told = self.check_refused(caller, 403, "user_denied")
