@@ -329,7 +329,7 @@ def _stateless(audit: Audit, clients: tuple[Client, Client]) -> None:
             audit.wrong(f"{more} is answered {told}, and it is 400 {code}")
 
 
-def _confirmed(audit: Audit, clients: tuple[_Client, _Client]) -> None:
+def _confirmed(audit: Audit, clients: tuple[Client, Client]) -> None:
     """Without a session a question is the answer, and the call comes again with what only we can have made: once."""
     client, phone = clients[0], pair(audit, device_id=audit.word(), surface="android", form="phone")
     device, name = phone.shown["device_id"], "io.modelcontextprotocol"

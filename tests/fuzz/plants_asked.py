@@ -19,8 +19,8 @@ from svc_proto.mcp.answers import Answers
 from svc_proto.peers import vitals
 from svc_proto.relay import oauth
 from svc_proto.relay.shells import Shells
+from svc_proto.relay.voice_access import ApiProbe
 from svc_proto.schema.members import Members
-from svc_proto.voice.auth import ApiProbe
 from svc_proto.voice.options import Options
 from svc_proto.voice.providers.command import Command
 from tests.fuzz.plant import Patch, Plant
