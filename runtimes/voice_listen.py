@@ -15,6 +15,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import resource
 import sys
 import wave
@@ -38,8 +39,15 @@ THREADS = 4  # of Whisper, at the most
 NO_SPEECH = 0.6  # from here on a stretch is noise, as Whisper thinks itself
 CPU_SECONDS, MEMORY, FILES = 600, 4 << 30, 64
 NICE = 5
-MP3_SYNC = (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xfa")
-ADTS_SYNC = (b"\xff\xf1", b"\xff\xf9")
+KINDS = {  # the decoder's names of formats, by how a file begins
+    "wav": rb"RIFF.{4}WAVE",
+    "mov": rb".{4}ftyp",
+    "matroska": rb"\x1aE\xdf\xa3",
+    "ogg": rb"OggS",
+    "flac": rb"fLaC",
+    "mp3": rb"ID3|\xff[\xfb\xf3\xf2\xfa]",
+    "aac": rb"\xff[\xf1\xf9]",
+}
 
 
 class RecordingError(Exception):
@@ -75,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def decode(data: bytes) -> bytes:
     """The sound of a file as PCM at `RATE`. Raises `RecordingError`."""
-    kind = _kind(data)
+    kind = next((name for name, begin in KINDS.items() if re.match(begin, data, re.DOTALL)), None)
     if kind is None:
         raise RecordingError("the recording is in no format that is known here (WAV, MP3, MP4, WebM, Ogg, FLAC, AAC)")
     if kind == "wav":
@@ -180,24 +188,6 @@ def _with_room(pcm: bytes) -> bytes:
 def _loudest(pcm: bytes) -> int:
     samples = memoryview(pcm).cast("h")
     return max(max(samples, default=0), -min(samples, default=0))
-
-
-def _kind(data: bytes) -> str | None:
-    """The decoder's name for the format."""
-    head = data[:12]
-    if head[:4] == b"RIFF" and head[8:] == b"WAVE":
-        return "wav"
-    if head[4:8] == b"ftyp":
-        return "mov"
-    if head[:4] == b"\x1aE\xdf\xa3":
-        return "matroska"
-    if head[:4] == b"OggS":
-        return "ogg"
-    if head[:4] == b"fLaC":
-        return "flac"
-    if head[:3] == b"ID3" or head[:2] in MP3_SYNC:
-        return "mp3"
-    return "aac" if head[:2] in ADTS_SYNC else None
 
 
 def _plain_wav(data: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from svc_proto.voice.contract import ProviderInfo
 
@@ -13,6 +14,10 @@ OPENAI_VOICES = ("alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "
 XAI_VOICES = ("eve", "ara", "rex", "sal", "leo")
 OLD_OPENAI_VOICES = ("alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer")
 WIDE_RATES = (16_000, 22_050, 24_000, 44_100, 48_000)
+_OPENAI = partial(ProviderInfo, sample_rates=(24_000,), source="openai_docs", recommended=("marin", "cedar", "coral"))
+_XAI = partial(
+    ProviderInfo, voices=XAI_VOICES, sample_rates=(24_000,), source="xai_docs", recommended=("eve", "ara", "sal")
+)
 
 _ROWS = (  # in the order of their ids
     ProviderInfo(
@@ -36,29 +41,23 @@ _ROWS = (  # in the order of their ids
         supports=frozenset({"tts", "stt"}),
         rendered=True,
     ),
-    ProviderInfo(
+    _OPENAI(
         id="openai_realtime",
         name="OpenAI Realtime",
         description="Speech to speech by OpenAI.",
         models=("gpt-realtime-2.1", "gpt-realtime-2.1-mini", "gpt-realtime-2"),
         voices=OPENAI_VOICES,
-        sample_rates=(24_000,),
         supports=frozenset({"tts", "realtime", "expression"}),
         native=True,
-        source="openai_docs",
-        recommended=("marin", "cedar", "coral"),
     ),
-    ProviderInfo(
+    _OPENAI(
         id="openai_tts",
         name="OpenAI TTS",
         description="Text to speech by OpenAI.",
         models=("gpt-4o-mini-tts", "tts-1", "tts-1-hd"),
         voices=(*OPENAI_VOICES, "fable", "onyx", "nova"),
         languages=("en",),
-        sample_rates=(24_000,),
         supports=frozenset({"tts", "expression"}),
-        source="openai_docs",
-        recommended=("marin", "cedar", "coral"),
         voices_of={"tts-1": OLD_OPENAI_VOICES, "tts-1-hd": OLD_OPENAI_VOICES},
     ),
     ProviderInfo(
@@ -72,29 +71,21 @@ _ROWS = (  # in the order of their ids
         supports=frozenset({"tts", "stt", "speech_to_speech", "expression"}),
         rendered=True,
     ),
-    ProviderInfo(
+    _XAI(
         id="xai_realtime",
         name="xAI Realtime",
         description="Speech to speech by xAI.",
         models=("grok-voice-latest", "grok-voice-think-fast-1.0"),
-        voices=XAI_VOICES,
-        sample_rates=(24_000,),
         supports=frozenset({"tts", "tool_use", "realtime", "interruption", "expression"}),
         native=True,
-        source="xai_docs",
-        recommended=("eve", "ara", "sal"),
     ),
-    ProviderInfo(
+    _XAI(
         id="xai_tts",
         name="xAI TTS",
         description="Text to speech by xAI.",
         models=("xai-tts",),
-        voices=XAI_VOICES,
         languages=("en",),
-        sample_rates=(24_000,),
         supports=frozenset({"tts", "expression"}),
-        source="xai_docs",
-        recommended=("eve", "ara", "sal"),
     ),
 )
 

@@ -9,38 +9,30 @@ __all__ = ["clean_for_speech"]
 
 _TOOL_EMOJI = "🔧🔨🛠⚙🔍🔎💻🖥📄📁📂📝📋📦🌐🔗📎🧠🐍⚡⏳⌛✅❌⚠🚀💡🤖📱🎯🔊🎙"
 _SELECTORS = "\ufe0e\ufe0f\u200d"  # that follow an emoji
-_EMOJI = re.compile(f"[{_TOOL_EMOJI}][{_SELECTORS}]*")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # a synthesizer takes a NUL for the end of the text
-_FENCE = re.compile(r"(```|~~~)[\s\S]*?(?:\1|\Z)")
-_TOOL_TOKEN = re.compile(f"`[{_TOOL_EMOJI}][^`\n]*`")
-_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"\n]*\")?\)")
-_URL = re.compile(r"<?\b(?:https?|ftp|wss?)://[^\s<>]+>?|\bwww\.[^\s<>]+", re.IGNORECASE)
-_RULE = re.compile(r"^[ \t]*(?:-[ \t]*){3,}$|^[ \t]*(?:\*[ \t]*){3,}$|^[ \t]*(?:_[ \t]*){3,}$", re.MULTILINE)
-_HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]+", re.MULTILINE)
-_BULLET = re.compile(r"^[ \t]*[-*+][ \t]+", re.MULTILINE)
-_STRONG = re.compile(r"(\*\*|__)(?=\S)([^\n]*?\S)\1")
-_EMPHASIS = re.compile(
-    r"(?<![\w*])\*(?=[^\s*])([^*\n]*[^\s*])\*(?![\w*])|(?<![\w_])_(?=[^\s_])([^_\n]*[^\s_])_(?![\w_])"
-)
-_CODE = re.compile(r"`([^`\n]*)`")
-_MANY_LINES = re.compile(r"\n{3,}")
-_BLANKS = re.compile(r"[ \t]{2,}")
-_LINE_ENDS = re.compile(r"[ \t]+$", re.MULTILINE)
+_EMOJI = f"[{_TOOL_EMOJI}]"
+_REPLACED = {  # what is found, and what stands in its place; each sees what those before it have left
+    r"\r\n?": "\n",
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f]": " ",  # a synthesizer takes a NUL for the end of the text
+    r"(```|~~~)[\s\S]*?(?:\1|\Z)": " ",
+    f"`{_EMOJI}[^`\n]*`": "",
+    r"!?\[([^\[\]\n]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"\n]*\")?\)": r"\1",  # a link
+    r"(?i)<?\b(?:https?|ftp|wss?)://[^\s<>]+>?|\bwww\.[^\s<>]+": "",
+    r"(?m)^[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$": "",  # a rule
+    r"(?m)^[ \t]{0,3}#{1,6}[ \t]+": "",  # a heading
+    r"(?m)^[ \t]*[-*+][ \t]+": "",  # a bullet
+    r"(\*\*|__)(?=\S)([^\n]*?\S)\1": r"\2",
+    r"(?<![\w*])\*(?=[^\s*])([^*\n]*[^\s*])\*(?![\w*])|(?<![\w_])_(?=[^\s_])([^_\n]*[^\s_])_(?![\w_])": r"\1\2",
+    r"`([^`\n]*)`": r"\1",
+    f"{_EMOJI}[{_SELECTORS}]*": "",
+    r"[ \t]{2,}": " ",
+    r"(?m)[ \t]+$": "",
+    r"\n{3,}": "\n\n",
+}
+_ROWS = [(re.compile(pattern), words) for pattern, words in _REPLACED.items()]
 
 
 def clean_for_speech(text: str) -> str:
     """What a voice should say of a text; empty when nothing is left."""
-    text = _CONTROL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = _FENCE.sub(" ", text)
-    text = _TOOL_TOKEN.sub("", text)
-    text = _LINK.sub(r"\1", text)
-    text = _URL.sub("", text)
-    text = _RULE.sub("", text)
-    text = _HEADING.sub("", text)
-    text = _BULLET.sub("", text)
-    text = _STRONG.sub(r"\2", text)
-    text = _EMPHASIS.sub(lambda found: found[1] or found[2], text)
-    text = _CODE.sub(r"\1", text)
-    text = _EMOJI.sub("", text)
-    text = _LINE_ENDS.sub("", _BLANKS.sub(" ", text))
-    return _MANY_LINES.sub("\n\n", text).strip()
+    for pattern, words in _ROWS:
+        text = pattern.sub(words, text)
+    return text.strip()
