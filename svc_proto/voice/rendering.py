@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.basics.pcm import whole_samples
-from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.flow import Flow
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.session import MAX_DELTA, VoiceMode
 from svc_proto.voice.speaking import Metrics, masked
@@ -20,16 +20,7 @@ class Rendering:
         self._request = request
         self._response_id = response_id
         self._metrics = Metrics(mode.engine.now.mono)
-        self._task: Task | None = None
-
-    def start(self) -> None:
-        """Have the text spoken."""
-        self._task = self._session.engine.spawn(self._render(), on_done=self._done, on_error=self._failed)
-
-    def cancel(self) -> None:
-        """Nobody wants it any more. Harmless when it is over."""
-        if self._task is not None:
-            self._task.cancel()
+        self.task = mode.engine.spawn(self._render(), on_done=self._done, on_error=self._failed)
 
     @property
     def has_room(self) -> bool:

@@ -16,6 +16,7 @@ from typing import ClassVar
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import integer
 from svc_proto.commands import Level
+from svc_proto.engine.flow import Task
 from svc_proto.schema.members import as_text
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.event_log import AudioCopy
@@ -46,7 +47,7 @@ class SpeechMode(VoiceMode, ABC):
         self.speaking = False
         self.responses = 0  # that were asked for
         self._copy = AudioCopy(session.engine, f"{session.run_path}.wav")
-        self._rendering: Rendering | None = None
+        self._rendering: Task | None = None
 
     def start(self, message: Mapping[str, object], mode: str, /, **fields: object) -> None:
         """Say that the response to `response.create` begins; `mode` if it names none."""
@@ -73,8 +74,7 @@ class SpeechMode(VoiceMode, ABC):
         session = self.session
         if self.responses > 1:
             self._copy = AudioCopy(session.engine, f"{session.run_path}-{self.responses}.wav")
-        self._rendering = Rendering(self, request)
-        self._rendering.start()
+        self._rendering = Rendering(self, request).task
 
     def stop(self) -> None:
         """Nobody wants to hear it any more. Harmless when nothing is spoken."""

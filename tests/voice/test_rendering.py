@@ -36,11 +36,10 @@ def begin(rig: Rig) -> tuple[Rendering, Listener]:
         engine=rig.engine, voice=rig.voice, chosen=SimpleNamespace(provider="puppet"), has_room=True
     )
     listener = Listener(session)
-    rendering = Rendering(cast("Any", listener), SpeechRequest(text="Hi."), "r1")
-    rig.do(rendering.cancel)  # nothing to stop yet
-    assert rendering.has_room
-    rig.do(rendering.start)
-    return rendering, listener
+    made: list[Rendering] = []
+    rig.do(lambda: made.append(Rendering(cast("Any", listener), SpeechRequest(text="Hi."), "r1")))
+    assert made[0].has_room
+    return made[0], listener
 
 
 def test_it_is_rendered(rig: Rig) -> None:
@@ -61,7 +60,7 @@ def test_it_fails(rig: Rig) -> None:
 
 def test_it_is_stopped(rig: Rig) -> None:
     rendering, listener = begin(rig)
-    rig.do(rendering.cancel)
-    rig.do(rendering.cancel)
+    rig.do(rendering.task.cancel)
+    rig.do(rendering.task.cancel)
     assert rig.puppet.stopped
     assert listener.told == []

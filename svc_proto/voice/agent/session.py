@@ -78,7 +78,7 @@ class AgentMode(VoiceMode, ABC):
         self.input_bytes = 0  # of microphone audio, in all
         self.last_chunk = 0  # the greatest id of a piece of it; clients count from 1
         self._busy = False
-        self._engine_work: Rendering | Task | None = None  # that speaks, or listens
+        self._engine_work: Task | None = None  # that speaks, or listens
         self._timer = self.engine.timers.timer(self.wake)
 
     @abstractmethod
@@ -147,8 +147,7 @@ class AgentMode(VoiceMode, ABC):
                 request = SpeechRequest(
                     text=text, model=chosen.model, voice=chosen.voice, sample_rate=chosen.sample_rate
                 )
-                self._engine_work = rendering = Rendering(self, request, response_id)
-                rendering.start()
+                self._engine_work = Rendering(self, request, response_id).task
             case orders.Listen(sound=sound, rate=rate):
                 heard = transcribe(self.session.voice, self.chosen.provider, sound, rate)
                 self._engine_work = self.engine.spawn(
