@@ -19,7 +19,7 @@ from svc_proto.voice.contract import ProviderEvent
 from svc_proto.voice.realtime.calls import Call, CancelCall, RunCall, completed_output, parse_call
 from svc_proto.voice.realtime.delivery import Delivery, Filler
 from svc_proto.voice.realtime.floor import ANSWERED_WITHIN, DRAIN_WITHIN, Floor, FloorState, FloorTrigger
-from svc_proto.voice.realtime.mouth import ALARM, Held, Mouth, passed_on
+from svc_proto.voice.realtime.mouth import ALARM, Mouth, Said, passed_on
 from svc_proto.voice.realtime.orders import (
     AnswerCall,
     CancelResponse,
@@ -155,13 +155,11 @@ class VoiceConversation(Talk):
 
     # --- the provider ---
 
-    def take(self, event: ProviderEvent) -> None:  # noqa: C901 - one row for each event  # noqa: C901 - one row for each event
+    def take(self, event: ProviderEvent) -> None:  # noqa: C901 - one row for each event
         """The provider says something."""
         match event:
-            case contract.AudioDelta(response_id, data):
-                self._hear(response_id, Held(audio=data))
-            case contract.TextDelta(response_id, delta):
-                self._hear(response_id, Held(text=delta))
+            case contract.AudioDelta() | contract.TextDelta():
+                self._hear(event)
             case contract.ResponseStarted(response_id):
                 self._is_current(response_id)
             case contract.AudioDone(response_id):
@@ -362,14 +360,14 @@ class VoiceConversation(Talk):
 
     # --- what the provider says ---
 
-    def _hear(self, response_id: str, held: Held) -> None:
+    def _hear(self, said: Said) -> None:
         floor = self.floor
-        current = self._is_current(response_id)
+        current = self._is_current(said.response_id)
         if current and self.answer.tells:
-            self.out += self.answer.hear(response_id, held, self.now())
-        elif current or response_id == floor.tail:
-            floor.spoke = floor.spoke or bool(held.audio)
-            self.out += passed_on(response_id, held)
+            self.out += self.answer.hear(said, self.now())
+        elif current or said.response_id == floor.tail:
+            floor.spoke = floor.spoke or isinstance(said, contract.AudioDelta)
+            self.out.append(passed_on(said))
 
     def _audio_done(self, response_id: str) -> None:
         current = self._is_current(response_id)

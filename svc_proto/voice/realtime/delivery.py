@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from attrs import define, evolve, field
 
 from svc_proto.voice.realtime.floor import DRAIN_WITHIN, FORCED, Floor, FloorState, FloorTrigger
-from svc_proto.voice.realtime.mouth import ALARM, FALLEN_BACK, VISUAL, Held, Mouth, MouthState, SpokenAnswer
+from svc_proto.voice.realtime.mouth import ALARM, FALLEN_BACK, VISUAL, Mouth, MouthState, Said, SpokenAnswer
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Note, Order, Render, StopRendering
 
 __all__ = ["Delivery", "Filler"]
@@ -123,9 +123,9 @@ class Delivery:
 
     # --- by the provider ---
 
-    def hear(self, response_id: str, held: Held, now: float) -> list[Order]:
+    def hear(self, said: Said, now: float) -> list[Order]:
         """The provider says something."""
-        out = self.mouth.hear(response_id, held)
+        out = self.mouth.hear(said)
         return [*out, *self._fall_back(now)] if self.mouth.state is MouthState.REJECTED else out
 
     def complete(self, response_id: str, now: float) -> list[Order]:

@@ -11,13 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum
+from typing import TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from svc_proto.machines.table import Table, step
+from svc_proto.voice.contract import AudioDelta, TextDelta
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Order, ReadAloud, Render, Summarize
 
-__all__ = ["ALARM", "MAX_HELD", "MAX_TEXT", "MOUTH_TABLE", "SpokenAnswer", "Held", "Mouth", "MouthState"]
+__all__ = ["ALARM", "MAX_HELD", "MAX_TEXT", "MOUTH_TABLE", "SpokenAnswer", "Said", "Mouth", "MouthState"]
 __all__ += ["MouthTrigger"]
 __all__ += ["on_script", "passed_on"]
 
@@ -39,6 +41,7 @@ about also been have here into just like more only some that their them then the
 when which will with would your yours from could should does done
 """
 _COMMON = frozenset(_WORDS.split())
+Said: TypeAlias = TextDelta | AudioDelta  # by the provider
 
 
 class MouthState(Enum):
@@ -90,14 +93,6 @@ class SpokenAnswer:
     structured: bool = False  # JSON: it is summed up, never read out
 
 
-@frozen
-class Held:
-    """Something that the provider says; before it is judged, it waits."""
-
-    text: str = ""
-    audio: bytes = field(default=b"", repr=False)
-
-
 class Mouth:
     """See the module. `word` is the product's word on this wire, `new_id` makes ids of responses."""
 
@@ -107,7 +102,6 @@ class Mouth:
         self.answer: SpokenAnswer  # from `take` or `respeak` on
         self._word = word
         self._new_id = new_id
-        self._held: list[Held] = []
         self._clear()
 
     @property
@@ -139,16 +133,17 @@ class Mouth:
         verbatim = self.result_delivery == "speak_verbatim" and not self.answer.structured
         return ReadAloud(self.answer.spoken) if verbatim else Summarize(self.answer.text)
 
-    def hear(self, response_id: str, held: Held) -> list[Order]:
+    def hear(self, said: Said) -> list[Order]:
         """The provider says something: what of all that it said is passed on now. It may be judged then."""
         if self.state is MouthState.SPEAKING:
-            return passed_on(response_id, held, delivery=SUMMARY)
-        if held.text or held.audio:
-            self._held.append(held)
-        self._text += held.text
-        self._size += len(held.audio)
+            return [passed_on(said, delivery=SUMMARY)]
+        self._held.append(said)
+        if isinstance(said, AudioDelta):
+            self._size += len(said.data)
+        else:
+            self._text += said.delta
         if len(self._text) >= JUDGED_FROM and on_script(self._text, self.answer.spoken):
-            return self._accept(response_id)
+            return self._accept(said.response_id)
         if self._size > MAX_HELD or len(self._text) > MAX_TEXT:
             self._step(MouthTrigger.REJECT)
         return []
@@ -166,8 +161,8 @@ class Mouth:
         told: list[Order] = []
         if self.state is MouthState.JUDGING:
             silent = not self._text.strip()
-            if silent and any(held.audio for held in self._held):
-                self._held.insert(0, Held(self.answer.spoken))
+            if silent and self._size:
+                self._held.insert(0, TextDelta(response_id, self.answer.spoken))
             elif silent or not on_script(self._text, self.answer.spoken):
                 self._step(MouthTrigger.REJECT)
                 return []
@@ -253,13 +248,13 @@ class Mouth:
         self._response_id = response_id
         held, self._held = self._held, []
         started = Emit("voice.response.started", {"response_id": response_id, "delivery": SUMMARY})
-        return [started, *(order for each in held for order in passed_on(response_id, each, delivery=SUMMARY))]
+        return [started, *(passed_on(each, delivery=SUMMARY) for each in held)]
 
     def _clear(self) -> None:
         self._response_id = ""  # in which it is heard, or rendered
         self._relays = FALLBACK  # why the relay speaks
         self._text = ""
-        self._held = []
+        self._held: list[Said] = []  # until it is judged
         self._size = 0  # bytes of audio in that
         self._audio_over = False  # before it was judged
         self._audio_told = False  # that it is over
@@ -270,15 +265,12 @@ class Mouth:
             self._held = []
 
 
-def passed_on(response_id: str, held: Held, **fields: object) -> list[Order]:
+def passed_on(said: Said, **fields: object) -> Order:
     """What the provider says, for the client."""
-    told: list[Order] = []
-    if held.text:
-        about = {"delta": held.text, "source": "provider", "response_id": response_id, **fields}
-        told.append(Emit("voice.response.delta", about))
-    if held.audio:
-        told.append(EmitAudio(response_id=response_id, data=held.audio, extra=fields))
-    return told
+    if isinstance(said, AudioDelta):
+        return EmitAudio(response_id=said.response_id, data=said.data, extra=fields)
+    about = {"delta": said.delta, "source": "provider", "response_id": said.response_id, **fields}
+    return Emit("voice.response.delta", about)
 
 
 def on_script(said: str, answer: str) -> bool:

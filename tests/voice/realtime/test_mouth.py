@@ -13,7 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from svc_proto.voice.realtime.mouth import MAX_HELD, MAX_TEXT, Held, Mouth, MouthState, SpokenAnswer, on_script
+from svc_proto.voice.contract import AudioDelta, TextDelta
+from svc_proto.voice.realtime.mouth import MAX_HELD, MAX_TEXT, Mouth, MouthState, Said, SpokenAnswer, on_script
 from svc_proto.voice.realtime.orders import Emit, EmitAudio, Order, ReadAloud
 from tests.voice.realtime.book import names
 
@@ -51,18 +52,18 @@ def test_what_is_on_script(said: str, answer: str, so: bool) -> None:
 @pytest.mark.parametrize(
     ("held", "state"),
     [
-        (Held(text="62 percent of the disk.".ljust(39)), MouthState.JUDGING),
-        (Held(text="62 percent of the disk.".ljust(40)), MouthState.SPEAKING),
-        (Held(text=" " * MAX_TEXT), MouthState.JUDGING),
-        (Held(text=" " * (MAX_TEXT + 1)), MouthState.REJECTED),
-        (Held(audio=bytes(MAX_HELD)), MouthState.JUDGING),
-        (Held(audio=bytes(MAX_HELD + 1)), MouthState.REJECTED),
+        (TextDelta("r2", "62 percent of the disk.".ljust(39)), MouthState.JUDGING),
+        (TextDelta("r2", "62 percent of the disk.".ljust(40)), MouthState.SPEAKING),
+        (TextDelta("r2", " " * MAX_TEXT), MouthState.JUDGING),
+        (TextDelta("r2", " " * (MAX_TEXT + 1)), MouthState.REJECTED),
+        (AudioDelta("r2", bytes(MAX_HELD)), MouthState.JUDGING),
+        (AudioDelta("r2", bytes(MAX_HELD + 1)), MouthState.REJECTED),
     ],
     ids=str,
 )
-def test_how_much_of_it_is_judged(held: Held, state: MouthState) -> None:
+def test_how_much_of_it_is_judged(held: Said, state: MouthState) -> None:
     mouth = judging()
-    mouth.hear("r2", held)
+    mouth.hear(held)
     assert mouth.state is state
 
 
@@ -72,8 +73,10 @@ SAMPLES = (
     ("It is 42.", "42", 1),
     ("No.", "", 0),  # nothing to compare by: any word will do
 )
-TEXTS = "My disk here, by the way, has 62 percent|s of it. |Disk |42 |62 perc|ent, |the used one |what? | |"
-PIECES = st.sampled_from(TEXTS.split("|")).map(Held) | st.binary(min_size=1, max_size=4).map(partial(Held, ""))
+TEXTS = "My disk here, by the way, has 62 percent|s of it. |Disk |42 |62 perc|ent, |the used one |what? | "
+PIECES = st.sampled_from(TEXTS.split("|")).map(partial(TextDelta, "r2")) | st.binary(min_size=1, max_size=4).map(
+    partial(AudioDelta, "r2")
+)
 
 
 class MouthAgainstAModel(RuleBasedStateMachine):
@@ -87,16 +90,16 @@ class MouthAgainstAModel(RuleBasedStateMachine):
     def _asked(self) -> None:
         self.spoken, self.words, self.needed = next(self.samples)
         self.mouth = judging(self.spoken)
-        self.said: list[Held] = []
+        self.said: list[Said] = []
         self.told: list[Order] = []
         self.on_script = self.sound_over = False
 
     # --- what may happen ---
 
     @rule(pieces=st.lists(PIECES, min_size=1, max_size=4))
-    def speaks(self, pieces: list[Held]) -> None:
+    def speaks(self, pieces: list[Said]) -> None:
         for held in pieces:
-            self.told += self.mouth.hear("r2", held)
+            self.told += self.mouth.hear(held)
             self.said.append(held)
             self.on_script |= len(self._text()) >= 40 and self._is_answer()
             assert self.mouth.state is (MouthState.SPEAKING if self.on_script else MouthState.JUDGING)
@@ -111,11 +114,11 @@ class MouthAgainstAModel(RuleBasedStateMachine):
     @rule()
     def ends(self) -> None:
         orders = self.mouth.complete("r2")
-        silent = not self._text().strip() and any(held.audio for held in self.said)
+        silent = not self._text().strip() and bool(self._sound())
         assert bool(orders) is (self.on_script or silent or self._is_answer())
         assert self.mouth.state is (MouthState.SILENT if orders else MouthState.REJECTED)
         if silent:  # heard without a word: what it must have been is shown with it
-            self.said.insert(0, Held(text=self.spoken))
+            self.said.insert(0, TextDelta("r2", self.spoken))
         if orders:
             self._is_over(orders, sound=self.sound_over)
         self._asked()
@@ -124,7 +127,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
     def is_given_up(self, cancelled: bool) -> None:
         heard = self.on_script
         if not heard:
-            self.said = [Held(text=f"# {self.spoken}")]
+            self.said = [TextDelta("r2", f"# {self.spoken}")]
             self.told = []
         orders = self.mouth.give_up(cancelled=cancelled)
         assert ("cancelled" in dict(orders[-1].fields)) is (cancelled and heard)  # type: ignore[union-attr]  # of the end
@@ -148,12 +151,15 @@ class MouthAgainstAModel(RuleBasedStateMachine):
         emits = [order for order in self.told if isinstance(order, Emit)]
         audio = [order for order in self.told if isinstance(order, EmitAudio)]
         assert "".join(str(order.fields.get("delta", "")) for order in emits) == self._text()
-        assert b"".join(order.data for order in audio) == b"".join(held.audio for held in self.said)
+        assert b"".join(order.data for order in audio) == self._sound()
         ways = {fields["delivery"] for fields in (*(each.fields for each in emits), *(each.extra for each in audio))}
         assert ways == {kind}
 
     def _text(self) -> str:
-        return "".join(held.text for held in self.said)
+        return "".join(held.delta for held in self.said if isinstance(held, TextDelta))
+
+    def _sound(self) -> bytes:
+        return b"".join(held.data for held in self.said if isinstance(held, AudioDelta))
 
     def _is_answer(self) -> bool:
         shared = {word for word in re.split(r"[^a-z0-9]+", self._text().lower()) if word in self.words.split()}
