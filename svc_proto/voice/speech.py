@@ -76,20 +76,16 @@ class SpeechMode(VoiceMode, ABC):
             self._copy = AudioCopy(session.engine, f"{session.run_path}-{self.responses}.wav")
         self._rendering = Rendering(self, request).task
 
-    def stop(self) -> None:
-        """Nobody wants to hear it any more. Harmless when nothing is spoken."""
+    def over(self) -> None:
+        """A response is over, well or not, or nobody wants to hear it any more."""
+        self.speaking = False
         if self._rendering is not None:
             self._rendering.cancel()
         self._copy.close()
 
-    def over(self) -> None:
-        """A response is over, well or not."""
-        self.speaking = False
-        self._copy.close()
-
     def on_closed(self) -> None:
         """The socket is gone: stop speaking."""
-        self.stop()
+        self.over()
 
     # --- of a `Rendering` ---
 
@@ -185,7 +181,6 @@ class LabMode(SpeechMode):
     def on_lost(self) -> None:
         """Nobody listens: stop."""
         if self.speaking:
-            self.stop()
             self.over()
 
     def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:

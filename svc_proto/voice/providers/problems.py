@@ -15,7 +15,7 @@ from svc_proto.schema.members import error_text, json_value
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.keys import VendorAccess
 
-__all__ = ["broke_off", "refused", "safe_words", "unreachable"]
+__all__ = ["broke_off", "refused", "safe_words"]
 
 MAX_BODY = 64 * 1024  # bytes of an error body that are looked at
 SHARED = 6  # characters in a row with the key
@@ -29,9 +29,11 @@ _SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
 
 def refused(access: VendorAccess, answer: Fetched | Failure) -> ProviderError:
     """The vendor answered with an error, or not at all."""
+    name = access.vendor
     if isinstance(answer, Failure):
-        return unreachable(access, answer)
-    name, status = access.vendor, answer.status
+        why = _SILENT.get(answer.kind) or f"cannot be reached: {answer.detail or answer.kind.value}"
+        return ProviderError(f"{name} {why}")
+    status = answer.status
     words = safe_words(_said(answer.body), access.key)
     tail = f": {words}" if words else ""
     if status == 401:
@@ -43,12 +45,6 @@ def refused(access: VendorAccess, answer: Fetched | Failure) -> ProviderError:
     if 300 <= status < 400:
         return ProviderError(f"{name} answered {status}: redirects are not followed, since the key would go along")
     return ProviderError(f"{name} answered {status}{tail}")
-
-
-def unreachable(access: VendorAccess, failure: Failure) -> ProviderError:
-    """There was no answer."""
-    words = _SILENT.get(failure.kind) or f"cannot be reached: {failure.detail or failure.kind.value}"
-    return ProviderError(f"{access.vendor} {words}")
 
 
 def broke_off(access: VendorAccess, failure: Failure) -> ProviderError:

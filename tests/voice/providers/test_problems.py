@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from svc_proto.engine.client import Fetched
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice.keys import VendorAccess
-from svc_proto.voice.providers.problems import broke_off, refused, safe_words, unreachable
+from svc_proto.voice.providers.problems import broke_off, refused, safe_words
 from svc_proto.wire.events import Headers
 
 KEY = "sk-abcdefghijklmnop"
@@ -33,7 +33,7 @@ def answer(status: int, body: bytes = b"", **headers: str) -> Fetched:
     ],
 )
 def test_no_answer(kind: FailureKind, words: str) -> None:
-    assert str(unreachable(ACCESS, Failure(kind))) == words
+    assert str(refused(ACCESS, Failure(kind))) == words
 
 
 def test_half_an_answer() -> None:
