@@ -2,7 +2,7 @@
 
     link = yield from open_link(engine, dialect, provider="xai_realtime")
     try:
-        link.send(dialect.say("Hello."), dialect.respond())
+        link.send(SayText("Hello."), Respond())
         event = yield from link.take(within=60.0)
     finally:
         link.close()
@@ -22,8 +22,9 @@ from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
 from svc_proto.schema.members import Members
-from svc_proto.voice.contract import AudioDelta, Message, ProviderError, ProviderEvent
+from svc_proto.voice.contract import AudioDelta, ProviderError, ProviderEvent
 from svc_proto.voice.providers.realtime import Dialect
+from svc_proto.voice.realtime.orders import ProviderOrder
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -41,14 +42,13 @@ MAX_BYTES = 16 * 1024 * 1024  # of sound in them, more than five minutes at 24 k
 
 
 def open_link(engine: Engine, dialect: Dialect, *, provider: str, within: float = CONNECT_WITHIN) -> Flow[ProviderLink]:
-    """Connect and say what has to be said first."""
+    """Connect."""
     link = ProviderLink(engine, dialect)
     outcome = yield from fetch(engine, "GET", dialect.url, into=websocket(link), headers=dialect.headers, within=within)
     if isinstance(outcome, Failure):
         raise ProviderError(f"{provider} cannot be reached: {outcome.kind.value}")
     if isinstance(outcome, Fetched):
         raise ProviderError(f"{provider} {REFUSALS.get(outcome.status, f'declined the socket with {outcome.status}')}")
-    link.send(dialect.setup())
     return link
 
 
@@ -59,7 +59,7 @@ class ProviderLink:
 
     def __init__(self, engine: Engine, dialect: Dialect) -> None:
         self._engine = engine
-        self.dialect = dialect
+        self._dialect = dialect
         self._events: deque[ProviderEvent] = deque()
         self._size = 0  # bytes of sound in them
         self._bell = Bell(engine)  # of whoever waits
@@ -67,11 +67,11 @@ class ProviderLink:
 
     # --- for flows ---
 
-    def send(self, *messages: list[Message]) -> None:
+    def send(self, *orders: ProviderOrder) -> None:
         """Say something; nothing when the provider has gone."""
-        for each in messages:
-            for message in each:
-                self._socket.send_text(strict_json.dumps(message))
+        for order in orders:
+            if (words := self._dialect.words(order)) is not None:
+                self._socket.send_text(strict_json.dumps(words))
 
     def take(self, *, within: float) -> Flow[ProviderEvent]:
         """The next event. `ProviderError` when there is none in time, or will be none."""
@@ -91,15 +91,16 @@ class ProviderLink:
     # --- SocketHandler ---
 
     def on_open(self, socket: Socket) -> None:
-        """The socket to the provider is open: keep it."""
+        """The socket to the provider is open: say what has to be said first."""
         self._socket = socket
         socket.ping_every(PING_EVERY)
+        socket.send_text(strict_json.dumps(self._dialect.setup()))
 
     def on_text(self, text: str) -> None:
         """Something of the provider; what is no JSON object is passed over."""
         message = Members.parse(text)
         if message is not None and self._problem is None:
-            for event in self.dialect.parse(message):
+            for event in self._dialect.parse(message):
                 self._events.append(event)
                 self._size += _size(event)
             if len(self._events) > MAX_EVENTS or self._size > MAX_BYTES:

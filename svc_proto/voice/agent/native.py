@@ -5,17 +5,14 @@ What it says goes to the conversation (`svc_proto.voice.realtime.conversation`),
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import assert_never
+from attrs import evolve
 
-from svc_proto.basics import strict_json
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge, summary_instructions
+from svc_proto.voice.agent.instructions import provider_instructions, read_knowledge
 from svc_proto.voice.agent.session import AgentMode, AgentSetup
-from svc_proto.voice.contract import Message, RealtimeOptions
+from svc_proto.voice.contract import RealtimeOptions
 from svc_proto.voice.provider_link import ProviderLink, open_link
-from svc_proto.voice.providers.realtime import Dialect
 from svc_proto.voice.realtime import orders
 from svc_proto.voice.realtime.calls import function_schemas
 from svc_proto.voice.realtime.conversation import VoiceConversation
@@ -25,7 +22,7 @@ from svc_proto.voice.session import VoiceSession, problem_of
 from svc_proto.voice.settings import Promotion
 from svc_proto.voice_config import VoiceConfig
 
-__all__ = ["NativeMode", "background_rules", "provider_words"]
+__all__ = ["NativeMode", "background_rules"]
 
 LISTEN_WITHIN = 86_400.0  # s; a provider that is silent is pinged, and says itself when it has waited long enough
 LOOK_AGAIN = 1.0  # s between two looks whether a client takes something again
@@ -138,8 +135,9 @@ class NativeMode(AgentMode):
     def ask_provider(self, order: orders.ProviderOrder) -> None:
         """In its words; nothing when it has gone: the conversation hears of that."""
         if self._link is not None:
-            interface = self.interface if isinstance(order, orders.AnswerCall) else {}
-            self._link.send(provider_words(order, self._link.dialect, interface))
+            if isinstance(order, orders.AnswerCall):  # it says what the session is, too (wire terminal-voice 6.6)
+                order = evolve(order, output={**order.output, "interface": self.interface})
+            self._link.send(order)
 
     def room(self) -> Flow[None]:
         """Wait until the client has room. Meanwhile nobody is late."""
@@ -170,28 +168,3 @@ def background_rules(promotion: Promotion, config: VoiceConfig, *, final_answer_
         longest=config.background_max,
         slow_tools=config.slow_tools,
     )
-
-
-def provider_words(order: orders.ProviderOrder, dialect: Dialect, interface: Mapping[str, object]) -> list[Message]:
-    """The messages of an order. The output of a function says what the session is, too (wire terminal-voice 6.6)."""
-    match order:
-        case orders.AppendInput(data):
-            return dialect.append(data)
-        case orders.CommitInput():
-            return dialect.commit()
-        case orders.ClearInput():
-            return dialect.clear()
-        case orders.SayText(text=text):
-            return dialect.say(text)
-        case orders.Respond():
-            return dialect.respond()
-        case orders.ReadAloud(text=text):
-            return dialect.read_aloud(text)
-        case orders.Summarize(text=text):
-            return dialect.respond(summary_instructions(text))
-        case orders.CancelResponse():
-            return dialect.cancel()
-        case orders.AnswerCall(call_id=call_id, output=output):
-            return dialect.function_output(call_id, strict_json.dumps({**output, "interface": interface}))
-        case _:
-            assert_never(order)

@@ -22,6 +22,7 @@ from svc_proto.voice.contract import (
 from svc_proto.voice.provider_link import open_link
 from svc_proto.voice.providers.realtime import Dialect
 from svc_proto.voice.providers.vendors import instructions_of
+from svc_proto.voice.realtime.orders import Respond, SayText
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -53,7 +54,7 @@ class OneShotRenderer:
         link = yield from open_link(self._engine, dialect, provider=self._provider)
         model, words, heard, status = request.model, list[str](), 0, ""
         try:
-            link.send(dialect.say(request.text), dialect.respond())
+            link.send(SayText(request.text), Respond())
             while True:
                 match (yield from link.take(within=SILENCE)):
                     case ProviderReady(model=resolved) if resolved:

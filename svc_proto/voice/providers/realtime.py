@@ -9,9 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import ClassVar, TypeVar
+from typing import ClassVar, TypeVar, assert_never
 from urllib.parse import quote
 
+from svc_proto.basics import strict_json
 from svc_proto.basics.resampler import Resampler
 from svc_proto.engine.client import bearer
 from svc_proto.schema.members import Members
@@ -32,6 +33,8 @@ from svc_proto.voice.contract import (
 )
 from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.problems import safe_words
+from svc_proto.voice.realtime import orders
+from svc_proto.voice.realtime.orders import ProviderOrder
 
 __all__ = ["Dialect", "OpenAiDialect", "XaiDialect"]
 
@@ -43,6 +46,10 @@ LISTENER = "gpt-4o-mini-transcribe"
 READ_ALOUD = (
     "Read the following text aloud, word for word, in the language that it is written in. "
     "Add nothing, leave nothing out, answer nothing in it.\n\n"
+)
+SUMMARIZE = (
+    "The task is done. Tell the person its result now, in one to three plain sentences, with its facts and "
+    "figures and nothing else. Call no function. The result:\n\n"
 )
 BENIGN = ("no active response", "cancellation failed")  # wire 6.5: the phone, too, takes these lightly
 BENIGN_CODES = ("response_cancel_not_active",)
@@ -87,50 +94,40 @@ class Dialect(ABC):
 
     # --- what is said -------------------------------------------------------------------------------------------
 
-    def setup(self) -> list[Message]:
+    def setup(self) -> Message:
         """What to say first: turns are ours to end, so the provider's turn detection is off."""
         session = self._session()
         if self._options.tools:
             session["tools"] = [dict(tool) for tool in self._options.tools]
-        return [{"type": "session.update", "session": session}]
+        return {"type": "session.update", "session": session}
 
-    @abstractmethod
-    def read_aloud(self, text: str) -> list[Message]:
-        """Ask for exactly this text to be spoken, by whatever means the provider has for it (wire 6.6 step 5)."""
-
-    def append(self, pcm: bytes) -> list[Message]:
-        """Some of the person's audio at the session's rate."""
-        sound = self._ears.feed(pcm)
-        if not sound:
-            return []
-        return [{"type": "input_audio_buffer.append", "audio": b64encode(sound).decode("ascii")}]
-
-    def commit(self) -> list[Message]:
-        """The utterance is complete. Asks for no response."""
-        self._ears = Resampler(self._options.sample_rate, self._rate)
-        return [{"type": "input_audio_buffer.commit"}]
-
-    def clear(self) -> list[Message]:
-        """Forget audio that was not committed."""
-        self._ears = Resampler(self._options.sample_rate, self._rate)
-        return [{"type": "input_audio_buffer.clear"}]
-
-    def say(self, text: str) -> list[Message]:
-        """A text turn of the person. Asks for no response."""
-        content = [{"type": "input_text", "text": text}]
-        return [_item({"type": "message", "role": "user", "content": content})]
-
-    def function_output(self, call_id: str, output: str) -> list[Message]:
-        """The answer to a `FunctionCall`, JSON text. Asks for no response."""
-        return [_item({"type": "function_call_output", "call_id": call_id, "output": output})]
-
-    def respond(self, instructions: str | None = None) -> list[Message]:
-        """Ask for one response."""
-        return [_create({"instructions": instructions} if instructions else {})]
-
-    def cancel(self) -> list[Message]:
-        """Stop the response."""
-        return [{"type": "response.cancel"}]
+    def words(self, order: ProviderOrder) -> Message | None:
+        """An order in this language; None for sound that is less than a sample. What is said, and the output of a
+        function, asks for no response.
+        """
+        match order:
+            case orders.AppendInput(pcm):
+                sound = b64encode(self._ears.feed(pcm)).decode("ascii")
+                return {"type": "input_audio_buffer.append", "audio": sound} if sound else None
+            case orders.CommitInput() | orders.ClearInput():
+                self._ears = Resampler(self._options.sample_rate, self._rate)
+                return {"type": f"input_audio_buffer.{'commit' if isinstance(order, orders.CommitInput) else 'clear'}"}
+            case orders.SayText(text):
+                content = [{"type": "input_text", "text": text}]
+                return _item({"type": "message", "role": "user", "content": content})
+            case orders.AnswerCall(call_id, output):
+                words = strict_json.dumps(output)
+                return _item({"type": "function_call_output", "call_id": call_id, "output": words})
+            case orders.Respond():
+                return _create({})
+            case orders.ReadAloud(text):
+                return self._aloud(text)
+            case orders.Summarize(text):
+                return _create({"instructions": SUMMARIZE + text})
+            case orders.CancelResponse():
+                return {"type": "response.cancel"}
+            case _:
+                assert_never(order)
 
     # --- what is heard ------------------------------------------------------------------------------------------
 
@@ -151,6 +148,10 @@ class Dialect(ABC):
     @abstractmethod
     def _session(self) -> Message:
         """The whole session, but for the tools."""
+
+    @abstractmethod
+    def _aloud(self, text: str) -> Message:
+        """Ask for exactly this text to be spoken, by whatever means the provider has for it (wire 6.6 step 5)."""
 
     def _heard(self, kind: str, message: Members) -> tuple[ProviderEvent, ...]:
         item = _id(message, "item_id")
@@ -273,9 +274,9 @@ class OpenAiDialect(Dialect):
         }
         return session | ({"tool_choice": "auto"} if options.tools else {})
 
-    def read_aloud(self, text: str) -> list[Message]:
+    def _aloud(self, text: str) -> Message:
         """The words that have the model say a text, which has no other way to be spoken."""
-        return [_create({"instructions": READ_ALOUD + text, "tool_choice": "none"})]
+        return _create({"instructions": READ_ALOUD + text, "tool_choice": "none"})
 
 
 class XaiDialect(Dialect):
@@ -291,10 +292,10 @@ class XaiDialect(Dialect):
             "audio": {"input": sound, "output": sound},
         }
 
-    def read_aloud(self, text: str) -> list[Message]:
+    def _aloud(self, text: str) -> Message:
         """A `force_message`: no model is asked."""
         content = [{"type": "output_text", "text": text}]
-        return [_item({"type": "force_message", "role": "assistant", "content": content})]
+        return _item({"type": "force_message", "role": "assistant", "content": content})
 
 
 def _remember(known: dict[str, T], name: str, value: T) -> None:

@@ -102,6 +102,7 @@ class Mouth:
         self.answer: SpokenAnswer  # from `take` or `respeak` on
         self._word = word
         self._new_id = new_id
+        self._held: list[Said] = []  # until it is judged
         self._clear()
 
     @property
@@ -254,7 +255,7 @@ class Mouth:
         self._response_id = ""  # in which it is heard, or rendered
         self._relays = FALLBACK  # why the relay speaks
         self._text = ""
-        self._held: list[Said] = []  # until it is judged
+        self._held = []
         self._size = 0  # bytes of audio in that
         self._audio_over = False  # before it was judged
         self._audio_told = False  # that it is over

@@ -11,7 +11,6 @@ from svc_proto.voice.agent.instructions import (
     provider_instructions,
     read_knowledge,
     run_notes,
-    summary_instructions,
 )
 from tests.voice.plans import run
 
@@ -72,5 +71,4 @@ def test_what_is_known_has_limits() -> None:
 
 
 def test_the_other_notes() -> None:
-    assert summary_instructions('{"used": 62}').endswith('{"used": 62}')
     assert "openai_realtime" in run_notes(INTERFACE)

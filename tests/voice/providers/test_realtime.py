@@ -26,7 +26,18 @@ from svc_proto.voice.contract import (
 )
 from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers import realtime
-from svc_proto.voice.providers.realtime import Dialect, OpenAiDialect, XaiDialect
+from svc_proto.voice.providers.realtime import SUMMARIZE, Dialect, OpenAiDialect, XaiDialect
+from svc_proto.voice.realtime.orders import (
+    AnswerCall,
+    AppendInput,
+    CancelResponse,
+    ClearInput,
+    CommitInput,
+    ReadAloud,
+    Respond,
+    SayText,
+    Summarize,
+)
 
 KEY = "sk-abcdefghijklmnop"
 TOOL = {"type": "function", "name": "svc_run_task", "parameters": {"type": "object"}}
@@ -56,19 +67,20 @@ def test_where_and_with_what() -> None:
 @BOTH
 def test_what_is_said_later(make: Any) -> None:
     dialect: Dialect = make()
-    assert dialect.append(b"\1\0\2\0") == [{"type": "input_audio_buffer.append", "audio": "AQACAA=="}]
-    assert dialect.append(b"\1") == []  # half a sample
-    assert dialect.commit() == [{"type": "input_audio_buffer.commit"}]
-    assert dialect.append(b"\1\0") == [{"type": "input_audio_buffer.append", "audio": "AQA="}]
-    assert dialect.clear() == [{"type": "input_audio_buffer.clear"}]
+    assert dialect.words(AppendInput(b"\1\0\2\0")) == {"type": "input_audio_buffer.append", "audio": "AQACAA=="}
+    assert dialect.words(AppendInput(b"\1")) is None  # half a sample
+    assert dialect.words(CommitInput()) == {"type": "input_audio_buffer.commit"}
+    assert dialect.words(AppendInput(b"\1\0")) == {"type": "input_audio_buffer.append", "audio": "AQA="}
+    assert dialect.words(ClearInput()) == {"type": "input_audio_buffer.clear"}
     content = [{"type": "input_text", "text": "Hi"}]
     item = {"type": "message", "role": "user", "content": content}
-    assert dialect.say("Hi") == [{"type": "conversation.item.create", "item": item}]
-    output = {"type": "function_call_output", "call_id": "c", "output": "{}"}
-    assert dialect.function_output("c", "{}") == [{"type": "conversation.item.create", "item": output}]
-    assert dialect.respond() == [{"type": "response.create", "response": {}}]
-    assert dialect.respond("Briefly.") == [{"type": "response.create", "response": {"instructions": "Briefly."}}]
-    assert dialect.cancel() == [{"type": "response.cancel"}]
+    assert dialect.words(SayText("Hi")) == {"type": "conversation.item.create", "item": item}
+    output = {"type": "function_call_output", "call_id": "c", "output": '{"ok":true}'}
+    assert dialect.words(AnswerCall("c", {"ok": True})) == {"type": "conversation.item.create", "item": output}
+    assert dialect.words(Respond()) == {"type": "response.create", "response": {}}
+    response = {"instructions": f"{SUMMARIZE}It is 5."}
+    assert dialect.words(Summarize("It is 5.")) == {"type": "response.create", "response": response}
+    assert dialect.words(CancelResponse()) == {"type": "response.cancel"}
 
 
 OPENAI = """
@@ -95,8 +107,8 @@ BARE = RealtimeOptions(model="m", voice="v", sample_rate=16_000, transcribe=Fals
 
 @pytest.mark.parametrize(("make", "session", "rate"), [(openai, OPENAI, 24_000), (xai, XAI, 16_000)])
 def test_the_setup(make: Any, session: str, rate: int) -> None:
-    assert make().setup() == [{"type": "session.update", "session": yaml.safe_load(session)}]
-    told = make(BARE).setup()[0]["session"]
+    assert make().setup() == {"type": "session.update", "session": yaml.safe_load(session)}
+    told = make(BARE).setup()["session"]
     assert not told.keys() & {"tools", "tool_choice"}
     assert told["audio"]["input"].get("transcription") is None
     assert told["audio"]["input"]["format"]["rate"] == rate  # OpenAI has no other
@@ -104,7 +116,7 @@ def test_the_setup(make: Any, session: str, rate: int) -> None:
 
 def test_openai_has_one_rate_whatever_the_session_has() -> None:
     dialect = openai(RealtimeOptions(model="m", voice="v", sample_rate=48_000))
-    (append,) = dialect.append(bytes(9_602))
+    append: Any = dialect.words(AppendInput(bytes(9_602)))
     assert len(b64decode(str(append["audio"]))) == 4_800
     (heard,) = dialect.parse({"type": "response.output_audio.delta", **sound("r", bytes(2_402))})
     assert isinstance(heard, AudioDelta)
@@ -112,12 +124,12 @@ def test_openai_has_one_rate_whatever_the_session_has() -> None:
 
 
 def test_a_text_is_read_aloud() -> None:
-    (create,) = openai().read_aloud("It is 5.")
-    told: Any = create["response"]
+    create: Any = openai().words(ReadAloud("It is 5."))
+    told = create["response"]
     assert (create["type"], told["tool_choice"]) == ("response.create", "none")
     assert told["instructions"].endswith("\n\nIt is 5.")
     item = {"type": "force_message", "role": "assistant", "content": [{"type": "output_text", "text": "It is 5."}]}
-    assert xai().read_aloud("It is 5.") == [{"type": "conversation.item.create", "item": item}]
+    assert xai().words(ReadAloud("It is 5.")) == {"type": "conversation.item.create", "item": item}
 
 
 def test_xai_tells_all_that_it_heard_so_far() -> None:
