@@ -245,7 +245,7 @@ class VoiceConversation(Talk):
         working, stopped = self.floor.state is _S.WORKING, run.story.interrupted
         if run.state is VoiceRunState.DETACHED:
             idle = self.floor.state is _S.IDLE
-            self.out += runs.stopped(run, self.now()) if stopped else runs.finish(run, self.now(), idle=idle)
+            self.out += runs.fail(run, None, self.now()) if stopped else runs.finish(run, self.now(), idle=idle)
         elif stopped:
             self.out.append(run.story.cancelled())
             self.out += self.runs.drop_turn(cancelled=True)

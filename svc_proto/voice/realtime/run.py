@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from attrs import define, field, frozen
+from attrs import Factory, define, field, frozen
 
 from svc_proto.machines.confirmations import choice_for
 from svc_proto.machines.table import Table, step
@@ -120,11 +120,9 @@ class VoiceRun:
     answer: SpokenAnswer | None = field(default=None, init=False)
     began: float = field(default=0.0, init=False)
     promote_at: float | None = field(default=None, init=False)  # when the turn waits for it no longer
-    _speak_at: float | None = field(init=False)  # s from its beginning on
-
-    @_speak_at.default
-    def _from_then_on(self) -> float | None:
-        return self.rules.progress_after or None
+    _speak_at: float | None = field(  # s from its beginning on
+        default=Factory(lambda run: run.rules.progress_after or None, takes_self=True), init=False
+    )
 
     def step(self, trigger: VoiceRunTrigger) -> None:
         """Move along the table."""
@@ -244,18 +242,8 @@ class VoiceRun:
     # --- helpers ---
 
     def _progress(self, status: str, key: str, message: str, /, **about: object) -> Emit:
-        story = self.story
-        fields = {
-            "session_id": story.session_id,
-            "run_id": story.run_id,
-            "status": status,
-            "message": message,
-            "status_key": key,
-            "should_speak": False,
-            **about,
-            **story.tools(),
-        }
-        return Emit(f"{self.story.word}.run.progress", fields)
+        told = {"status": status, "message": message, "status_key": key, "should_speak": False, **about}
+        return self.story.emit("run.progress", **told, **self.story.tools())
 
     def _may_be_spoken(self, elapsed: float, floor: str) -> bool:
         """Whether it is time to speak of the progress, and nobody else speaks."""

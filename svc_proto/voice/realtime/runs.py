@@ -69,9 +69,7 @@ class VoiceRuns:
     profile: str | None = None  # of runs whose call names none
     session_id: str | None = None  # the chat session that runs go to
     away: bool = field(default=False, init=False)  # nobody listens
-    last: SpokenAnswer | None = field(
-        default=None, init=False
-    )  # the newest answer from the background, to be said again
+    last: SpokenAnswer | None = field(default=None, init=False)  # the newest from the background, to be said again
     side_session: str | None = field(default=None, init=False)  # the chat session of tasks beside a detached run
     _calls: dict[str, None] = field(factory=dict, init=False)
     _runs: list[VoiceRun] = field(factory=list, init=False)  # none that is over
@@ -297,14 +295,8 @@ class VoiceRuns:
         run.story.call_id = f"{call_id}:queued"  # not mixed up with a run of that name that has not ended yet
         run.tier = tier
         self._to_the_end(run)
-        fields = {
-            "session_id": run.story.session_id,
-            "run_id": "",
-            "queued_count": place,
-            "queue_position": place,
-            "transcript_preview": run.text[:MAX_PREVIEW],
-        }
-        return [Emit(f"{self.word}.run.queued", fields), AnswerCall(call_id, queued_output(place))]
+        about = {"queued_count": place, "queue_position": place, "transcript_preview": run.text[:MAX_PREVIEW]}
+        return [run.story.emit("run.queued", **about), AnswerCall(call_id, queued_output(place))]
 
     def give_back(self, run: VoiceRun) -> list[Order]:
         """A run of the turn is stopped, since it would have to be waited for."""
@@ -375,17 +367,11 @@ class VoiceRuns:
             told.append(Note("voice.realtime_agent.result_deferred", {"run_id": self.last.run_id}))
         return told
 
-    def fail(self, run: VoiceRun, error: str, now: float) -> list[Order]:
-        """The run in the background has failed."""
+    def fail(self, run: VoiceRun, error: str | None, now: float) -> list[Order]:
+        """The run in the background has failed; None: somebody else has stopped it."""
         self._ended_at = now
         self.drop(run)
-        return [self._completed(run, ok=False, error=error)]
-
-    def stopped(self, run: VoiceRun, now: float) -> list[Order]:
-        """Somebody else has stopped the run in the background."""
-        self._ended_at = now
-        self.drop(run)
-        return [run.story.cancelled()]
+        return [run.story.cancelled() if error is None else self._completed(run, ok=False, error=error)]
 
     def cancel(self, now: float) -> list[Order]:
         """Stop what is in the background, and forget what waits (wire terminal-voice 6.8)."""
@@ -443,17 +429,16 @@ class VoiceRuns:
         self.side_session = None if run.side else self.side_session  # that one is taken
         run.tier = tier
         run.step(VoiceRunTrigger.DETACH)
-        told = {"run_id": run.story.run_id, "tier": tier.value}
-        fields = {
-            "session_id": run.story.session_id,
-            **told,
-            "promote_after_ms": round(self.rules.promote_after * 1000),
-            "provider_acknowledged": run.spoke,
-            "result_delivery": self.result_delivery,
-            "queued_count": len(self.queued),
+        promoted = run.story.emit(
+            "run.promoted",
+            tier=tier.value,
+            promote_after_ms=round(self.rules.promote_after * 1000),
+            provider_acknowledged=run.spoke,
+            result_delivery=self.result_delivery,
+            queued_count=len(self.queued),
             **about,
-        }
-        return [Note(f"voice.{self.word}_run.promoted", told), Emit(f"{self.word}.run.promoted", fields)]
+        )
+        return [Note(f"voice.{self.word}_run.promoted", {"run_id": run.story.run_id, "tier": tier.value}), promoted]
 
     def _to_the_end(self, run: VoiceRun) -> None:
         """They begin, and are told, in the order in which they came to wait."""
@@ -461,5 +446,4 @@ class VoiceRuns:
         self._runs.append(run)
 
     def _completed(self, run: VoiceRun, **fields: object) -> Emit:
-        about = {"session_id": run.story.session_id, "run_id": run.story.run_id, "queued_count": len(self.queued)}
-        return Emit(f"{self.word}.run.background_completed", {**about, **fields})
+        return run.story.emit("run.background_completed", queued_count=len(self.queued), **fields)

@@ -132,15 +132,15 @@ class RunStory:
             case RunBegan(run_id=run_id):
                 self.run_id = run_id
                 began, self._began = self._began, True
-                return [] if began else [self._emit("run.started")]
+                return [] if began else [self.emit("run.started")]
             case events.MessageStarted(message=message):
-                return [self._emit("message.started", message_id=message.text("id"))]
+                return [self.emit("message.started", message_id=message.text("id"))]
             case events.AssistantDelta(delta=delta):
                 self.keep(delta)
                 return []
             case events.ToolProgress(delta=delta):
                 self.keep(delta, "thoughts")
-                return [self._emit("tool.delta", delta=delta, tool_name=events.THINKING, message="Thinking.")]
+                return [self.emit("tool.delta", delta=delta, tool_name=events.THINKING, message="Thinking.")]
             case ToolTold():
                 return self._of_tool(event.call_id, event.name, event.event)
             case Question():
@@ -169,11 +169,11 @@ class RunStory:
         if self._completed:
             return []
         self._completed = True
-        return [self._emit("run.completed")]
+        return [self.emit("run.completed")]
 
     def cancelled(self) -> Emit:
         """The run was stopped by somebody."""
-        return Emit(f"{self.word}.run.cancelled", {"session_id": self.session_id, "run_id": self.run_id})
+        return self.emit("run.cancelled")
 
     def settle(self, question_id: str) -> list[Emit]:
         """A question needs no answer any more: show the next."""
@@ -199,10 +199,11 @@ class RunStory:
             "completed_tool_count": self.completed_tool_count,
         }
 
-    # --- helpers ---
-
-    def _emit(self, kind: str, **fields: object) -> Emit:
+    def emit(self, kind: str, **fields: object) -> Emit:
+        """What a client is told of the run."""
         return Emit(f"{self.word}.{kind}", {"session_id": self.session_id, "run_id": self.run_id, **fields})
+
+    # --- helpers ---
 
     def _of_tool(self, call_id: str, name: str, event: ToolEvent) -> list[Emit | AskAboutApproval]:
         match event:
@@ -219,7 +220,7 @@ class RunStory:
                 self._tools[call_id] = _Tool(name, _Stage.RUNNING)
                 return [*told, *self.settle(call_id)]
             case events.ToolProgress(delta=delta):
-                said = self._emit("tool.delta", delta=delta, tool_name=name, message=said_of(name, "running"))
+                said = self.emit("tool.delta", delta=delta, tool_name=name, message=said_of(name, "running"))
                 return [*self._made_up(call_id, name), said]
             case events.ToolCompleted() | events.ToolFailed():
                 return self._end_tool(call_id, name, event)
@@ -245,7 +246,7 @@ class RunStory:
         if len(self._tools) > MAX_TOOLS:
             del self._tools[next(iter(self._tools))]
         self._last(name, "running")
-        return self._emit("tool.started", tool_call_id=call_id, tool_name=name, arguments=arguments, **more)
+        return self.emit("tool.started", tool_call_id=call_id, tool_name=name, arguments=arguments, **more)
 
     def _end_tool(
         self, call_id: str, name: str, end: events.ToolCompleted | events.ToolFailed
@@ -261,7 +262,7 @@ class RunStory:
             preview = None if end.result_preview is None else end.result_preview[:MAX_PREVIEW]
             kind, well, about = "tool.completed", end.success, {"result_preview": preview, "success": end.success}
         message = self._last(name, "done" if well else "failed")
-        told = self._emit(kind, tool_call_id=call_id, tool_name=name, **about, message=message)
+        told = self.emit(kind, tool_call_id=call_id, tool_name=name, **about, message=message)
         return [*made_up, told, *self.settle(call_id)]
 
     def _last(self, name: str, status: str) -> str:
@@ -270,7 +271,7 @@ class RunStory:
         return self.last_tool_message
 
     def _shown(self, question: Question) -> Emit:
-        return self._emit("confirmation.requested", confirmation_id=question.id, message=question.message)
+        return self.emit("confirmation.requested", confirmation_id=question.id, message=question.message)
 
 
 # --- words for people ---------------------------------------------------------------------------------------------
