@@ -48,4 +48,4 @@ class Rendering:
         self._mode.rendered(self._response_id, done, {"metrics": metrics, "metadata": masked(done.metadata)})
 
     def _failed(self, error: Exception) -> None:
-        self._mode.render_failed(self._response_id, error)
+        self._mode.rendered(self._response_id, error, {})

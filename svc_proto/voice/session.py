@@ -111,11 +111,8 @@ class VoiceMode:
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         """Some sound."""
 
-    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
-        """That was all; `fields` are `metrics` and `metadata` of the response's end."""
-
-    def render_failed(self, response_id: str, error: Exception) -> None:
-        """It could not be done, or not to its end."""
+    def rendered(self, response_id: str, done: Rendered | Exception, fields: dict[str, object]) -> None:
+        """That was all, or all that can be had; `fields` are `metrics` and `metadata` of the response's end."""
 
 
 class VoiceSession:

@@ -94,17 +94,19 @@ class SpeechMode(VoiceMode, ABC):
         self.session.emit_audio("voice.audio.delta", chunk.data, chunk.sample_rate, label=chunk.label)
         self._copy.add(chunk.data, chunk.sample_rate)
 
-    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
-        """All of it."""
+    def rendered(self, response_id: str, done: Rendered | Exception, fields: dict[str, object]) -> None:
+        """All of it; or it broke off, and the session goes on."""
         self.over()
+        if isinstance(done, Exception):
+            self.failed(problem_of(self.engine, done))
+            return
         files = {"audio_path": self._copy.path, "event_log_path": self.session.log.path}
         self.session.emit("voice.audio.done")
         self.session.emit("voice.response.done", **done.who, **files, **fields, **self.fields)
 
-    def render_failed(self, response_id: str, error: Exception) -> None:
-        """It broke off. The session goes on."""
-        self.over()
-        self.session.error(problem_of(self.engine, error), provider=self.chosen.provider)
+    def failed(self, message: str) -> None:
+        """Say that it broke off."""
+        self.session.error(message, provider=self.chosen.provider)
 
 
 class OutputMode(SpeechMode):
@@ -143,11 +145,9 @@ class OutputMode(SpeechMode):
         """See the module."""
         return code != 1000 and self.responses > 0
 
-    def render_failed(self, response_id: str, error: Exception) -> None:
+    def failed(self, message: str) -> None:
         """The client may fall back on another way of speaking."""
-        self.over()
         session, chosen = self.session, self.chosen
-        message = problem_of(session.engine, error)
         about = {"provider": chosen.provider, "session": session.id[:8], "problem": message}
         session.engine.log(Level.WARNING, "voice not rendered", **about)
         session.error(
@@ -183,9 +183,9 @@ class LabMode(SpeechMode):
         if self.speaking:
             self.over()
 
-    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
+    def rendered(self, response_id: str, done: Rendered | Exception, fields: dict[str, object]) -> None:
         """All of it; a realtime provider tells what it has said."""
-        if done.transcript:
+        if isinstance(done, Rendered) and done.transcript:
             self.session.emit("voice.transcript.final", text=done.transcript[:MAX_TRANSCRIPT])
         super().rendered(response_id, done, fields)
 

@@ -24,11 +24,8 @@ class Listener:
     def room(self) -> Flow[None]:
         yield from ()
 
-    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
-        self.told.append((response_id, fields))
-
-    def render_failed(self, response_id: str, error: Exception) -> None:
-        self.told.append((response_id, str(error)))
+    def rendered(self, response_id: str, done: Rendered | Exception, fields: dict[str, object]) -> None:
+        self.told.append((response_id, fields or str(done)))
 
 
 def begin(rig: Rig) -> tuple[Rendering, Listener]:

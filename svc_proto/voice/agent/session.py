@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from attrs import frozen
@@ -151,7 +150,7 @@ class AgentMode(VoiceMode, ABC):
             case orders.Listen(sound=sound, rate=rate):
                 heard = transcribe(self.session.voice, self.chosen.provider, sound, rate)
                 self._engine_work = self.engine.spawn(
-                    heard, on_done=self._heard, on_error=partial(self.render_failed, "")
+                    heard, on_done=self._heard, on_error=lambda error: self.rendered("", error, {})
                 )
             case orders.StopRendering():
                 self._stop_engine()
@@ -178,14 +177,10 @@ class AgentMode(VoiceMode, ABC):
         self.talk.rendered_audio(response_id, audio)
         self.carry_out()
 
-    def rendered(self, response_id: str, done: Rendered, fields: dict[str, object]) -> None:
-        """The renderer has spoken all of the text."""
-        self.talk.rendered(response_id, fields)
-        self.carry_out()
-
-    def render_failed(self, response_id: str, error: Exception) -> None:
-        """The renderer could not speak the text."""
-        self.talk.render_failed(response_id, problem_of(self.engine, error))
+    def rendered(self, response_id: str, done: Rendered | Exception, fields: dict[str, object]) -> None:
+        """The engine has spoken all of the text, or could not; or could not listen."""
+        problem = problem_of(self.engine, done) if isinstance(done, Exception) else None
+        self.talk.rendered(response_id, fields, problem)
         self.carry_out()
 
     # --- telling ---

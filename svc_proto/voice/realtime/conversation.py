@@ -222,13 +222,9 @@ class VoiceConversation(Talk):
         """A piece of what the relay has spoken."""
         self.out += self.answer.rendered_audio(response_id, audio, self.now())
 
-    def rendered(self, response_id: str, fields: Mapping[str, object]) -> None:
-        """That was all of it; `fields` are for the end of the response."""
-        self.out += self.answer.rendered(response_id, fields)
-
-    def render_failed(self, response_id: str, message: str) -> None:
-        """It cannot be had spoken, or not to its end."""
-        self.out += self.answer.render_failed(response_id, message)
+    def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None = None) -> None:
+        """That was all of it, or with a `problem` all that can be had; `fields` are for the end of the response."""
+        self.out += self.answer.rendered(response_id, fields, problem)
 
     # --- the API server ---
 

@@ -152,20 +152,13 @@ class Delivery:
         self.floor.due = now + ALARM
         return self.mouth.rendered_audio(audio)
 
-    def rendered(self, response_id: str, fields: Mapping[str, object]) -> list[Order]:
-        """That was all of it; `fields` are for the end of the response."""
+    def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None) -> list[Order]:
+        """That was all of it, or with a `problem` all that can be had; `fields` are for the end of the response."""
         if self.filler.speaks == response_id:
-            return self.filler.over()
+            return self.filler.over(problem)
         if self.mouth.renders != response_id:
             return []
         told = self.mouth.rendered(fields)
         self.end()
-        return told
-
-    def render_failed(self, response_id: str, message: str) -> list[Order]:
-        """It cannot be had spoken, or not to its end."""
-        if self.filler.speaks == response_id:
-            return self.filler.over(message)
-        if self.mouth.renders != response_id:
-            return []
-        return [Note("voice.response.forced_summary_failed", {"message": message}), *self.rendered(response_id, {})]
+        failed = {"message": problem}
+        return told if problem is None else [Note("voice.response.forced_summary_failed", failed), *told]

@@ -150,17 +150,16 @@ class RenderedConversation(Talk):
         """A piece of sound."""
         self.out.append(evolve(audio, response_id=None, label=None, extra={"label": audio.label}))
 
-    def rendered(self, response_id: str, fields: Mapping[str, object]) -> None:
-        """That was all of the answer."""
+    def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None = None) -> None:
+        """That was all of the answer. With a `problem` it could not be heard, or not be spoken: it is in the deltas."""
+        if problem is not None:
+            self._fail(problem)
+            return
         run = self.runs.turn
         assert run is not None  # nobody else is rendered
         assert run.answer is not None
         self._emit("voice.output_audio.done", response_id=None)
         self._end(final_text=run.answer.text, audio_path="", **fields)
-
-    def render_failed(self, response_id: str, message: str) -> None:
-        """It could not be heard, or not be spoken: the answer is in the deltas."""
-        self._fail(message)
 
     # --- the API server ---
 

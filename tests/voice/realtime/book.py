@@ -188,7 +188,7 @@ class Talk:
             case "rendered_audio":
                 broker.rendered_audio(arguments[0], EmitAudio(response_id="", data=b"\1\0"))
             case "rendered":
-                broker.rendered(arguments[0], {})
+                broker.rendered(arguments[0], {}, *arguments[1:])
             case "run_event":
                 event: RunEvent = EVENTS[arguments[1]](*told[2:])
                 broker.run_event(arguments[0], event)

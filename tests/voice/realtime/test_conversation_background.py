@@ -373,7 +373,7 @@ an answer that cannot be heard again is shown [background]
     after 0
     heard b1
     respeak
-    render_failed respeak-1 'no key' -> ~response.forced_summary_failed(message=no key)
+    rendered respeak-1 'no key' -> ~response.forced_summary_failed(message=no key)
         -> response.started(response_id=delivery-fallback-2) response.delta response.done(final_text=ANSWER)
     is over
 """

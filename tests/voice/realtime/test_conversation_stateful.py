@@ -26,7 +26,7 @@ come_back; problem 'no active response' benign; problem quota; problem inactivit
 """
 OF_A_RESPONSE = """
 response_started {0}; text {0} 'ANSWER ANSWER'; text {0} Sorry?; audio {0}; audio_done {0}; rendered_audio {0};
-rendered {0}; render_failed {0} no; response_done {0} completed; response_done {0} cancelled; response_done {0} failed;
+rendered {0}; rendered {0} no; response_done {0} completed; response_done {0} cancelled; response_done {0} failed;
 call {0} run k1 df; call {0} run k2 ls; call {0} run k7 du background; call {0} status k3; call {0} cancel k4;
 call {0} confirm k5 t1 allow; call {0} unknown k6
 """

@@ -57,8 +57,8 @@ the relay speaks for a provider that does not
     is idle
 nobody can speak it
     rendering
-    render_failed another 'no key' -> nothing
-    render_failed forced-summary-fallback-1 'no key' -> ~response.forced_summary_failed(message=no key)
+    rendered another 'no key' -> nothing
+    rendered forced-summary-fallback-1 'no key' -> ~response.forced_summary_failed(message=no key)
         -> response.started(response_id=delivery-fallback-2) response.delta response.done(final_text=ANSWER)
     is idle
 nobody speaks it in time
@@ -107,9 +107,9 @@ progress is sound and no response [progress]
 progress that cannot be had spoken [progress]
     working
     after 5
-    render_failed progress-1 'no key' -> ~realtime_agent.progress_failed(message=no key)
+    rendered progress-1 'no key' -> ~realtime_agent.progress_failed(message=no key)
         -> output_audio.done(response_id=progress-1, source=svc, delivery=progress)
-    render_failed progress-1 'no key' -> nothing
+    rendered progress-1 'no key' -> nothing
 progress gives way to what the person says [progress]
     working
     after 5
