@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 __all__ = ["clean_for_speech"]
 
@@ -10,7 +11,9 @@ __all__ = ["clean_for_speech"]
 _TOOL_EMOJI = "🔧🔨🛠⚙🔍🔎💻🖥📄📁📂📝📋📦🌐🔗📎🧠🐍⚡⏳⌛✅❌⚠🚀💡🤖📱🎯🔊🎙"
 _SELECTORS = "\ufe0e\ufe0f\u200d"  # that follow an emoji
 _EMOJI = f"[{_TOOL_EMOJI}]"
-_REPLACED = {  # what is found, and what stands in its place; each sees what those before it have left
+_EMPHASIS = r"(?<![\w*])\*(?=[^\s*])([^*\n]*[^\s*])\*(?![\w*])|(?<![\w_])_(?=[^\s_])([^_\n]*[^\s_])_(?![\w_])"
+# What is found, and what stands in its place; each sees what those before it have left.
+_REPLACED: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\r\n?": "\n",
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f]": " ",  # a synthesizer takes a NUL for the end of the text
     r"(```|~~~)[\s\S]*?(?:\1|\Z)": " ",
@@ -21,7 +24,7 @@ _REPLACED = {  # what is found, and what stands in its place; each sees what tho
     r"(?m)^[ \t]{0,3}#{1,6}[ \t]+": "",  # a heading
     r"(?m)^[ \t]*[-*+][ \t]+": "",  # a bullet
     r"(\*\*|__)(?=\S)([^\n]*?\S)\1": r"\2",
-    r"(?<![\w*])\*(?=[^\s*])([^*\n]*[^\s*])\*(?![\w*])|(?<![\w_])_(?=[^\s_])([^_\n]*[^\s_])_(?![\w_])": r"\1\2",
+    _EMPHASIS: lambda found: found[1] or found[2],
     r"`([^`\n]*)`": r"\1",
     f"{_EMOJI}[{_SELECTORS}]*": "",
     r"[ \t]{2,}": " ",

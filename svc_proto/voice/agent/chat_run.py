@@ -29,7 +29,7 @@ from svc_proto.wire.sse import ServerSentEvent
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ApiRun", "answer_question", "is_asking", "map_event", "read_history", "said_of", "stop_run"]
+__all__ = ["ApiRun", "map_event", "read_history", "said_of", "stop_run"]
 
 CHANGES = {  # what a forked server tells besides, as it does notes: each is a tool that is done
     "skill.loaded": ("skill", "name"),
@@ -191,26 +191,6 @@ def stop_run(engine: Engine, api: ApiClient, run_id: str) -> Flow[None]:
         return
     if answer.status not in (200, 202, 204, 404):
         engine.log(Level.WARNING, "run not stopped", status=answer.status)
-
-
-def is_asking(engine: Engine, api: ApiClient, run_id: str) -> Flow[bool]:
-    """Whether a run waits for an approval (wire api 6.2). What cannot be found out is a no."""
-    try:
-        answer = yield from api.success(api.run(engine, run_id))
-    except PeerFailed:
-        return False
-    return answer.members.get("status") == "waiting_for_approval"
-
-
-def answer_question(engine: Engine, api: ApiClient, run_id: str, call_id: str, choice: str) -> Flow[bool]:
-    """`POST /v1/runs/{run_id}/approval`: False when this is not asked any more; `PeerFailed` for anything else."""
-    try:
-        yield from api.success(api.run(engine, run_id, "approval", {"choice": choice, "call_id": call_id}))
-    except PeerFailed as error:
-        if error.fault not in (PeerFault.NOT_FOUND, PeerFault.CONFLICT):
-            raise
-        return False
-    return True
 
 
 def read_history(engine: Engine, api: ApiClient, session_id: str) -> Flow[list[Members]]:

@@ -6,6 +6,7 @@ Whoever carries out the conversation's orders holds one of these. What it finds 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema.chat_events import AssistantDelta
-from svc_proto.voice.agent.chat_run import ApiRun, answer_question, is_asking, said_of
+from svc_proto.voice.agent.chat_run import ApiRun, said_of
 from svc_proto.voice.realtime.conversation import VoiceConversation
 from svc_proto.voice.realtime.orders import Approve, AskAboutApproval, Note, StartRun
 from svc_proto.voice.realtime.rendered import RenderedConversation
@@ -122,18 +123,24 @@ class ApiRuns:
             self._carry_out()
 
     def _ask_about(self, order: AskAboutApproval) -> Flow[None]:
-        target = yield from api_target(self._voice, self._principal)
-        if (yield from is_asking(self._engine, target, order.run_id)):
-            self._tell(order.call_id, Question(order.tool_call_id, order.message))
+        """A run that waits for an approval says so (wire api 6.2). What cannot be found out is a no."""
+        api = yield from api_target(self._voice, self._principal)
+        with suppress(PeerFailed):
+            answer = yield from api.success(api.run(self._engine, order.run_id))
+            if answer.members.get("status") == "waiting_for_approval":
+                self._tell(order.call_id, Question(order.tool_call_id, order.message))
 
     def _approve(self, order: Approve) -> Flow[None]:
-        target = yield from api_target(self._voice, self._principal)
-        taken = False
+        """`POST /v1/runs/{run_id}/approval`; what is not asked any more is not taken."""
+        api = yield from api_target(self._voice, self._principal)
+        answer, told = {"choice": order.choice, "call_id": order.confirmation_id}, None
         try:
-            taken = yield from answer_question(self._engine, target, order.run_id, order.confirmation_id, order.choice)
+            yield from api.success(api.run(self._engine, order.run_id, "approval", answer))
+            told = order.answer
         except PeerFailed as error:
-            self._talk.out.append(Note("voice.realtime_agent.approval_failed", {"message": said_of(error)}))
-        self._talk.approved(order.call_id, order.confirmation_id, order.answer if taken else None)
+            if error.fault not in (PeerFault.NOT_FOUND, PeerFault.CONFLICT):
+                self._talk.out.append(Note("voice.realtime_agent.approval_failed", {"message": said_of(error)}))
+        self._talk.approved(order.call_id, order.confirmation_id, told)
         self._carry_out()
 
     def _give_up(self, run: ApiRun) -> Flow[None]:

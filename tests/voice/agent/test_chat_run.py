@@ -20,8 +20,6 @@ from svc_proto.schema import chat_events as events
 from svc_proto.schema.members import Members
 from svc_proto.voice.agent.chat_run import (
     ApiRun,
-    answer_question,
-    is_asking,
     map_event,
     read_history,
     said_of,
@@ -142,10 +140,8 @@ def test_a_server_that_is_not_there(bench: Bench) -> None:
     for session in (None, "c1"):
         trouble = bench.run(target=nowhere, session_id=session)
         assert said_of(trouble).startswith("The API server cannot be reached")
-    assert bench.flow(lambda engine: is_asking(engine, nowhere, "n1")) is False
     assert bench.flow(lambda engine: read_history(engine, nowhere, "c1")) == []
     assert bench.flow(lambda engine: stop_run(engine, nowhere, "n1")) is None
-    assert isinstance(bench.flow(lambda engine: answer_question(engine, nowhere, "n1", "t1", "once")), PeerFailed)
 
 
 def test_a_run_that_fails(bench: Bench) -> None:
@@ -204,22 +200,12 @@ def test_it_is_stopped_and_never_named(bench: Bench) -> None:
 
 def test_small_calls(bench: Bench) -> None:
     target = bench.target()
-    assert bench.flow(lambda engine: is_asking(engine, target, "n1")) is False
-    bench.api.run_status = "waiting_for_approval"
-    assert bench.flow(lambda engine: is_asking(engine, target, "n1")) is True
-    assert bench.flow(lambda engine: answer_question(engine, target, "n1", "t1", "once")) is True
-    assert bench.api.seen[-1] == ("POST", "/v1/runs/n1/approval", {"choice": "once", "call_id": "t1"})
-    bench.api.fixed["/approval"] = (409, {"error": {"code": "approval_not_pending"}})
-    assert bench.flow(lambda engine: answer_question(engine, target, "n1", "t1", "once")) is False
-    bench.api.fixed["/approval"] = (500, {})
-    assert isinstance(bench.flow(lambda engine: answer_question(engine, target, "n1", "t1", "once")), PeerFailed)
     bench.api.fixed["/stop"] = (500, {})
     assert bench.flow(lambda engine: stop_run(engine, target, "n1")) is None
     bench.api.fixed.clear()
     bench.api.sessions["c1"] = [{"role": "user", "content": "x"}]
     assert bench.flow(lambda engine: read_history(engine, target, "c1")) == [{"role": "user", "content": "x"}]
     assert bench.flow(lambda engine: read_history(engine, target, "unknown")) == []
-    assert bench.flow(lambda engine: is_asking(engine, bench.target("wrong"), "n1")) is False
 
 
 @pytest.mark.parametrize(
