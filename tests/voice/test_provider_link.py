@@ -19,7 +19,7 @@ from svc_proto.voice.contract import AudioDelta, ProviderError, ProviderEvent, R
 from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.provider_link import ProviderLink, open_link
 from svc_proto.voice.providers.realtime import OpenAiDialect
-from svc_proto.voice.realtime.orders import Respond, SayText
+from svc_proto.voice.realtime.orders import AppendInput, Respond, SayText
 from svc_proto.wire.events import Headers
 from tests.voice.rig import Rig
 
@@ -105,7 +105,7 @@ def sound(size: int) -> dict[str, object]:
 def test_a_conversation(rig: Rig, provider: Provider) -> None:
     link = opened(rig)
     assert (provider.headers, provider.pings_every) == (((b"authorization", b"Bearer a-key"),), 20.0)
-    rig.do(lambda: link.send(SayText("a"), Respond()))
+    rig.do(lambda: link.send(SayText("a"), AppendInput(b"\1"), Respond()))
     assert [json.loads(text)["type"] for text in provider.heard] == [
         "session.update",
         "conversation.item.create",

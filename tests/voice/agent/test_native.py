@@ -163,8 +163,13 @@ def test_an_answer_to_a_question(world: VirtualWorld, tmp_path: Path, status: in
     assert len(logged(agent, "voice.realtime_agent.approval_failed")) == (status == 500)
 
 
-def test_a_tool_that_waits_for_its_turn_asks_nobody(world: VirtualWorld, tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_tool_that_waits_for_its_turn_or_nobody_knows_for_what_asks_nobody(
+    world: VirtualWorld, tmp_path: Path, status: int
+) -> None:
     api = ScriptedApi()
+    if status != 200:
+        api.run_status, api.fixed["/v1/runs/n1"] = "waiting_for_approval", (status, {})
     pending: dict[str, object] = {"tool_name": "phone_call", "call_id": "t1"}
     api.turns.append([("run.started", {"run_id": "n1"}), ("tool.pending", pending)])
     agent = Agent(world, tmp_path, run("call mum"), scripted=api)
