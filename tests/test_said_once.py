@@ -134,7 +134,7 @@ SHARED = {
     "words of protocols, and the core's own": "Done Kind Ping",
     "the phone's side and the relay's": "Phone",
     "what a server offers, and what a vendor does": "Offer",
-    "what is held or comes later, in rooms that know nothing of each other": "Held Later",
+    "what comes later, in rooms that know nothing of each other": "Later",
 }
 
 
