@@ -31,7 +31,8 @@ __all__ = ["ROOMS"]
 def _the_lab_still_speaks_for_who_left(patch: Patch) -> None:
     def lost(self: LabMode) -> None:
         if self.speaking:
-            self.stop()
+            self.over()
+            self.speaking = True
 
     patch.setattr(LabMode, "on_lost", lost)
 
