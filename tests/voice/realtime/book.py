@@ -50,7 +50,6 @@ TALKS: dict[str, dict[str, Any]] = {
     "silent": {"rules": BackgroundRules(spoken_handoff=False)},
     "progress": {"rules": BackgroundRules(promote_after=100.0, progress_after=5.0, progress_repeat=5.0)},
     "background progress": {"rules": BackgroundRules(spoken_handoff=False, progress_after=10.0)},
-    "two runs": {"rules": BackgroundRules(spoken_handoff=False, progress_after=10.0, max_runs=2, promote_after=1.0)},
     "early progress": {"rules": BackgroundRules(spoken_handoff=False, progress_after=1.0)},
     "nothing spoken": {"result_delivery": "visual_only"},
     "nothing spoken in the background": {"result_delivery": "visual_only", "rules": BackgroundRules()},

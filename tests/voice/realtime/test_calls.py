@@ -18,7 +18,6 @@ from svc_proto.voice.realtime.calls import (
     StatusCall,
     UnknownCall,
     completed_output,
-    ended_output,
     function_schemas,
     parse_call,
     status_output,
@@ -42,11 +41,6 @@ def test_a_long_answer() -> None:
     assert output["raw_text_omitted"] is True
     assert len(str(output["summary"])) == MAX_SUMMARY
     assert output["profile"] == "work"
-
-
-def test_other_ends() -> None:
-    assert ended_output(begun(), error="No.") == {"ok": False, "error": "No.", "run_id": "", "session_id": "c1"}
-    assert ended_output(begun(), cancelled=True) == {"ok": False, "cancelled": True, "run_id": "", "session_id": "c1"}
 
 
 def test_status() -> None:

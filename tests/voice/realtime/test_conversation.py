@@ -52,11 +52,6 @@ the provider answers by itself
     is over
     text r1 late -> nothing
     audio_done r1 -> nothing
-one response for one utterance
-    hearing
-    commit -> CommitInput
-    transcribed first -> input_transcript.final(text=first) Respond
-    transcribed second -> input_transcript.final
 a response needs no transcript
     hearing
     after 10 -> Respond
@@ -84,13 +79,6 @@ how a response ends
     begins r3 'and again'
     response_done r3 failed -> error(message=The voice provider could not answer.) response.done(response_id=r3)
     is idle
-a run without words before it begins at once
-    answering
-    call r1 run k1 -> svc.run.progress
-    text r1 'One moment.' -> response.delta(delta=One moment., source=provider, response_id=r1)
-    audio r1 -> EmitAudio(response_id=r1, sample_rate=None, label=None)
-    audio_done r1 -> output_audio.done
-    after 0.75 -> StartRun(call_id=k1, text=df, profile=None, session_id=c1)
 a client that does not say that it has played
     acknowledging
     after 2.5 -> playback_drain.timeout(call_id=k1, reason=pre_svc_ack, timeout_ms=2500)
@@ -117,9 +105,6 @@ a small function
     drained - -> ~playback_drain.completed
     response_done r1 -> Respond ~response.intermediate_done
     text r2 Nothing. -> response.started response.delta
-a small function whose words are never played
-    consulted
-    after 2.5 -> playback_drain.timeout Respond
 the person talks beside a run
     working
     run_event k1 ToolBegan t1 terminal
@@ -142,15 +127,6 @@ the person talks beside a run
     response_started r4
     response_done r4 -> response.done playback_drain.requested
     drained k1 -> ~playback_drain.completed ReadAloud
-talk that ends before the run
-    working
-    begins r2 'never mind' -> input_transcript.final SayText Respond response.started
-    response_done r2 -> response.done
-    is working
-    commit nothing -> input_transcript.final response.done
-    is working
-    begins r3 'and now?'
-    call r3 run k2 -> AnswerCall(call_id=k2, ok=False) playback_drain.requested(call_id=k2)
 the status before the run
     acknowledging
     response_done r1
@@ -227,11 +203,6 @@ a run that somebody else stops while the person talks
     run_event k1 Interrupted
     run_ended k1 -> svc.run.cancelled AnswerCall
     is hearing
-a run that fails for its key
-    working
-    run_failed k1 No. svc_broker_auth_failed -> AnswerCall(call_id=k1, ok=False, error=No., run_id=n1, session_id=c1)
-        -> error(message=No., call_id=k1, error_code=svc_broker_auth_failed) response.done(response_id=None)
-    is idle
 another chat session
     working
     run_event k1 SessionBound c2 -> svc.session.bound(session_id=c2, profile=None)
@@ -250,9 +221,6 @@ an error ends the turn
     problem quota -> error(message=quota)
     working
     problem quota -> error(message=quota) LeaveRun(call_id=k1) response.done(response_id=None)
-an error ends the turn before its run
-    acknowledging
-    problem quota -> error response.done
 an answer is shown before an error
     judging
     problem quota -> CancelResponse response.started response.delta response.done error
@@ -272,10 +240,6 @@ the person speaks up
     response_started orphan -> CancelResponse
     response_done orphan cancelled -> nothing
     response_started r2 -> response.started
-the person speaks up while a small function is answered
-    consulted
-    say stop -> response.done(response_id=None, cancelled=True) input_transcript.final(text=stop, source=client_text)
-        -> SayText(text=stop) Respond
 """
 
 

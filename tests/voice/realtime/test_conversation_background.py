@@ -32,12 +32,6 @@ nothing is promoted when that is off
     after 5.75 -> StartRun svc.run.progress
     after 600
     is working
-a turn that ends without words [silent]
-    working
-    after 5 -> svc.run.progress
-    after 1 -> ~svc_run.promoted(run_id=n1, tier=promoted) svc.run.promoted(tier=promoted)
-        -> AnswerCall(call_id=k1, ok=True, status=running_in_background)
-    is idle
 a slow tool is not waited for [background]
     working
     run_event k1 ToolBegan t1 web_search
@@ -58,11 +52,6 @@ a run that nobody wants to wait for [background]
     response_done r1
     drained k1 -> ~playback_drain.completed Respond
     answers k1 -> svc.run.completed svc.run.background_completed ~realtime_agent.result_deferred
-the same without words [silent]
-    answering
-    call r1 run k1 df background -> StartRun ~svc_run.promoted svc.run.promoted AnswerCall
-    is idle
-    text r1 'I will see.' -> response.delta
 no turn is cut short by a promotion [background]
     working
     after 5
@@ -97,14 +86,6 @@ an answer that is only shown [nothing spoken in the background]
         -> response.delta(delta=ANSWER, response_id=background-visual-1, source=svc, delivery=visual_only)
         -> response.done(response_id=background-visual-1, source=svc, delivery=visual_only, final_text=ANSWER)
     is idle
-the person speaks up before the answer [background]
-    unheard
-    after 0
-    say 'and another thing' -> ~realtime_agent.delivery_preempted
-        -> response.started(response_id=delivery-fallback-1, source=svc, delivery=visual_only)
-        -> response.delta(delta=ANSWER, response_id=delivery-fallback-1, source=svc, delivery=visual_only)
-        -> response.done(response_id=delivery-fallback-1, source=svc, delivery=visual_only, final_text=ANSWER)
-        -> input_transcript.final(text=and another thing, source=client_text) SayText(text=and another thing) Respond
 a run that fails [background]
     quiet
     run_failed k1 No. svc_broker_auth_failed
@@ -181,13 +162,6 @@ a task that has waited does not begin while the person speaks [silent]
     answers k1
     after 1.375 -> nothing
     after 0.125 -> StartRun ~svc_run.promoted svc.run.promoted playback_drain.requested
-a task that has called a tool is not begun again [background]
-    aside
-    run_event k2 ToolBegan t1 web
-    after 10 -> svc.run.progress svc.run.progress svc.run.progress svc.run.progress
-    is working
-    answers k1
-    after 0 -> ~svc_run.promoted svc.run.promoted AnswerCall Respond
 a task that has begun to answer is not begun again [background]
     aside
     run_event k2 AnswerDelta It
@@ -240,17 +214,6 @@ a task that is asked for again while it goes on [background]
     quiet
     ask k2 df -> input_transcript.final SayText Respond response.started AnswerCall(call_id=k2, ok=False)
         -> playback_drain.requested(call_id=k2) ~response.intermediate_done
-a task that is asked for again while it waits [background]
-    quiet
-    ask k2 ls background -> input_transcript.final SayText Respond response.started
-        -> svc.run.queued(session_id=c1, run_id=, queued_count=1, queue_position=1, transcript_preview=ls)
-        -> AnswerCall(call_id=k2, ok=True, status=queued, position=1) playback_drain.requested(call_id=k2)
-        -> ~response.intermediate_done
-    is consulted
-    ask k3 ls background -> response.done input_transcript.final SayText Respond response.started AnswerCall
-        -> playback_drain.requested ~response.intermediate_done
-    ask k4 another background -> response.done input_transcript.final SayText Respond response.started svc.run.queued
-        -> AnswerCall playback_drain.requested ~response.intermediate_done
 the queue has an end [silent]
     quiet
     ask q0 'ls 0' background -> input_transcript.final SayText Respond response.started svc.run.queued AnswerCall
@@ -292,26 +255,6 @@ answers that nobody hears hold up the queue [silent]
     after 0 -> playback_drain.requested
     heard b1
     after 0 -> StartRun ~svc_run.promoted svc.run.promoted playback_drain.requested
-an answer waits for whoever is away [background]
-    working
-    leave
-    after 6 -> svc.run.progress ~svc_run.promoted svc.run.promoted AnswerCall
-    answers k1 -> svc.run.completed(session_id=c1, run_id=n1) svc.run.background_completed(ok=True)
-        -> ~realtime_agent.result_deferred(run_id=n1)
-    after 25 -> nothing
-    come_back
-    hear
-    after 1.375 -> nothing
-    after 0.125 -> playback_drain.requested
-    come_back
-    heard b1 -> ~playback_drain.completed ReadAloud response.started response.delta response.done
-    is over
-an answer is shown when the provider leaves before it [background]
-    quiet
-    hear
-    answers k1
-    provider_lost gone -> response.started(response_id=delivery-fallback-1) response.delta
-        -> response.done(final_text=ANSWER) CloseClient(code=1000, reason=the voice provider has closed the session)
 an answer is shown when the provider leaves in another turn [background]
     quiet
     begins r3 'what is the time'
@@ -328,31 +271,12 @@ a cancel stops what is in the background [background]
     cancel -> StopRun(call_id=k1) svc.run.cancelled(session_id=c1, run_id=n1) CancelResponse ClearInput
         -> response.done(response_id=None, cancelled=True, run_id=n1)
     is over
-a cancel forgets answers that wait [background]
-    unheard
-    cancel -> CancelResponse ClearInput response.done
-    is over
-a cancel by word [background]
-    aside
-    begins r9 'stop all that'
-    call r9 cancel k9 -> StopRun(call_id=k2) svc.run.cancelled(session_id=c1, run_id=)
-        -> AnswerCall(call_id=k2, cancelled=True, run_id=) StopRun(call_id=k1)
-        -> svc.run.cancelled(session_id=c1, run_id=n1)
-        -> AnswerCall(call_id=k9, ok=True, run_id=None, status=cancelled, session_id=c1)
-        -> playback_drain.requested(call_id=k9)
 a cancel of the background by word [background]
     quiet
     begins r9 'stop that'
     call r9 cancel k9 -> StopRun(call_id=k1) svc.run.cancelled(session_id=c1, run_id=n1)
         -> AnswerCall(call_id=k9, ok=True, run_id=n1, status=cancelled, session_id=c1)
         -> playback_drain.requested(call_id=k9)
-a question from the background [background]
-    quiet
-    run_event k1 ApprovalAsked q1
-    begins r9 yes
-    call r9 confirm k9 q1 allow -> Approve(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow)
-        -> AnswerCall(call_id=k9, ok=True, confirmation_id=q1, status=forwarded) playback_drain.requested(call_id=k9)
-    approved k1 q1 allow -> svc.confirmation.forwarded
 to hear an answer again [background]
     respeak -> svc.result.respeak_unavailable
     quiet
@@ -367,14 +291,6 @@ to hear an answer again [background]
         -> EmitAudio(response_id=respeak-1, sample_rate=None, label=None, source=svc, delivery=respeak)
     rendered respeak-1 -> output_audio.done(response_id=respeak-1, source=svc, delivery=respeak)
         -> response.done(response_id=respeak-1, source=svc, delivery=respeak, final_text=ANSWER, audio_path=)
-    is over
-an answer that cannot be heard again is shown [background]
-    unheard
-    after 0
-    heard b1
-    respeak
-    rendered respeak-1 'no key' -> ~response.forced_summary_failed(message=no key)
-        -> response.started(response_id=delivery-fallback-2) response.delta response.done(final_text=ANSWER)
     is over
 """
 

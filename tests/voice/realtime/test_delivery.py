@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.voice.realtime.delivery import Filler
-from svc_proto.voice.realtime.orders import Emit, Note, Render
 from tests.voice.realtime.book import dialogues, play
 
 ANSWERS = """
@@ -61,10 +59,6 @@ nobody can speak it
     rendered forced-summary-fallback-1 'no key' -> ~response.forced_summary_failed(message=no key)
         -> response.started(response_id=delivery-fallback-2) response.delta response.done(final_text=ANSWER)
     is idle
-nobody speaks it in time
-    judging
-    response_started r2
-    after 30 -> ~realtime_agent.delivery_unconfirmed CancelResponse response.started response.delta response.done
 nor does the relay
     rendering
     after 30 -> ~realtime_agent.delivery_unconfirmed StopRendering response.started response.delta response.done
@@ -77,15 +71,6 @@ a function in place of the answer
     response_started r2
     call r2 run k2 again -> AnswerCall(call_id=k2, ok=False)
     response_done r2 -> ~response.forced_summary_off_script Render
-the person speaks up before the answer is asked for
-    waiting
-    commit -> ~realtime_agent.delivery_preempted response.started response.delta response.done CommitInput
-    is hearing
-the person speaks up before the answer
-    judging
-    commit -> ~realtime_agent.delivery_preempted CancelResponse response.started response.delta response.done
-        -> CommitInput
-    is hearing
 the person speaks up before the relay does
     rendering
     commit -> ~realtime_agent.delivery_preempted StopRendering response.started(response_id=delivery-fallback-2)
@@ -110,20 +95,6 @@ progress that cannot be had spoken [progress]
     rendered progress-1 'no key' -> ~realtime_agent.progress_failed(message=no key)
         -> output_audio.done(response_id=progress-1, source=svc, delivery=progress)
     rendered progress-1 'no key' -> nothing
-progress gives way to what the person says [progress]
-    working
-    after 5
-    commit -> StopRendering output_audio.done(response_id=progress-1, source=svc, delivery=progress) CommitInput
-    rendered_audio progress-1 -> nothing
-progress gives way to a cancel [progress]
-    working
-    after 5
-    cancel -> StopRun svc.run.cancelled AnswerCall StopRendering output_audio.done CancelResponse ClearInput
-        -> response.done
-progress gives way to the answer [progress]
-    working
-    after 5
-    answers k1 -> svc.run.completed AnswerCall StopRendering output_audio.done playback_drain.requested
 progress gives way to an error [progress]
     working
     after 5
@@ -137,19 +108,6 @@ progress in the background gives way to an answer [background progress]
     after 10
     answers k1
     after 0 -> StopRendering output_audio.done playback_drain.requested
-the last answer is said again in the place of progress [two runs]
-    working
-    after 1
-    ask k2 ls background
-    answers k2
-    after 0
-    heard b1
-    after 15 -> svc.run.progress svc.run.progress Render svc.run.progress
-    respeak -> StopRendering output_audio.done Render
-no progress is spoken to nobody [background progress]
-    working
-    leave
-    after 10 -> svc.run.progress ~svc_run.promoted svc.run.promoted AnswerCall svc.run.progress
 no progress is spoken to somebody who has just spoken [background progress]
     working
     after 10
@@ -179,17 +137,3 @@ progress is not spoken over an answer [early progress]
 @pytest.mark.parametrize(("title", "lines"), dialogues(ANSWERS + PROGRESS).items())
 def test_what_is_heard(title: str, lines: list[str]) -> None:
     play(title, lines)
-
-
-def beat(message: str, *, speak: object) -> Emit:
-    return Emit("svc.run.progress", {"message": message, "should_speak": speak})
-
-
-def test_what_is_spoken_of_what_is_told() -> None:
-    """The first that is to be spoken, and nothing else."""
-    filler = Filler("svc", lambda: "1")
-    assert filler.speak([Note("x"), Emit("y"), beat("Not this.", speak=False)]) == []
-    assert (filler.speaks, filler.stop()) == (None, [])
-    told = [beat("Not this.", speak=False), beat("Running command.", speak=True), beat("Nor this.", speak=True)]
-    assert filler.speak(told) == [Render("progress-1", "Running command.")]
-    assert filler.speaks == "progress-1"

@@ -68,29 +68,6 @@ what was given up before it started is waited for
     over orphan
     ask next
     start next -> ~ours
-an orphan does not come for ever
-    ask orphan
-    give_up
-    ask ours
-    after 4.875
-    start early -> ~stray
-    ask again
-    give_up
-    over early
-    ask ours
-    after 5
-    start late -> ~ours
-what is wanted no more makes room
-    ask first
-    start r1
-    ask second -> nothing
-    is held talking
-    over r1 -> ReadAloud(text=second)
-    bury another
-    start r2 -> ~ours
-    bury r2
-    is none talking
-    start r2 -> ~ignored
 as many as are under way
     start r0
     each {MAX_OPEN - 1} start a{{}}

@@ -83,14 +83,6 @@ the oldest call is forgotten
     ToolBegan t1 web -> nothing
     ToolBegan t2 web -> svc.tool.started
     ToolSaid t1 web -> svc.tool.started(tool_call_id=t1, synthetic=True) svc.tool.delta
-the oldest question is shown until it needs no answer
-    ApprovalAsked q1 -> svc.confirmation.requested(confirmation_id=q1)
-    ApprovalAsked q1 -> nothing
-    ApprovalAsked q2 -> nothing
-    ApprovalAsked q3 -> nothing
-    settle q2 -> nothing
-    settle q1 -> svc.confirmation.requested(confirmation_id=q3)
-    settle q3 -> nothing
 what it is at
     ApprovalAsked q -> svc.confirmation.requested
     settle q
