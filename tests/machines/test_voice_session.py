@@ -233,15 +233,3 @@ def test_nothing_secret_shows() -> None:
     assert TOKEN not in repr(made)
     made.record(Ids(1), "private words")
     assert "private" not in repr(made)
-
-
-def test_why_a_socket_is_not_to_have_it() -> None:
-    # wire terminal-voice 4.8 and 6.3
-    denials = (NOT_CLAIMED, INITIALIZING, BAD_TOKEN, EXPIRED, CLOSED)
-    assert [(each.reason, each.close_code) for each in denials] == [
-        ("session_not_claimed", 4009),
-        ("session_initializing", 1013),
-        ("invalid_resume_token", 4003),
-        ("resume_expired", 4008),
-        ("session_closed", 4008),
-    ]

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from svc_proto.config import RelayConfig
-from svc_proto.relay.voice_side import voice_routes
 from tests.relay.world import RelayBook
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,11 +30,3 @@ def test_it_is_made_once() -> None:
     relay = RelayBook().relay
     assert relay.voice_side is relay.voice_side
     assert relay.mcp is relay.mcp
-
-
-def test_the_table_has_all_routes() -> None:
-    relay = RelayBook(RelayConfig()).relay
-    patterns = {route.pattern for route in voice_routes(relay)}
-    assert patterns
-    assert patterns <= {route.pattern for route in relay.router.routes}
-    assert all(pattern.startswith("/voice/") for pattern in patterns)

@@ -45,7 +45,6 @@ MOVES: dict[str, AudioChunk | None] = {
     "sound": SOUND,
     "half": AudioChunk(b"\x01", 24_000),
     "large": AudioChunk(bytes(MAX_DELTA), 24_000),
-    "larger": AudioChunk(bytes(2 * MAX_DELTA + 3), 24_000),
     "end": None,
 }
 

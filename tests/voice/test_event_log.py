@@ -9,7 +9,6 @@ from io import BytesIO
 
 import pytest
 
-from svc_proto.facts import FailureKind
 from svc_proto.voice import event_log
 from svc_proto.voice.event_log import MAX_WAITING, WRITE_AT, AudioCopy, EventLog, GrowingFile, run_name
 from tests.voice.rig import Rig
@@ -59,18 +58,6 @@ def test_one_write_at_a_time(rig: Rig) -> None:
     assert rig.disk == {}
 
 
-def test_what_comes_while_a_write_is_under_way_is_written_after_it(rig: Rig) -> None:
-    file = GrowingFile(rig.engine, "/runs/a")
-
-    def twice() -> None:
-        file.write(b"a" * WRITE_AT)
-        file.write(b"b" * WRITE_AT)  # before the answer to the first
-        file.close()
-
-    rig.do(twice)
-    assert (rig.writes, rig.disk["/runs/a"]) == (2, b"a" * WRITE_AT + b"b" * WRITE_AT)
-
-
 def test_a_disk_that_is_too_slow(rig: Rig) -> None:
     rig.silent_disk = True
     file = GrowingFile(rig.engine, "/runs/a")
@@ -80,18 +67,6 @@ def test_a_disk_that_is_too_slow(rig: Rig) -> None:
     grow(rig, file, b"1")
     assert file.given_up
     assert rig.logs[-1].fields == {"problem": "the disk is too slow"}
-
-
-def test_a_disk_that_is_full(rig: Rig) -> None:
-    rig.disk_problem = FailureKind.NO_SPACE
-    file = GrowingFile(rig.engine, "/runs/a")
-    grow(rig, file, b"1")
-    rig.after(2.0)
-    rig.disk_problem = None
-    grow(rig, file, b"2")
-    rig.after(2.0)
-    rig.do(file.close)
-    assert (file.given_up, rig.disk, len(rig.logs)) == (True, {}, 1)
 
 
 def test_lines(rig: Rig) -> None:
@@ -124,13 +99,8 @@ def test_a_log_has_an_end(rig: Rig, monkeypatch: pytest.MonkeyPatch, beyond: int
 def test_a_copy_can_be_played_at_any_time(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "MAX_COPY", 1000)
     copy = AudioCopy(rig.engine, "/runs/a.wav")
-    for size, rate, frames in (
-        (100, 16_000, 50),
-        (100, 16_000, 100),
-        (200, 32_000, 150),
-        (702, 16_000, 150),
-        (700, 16_000, 500),
-    ):
+    pieces = ((100, 16_000, 50), (100, 16_000, 100), (200, 32_000, 150), (702, 16_000, 150), (700, 16_000, 500))
+    for size, rate, frames in pieces:
         rig.do(partial(copy.add, bytes(size), rate))
         rig.after(2.0)
         with wave.open(BytesIO(rig.disk["/runs/a.wav"])) as file:

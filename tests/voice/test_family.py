@@ -34,13 +34,6 @@ def test_what_a_caller_picks(rig: Rig) -> None:
 
 
 DIALOGUES = f"""
-bad choices
-    create provider=nobody -> refused(status=400)
-    create provider=openai_realtime -> refused(status=400)
-    create provider=7 -> refused(status=400)
-    create sample_rate=fast -> refused(status=400)
-    create sample_rate=7999 -> refused(status=400)
-    are 0
 disabled
     set output enabled=false
     create -> refused(status=404)

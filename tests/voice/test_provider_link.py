@@ -140,12 +140,6 @@ def test_what_was_said_before_the_end_is_still_heard(rig: Rig, provider: Provide
     assert Taker(rig, link).problems == ["the provider closed the connection with code 1006"]
 
 
-def test_whoever_waits_hears_of_the_end(rig: Rig, provider: Provider) -> None:
-    waiting = Taker(rig, opened(rig))
-    rig.do(lambda: provider.handler.on_closed(1011, "secret reason"))
-    assert waiting.problems == ["the provider closed the connection with code 1011"]
-
-
 @pytest.mark.parametrize(("sizes", "refused"), [([2] * 3, False), ([2] * 4, True), ([4, 4], False), ([4, 6], True)])
 def test_a_provider_far_ahead_of_its_listener(
     rig: Rig, provider: Provider, sizes: list[int], refused: bool, monkeypatch: pytest.MonkeyPatch

@@ -11,8 +11,7 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.voice_session import Cursor
-from svc_proto.voice.contract import ProviderError
-from svc_proto.voice.session import MAX_EARLY, VoiceMode, VoiceSession, problem_of
+from svc_proto.voice.session import MAX_EARLY, VoiceMode, VoiceSession
 from svc_proto.voice.socket import VoiceSocket
 from tests.voice.dialogue import Play, dialogues, play
 from tests.voice.rig import PHONE, Client, Rig
@@ -131,14 +130,6 @@ a session that cannot begin may be tried again
     begin -> B:session.ready(event_id=2)
     after 500
     state attached
-it waits again for somebody after it was let go
-    A comes
-    A leaves
-    happened attached lost
-    after 119
-    state fresh
-    after 2
-    state closed
 while it begins nobody else may have it
     A comes
     B comes
@@ -182,11 +173,6 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
     play(lines, Stage())
 
 
-def test_its_token_is_told_once() -> None:
-    slow = Slow()
-    assert (len(str(slow.answer["resume_token"])), slow.session.take_token()) == (43, "")
-
-
 def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
     slow = Slow()
     handler = VoiceSocket(slow.session)
@@ -204,12 +190,6 @@ def test_a_mode_that_adds_nothing() -> None:
     for hook in (slow.session.mode.on_lost, slow.session.mode.on_detached):
         slow.rig.do(hook)
     play(["A leaves", "state closed"], slow)
-
-
-def test_what_a_client_is_told_of_an_error(rig: Rig) -> None:
-    assert problem_of(rig.engine, ProviderError("no key")) == "no key"
-    with pytest.raises(AssertionError, match="bug"):
-        rig.do(lambda: problem_of(rig.engine, KeyError("secret")))
 
 
 def test_a_log_of_one_session_and_the_sweep_of_others(rig: Rig) -> None:

@@ -111,11 +111,6 @@ no second response after a failed one
     speaks sound 'the provider is on fire' -> audio.delta
         -> error(event_id=4, message=the provider is on fire, provider=openai_tts, fallback_enabled=true)
     A says response.create text=Again. -> error(message=a response was already completed in this session)
-a missing key is told when it is missed
-    missing OPENAI_API_KEY
-    create provider=openai_tts
-    A comes
-    A says response.create text=Hello -> response.started error(message=OPENAI_API_KEY is not set)
 the client closes the session
     spoken
     A says session.close -> closed(code=1000)
@@ -130,12 +125,6 @@ who asked for nothing is not waited for
     are 0
     after 3601
     rests
-nor who leaves in the middle as a client does that wants no more
-    spoken
-    speaks sound
-    A leaves 1000
-    puppet stopped=true
-    are 0
 who leaves by accident finds all that was said
     spoken
     speaks sound end
@@ -157,14 +146,6 @@ a full disk does not stop speech
     speaks sound end -> audio.delta audio.done response.done
     after 2
     given_up
-the process ends
-    spoken
-    create
-    speaks sound
-    stop -> closed(code=1001)
-    puppet stopped=true
-    are 0
-    reason 'server shutdown'
 another product's names
     brand
     create lab -> nothing
@@ -181,10 +162,6 @@ sound from a piece that was too small
     spoken
     speaks half end -> audio.done response.done
     first_sound null
-large pieces are cut
-    spoken
-    speaks larger end -> audio.delta(byte_count=32768) audio.delta(byte_count=32768) audio.delta(byte_count=2)
-        -> audio.done response.done
 a slow client makes the provider wait
     spoken
     A stops_reading
@@ -286,6 +263,7 @@ a second socket of the lab takes the place of the first
     puppet stopped=true
     A leaves 4000
     stop -> B:closed(code=1001)
+    reason 'server shutdown'
 who may open a socket of the lab
     create lab
     A comes other -> refused(status=403)

@@ -185,19 +185,6 @@ def test_it_is_stopped(bench: Bench, named: bool) -> None:
     assert bench.types() == (["SessionBound", "RunBegan"] if named else ["SessionBound"])
 
 
-def test_it_is_stopped_and_never_named(bench: Bench) -> None:
-    runs: list[ApiRun] = []
-
-    def make(engine: Engine) -> Flow[None]:
-        runs.append(ApiRun(engine, ORDER, lambda event: None, word="svc"))
-        runs[0].stop()
-        return runs[0].perform(bench.target())
-
-    bench.api.turns.append([("assistant.delta", {"delta": "x"}), ("done", {})])
-    assert bench.flow(make) is None
-    assert not any(path.endswith("/stop") for _, path, _ in bench.api.seen)
-
-
 def test_small_calls(bench: Bench) -> None:
     target = bench.target()
     bench.api.fixed["/stop"] = (500, {})
@@ -235,6 +222,8 @@ def test_a_piece_of_an_answer_that_somebody_keeps(kind: str, text: str, kept: li
     assert pieces == kept
 
 
+THINKS: dict[str, Any] = {"tool_name": "_thinking", "delta": "Hm"}
+STOPPED: dict[str, Any] = {"content": "He", "interrupted": True}
 CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id": "t1"}
 
 
@@ -250,11 +239,7 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
         ("svc.assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),  # under a brand
         ("assistant.delta", {"delta": ""}, None),
         ("assistant.delta", {"delta": 7}, None),
-        (
-            "tool.progress",
-            {"tool_name": "_thinking", "delta": "Hm"},
-            events.ToolProgress(tool_name="_thinking", delta="Hm"),
-        ),
+        ("tool.progress", THINKS, events.ToolProgress(**THINKS)),
         ("tool.progress", {"delta": "x"}, ("svc", "svc", events.ToolProgress(delta="x"))),
         ("tool.progress", {"tool_name": "web"}, None),
         (
@@ -281,11 +266,7 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
         ("approval.request", {"call_id": "q", "description": "Why.", "command": "what"}, Question("q", "Why. what")),
         ("approval.requested", {"id": "q"}, Question("q", "May I go on?")),
         ("assistant.completed", {"content": "Hello"}, events.AssistantCompleted(content="Hello")),
-        (
-            "assistant.completed",
-            {"content": "He", "interrupted": True},
-            events.AssistantCompleted(content="He", interrupted=True),
-        ),
+        ("assistant.completed", STOPPED, events.AssistantCompleted(**STOPPED)),
         ("run.completed", {"completed": True}, events.RunCompleted()),
         ("run.completed", {"interrupted": True}, events.RunCompleted(interrupted=True)),
         ("done", {"state": "final"}, events.RunCompleted()),

@@ -293,23 +293,8 @@ def test_any_messages(world: VirtualWorld, tmp_path: Path, provider: str) -> Non
     kinds += " svc.confirm hermes.confirm svc.result.respeak client.ack session.start nothing"
     names = "text prompt chunk_id sample_rate audio_base64 call_id confirmation_id answer event_id "
     names += "played_audio_event_id"
-    values: list[object] = [
-        None,
-        True,
-        -1,
-        3,
-        2.5,
-        10**30,
-        "",
-        "x",
-        "AAAA",
-        "/echo hi",
-        "\u0000",
-        [],
-        {},
-        "allow",
-        16_000,
-    ]
+    values: list[object] = [None, True, -1, 3, 2.5, 10**30, [], {}, 16_000]
+    values += ["", "x", "AAAA", "/echo hi", "\u0000", "allow"]
     agent = Agent(world, tmp_path, *[Said("Fine.")] * 50)
     client = agent.open(provider=provider)
     for _ in range(300):

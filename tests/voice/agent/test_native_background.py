@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from svc_proto.voice.agent.native import background_rules
 from svc_proto.voice.settings import Promotion
 from svc_proto.voice_config import VoiceConfig
@@ -17,6 +19,12 @@ from tests.peers.realtime import Called, Said, Turn
 
 HAND_OFF = Said("I go on with that, and tell you.")
 WAITED = Said("It is done: demo_wait waited 9 s.")
+
+PROMOTED = """
+type: svc.run.promoted, source: svc, session_id: $chat, chat_session_id: $chat, tier: promoted, promote_after_ms: 6000,
+spoken_handoff: true, provider_acknowledged: false, result_delivery: speak_verbatim, call_id: call_1, queued_count: 0,
+origin: provider_tool_call
+"""
 
 
 def is_(kind: str) -> Any:
@@ -42,20 +50,8 @@ def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld, tmp_path: Pat
     events = play(client, ends)
     told = of(events, "svc.run.promoted")
     chat = of(events, "svc.session.bound")["session_id"]
-    assert {name: told[name] for name in sorted(told) if name not in ("event_id", "at_ms", "run_id")} == {
-        "type": "svc.run.promoted",
-        "source": "svc",
-        "session_id": chat,
-        "chat_session_id": chat,
-        "tier": "promoted",
-        "promote_after_ms": 6000,
-        "spoken_handoff": True,
-        "provider_acknowledged": False,
-        "result_delivery": "speak_verbatim",
-        "call_id": "call_1",
-        "queued_count": 0,
-        "origin": "provider_tool_call",
-    }
+    wanted = yaml.safe_load(f"{{{PROMOTED.replace('$chat', chat)}}}")
+    assert told == wanted | {name: told[name] for name in ("event_id", "at_ms", "run_id")}
     assert told["run_id"] == of(events, "svc.run.started")["run_id"]
     (interim,) = agent.outputs()
     assert (interim["status"], interim["interface"]["engine"]) == ("running_in_background", "realtime_agent")
@@ -64,13 +60,8 @@ def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld, tmp_path: Pat
     assert "delivery" not in play(client, ends)[-1]
     events = play(client, ends)
     place = types(events).index("svc.run.background_completed")
-    assert types(events)[place : place + 5] == [
-        "svc.run.background_completed",
-        "voice.playback_drain.requested",
-        "voice.response.started",
-        "voice.response.delta",
-        "voice.output_audio.delta",
-    ]
+    after = "playback_drain.requested response.started response.delta output_audio.delta"
+    assert types(events)[place + 1 : place + 5] == [f"voice.{kind}" for kind in after.split()]
     completed = of(events, "svc.run.background_completed")
     assert (completed["ok"], completed["tool_count"], completed["chat_session_id"]) == (True, 1, chat)
     assert events[-1]["delivery"] == "forced_summary"
@@ -86,16 +77,6 @@ def test_a_client_that_does_not_come_back(world: VirtualWorld, tmp_path: Path) -
     assert logged[-1]["reason"] == "expired"
     deferred = [line for line in logged if line["type"] == "voice.realtime_agent.result_deferred"]
     assert [line.get("reason") for line in deferred] == [None, "session_closed"]
-
-
-def test_a_cancel_reaches_the_run(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run("/wait 9"), HAND_OFF)
-    client = promoted(agent)
-    client.say("response.cancel")
-    events = client.until("voice.response.done")
-    run_id = of(events, "svc.run.cancelled")["run_id"]
-    assert events[-1]["run_id"] == run_id
-    world.wait_until(lambda: agent.api.ask("GET", f"/v1/runs/{run_id}").json["status"] == "cancelled")
 
 
 def test_a_second_task(world: VirtualWorld, tmp_path: Path) -> None:

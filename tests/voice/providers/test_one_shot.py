@@ -56,10 +56,3 @@ def test_a_benign_notice_changes_nothing() -> None:
     studio = Studio(OpenAiPeer(script=RealtimeScript([Noise((notice, sound, DONE, sound))])))
     studio.render("openai_realtime")
     assert studio.sink.pcm == b"\0\0"
-
-
-def test_a_socket_that_is_declined() -> None:
-    peer = OpenAiPeer(script=RealtimeScript())
-    peer.declines = 404
-    words = str(problem(lambda: Studio(peer).render("openai_realtime")))
-    assert words == "openai_realtime declined the socket with 404"

@@ -17,14 +17,6 @@ def rendered(text: str = "Hello.", **request: object) -> tuple[Studio, Rendered]
     return studio, studio.render("stub", text, **request)
 
 
-def test_a_short_text_is_eight_chunks_of_1500_bytes() -> None:
-    studio, done = rendered()
-    assert [len(chunk.data) for chunk in studio.sink.chunks] == [1_500] * 8
-    assert [chunk.label for chunk in studio.sink.chunks[:2]] == ["frames:0-750", "frames:750-1500"]
-    metadata = {"sample_rate": 24_000, "duration_seconds": 0.25, "frequency_hz": 440}
-    assert done == Rendered(provider="stub", model="local-tone", voice="sine", metadata=metadata)
-
-
 def test_the_tone_is_a_sine_on_any_host(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = array("h", rendered()[0].sink.pcm)
     assert (samples[0], max(samples), min(samples)) == (0, 8_000, -8_000)

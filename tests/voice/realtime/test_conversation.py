@@ -137,6 +137,7 @@ a question is answered by hand
     working
     run_event k1 ApprovalAsked q1
     run_event k1 ApprovalAsked q2
+    confirm q2 allow -> svc.confirmation.forwarded(confirmation_id=q2, answer=None)
     confirm q1 allow -> Approve(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow)
     confirm q1 allow -> svc.confirmation.forwarded
     approved k1 q1 allow -> svc.confirmation.forwarded(confirmation_id=q1, answer=allow)

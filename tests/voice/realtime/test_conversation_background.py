@@ -255,6 +255,12 @@ answers that nobody hears hold up the queue [silent]
     after 0 -> playback_drain.requested
     heard b1
     after 0 -> StartRun ~svc_run.promoted svc.run.promoted playback_drain.requested
+an answer is shown when the provider leaves before it [background]
+    quiet
+    hear
+    answers k1
+    provider_lost gone -> response.started(response_id=delivery-fallback-1) response.delta
+        -> response.done(final_text=ANSWER) CloseClient(code=1000, reason=the voice provider has closed the session)
 an answer is shown when the provider leaves in another turn [background]
     quiet
     begins r3 'what is the time'
@@ -277,6 +283,13 @@ a cancel of the background by word [background]
     call r9 cancel k9 -> StopRun(call_id=k1) svc.run.cancelled(session_id=c1, run_id=n1)
         -> AnswerCall(call_id=k9, ok=True, run_id=n1, status=cancelled, session_id=c1)
         -> playback_drain.requested(call_id=k9)
+a question from the background [background]
+    quiet
+    run_event k1 ApprovalAsked q1
+    begins r9 yes
+    call r9 confirm k9 q1 allow -> Approve(call_id=k1, run_id=n1, confirmation_id=q1, choice=once, answer=allow)
+        -> AnswerCall(call_id=k9, ok=True, confirmation_id=q1, status=forwarded) playback_drain.requested(call_id=k9)
+    approved k1 q1 allow -> svc.confirmation.forwarded
 to hear an answer again [background]
     respeak -> svc.result.respeak_unavailable
     quiet

@@ -71,6 +71,11 @@ a function in place of the answer
     response_started r2
     call r2 run k2 again -> AnswerCall(call_id=k2, ok=False)
     response_done r2 -> ~response.forced_summary_off_script Render
+the person speaks up before the answer
+    judging
+    commit -> ~realtime_agent.delivery_preempted CancelResponse response.started response.delta response.done
+        -> CommitInput
+    is hearing
 the person speaks up before the relay does
     rendering
     commit -> ~realtime_agent.delivery_preempted StopRendering response.started(response_id=delivery-fallback-2)

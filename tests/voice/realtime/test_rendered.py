@@ -8,19 +8,11 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import CreateBlob, FinishBlob, Operation, WriteBlob
-from svc_proto.engine import files
-from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.basics.pcm import wav_head
+from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.voice.contract import (
-    AudioChunk,
-    AudioSink,
-    ProviderError,
-    Recording,
-    Rendered,
-    SpeechRequest,
-)
+from svc_proto.voice.agent import session
+from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Recording, Rendered, SpeechRequest
 from svc_proto.voice.realtime.story import RunBegan
 from tests.loops.agents import KEY, SOUND, Agent, of, types
 from tests.loops.virtual import VirtualWorld
@@ -31,15 +23,18 @@ from tests.peers.api import ScriptedApi, hello
 class Engines:
     """Takes the place of the host's engines."""
 
-    def __init__(self, hears: str | Exception = "what time is it", *, mute: bool = False) -> None:
+    def __init__(self, hears: str | Exception = " what time is it ", *, mute: bool = False) -> None:
         self.hears = hears
         self.mute = mute
         self.recordings: list[Recording] = []
+        self.heard = b""
+        self.disk: Any = None
         self.texts: list[str] = []
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
         yield from ()
         self.recordings.append(recording)
+        self.heard = self.disk.get(recording.path)
         if isinstance(self.hears, Exception):
             raise self.hears
         return self.hears
@@ -58,6 +53,7 @@ def local(world: VirtualWorld, folder: Path, engines: Engines, api: ScriptedApi)
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     relay.voice_side.voice.providers.transcriber = lambda provider: engines
     relay.voice_side.voice.providers.renderer = lambda provider: engines
+    engines.disk = world.relay_host.disk
     return agent, agent.open(provider="local")
 
 
@@ -76,10 +72,12 @@ def test_an_utterance_is_understood_and_answered(world: VirtualWorld, tmp_path: 
     assert (final["text"], final["sample_rate"], final["input_audio_bytes"]) == ("what time is it", 8_000, 6400)
     assert api.seen[-1][2]["message"] == "what time is it"
     assert engines.texts == ["It is noon."]
-    assert engines.recordings[0].size == 12_800 + 44
+    (recording,) = engines.recordings
+    assert (recording.size, recording.content_type, recording.suffix) == (12_800 + 44, "audio/wav", ".wav")
+    assert engines.heard == wav_head(12_800, 16_000) + SOUND * 2
     assert events[-1]["final_text"] == "It is noon."
     assert events[-1]["metrics"]["provider"] == "local"
-    assert not world.relay_host.disk.exists(engines.recordings[0].path)  # nothing is left behind
+    assert not engines.disk.exists(recording.path)  # nothing is left behind
     client.say("response.create", text="and now?")
     client.until("voice.response.done")
     assert client.ws.close(1000).code == 1000
@@ -106,23 +104,19 @@ def test_engines_that_fail(world: VirtualWorld, tmp_path: Path, engines: Engines
     _, client = local(world, tmp_path, engines, ScriptedApi())
     speak(client)
     assert client.until("voice.error")[-1]["message"] == problem
+    assert not engines.disk.exists(engines.recordings[0].path)
     assert client.hear()["type"] == "voice.response.done"
 
 
-@pytest.mark.parametrize("kind", [CreateBlob, WriteBlob, FinishBlob])
-def test_a_disk_that_takes_nothing(
-    world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Operation[Any]]
-) -> None:
-    def failing(engine: Engine, operation: Operation[Any], *, within: float = 30.0) -> Flow[Any]:
-        if isinstance(operation, kind):
-            return Failure(FailureKind.NO_SPACE)
-        return (yield from ask(engine, operation, within=within))
+def test_a_disk_that_takes_nothing(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> Flow[Failure]:
+        yield from ()
+        return Failure(FailureKind.NO_SPACE)
 
-    monkeypatch.setattr(files, "ask", failing)
     _, client = local(world, tmp_path, Engines(), ScriptedApi())
+    monkeypatch.setattr(session, "spool_file", full)
     speak(client)
     assert "could not be stored" in client.until("voice.error")[-1]["message"]
-    assert client.hear()["type"] == "voice.response.done"
 
 
 def test_a_long_utterance(world: VirtualWorld, tmp_path: Path) -> None:

@@ -181,9 +181,3 @@ def test_when_its_progress_may_be_spoken() -> None:
         for elapsed, floor in ((4.5, "idle"), (5, "provider_speaking"), (5, "idle"), (6.5, "idle"), (7, "idle"))
     ]
     assert [beat.fields["should_speak"] for beat in beats] == [False, False, True, False, True]
-
-
-def test_which_tools_are_slow() -> None:
-    rules = BackgroundRules(slow_tools=("terminal", "spawn"))
-    assert [rules.is_slow(tool) for tool in ("open_terminal", "spawn", "web")] == [True, True, False]
-    assert not FOREGROUND.is_slow("terminal")
