@@ -143,10 +143,6 @@ class Play:
         """From now on it fails so."""
         self.rig.disk_problem = FailureKind(problem)
 
-    def missing(self, variable: str) -> None:
-        """A provider's key."""
-        self.rig.voice.providers.missing = variable
-
     def stop(self) -> None:
         """The process ends."""
         self.rig.do(self.family.stop)

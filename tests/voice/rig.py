@@ -90,12 +90,9 @@ class FakeProviders:
 
     def __init__(self, engine: Engine) -> None:
         self.puppet = PuppetRenderer(engine)
-        self.missing: str | None = None  # a variable without which nothing works
 
     def renderer(self, provider_id: str) -> Renderer:
         """Text to PCM."""
-        if self.missing is not None:
-            raise ProviderError(f"{self.missing} is not set", variable=self.missing)
         return StubRenderer() if provider_id == "stub" else self.puppet
 
 

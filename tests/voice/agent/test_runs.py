@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any, cast
@@ -14,11 +15,12 @@ from svc_proto.commands import Command
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep, wait
 from svc_proto.facts import Fact, Received
+from svc_proto.relay.service import Relay
 from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.realtime.orders import StartRun
-from tests.loops.agents import Agent, ends, of, play, run
+from tests.loops.agents import Agent, ends, of, play, run, talk
 from tests.loops.virtual import VirtualWorld
 from tests.peers.realtime import Said
 from tests.voice.rig import PHONE, Rig
@@ -66,12 +68,43 @@ def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(
 ) -> None:
     """From the bytes to the run that keeps it. A run tells hundreds of them."""
     world, words = VirtualWorld(), "It goes on with many more words than anybody would like to hear of it"
+
+    def piece(engine: Engine, fact: Fact | None) -> bool:
+        data = fact.data if isinstance(fact, Received) else b""
+        return b"event: assistant.delta\n" in data and data.endswith(b"\n\n\r\n") and data.count(b"event: ") == 1
+
+    counts = counted(monkeypatch, piece)
+    agent = Agent(world, tmp_path, run(f"/echo {words}"), Said(words))
+    client = agent.open()
+    client.say("response.create", text="go on")
+    events = play(client, ends)
+    assert of(events, "voice.response.delta")["delivery"] == "forced_summary"
+    assert agent.outputs()[0]["text"] == words
+    few = [count for count in counts if count <= 20]
+    assert len(few) > 5
+    assert len(counts) - len(few) < 5  # the first is told, and a cut read is read as ever
+
+
+def test_a_task_that_is_spoken_is_six_thousand_calls_of_the_relay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the first sound to the last word of the answer. It was 17,117 when a run had nine names."""
+    words = "The disk is 62 percent used and that is how it stands"
+    agent = Agent(VirtualWorld(), tmp_path, run(f"/echo {words}"), Said(words))
+    client = agent.open()
+    counts = counted(monkeypatch, lambda engine, fact: isinstance(engine._service, Relay))
+    talk(client)
+    assert of(play(client, ends), "voice.response.delta")["delivery"] == "forced_summary"
+    assert 2_000 < sum(counts) < 6_000
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Engine, Fact | None], bool]) -> list[int]:
+    """Calls of functions written in Python for each fact that is wanted, as they come."""
     counts: list[int] = []
     handle = Engine.handle
 
-    def counted(self: Engine, fact: Fact | None, now: Moment) -> list[Command]:
-        data = fact.data if isinstance(fact, Received) else b""
-        if not (b"event: assistant.delta\n" in data and data.endswith(b"\n\n\r\n") and data.count(b"event: ") == 1):
+    def counting(self: Engine, fact: Fact | None, now: Moment) -> list[Command]:
+        if not wanted(self, fact):
             return handle(self, fact, now)
         counts.append(0)
 
@@ -84,13 +117,5 @@ def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(
         finally:
             sys.setprofile(None)
 
-    monkeypatch.setattr(Engine, "handle", counted)
-    agent = Agent(world, tmp_path, run(f"/echo {words}"), Said(words))
-    client = agent.open()
-    client.say("response.create", text="go on")
-    events = play(client, ends)
-    assert of(events, "voice.response.delta")["delivery"] == "forced_summary"
-    assert agent.outputs()[0]["text"] == words
-    few = [count for count in counts if count <= 20]
-    assert len(few) > 5
-    assert len(counts) - len(few) < 5  # the first is told, and a cut read is read as ever
+    monkeypatch.setattr(Engine, "handle", counting)
+    return counts
