@@ -19,7 +19,14 @@ from svc_proto.relay.service import Relay
 __all__ = ["asks_for_secret", "check_ends", "secret_of"]
 
 SECRETIVE = 0.3  # of all worlds whose relay is never started anew ask programs of its host for the local secret
-RESTARTS = (Deed.STOP, Deed.KILL, Deed.REFUSE, Deed.DISK, Deed.DISK_FULL)  # then it changes, or is not stored
+RESTARTS = (
+    Deed.STOP,
+    Deed.KILL,
+    Deed.REFUSE,
+    Deed.BURY,
+    Deed.DISK,
+    Deed.DISK_FULL,
+)  # then it changes, or is not stored
 
 ANSWERING = (*UNANSWERED, *HALF_SAID)  # an exchange that was answered may still throw the rest of a body away
 

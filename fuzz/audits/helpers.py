@@ -260,4 +260,4 @@ def helpers(audit: Audit) -> None:
     _Helpers(audit).steps()
 
 
-HELPERS = (helpers, helpers)
+HELPERS = (helpers,)

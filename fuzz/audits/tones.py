@@ -259,12 +259,13 @@ class _Tones:
         if provider != "openai" or not on:
             return
         upstream.trouble = manner = audit.pick((Manner.REFUSE, Manner.BREAK, Manner.HANG))
-        many = MOST_AT_ONCE + 1 if manner is Manner.HANG and audit.chance(0.3) else 1
+        many = MOST_AT_ONCE if manner is Manner.HANG and audit.chance(0.3) else 1
         callers = [
             audit.begin_as(self.one.token, "POST", "/voice/synthesize", {"text": f"voice {n}"}) for n in range(many)
         ]
         if many > 1:
-            told = audit.answer(callers.pop())
+            audit.rest(1.0)  # all of them are there
+            told = audit.ask(self.one.token, "POST", "/voice/synthesize", {"text": "voice"})
             audit.right(told, 503, about="one too many who are spoken to")
             audit.same(told.answer.headers.get(b"retry-after"), b"5", "when to come again")
         for caller in callers:
