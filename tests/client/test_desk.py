@@ -12,6 +12,7 @@ from svc_proto.client.desk import (
     WhichRelay,
     devices,
     extend,
+    find_relay,
     find_session,
     forget,
     identity,
@@ -26,6 +27,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.route_choice import Candidate
+from svc_proto.peers.remote import Remote
 from tests.client.world import REFUSED, Answer, Asked, World, as_json
 
 T = TypeVar("T")
@@ -190,6 +192,8 @@ A, B = session(), session(url="ws://other:1", token="x")
 def test_finding(stored: list[StoredSession], who: WhichRelay, found: StoredSession) -> None:
     result = world(Host(*stored), lambda engine: find_session(engine, who)).run()
     assert (result.url, result.token) == (found.url, found.token)
+    relay = world(Host(*stored), lambda engine: find_relay(engine, who)).run()
+    assert (relay.url, relay.token) == (Remote(found.url).http_url, found.token)
 
 
 def test_the_only_one_with_another_token() -> None:
