@@ -56,7 +56,7 @@ DOORS = (
     Plant(_a_name_may_be_rebound, 25, (Invariant.DOORS,)),
     Plant(_a_proxy_is_taken_for_a_program, 2, (Invariant.DOORS,), quick=True),
     Plant(_a_page_may_open_the_socket, 1, (Invariant.DOORS,)),
-    Plant(_any_secret_will_do, 60, (Invariant.DOORS,)),
+    Plant(_any_secret_will_do, 6, (Invariant.DOORS,)),
     Plant(_a_wrong_token_is_taken_for_another, 1, (Invariant.DOORS, Invariant.DEAD_TOKEN)),
     Plant(_half_a_request_is_carried_out, 2, (Invariant.AFTER_END,), quick=True),
 )

@@ -155,7 +155,7 @@ ROOMS = (
     Plant(_a_host_is_no_name, 3, TOLD),
     Plant(_one_bad_wish_spoils_the_others, 3, (*TOLD, Invariant.LIFETIME)),
     Plant(_a_command_that_waits_is_not_counted, 0, TOLD),
-    Plant(_a_picture_goes_after_four_minutes, 5, TOLD),
+    Plant(_a_picture_goes_after_four_minutes, 19, TOLD),
     Plant(_who_trusts_one_verb_trusts_all, 15, TOLD),
     Plant(_only_the_app_in_front_is_blocked, 66, TOLD),
     Plant(_a_verb_is_found_in_other_words, 5, TOLD),
