@@ -100,7 +100,7 @@ except SystemExit:
         ("clients.commands.svc logs --help", 17),
         ("clients.commands.svc status", 25),
         ("clients.commands.svc_relay --help", 13),
-        ("clients.commands.svc_relay voice talk --help", 19),
+        ("clients.commands.svc_relay voice talk --help", 20),
     ],
 )
 def test_how_much_is_loaded(desk: Shelf, words: str, most: int) -> None:
