@@ -124,6 +124,14 @@ class Watched:
         self.replica.kill()
         self.master.kill()
 
+    def in_step(self) -> bool:
+        """Whether the replica has all that the master has taken: it is asked first, so it may only have more since."""
+        behind, ahead = (
+            int(server.ask("INFO", "replication").partition("master_repl_offset:")[2].split()[0])
+            for server in (self.replica, self.master)
+        )
+        return behind >= ahead
+
 
 def _begun(command: list[str], folder: Path, ready: str) -> subprocess.Popen[str]:
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
