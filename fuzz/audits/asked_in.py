@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from fuzz.audit import Audit
 from fuzz.audits.agents import ACT, BACK, FORGOTTEN, READ, WORD, Guests
 from fuzz.peers import Caller
-from fuzz.world import LOCAL
+from fuzz.world import LOCAL, REMOTE
 
 __all__ = ["ASKED_IN"]
 
@@ -23,7 +23,8 @@ Members = dict[str, Any]
 REDIRECTS: tuple[tuple[object, bool], ...] = (
     *((["https://a.example/b"], True), ([BACK, "http://[::1]/x", "http://localhost:1/"], True)),
     *((["http://a.example/b"], False), (["cursor://x"], False), ([f"{BACK}#x"], False), ([], False)),
-    *((BACK, False), ([BACK, 5], False), (["https://"], False)),
+    *((BACK, False), ([BACK, 5], False), (["https://"], False), (["ftp://127.0.0.1/x"], False), (["app:/b"], False)),
+    *((["javascript:alert(1)"], False), (["https://elsewhere.example/back?x=1"], True)),
 )
 BAD: tuple[tuple[Members, str], ...] = (
     ({"response_type": "token"}, "unsupported_response_type"),
@@ -41,13 +42,21 @@ class _Door:
         self.audit = audit
         self.guests = Guests(audit)
         self.name = f"agent {audit.word()}"
-        registered = self.guests.here("POST", "/oauth/register", {"client_name": self.name, "redirect_uris": [BACK]})
-        self.client = audit.right(registered, 201)["client_id"]
+        self.client = self.register(BACK)
 
-    def ask(self, **other: str) -> Caller:
+    def register(self, place: str) -> str:
+        """A client that hears there: its name."""
+        body = {"client_name": self.name, "redirect_uris": [place]}
+        return str(self.audit.right(self.guests.here("POST", "/oauth/register", body), 201)["client_id"])
+
+    def query(self, **other: str) -> str:
+        """What a request for a place holds."""
         query = {"response_type": "code", "client_id": self.client, "redirect_uri": BACK, "scope": ACT, "state": "s"}
         query |= {"code_challenge": CHALLENGE, "code_challenge_method": "S256", **other}
-        return self.guests.here("GET", f"/oauth/authorize?{urlencode(query)}")
+        return urlencode({name: value for name, value in query.items() if value})
+
+    def ask(self, **other: str) -> Caller:
+        return self.guests.here("GET", f"/oauth/authorize?{self.query(**other)}")
 
     def asked(self, **other: str) -> tuple[str, str]:
         """The page of a question, and its word."""
@@ -98,9 +107,19 @@ def _registers(door: _Door) -> None:
         fields.pop("error_description", None)
         due = {"error": code, "state": "s", "iss": f"http://{LOCAL.authority}"}
         audit.same((caller.status, fields), (303, due), f"where one is led who asks with {other}")
-    for other in ({"redirect_uri": f"{BACK}/x"}, {"client_id": "nobody"}):
+        abroad = f"https://elsewhere.example/{audit.word()}"  # where a mistake leads nobody
+        caller = door.ask(client_id=door.register(abroad), redirect_uri=abroad, **other)
+        audit.same(
+            (caller.status, _location(caller)), (400, ""), f"where one of elsewhere is led who asks with {other}"
+        )
+    nobody = ({"redirect_uri": f"{BACK}/x"}, {"redirect_uri": ""}, {"client_id": "nobody"}, {"client_id": ""})
+    for other in audit.rng.sample(nobody, 2):
         caller = door.ask(**other)
         audit.same((caller.status, _location(caller)), (400, ""), f"where one is led who asks with {other}")
+    far = audit.begin((audit.world.agent, REMOTE), "GET", f"/oauth/authorize?{door.query()}")
+    audit.right(audit.answer(far), 400, about="to ask over plain HTTP from elsewhere")
+    port = f"http://127.0.0.1:{audit.rng.randint(1_024, 60_000)}/back"  # any of its own computer (RFC 8252)
+    audit.same(door.ask(redirect_uri=port).status, 303, "another port")
 
 
 def _answers(door: _Door) -> None:

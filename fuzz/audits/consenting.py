@@ -1,25 +1,19 @@
-"""How an owner lets agents in: the dashboard's page, what it shows and asks, and the rules of who may ask at all."""
+"""How an owner lets agents in: the dashboard's page, what it shows and asks."""
 
 from __future__ import annotations
 
 import re
-from base64 import urlsafe_b64encode
-from hashlib import sha256
 from html import escape
-from typing import Any
 from urllib.parse import urlencode
 
 from fuzz.audit import Audit
-from fuzz.audits.agents import ACT, BACK, READ, GuestClient, Guests
+from fuzz.audits.agents import ACT, READ, GuestClient, Guests
 from fuzz.audits.gate import PASSWORD, Board, basic
-from fuzz.peers import Caller
-from fuzz.world import LOCAL, REMOTE
+from fuzz.world import LOCAL
 
 __all__ = ["CONSENTING"]
 
 DAY, WAITS = 86_400, 600.0  # s
-EDGE = 3.0
-OF_ADDRESS = 8  # questions that wait
 LASTS = {"1": DAY, "7": 7 * DAY, "30": 30 * DAY, "365": 365 * DAY, "9": 30 * DAY, "": 30 * DAY, "x": 30 * DAY}
 HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
 RADIO = re.compile(r'<input type="radio" name="scope" value="([a-z:]+)"( checked)?>')
@@ -27,14 +21,6 @@ OPTION = re.compile(r'<option value="(\d+)"( selected)?>')
 ALERT = 'role="alert"'
 RESOURCE = f"http://{LOCAL.authority}/mcp"
 FORM = "application/x-www-form-urlencoded"
-BAD_PLACES = (
-    "http://elsewhere.example/back",
-    "ftp://127.0.0.1/x",
-    "javascript:alert(1)",
-    "app:/back",
-    "https://x/#f",
-    5,
-)
 
 
 class _Desk:
@@ -144,84 +130,4 @@ def allowing(audit: Audit) -> None:
     audit.rest(WAITS + 20.0)
 
 
-def _query(client: GuestClient, **other: str) -> str:
-    challenge = urlsafe_b64encode(sha256(client.verifier.encode()).digest()).rstrip(b"=").decode()
-    query = {"response_type": "code", "client_id": client.id, "redirect_uri": BACK, "scope": ACT, "state": "s"}
-    query |= {"code_challenge": challenge, "code_challenge_method": "S256", "resource": RESOURCE, **other}
-    return urlencode({name: value for name, value in query.items() if value})
-
-
-def askers(audit: Audit) -> None:
-    """Who may ask: by which addresses it may go on, what a request has to hold, how many wait, and for how long."""
-    audit.rest(WAITS + 20.0)
-    _asked(audit)
-    audit.rest(WAITS + 20.0)
-
-
-def _asked(audit: Audit) -> None:
-    doors = Guests(audit)
-    for place in audit.rng.sample(BAD_PLACES, 3):
-        body = {"client_name": "x", "redirect_uris": [place]}
-        audit.right(doors.here("POST", "/oauth/register", body), 400, "invalid_redirect_uri", f"to go on to {place!r}")
-    for place in ("https://elsewhere.example/back?x=1", "http://localhost:1/b", "http://[::1]:5/"):
-        told = audit.right(doors.here("POST", "/oauth/register", {"client_name": "x", "redirect_uris": [place]}), 201)
-        audit.same((told["redirect_uris"], told["token_endpoint_auth_method"]), ([place], "none"), "a client")
-    client = doors.register()
-    on_page: tuple[dict[str, str], ...] = (
-        {"client_id": "nobody"}, {"client_id": ""}, {"redirect_uri": "https://x.example/back"}, {"redirect_uri": ""},
-    )  # fmt: skip
-    led: tuple[tuple[dict[str, str], str], ...] = (
-        ({"response_type": "token"}, "unsupported_response_type"), ({"code_challenge": ""}, "invalid_request"),
-        ({"code_challenge_method": "plain"}, "invalid_request"), ({"resource": "http://x.ex/mcp"}, "invalid_target"),
-        ({"scope": "everything"}, "invalid_scope"),
-    )  # fmt: skip
-    for other in audit.rng.sample(on_page, 2):  # nobody is led anywhere by a stranger
-        caller = doors.here("GET", f"/oauth/authorize?{_query(client, **other)}")
-        audit.same((caller.status, caller.answer.headers.get(b"location")), (400, None), f"a request with {other}")
-    for other, code in audit.rng.sample(led, 2):
-        caller = doors.here("GET", f"/oauth/authorize?{_query(client, **other)}")
-        where = (caller.answer.headers.get(b"location") or b"").decode()
-        audit.same((caller.status, where.startswith(f"{BACK}?error={code}&")), (303, True), f"{other} leads to {where}")
-        abroad = f"https://elsewhere.example/{audit.word()}"
-        told = audit.right(doors.here("POST", "/oauth/register", {"client_name": "x", "redirect_uris": [abroad]}), 201)
-        asks = _query(GuestClient(told["client_id"], client.verifier), redirect_uri=abroad, **other)
-        caller = doors.here("GET", f"/oauth/authorize?{asks}")
-        audit.same((caller.status, caller.answer.headers.get(b"location")), (400, None), f"{other} of who lives abroad")
-    port = f"http://127.0.0.1:{audit.rng.randint(1_024, 60_000)}/back"  # any of its own computer (RFC 8252)
-    audit.same(doors.here("GET", f"/oauth/authorize?{_query(client, redirect_uri=port)}").status, 303, "another port")
-    far = audit.answer(audit.begin((audit.world.agent, REMOTE), "GET", f"/oauth/authorize?{_query(client)}"))
-    audit.right(far, 400, about="to ask over plain HTTP from elsewhere")
-    asked = [doors.ask(client, ACT) for _ in range(OF_ADDRESS - 1)]
-    since = audit.now
-    more = doors.here("GET", f"/oauth/authorize?{_query(client)}")
-    where = (more.answer.headers.get(b"location") or b"").decode()
-    audit.same(where.startswith(f"{BACK}?error=temporarily_unavailable"), True, f"one too many of an address: {where}")
-    page, word = asked.pop(audit.rng.randrange(len(asked)))
-    shown = audit.right(audit.ask_here("GET", f"/mcp/questions/{word}"), 200)
-    said: dict[str, Any] = {"ballot": shown["ballot"], "allow": False}
-    slow = audit.chance(0.4)
-    if slow:
-        audit.rest_until(since + WAITS - 4 * EDGE)
-    audit.right(audit.ask_here("POST", f"/mcp/questions/{word}", said), 200)
-    answered = audit.now
-    asked.append(doors.ask(client, ACT))  # there is room where one was answered
-    if slow:
-        late = audit.chance(0.5)
-        audit.rest_until(answered + WAITS + (EDGE if late else -EDGE))
-        if late:
-            audit.same(
-                doors.here("GET", page).status == 303, False, "whether an answer leads anywhere after ten minutes"
-            )
-            return
-    audit.same(doors.led(page).get("error"), "access_denied", "what a no leads to")
-    if slow:
-        return
-    late = audit.chance(0.5)
-    audit.rest_until(since + WAITS + (EDGE if late else -EDGE))
-    known: Caller = audit.ask_here("GET", f"/mcp/questions/{asked[0][1]}")
-    audit.right(known, 404 if late else 200, about=f"a question of {WAITS} s, late: {late}")
-    waits = doors.here("GET", asked[0][0])
-    audit.same(asked[0][1] in waits.answer.body.decode(), not late, "whether its page waits")
-
-
-CONSENTING = (allowing, askers)
+CONSENTING = (allowing,)

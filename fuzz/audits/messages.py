@@ -329,76 +329,10 @@ def _stateless(audit: Audit, clients: tuple[Client, Client]) -> None:
             audit.wrong(f"{more} is answered {told}, and it is 400 {code}")
 
 
-def _confirmed(audit: Audit, clients: tuple[Client, Client]) -> None:
-    """Without a session a question is the answer, and the call comes again with what only we can have made: once."""
-    client, phone = clients[0], pair(audit, device_id=audit.word(), surface="android", form="phone")
-    device, name = phone.shown["device_id"], "io.modelcontextprotocol"
-    meta: Members = {f"{name}/protocolVersion": STATELESS, f"{name}/clientCapabilities": {"elicitation": {}}}
-    meta[f"{name}/clientInfo"] = {"name": "a", "version": "1"}
-    fields = {"mcp_protocol_version": STATELESS, "mcp_method": "tools/call"}
-    asked: list[tuple[Members, Members]] = []  # what was asked about, under which state, and is not answered yet
-
-    def call(tool: str, given: Members, **more: Any) -> Caller:
-        params = {"name": tool, "arguments": {**given, "device": device}, "_meta": meta, **more}
-        body: Members = {"jsonrpc": "2.0", "id": audit.crowd.number(), "method": "tools/call", "params": params}
-        return client.begin("POST", body, mcp_name=tool, **fields)
-
-    def result(caller: Caller) -> Members:
-        audit.right(audit.answer(caller), 200)
-        return dict(_last(caller)["result"])
-
-    def question(told: Members, given: Members) -> None:
-        requests = told.get("inputRequests") or {}
-        audit.same((told.get("resultType"), [*requests]), ("input_required", ["confirm"]), f"a call of {given}")
-        (shown,) = [each for each in given.values() if each not in ("call", "send_sms")][:1]
-        if shown not in requests["confirm"]["params"]["message"]:
-            audit.wrong(f"a question about {given} is {requests}")
-        asked.append((given, {"requestState": told["requestState"]}))
-
-    audit.world.phones_say_what_they_will = True
-    for _ in range(audit.rng.randint(5, 9)):
-        tool = audit.pick(("phone_call", "phone_send_sms"))
-        number = f"+1555{audit.rng.randrange(1000, 9999)}"
-        given = {"number": number} if tool == "phone_call" else {"to": number, "body": audit.word()}
-        way = audit.pick(("ask", "yes", "yes", "yes", "no", "other", "made up"))
-        if way in ("ask", "made up") or not asked:
-            more = {
-                "requestState": audit.pick(("0" * 32, "", "x")),
-                "inputResponses": {"confirm": {"action": "accept"}},
-            }
-            question(result(call(tool, given, **(more if way == "made up" else {}))), given)
-            continue
-        given, state = asked.pop(audit.rng.randrange(len(asked)))
-        tool = "phone_call" if "number" in given else "phone_send_sms"
-        answer = {"inputResponses": {"confirm": {"action": "accept"}}, **state}
-        if way == "other":  # another call by the same state: that is asked about for itself
-            other = {**given, next(iter(given)): f"+1666{audit.rng.randrange(1000, 9999)}"}
-            question(result(call(tool, other, **answer)), other)
-            question(result(call(tool, given, **answer)), given)
-            continue
-        if way == "no":
-            answer["inputResponses"] = audit.pick(({"confirm": {"action": "decline"}}, {"confirm": {}}, {}))
-            told = result(call(tool, given, **answer))
-            audit.same((told["isError"], "denied" in told["content"][0]["text"]), (True, True), "a no")
-        else:
-            caller = call(tool, given, **answer)
-            sent = phone.seat.take()["payload"]
-            audit.same(
-                {key: sent["body"].get(key) for key in given}, given, "what a phone is told of what was confirmed"
-            )
-            reply = {"request_id": sent["request_id"], "status": 200, "result": {"ok": True}}
-            phone.seat.say("bridge", "bridge.response", reply)
-            audit.same(result(caller).get("isError", False), False, "what was confirmed")
-        question(result(call(tool, given, **answer)), given)  # once more, which is another call
-        audit.same(phone.seat.heard, [], "what a phone is told of what nobody has confirmed")
-    audit.world.phones_say_what_they_will = False
-    phone.seat.hang_up()
-
-
 def messages(audit: Audit) -> None:
     """What is said by MCP, and what is not; whose sessions are; and the agent as a tool."""
     clients = _clients(audit)
-    for part in audit.rng.sample((_words, _whose, _ask, _ask, _stateless, _confirmed, _confirmed), 3):
+    for part in audit.rng.sample((_words, _whose, _ask, _ask, _stateless), 3):
         part(audit, clients)
     for client in clients:
         client.leave()

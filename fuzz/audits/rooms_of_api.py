@@ -10,7 +10,6 @@ from fuzz.audits.consents import CONSENTS
 from fuzz.audits.copies import COPIES
 from fuzz.audits.cuts import CUTS
 from fuzz.audits.farewells import FAREWELLS
-from fuzz.audits.helpers import HELPERS
 from fuzz.audits.manners import MANNERS
 from fuzz.audits.messages import MESSAGES
 from fuzz.audits.offers import OFFERS
@@ -53,6 +52,5 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *SERVERS,
     *CALLERS,
     *ASKED_IN,
-    *HELPERS,
     *ORDERS,
 )

@@ -46,17 +46,28 @@ class _Memory:
         self.args: dict[str, list[str]] = {shop.name: [] for shop in self.shops}
         self.always: list[str] = []
         self.here: list[tuple[str, str]] = []
+        lodge = self.bench.lodge
+        self.far = {shop.name: shop.opens_far(lodge) for shop in self.shops if lodge.chance(0.5)}
         for shop in self.shops:
-            shop.opens(self.bench.lodge)
+            shop.opens(lodge)
         self.show()
         self.chats = [self.bench.chat() for _ in range(2)]
 
     def show(self) -> None:
-        """They say so from now on."""
+        """They say so, and are to be used so, from now on."""
         for shop in self.shops:
             shop.tools = [self.words[shop.name, name] for name in ("look", "act")]
             shop.tell_changed()
-        self.bench.configure({shop.name: {"command": shop.name, "args": self.args[shop.name]} for shop in self.shops})
+        self.bench.configure({shop.name: self.entry(shop.name) for shop in self.shops})
+        if self.far:  # nobody tells of a change from there
+            self.bench.lodge.right(self.bench.lodge.ask_api("POST", "/api/mcp-servers/reload", {}), 200)
+
+    def entry(self, name: str) -> Members:
+        """A program with its arguments, or an address."""
+        args = self.args[name]
+        if name in self.far:
+            return {"url": "/".join([self.far[name], *args])}
+        return {"command": name, "args": args}
 
     def change(self, shop: Shop, name: str) -> str:
         """A word of it, or what it stands for; or the API goes, and is there again."""

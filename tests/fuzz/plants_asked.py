@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fuzz.invariants import Invariant
 from svc_proto.agent import pair_command
 from svc_proto.agent.contract import TextDelta
-from svc_proto.agent.tools import mcp
-from svc_proto.api.service import Api
-from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import DeleteBlob
 from svc_proto.device.safety.consent import Consents
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request
 from svc_proto.machines.mentions import Mentions
 from svc_proto.machines.phones import Phone
-from svc_proto.mcp.answers import Answers
 from svc_proto.peers import vitals
 from svc_proto.relay import oauth
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.voice_access import ApiProbe
-from svc_proto.schema.members import Members
 from svc_proto.voice.options import Options
 from tests.fuzz.plant import Patch, Plant
 
@@ -40,31 +32,6 @@ def _a_no_of_the_api_is_remembered(patch: Patch) -> None:
         return good
 
     patch.setattr(ApiProbe, "accepts", remembers)
-
-
-def _a_call_that_was_confirmed_is_so_again(patch: Patch) -> None:
-    def asked(self: Answers, state: str, name: str, arguments: Any) -> bool:
-        return self._pending.get(state, 0.0) == (name, arguments)
-
-    patch.setattr(Answers, "was_asked", asked)
-
-
-def _a_tool_that_is_worded_anew_is_allowed(patch: Patch) -> None:
-    def edition(config: Any, row: Members) -> str:
-        return sha256_hex(f"{config.name} {row.get('name')}")[:12]
-
-    patch.setattr(mcp, "_edition", edition)
-
-
-def _any_answer_forgives_wrong_keys(patch: Patch) -> None:
-    authorize = Api.authorize
-
-    def forgiving(self: Api, access: Any, request: Request) -> Any:
-        caller = authorize(self, access, request)
-        self._guesses.right(request, self.engine.now)
-        return caller
-
-    patch.setattr(Api, "authorize", forgiving)
 
 
 def _a_consent_to_pictures_outlives_the_toggle(patch: Patch) -> None:
@@ -108,9 +75,6 @@ def _every_phone_asks_its_user(patch: Patch) -> None:
 
 ASKED = (
     Plant(_a_no_of_the_api_is_remembered, 2, (Invariant.AS_TOLD,)),
-    Plant(_a_call_that_was_confirmed_is_so_again, 5, (Invariant.CONFIRMED,)),
-    Plant(_a_tool_that_is_worded_anew_is_allowed, 7, (Invariant.CONFIRMED,)),
-    Plant(_any_answer_forgives_wrong_keys, 1, (Invariant.AS_TOLD,)),
     Plant(_a_consent_to_pictures_outlives_the_toggle, 86, (Invariant.AS_TOLD,)),
     Plant(_a_session_of_tmux_is_ended_by_how_its_name_begins, 4, (Invariant.AS_TOLD,)),
     Plant(_a_question_is_answered_without_its_ballot, 6, (Invariant.CONSENT,)),
