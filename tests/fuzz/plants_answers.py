@@ -232,7 +232,7 @@ ANSWERS = (
     Plant(_an_answer_that_is_too_long_has_ended_well, 3, (Invariant.AS_TOLD,)),
     Plant(_a_failed_tool_of_a_run_has_done_well, 13, (Invariant.AS_TOLD,)),
     Plant(_a_no_is_for_the_newest_question, 8, (Invariant.AS_TOLD,)),
-    Plant(_always_is_until_the_next_start, 7, (Invariant.AS_TOLD,)),
+    Plant(_always_is_until_the_next_start, 10, (Invariant.AS_TOLD,)),
     Plant(_what_is_allowed_in_one_chat_is_allowed_in_all, 16, (Invariant.AS_TOLD,)),
     Plant(_any_caller_goes_on_in_a_session_of_mcp, 5, (Invariant.AS_TOLD, Invariant.OWN_ANSWER)),
     Plant(_a_session_of_mcp_that_is_used_grows_old, 5, (Invariant.AS_TOLD, Invariant.RECOVERY)),
