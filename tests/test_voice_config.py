@@ -6,7 +6,7 @@ import pytest
 from attrs import asdict
 
 from svc_proto.config import ConfigError, RelayConfig, relay_config
-from svc_proto.voice_config import VoiceConfig
+from svc_proto.voice_config import VENDORS, VoiceConfig
 from tests.voice.rows import rows
 
 
@@ -78,6 +78,19 @@ def test_nobody_gives_away_the_root_of_the_file_system() -> None:
 def test_bad_settings_are_named(variable: str, value: str) -> None:
     with pytest.raises(ConfigError, match=variable):
         read(**{variable: value})
+
+
+def test_where_vendors_are() -> None:
+    assert {vendor.url_variable: vendor.url for vendor in VENDORS} == {
+        "OPENAI_BASE_URL": "https://api.openai.com/v1",
+        "OPENAI_REALTIME_URL": "wss://api.openai.com/v1/realtime",
+        "XAI_BASE_URL": "https://api.x.ai",
+        "XAI_REALTIME_URL": "wss://api.x.ai/v1/realtime",
+        "ELEVENLABS_BASE_URL": "https://api.elevenlabs.io",
+        "GROQ_BASE_URL": "https://api.groq.com/openai/v1",
+        "MISTRAL_BASE_URL": "https://api.mistral.ai/v1",
+        "DEEPINFRA_BASE_URL": "https://api.deepinfra.com/v1/openai",
+    }
 
 
 RANGES = """

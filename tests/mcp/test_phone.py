@@ -119,9 +119,11 @@ class FakeLink:
         self.configured = True
         self.phone_is_there = self.bound_to_gates = None
         self.asked: list[str] = []
+        self.given: Mapping[str, object] = {}  # with the last call
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneAnswer]:
         yield from ()
+        self.given = arguments
         return self.answer
 
     def media(self, token: str) -> Flow[bytes]:
@@ -165,6 +167,8 @@ def test_a_screen_is_told_without_bounds_unless_they_are_wanted() -> None:
     offer = phone_offer(cast("RelayLink", link))
     assert run(call(offer, "phone_screen")) == {"nodes": [{"nodeId": "w0:1"}]}
     assert run(call(offer, "phone_screen", {"include_bounds": True}))["nodes"][0]["bounds"] == {"left": 0}
+    assert run(read(offer, "phone://screen")) == '{"nodes":[{"nodeId":"w0:1"}]}'
+    assert link.given == {"include_bounds": True}  # without, phones in use find no nodes at all (wire bridge 3.4)
 
 
 def test_who_is_told_of_nothing_looks() -> None:

@@ -14,6 +14,7 @@ from tests.limits import value_of
         ("link.SIGN_IN_WITHIN", 15.0),  # wire core 1.6
         ("link.CLOSE_WITHIN", 1.0),
         ("local_secret.READ_WITHIN", 1.0),
+        ("mcp.MAX_ROWS", 1_024),
         ("pairing.WITHIN", 10.0),
         ("phone.QUICK", 2.0),
         ("phone.WITHIN", 35.0),

@@ -248,8 +248,10 @@ def test_a_session_that_was_forgotten() -> None:
     assert "DELETE" not in server.methods
 
 
-@pytest.mark.parametrize("session", [b"", b"has space", b"x" * 1_025])
-def test_a_session_that_is_none(session: bytes) -> None:
+@pytest.mark.parametrize(
+    ("session", "kept"), [(b"", False), (b"has space", False), (b"x" * 1_025, False), (b"x" * 1_024, True)]
+)
+def test_what_is_a_session(session: bytes, kept: bool) -> None:
     class Odd(Server):
         def post(self, message: dict[str, Any], request: Request) -> Any:
             answered = super().post(message, request)
@@ -260,8 +262,8 @@ def test_a_session_that_is_none(session: bytes) -> None:
 
     server = Odd()
     run(server, call)
-    assert server.fields_of("tools/call").get(b"mcp-session-id") is None
-    assert "DELETE" not in server.methods
+    assert server.fields_of("tools/call").get(b"mcp-session-id") == (session if kept else None)
+    assert ("DELETE" in server.methods) is kept
 
 
 def test_a_stream_with_the_answer_in_it_and_no_end() -> None:

@@ -432,12 +432,15 @@ def test_the_state_of_a_node_is_all_that_is_known_of_it() -> None:
     assert {device["device_id"] for device in one.devices()["devices"]} == {"Y", "Z"}
     one.hear("active", {"device_id": "Z", "since": 7.0})  # it was said before
     assert one.devices()["active_device_id"] == "Y"
+    for device, since in (("Z", 8.25), ("Y", 8.5)):  # and later
+        one.hear("active", {"device_id": device, "since": since})
+        assert one.devices()["active_device_id"] == device
     one.hear("left", {"socket": 9})
     assert one.devices()["most_recent_device_id"] == "Y"
     one.hear("which", to_me=True)
     ((word, state),) = one.said()
     assert word == "state"
-    assert state == {"phones": [], "active": "Y", "active_since": 8.0, "ended": [record["token_hash"]]}
+    assert state == {"phones": [], "active": "Y", "active_since": 8.5, "ended": [record["token_hash"]]}
 
 
 def test_a_phone_of_ours_takes_the_place_of_one_elsewhere() -> None:

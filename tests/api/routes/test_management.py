@@ -79,17 +79,18 @@ def test_an_upstream_that_is_away(book: ApiBook) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "provider", "authenticated"),
+    ("model", "provider", "label", "authenticated"),
     [
-        ("{}", "builtin", True),
-        ("{base_url: 'http://127.0.0.1:9/v1'}", "custom", False),
-        ("{base_url: 'http://127.0.0.1:9/v1', provider: open_router}", "open_router", False),
+        ("{}", "builtin", "Builtin", True),
+        ("{base_url: 'http://127.0.0.1:9/v1'}", "custom", "Custom", False),
+        ("{base_url: 'http://127.0.0.1:9/v1', provider: open_router}", "open_router", "Open Router", False),
+        ("{base_url: 'http://127.0.0.1:9/v1', provider: my-own}", "my-own", "My Own", False),
     ],
 )
-def test_providers(model: str, provider: str, authenticated: bool) -> None:
+def test_providers(model: str, provider: str, label: str, authenticated: bool) -> None:
     body = ApiBook(files={CONFIG: f"model: {model}\n"}).request("GET", "/api/available-models?provider=").json
     assert body["provider"] == provider
-    assert body["providers"][0]["authenticated"] is authenticated
+    assert (body["providers"][0]["label"], body["providers"][0]["authenticated"]) == (label, authenticated)
     assert len(body["models"]) == 1
 
 
