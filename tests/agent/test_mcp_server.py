@@ -298,6 +298,26 @@ def test_a_server_that_starts_slowly_is_waited_for_once() -> None:
     assert [event.output for event in world.host.finished] == ["read {}"]
 
 
+def test_a_server_that_is_stopped_while_it_starts_is_not_heard_of_again() -> None:
+    class Silent(McpProgram):
+        def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name
+            """It never answers."""
+
+    world = Kept(Silent)
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[list[int]]:
+        before = engine.flow_count
+        parts.use_servers(world.found)
+        assert parts.servers is not None
+        parts.servers._servers["shop"].start()
+        yield from sleep(engine, 1.0)
+        starting = engine.flow_count
+        parts.stop()
+        return [starting - before, engine.flow_count - before]
+
+    assert world.run(plan) == [1, 0]
+
+
 def test_a_call_waits_for_a_server_that_is_starting() -> None:
     class Shop(McpProgram):
         def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name

@@ -312,6 +312,21 @@ def test_a_websocket_that_says_it_has_no_body() -> None:
     assert bare.talk() == [TextMessage(ONE, "hi")]
 
 
+def test_half_a_message_counts_while_nobody_knows_who_says_it() -> None:
+    bare = BareClient()
+    half = b"\x01\xfe" + (9_000).to_bytes(2, "big") + bytes(4) + bytes(5_000)
+    for stream, most in ((ONE, None), (THREE, 64 * 1024)):
+        bare.h2.send_headers(stream, CONNECT)
+        bare.talk()
+        bare.us.send(AcceptSocket(stream, max_message=most))
+        bare.talk()
+        bare.h2.send_data(stream, half)
+        bare.talk()
+        assert (bare.us.held >= 5_000) is (most is not None)
+    bare.us.trust(THREE)
+    assert bare.us.held == 0
+
+
 # --- floods ---------------------------------------------------------------------------------------------------------
 
 
