@@ -22,7 +22,7 @@ from svc_proto.commands import Level
 from svc_proto.device.handset import HandsetCommand, Later, NeedsUpload, Performed, Reply
 from svc_proto.device.safety.confirmation import Awaiting
 from svc_proto.device.safety.settings import Answerer
-from svc_proto.engine.flow import Flow, Task, TaskState, sleep
+from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
@@ -193,7 +193,7 @@ class Performer:
 
         flow = self._finish(command, performed, relay)
         task = self._engine.spawn(flow, on_done=done, on_error=failed)
-        if task.state is not TaskState.DONE:
+        if not task.done:
             self._under_way[key] = task
 
     def _finish(self, command: HandsetCommand, performed: Later | NeedsUpload, relay: RelayClient) -> Flow[Reply]:

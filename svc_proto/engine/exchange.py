@@ -9,7 +9,7 @@ from svc_proto.basics.counts import NOWHERE
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
 from svc_proto.engine.answers import deliver_file, produce, say_at_once, say_head, say_whole
-from svc_proto.engine.flow import Flow, Later, Task, TaskState
+from svc_proto.engine.flow import Flow, Later, Task
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, refused_for
 from svc_proto.engine.router import Kind, Route, path_of
 from svc_proto.engine.socket import Socket, SocketHandler
@@ -157,10 +157,7 @@ class Exchange:
 
     def withdraw(self, refused: Refused) -> None:
         """Who it was admitted for is gone, in this very `handle`. A handler that has done that itself may say so."""
-        if self._task is None:
-            acts = self.state in (ExchangeState.RUNNING, ExchangeState.STREAMING)
-        else:
-            acts = self._task.state is TaskState.RUNNING
+        acts = self.state in (ExchangeState.RUNNING, ExchangeState.STREAMING) if self._task is None else self._task.acts
         if not acts and self.state in (*UNANSWERED, *HALF_SAID):
             self._cut(refused)
 

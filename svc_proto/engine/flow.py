@@ -8,25 +8,11 @@ A flow asks by `yield from engine.ask(...)` and goes on with the typed answer. R
 - A flow may be cancelled by what it does itself (it ends the process, say): it then stops at its next wait.
 - A failed operation is an answer (`Failure`), not an exception. A flow may raise `Refused` to its owner.
 - `finally` blocks may emit commands (release a file), but must not wait.
-
-Life of a task:
-
-| state   | trigger | next    |
-|---------|---------|---------|
-| RUNNING | WAIT    | WAITING |
-| RUNNING | END     | DONE    | the owner gets the result, or the error
-| RUNNING | CANCEL  | DONE    | by something that the flow itself has called
-| WAITING | RESUME  | RUNNING | answered, or timed out
-| WAITING | CANCEL  | DONE    |
-| DONE    | WAIT    | DONE    | it was cancelled while it ran: what it asked for is given up
-| DONE    | END     | DONE    | it was cancelled while it ran: nobody is told
-| DONE    | CANCEL  | DONE    |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from enum import IntEnum, auto
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -34,14 +20,12 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.value import fixed
 from svc_proto.commands import Cancel, Operation, Query
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.machines.table import Table
-from svc_proto.machines.table import step as follow
 
 if TYPE_CHECKING:
     from svc_proto.basics.timers import Timer
     from svc_proto.engine.core import Engine
 
-__all__ = ["LIFE", "Flow", "Later", "Task", "TaskState", "TaskTrigger", "Wait", "ask", "sleep", "wait"]
+__all__ = ["Flow", "Later", "Task", "Wait", "ask", "sleep", "wait"]
 
 T = TypeVar("T")
 
@@ -80,35 +64,6 @@ def sleep(engine: Engine, seconds: float) -> Flow[None]:
     yield Wait(engine.new_op(), engine.now.mono + seconds)
 
 
-class TaskState(IntEnum):
-    """Life of a task; DONE is final."""
-
-    RUNNING = auto()
-    WAITING = auto()
-    DONE = auto()
-
-
-class TaskTrigger(IntEnum):
-    """What moves it."""
-
-    WAIT = auto()
-    RESUME = auto()
-    END = auto()
-    CANCEL = auto()
-
-
-LIFE: Table[TaskState, TaskTrigger] = {
-    (TaskState.RUNNING, TaskTrigger.WAIT): TaskState.WAITING,
-    (TaskState.RUNNING, TaskTrigger.END): TaskState.DONE,
-    (TaskState.RUNNING, TaskTrigger.CANCEL): TaskState.DONE,
-    (TaskState.WAITING, TaskTrigger.RESUME): TaskState.RUNNING,
-    (TaskState.WAITING, TaskTrigger.CANCEL): TaskState.DONE,
-    (TaskState.DONE, TaskTrigger.WAIT): TaskState.DONE,
-    (TaskState.DONE, TaskTrigger.END): TaskState.DONE,
-    (TaskState.DONE, TaskTrigger.CANCEL): TaskState.DONE,
-}
-
-
 class Later:
     """What waits for one call, and needs no flow: a handler returns it in place of its answer, which `made` makes.
 
@@ -117,7 +72,7 @@ class Later:
 
     __slots__ = ("_take",)
 
-    state = TaskState.WAITING  # as of a task: it does nothing by itself
+    acts = False  # as of a task: it does nothing by itself
 
     def __init__(self) -> None:
         self._take: Callable[[Any], object] | None = None
@@ -148,9 +103,12 @@ class Later:
 
 
 class Task:
-    """One running flow. Made by `Engine.spawn`; `cancel()` is what its owner calls when it dies."""
+    """One running flow. Made by `Engine.spawn`; `cancel()` is what its owner calls when it dies.
 
-    __slots__ = ("_engine", "_flow", "_on_done", "_on_error", "_timer", "_wait", "state")
+    One that was cancelled while it ran is done, too: what it asks for next is given up, and nobody is told of its end.
+    """
+
+    __slots__ = ("_engine", "_flow", "_on_done", "_on_error", "_timer", "_wait", "done")
 
     def __init__(
         self,
@@ -165,8 +123,13 @@ class Task:
         self._on_done = on_done
         self._on_error = on_error
         self._timer: Timer | None = None  # one that only waits for what comes for certain needs none
-        self._wait: Wait | None = None
-        self.state = TaskState.RUNNING
+        self._wait: Wait | None = None  # what it waits for, unless it runs or is done
+        self.done = False
+
+    @property
+    def acts(self) -> bool:
+        """Whether it runs at this very moment, on its own behalf."""
+        return self._wait is None and not self.done
 
     def accepts(self, result: object) -> bool:
         """Whether `result` is of the type that the operation waited for promises."""
@@ -178,14 +141,12 @@ class Task:
         if self._timer is not None:
             self._timer.cancel()
         self._wait = None
-        self._step(TaskTrigger.RESUME)
         self.advance(answer)
 
     def cancel(self) -> None:
         """The owner is gone: stop here, run `finally` blocks, give up what was asked. Harmless when done."""
-        was = self.state
-        self._step(TaskTrigger.CANCEL)
-        if was is TaskState.WAITING:
+        self.done = True
+        if self._wait is not None:
             self._stop()
         self._engine.retire(self)
 
@@ -199,8 +160,7 @@ class Task:
             self._end(self._on_error, error)
         else:
             self._wait = wanted
-            self._step(TaskTrigger.WAIT)
-            if self.state is TaskState.DONE:
+            if self.done:
                 self._stop()
                 return
             if wanted.until < inf:
@@ -210,8 +170,7 @@ class Task:
             self._engine.park(wanted.ticket, self)
 
     def _end(self, tell: Callable[[Any], object], outcome: object) -> None:
-        cancelled = self.state is TaskState.DONE
-        self._step(TaskTrigger.END)
+        cancelled, self.done = self.done, True
         self._retire_timer()
         self._engine.retire(self)
         if not cancelled:
@@ -243,6 +202,3 @@ class Task:
         self._engine.unpark(waited.ticket, waited.operation)
         if waited.operation is not None:
             self._engine.emit(Cancel(waited.ticket))
-
-    def _step(self, trigger: TaskTrigger) -> None:
-        self.state = follow(LIFE, self.state, trigger)

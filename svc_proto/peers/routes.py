@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.engine.client import Fetched, fetch
-from svc_proto.engine.flow import Flow, Task, TaskState
+from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.route_choice import (
@@ -99,7 +99,7 @@ class Routes:
             self._act(self._choice.failed(candidate, now))
 
         task = self._engine.spawn(self._ask(candidate), on_done=asked)
-        if task.state is not TaskState.DONE:
+        if not task.done:
             self._probes[candidate] = task
 
     def _ask(self, candidate: Candidate) -> Flow[Fetched | Failure]:

@@ -17,7 +17,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Level, SignalName
 from svc_proto.config import WEBAPI_URL
 from svc_proto.engine.child import Child, spawn_child
-from svc_proto.engine.flow import Flow, Task, TaskState
+from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.lines import MAX_LINE, LineBuffer
 from svc_proto.schema.envelope import Envelope
@@ -60,7 +60,7 @@ class Tui:
         if envelope.type == "tui.attach":
             self.close()
             task = self.engine.spawn(self._attach(envelope), on_done=self._started, on_error=self._not_started)
-            if task.state is TaskState.WAITING:
+            if not task.done:
                 self._starting = task
         elif self._starting is None:
             self._process(envelope)

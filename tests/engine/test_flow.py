@@ -6,15 +6,13 @@ from typing import Any
 
 import pytest
 
-from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.basics.errors import Refused
 from svc_proto.commands import Cancel, Compute, CreateBlob, DiscardBlob
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import LIFE, TIMED_OUT, Flow, Later, Task, TaskState, TaskTrigger, ask, sleep, wait
+from svc_proto.engine.flow import TIMED_OUT, Flow, Later, Task, ask, sleep, wait
 from svc_proto.facts import Done, OperationId
-from svc_proto.machines.table import step
 from tests.engine.service import TestBook, open_book
 
-S, T = TaskState, TaskTrigger
 ONE = OperationId(1)
 
 
@@ -40,24 +38,6 @@ def owned() -> tuple[TestBook, Owner]:
     return book, Owner(book)
 
 
-def test_the_table_crossed() -> None:
-    expected = {
-        (S.RUNNING, T.WAIT): S.WAITING,
-        (S.RUNNING, T.END): S.DONE,
-        (S.WAITING, T.RESUME): S.RUNNING,
-        (S.DONE, T.WAIT): S.DONE,
-        (S.DONE, T.END): S.DONE,
-        **{(state, T.CANCEL): S.DONE for state in S},
-    }
-    for state in S:
-        for trigger in T:
-            if (state, trigger) in expected:
-                assert step(LIFE, state, trigger) is expected[state, trigger]
-            else:
-                with pytest.raises(LocalProtocolError):
-                    step(LIFE, state, trigger)
-
-
 def test_a_flow_that_never_waits() -> None:
     _, owner = owned()
 
@@ -65,7 +45,7 @@ def test_a_flow_that_never_waits() -> None:
         return 3
         yield  # type: ignore[unreachable]  # what makes it a flow
 
-    assert owner.spawn(flow()).state is S.DONE
+    assert owner.spawn(flow()).done
     assert owner.told == [3]
 
 
@@ -75,16 +55,17 @@ def test_sleeping_and_waiting() -> None:
 
     def flow() -> Flow[object]:
         yield from sleep(owner.engine, 3.0)
+        assert task.acts
         return (yield from wait(ticket, owner.engine.now.mono + 2.0))
 
     task = owner.spawn(flow())
     assert not owner.engine.resume(ticket, "too early")
     book.after(3.0) << []
-    assert task.state is S.WAITING
+    assert (task.acts, task.done) == (False, False)
     assert task.accepts("anything")
     assert owner.engine.resume(ticket, "now")
     assert not owner.engine.resume(ticket, "again")
-    assert owner.told == ["now"]
+    assert (owner.told, task.acts, task.done) == (["now"], False, True)
     book.after(100.0).take()
 
 
@@ -184,6 +165,7 @@ def test_a_flow_that_cancels_itself(how: str) -> None:
         yield from sleep(owner.engine, 1.0)
         try:
             owner.cancel()
+            assert not task.acts
             if how == "wait":
                 yield from sleep(owner.engine, 1.0)
             if how == "ask":
@@ -197,7 +179,7 @@ def test_a_flow_that_cancels_itself(how: str) -> None:
 
     task = owner.spawn(flow())
     book.after(1.0) << ([CreateBlob(OperationId(50)), Cancel(OperationId(50))] if how == "ask" else [])
-    assert (cleaned, owner.told, task.state) == ([how], [], S.DONE)
+    assert (cleaned, owner.told, task.done) == ([how], [], True)
     assert len(book.logs) == (how == "bug")
     book.after(100.0).take()
 
