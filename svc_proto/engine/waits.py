@@ -10,19 +10,18 @@
     finally:
         queue.leave()
 
-Each has a deadline, if only one at which it is begun anew, and ends with whoever waits; what a shield is held over
-goes on.
+Each ends with whoever waits; what a shield is held over goes on. Those without a deadline wait for flows, which have
+deadlines of their own.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from svc_proto.engine.flow import Flow, Task, wait
+from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, OperationId
 
 if TYPE_CHECKING:
@@ -31,17 +30,21 @@ if TYPE_CHECKING:
 __all__ = ["Bell", "OneAtATime", "SomeAtATime", "gather", "shield"]
 
 T = TypeVar("T")
-LONG = 86_400.0  # s after which a wait is begun anew: what is waited for has deadlines of its own
 
 
 class Bell:
-    """Wakes all who wait for it. What it rings while nobody waits is lost."""
+    """Wakes all who wait for it, or the first of them. What it rings while nobody waits is lost."""
 
     __slots__ = ("_engine", "_waiting")
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._waiting: list[OperationId] = []
+        self._waiting: list[OperationId] = []  # in the order in which they came
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
 
     def wait(self, until: float) -> Flow[object]:
         """None when it rings; a `Failure` at the monotonic time `until`."""
@@ -59,6 +62,10 @@ class Bell:
         for ticket in waiting:
             self._engine.resume(ticket, None)
 
+    def ring_first(self) -> bool:
+        """Wake the one who has waited longest; False if nobody waits."""
+        return bool(self._waiting) and self._engine.resume(self._waiting.pop(0), None)
+
 
 def shield(engine: Engine, flow: Flow[T], *, within: float) -> Flow[T | Failure]:
     """Run a flow that goes on to its end even if whoever waits for it here goes away; what it raises is a bug."""
@@ -75,23 +82,23 @@ def gather(engine: Engine, flows: Sequence[Flow[T]]) -> Flow[list[T]]:
     ticket = engine.new_op()
     results: dict[int, T] = {}
     errors: dict[int, Exception] = {}
-    tasks: list[Task] = []
 
-    def ended(into: dict[int, Any], place: int, what: object) -> None:
-        into[place] = what
+    def run(place: int, flow: Flow[T]) -> Flow[None]:
+        try:
+            results[place] = yield from flow
+        except Exception as error:
+            errors[place] = error
         engine.resume(ticket, None)
 
+    tasks = [engine.spawn(run(place, flow)) for place, flow in enumerate(flows)]
     try:
-        for place, flow in enumerate(flows):
-            on_done, on_error = partial(ended, results, place), partial(ended, errors, place)
-            tasks.append(engine.spawn(flow, on_done=on_done, on_error=on_error))
         while len(results) + len(errors) < len(flows):
-            yield from wait(ticket, engine.now.mono + LONG)
+            yield from wait(ticket, inf)
     finally:
         for task in reversed(tasks):  # or one that waits for another would go on when that ends
             task.cancel()
-    for place in sorted(errors):
-        raise errors[place]
+    if errors:
+        raise errors[min(errors)]
     return [results[place] for place in range(len(flows))]
 
 
@@ -101,12 +108,12 @@ class SomeAtATime:
     def __init__(self, engine: Engine, free: int) -> None:
         self._engine = engine
         self._free = free
-        self._queue: deque[OperationId] = deque()
+        self._queue = Bell(engine)
 
     @property
     def waiting(self) -> int:
         """How many wait."""
-        return len(self._queue)
+        return self._queue.waiting
 
     def take(self) -> bool:
         """A place, if one is free; as with `enter`."""
@@ -116,25 +123,12 @@ class SomeAtATime:
 
     def enter(self, within: float = inf) -> Flow[bool]:
         """Wait for a place, so many seconds at the most. Whoever gets it (True) has to `leave`."""
-        if self.take():
-            return True
-        ticket, until = self._engine.new_op(), self._engine.now.mono + within
-        self._queue.append(ticket)
-        try:
-            while self._engine.now.mono < until:
-                if (yield from wait(ticket, min(self._engine.now.mono + LONG, until))) is self:
-                    return True
-            return False
-        finally:
-            if ticket in self._queue:  # cancelled before its turn came, or too late
-                self._queue.remove(ticket)
+        return self.take() or (yield from self._queue.wait(self._engine.now.mono + within)) is None
 
     def leave(self) -> None:
         """Give the place to the next."""
-        while self._queue:
-            if self._engine.resume(self._queue.popleft(), self):
-                return
-        self._free += 1
+        if not self._queue.ring_first():
+            self._free += 1
 
 
 class OneAtATime(SomeAtATime):

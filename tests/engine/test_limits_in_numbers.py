@@ -15,7 +15,6 @@ LIMITS = {
     "child.HANGUP_PATIENCE": 1.0,
     "stream.FILE_STEP": 1024 * 1024,
     # its own, which other tests call by name
-    "waits.LONG": 86_400.0,
     "readers.MAX_UNREAD": 64 * 1024,
     "readers.OVERHEAD": 64,
     "readers.SILENCE": 300.0,
