@@ -27,8 +27,8 @@ from svc_proto.engine.client_channel import MAX_ANSWER, STREAM, ClientChannel, F
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import HTTP1, HTTP2, Failure, FailureKind
-from svc_proto.wire.events import RequestHead
-from svc_proto.wire.urls import Url, parse_url
+from svc_proto.wire.events import RequestData, RequestEnd, RequestHead
+from svc_proto.wire.urls import parse_url
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["MAX_ANSWER", "Fetched", "Upload", "bearer", "fetch", "websocket", "whole"]
 
 _TOKEN = re.compile("[!-~]+")
-MAX_REMEMBERED = 64  # servers whose HTTP/2 opens no WebSockets: the one longest known is forgotten
 T = TypeVar("T")
 
 
@@ -92,31 +91,32 @@ def fetch(
         fields.append((b"content-length", b"%d" % size))
     while True:
         left = until - engine.now.mono
-        opening = _dial(
-            engine, url, wanted, within=left if connect_within is None else connect_within, http2=prior_knowledge
-        )
-        channel = yield from opening
+        time = left if connect_within is None else connect_within
+        channel = yield from _dial(engine, url, wanted, within=time, http2=prior_knowledge)
         if isinstance(channel, Failure):
             return channel
-        head = RequestHead(STREAM, method, channel.url.target, channel.fields(fields), websocket=upgrade)
+        answer: object = None
         try:
+            channel.put(RequestHead(STREAM, method, channel.url.target, channel.fields(fields), websocket=upgrade))
             if isinstance(body, Upload):
-                answer = cast("T | Fetched | Failure", (yield from _upload(channel, head, body, until)))
-            else:
-                channel.request(head, body)
-                answer = cast("T | Fetched | Failure", (yield from wait(channel.ticket, until)))
+                answer = yield from _upload(channel, body, until)
+            elif body:
+                channel.put(RequestData(STREAM, body))
+            if answer is None and not upgrade:
+                channel.put(RequestEnd(STREAM))
+            while answer is None:
+                answer = yield from wait(channel.ticket, until)
         finally:
             if channel.socket is None and channel.reader is None:
                 channel.drop()
         if not (upgrade and channel.opens_no_sockets) or engine.now.mono >= until:
-            return answer
-        _remember(engine, channel.url)  # from now on `_dial` takes HTTP/1.1
+            return cast("T | Fetched | Failure", answer)
+        engine.without_sockets.append((channel.url.host, channel.url.port))  # from now on `_dial` takes HTTP/1.1
 
 
-def _upload(channel: ClientChannel, head: RequestHead, body: Upload, until: float) -> Flow[object]:
-    """Say a request, its body a piece at a time, and hear its answer, which may come before all was said."""
-    engine, sent = channel.engine, 0
-    channel.put(head)
+def _upload(channel: ClientChannel, body: Upload, until: float) -> Flow[object]:
+    """Say a body, a piece at a time. None, or what came of the request before all was said."""
+    sent = 0
     while sent < body.length:
         piece = yield from body.read(sent)
         if isinstance(piece, Failure):
@@ -124,16 +124,15 @@ def _upload(channel: ClientChannel, head: RequestHead, body: Upload, until: floa
         sent += len(piece)
         if not piece or sent > body.length:
             return Failure(FailureKind.INVALID, "the body is not as long as it was")
-        if channel.outcome is None:
-            channel.upload(piece)
-        while channel.outcome is None and channel.credit.blocked:
-            late = yield from wait(channel.ticket, until)
-            if engine.now.mono >= until:
-                return late
-        if channel.outcome is not None:
-            return channel.outcome
-    channel.upload(b"")
-    return (yield from wait(channel.ticket, until))
+        answer = channel.outcome
+        if answer is None:
+            channel.put(RequestData(STREAM, piece))
+            channel.spill()
+        while answer is None and channel.credit.blocked:
+            answer = yield from wait(channel.ticket, until)
+        if answer is not None:
+            return answer
+    return None
 
 
 def _dial(engine: Engine, url: str, into: Into[T], *, within: float, http2: bool) -> Flow[ClientChannel | Failure]:
@@ -150,10 +149,3 @@ def _dial(engine: Engine, url: str, into: Into[T], *, within: float, http2: bool
     channel = ClientChannel(engine, order, where, into, http2=answer.alpn == HTTP2 if where.tls else http2 and may)
     engine.attach(channel)
     return channel
-
-
-def _remember(engine: Engine, url: Url) -> None:
-    known = engine.without_sockets
-    known[url.host, url.port] = None
-    while len(known) > MAX_REMEMBERED:
-        del known[next(iter(known))]

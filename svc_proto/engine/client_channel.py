@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from attrs import frozen
 
@@ -18,9 +18,6 @@ from svc_proto.wire.events import (
     Event,
     Headers,
     Informational,
-    RequestData,
-    RequestEnd,
-    RequestHead,
     ResponseData,
     ResponseEnd,
     ResponseHead,
@@ -35,9 +32,10 @@ from svc_proto.wire.urls import Url
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.engine.readers import PacedReader
     from svc_proto.wire.http2 import Http2Connection
 
-__all__ = ["MAX_ANSWER", "STREAM", "ClientChannel", "Fetched", "Into", "Reader"]
+__all__ = ["MAX_ANSWER", "STREAM", "ClientChannel", "Fetched", "Into"]
 
 T_co = TypeVar("T_co", covariant=True)
 STREAM = StreamId(1)  # the first and only request of its connection
@@ -58,18 +56,6 @@ class Fetched:
         return Members.parsed(self.body)
 
 
-class Reader(Protocol):
-    """Who takes an answer bit by bit."""
-
-    def take(self, data: bytes) -> None:
-        """Some bytes of the body came."""
-        ...
-
-    def finish(self, end: Failure | None) -> None:
-        """The answer is over; only the first reason counts."""
-        ...
-
-
 @frozen
 class Into(Generic[T_co]):
     """What becomes of an answer: as it stands, it is kept whole, up to `limit` bytes; more is a `Failure`."""
@@ -77,7 +63,7 @@ class Into(Generic[T_co]):
     limit: int = MAX_ANSWER
     accept: tuple[tuple[bytes, bytes], ...] = ()  # header fields that ask for it
     handler: SocketHandler | None = None  # of the WebSocket that is wanted
-    reader: Callable[[ClientChannel, ResponseHead], Reader | None] | None = None  # who reads it bit by bit, if anybody
+    reader: Callable[[ClientChannel, ResponseHead], PacedReader[Any] | None] | None = None  # who reads it bit by bit
 
 
 class ClientChannel(HttpChannel):
@@ -94,9 +80,7 @@ class ClientChannel(HttpChannel):
         "_http2",
         "_into",
         "_plain",
-        "_shut_window",
         "_size",
-        "_uploading",
         "_waiting",
         "_window_due",
         "lane",
@@ -110,13 +94,11 @@ class ClientChannel(HttpChannel):
         role, entropy, limits = Role.CLIENT, engine.entropy, DEFAULT_LIMITS
         self._http2: Http2Connection | None = None
         self._plain: PlainCall | None = None
+        conn: Connection
         if http2:
             from svc_proto.wire.http2 import Http2Connection  # noqa: PLC0415, RUF100 - see `engine.door`
 
-            self._http2 = Http2Connection(role, limits=limits, entropy=entropy, secure=url.tls)
-        conn: Connection
-        if self._http2 is not None:
-            conn = self._http2
+            conn = self._http2 = Http2Connection(role, limits=limits, entropy=entropy, secure=url.tls)
         elif into.handler is None:
             conn = self._plain = PlainCall(limits=limits, entropy=entropy)
         else:
@@ -124,14 +106,12 @@ class ClientChannel(HttpChannel):
         super().__init__(engine, order.ch, limits, conn)
         self._waiting = 0  # bytes of ours that the server's windows hold back
         self._window_due = 0.0  # monotonic seconds by which they have to open further
-        self._shut_window = False
         self._closing_behind = False  # to be shut once those have left
         self.url = url
         self._into = into
-        self.reader: Reader | None = None  # who takes the answer bit by bit
+        self.reader: PacedReader[Any] | None = None  # who takes the answer bit by bit
         self.lane: Callable[[bytes], bool] | None = None  # who may take a piece of the body before all others
-        self.ticket: OperationId = engine.new_op()
-        self._uploading = False  # more of the body is to follow
+        self.ticket: OperationId = engine.new_op()  # of whoever waits for an answer, or for room for more of a body
         self.outcome: object = None  # what whoever asked was told, or will be
         self._answer = ResponseHead(STREAM, 0)  # until there is one
         self._body: list[bytes] = []
@@ -146,14 +126,6 @@ class ClientChannel(HttpChannel):
         host = f"[{self.url.host}]" if ":" in self.url.host else self.url.host
         return Headers(((b"host", f"{host}:{self.url.port}".encode("ascii")), *more))
 
-    def request(self, head: RequestHead, body: bytes) -> None:
-        """Say the whole request; one for a WebSocket is complete with its head."""
-        self.put(head)
-        if body:
-            self.put(RequestData(head.stream, body))
-        if not head.websocket:
-            self.put(RequestEnd(head.stream))
-
     @property
     def opens_no_sockets(self) -> bool:
         """The server speaks HTTP/2 and has said that it opens no WebSockets over it."""
@@ -164,25 +136,10 @@ class ClientChannel(HttpChannel):
         self._window_due = self.engine.now.mono + self.limits.write_timeout
         super().bear()
 
-    def upload(self, data: bytes) -> None:
-        """Say a piece of the request's body; the end of it is no byte."""
-        self._uploading = bool(data)
-        self.put(RequestData(STREAM, data) if data else RequestEnd(STREAM))
-        self.spill()
-
     def writable(self) -> None:
-        """Whoever uploads may go on."""
+        """Whoever sends a body may go on."""
         super().writable()
-        if self._uploading:
-            self.engine.resume(self.ticket, None)
-
-    def hold(self, holding: bool) -> None:
-        """Stop or go on reading the answer."""
-        if self._http2 is None or self.socket is not None:
-            super().hold(holding)
-            return
-        self._shut_window = holding
-        self.soil()
+        self.engine.resume(self.ticket, None)
 
     def shut(self) -> None:
         """As of any channel; behind what the server has to make room for first."""
@@ -195,7 +152,7 @@ class ClientChannel(HttpChannel):
 
     def received(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
-        if self.lane is not None and not (self._pumping or self._holding or self.closing):
+        if self.lane is not None and not (self._holding or self.closing):
             body = None if self._plain is None else self._plain.whole(data)
             if body is not None and self.lane(body):
                 return
@@ -227,13 +184,17 @@ class ClientChannel(HttpChannel):
         if http2 is None:
             super().spill()
             return
-        if not self._shut_window:
+        if self.socket is not None or not self._holding:
             http2.taken(STREAM, MAX_ANSWER)
         in_socket = self.credit.unsent - self._waiting
         data = http2.data_to_send(max(0, self.limits.high_water + 1 - in_socket))
-        if data and not self.gone:
+        if data:
             self.write(data)
-        self._account(http2.unsent(STREAM))
+        before, self._waiting = self._waiting, http2.unsent(STREAM)
+        if self._waiting < before or not before:
+            self._window_due = self.engine.now.mono + self.limits.write_timeout
+        if self._waiting != before:
+            self.waits(self._waiting - before)
 
     def closed(self, why: str) -> None:
         """Whoever still waits gets a failure."""
@@ -287,13 +248,12 @@ class ClientChannel(HttpChannel):
             self.outcome = outcome
         self.engine.resume(self.ticket, outcome)
 
-    def _account(self, waiting: int) -> None:
-        """Count anew what waits on the stream."""
-        change, self._waiting = waiting - self._waiting, waiting
-        if change < 0 or change == waiting:
-            self._window_due = self.engine.now.mono + self.limits.write_timeout
-        if change:
-            self.waits(change)
+    def _govern(self) -> None:
+        """The server of an answer is held back by its window: all else of its connection is read."""
+        if self._http2 is None or self.socket is not None:
+            super()._govern()
+        else:
+            self.soil()
 
     def _begin(self, head: ResponseHead) -> None:
         self._answer = head

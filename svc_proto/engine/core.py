@@ -7,6 +7,7 @@ say is flushed once.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from math import inf
 from typing import Any, Protocol
@@ -42,6 +43,7 @@ __all__ = ["Engine", "Flushed", "Service"]
 
 STOP_MARGIN = 0.25  # s before the end of the grace at which what is left is cut, so that the exit is within it
 IN_A_ROUND = 64  # of `pauses` at most: a few ms
+MAX_REMEMBERED = 64  # servers whose HTTP/2 opens no WebSockets (see `client`): the one longest known is forgotten
 WRONG_TYPE = Failure(FailureKind.INTERNAL, "the runtime gave an answer of the wrong type")
 
 
@@ -92,7 +94,7 @@ class Engine:
         self.out: list[Command] = []  # what is ordered in this `handle`
         self.dirty: dict[Flushed, None] = {}  # what is to be flushed at the end of this `handle`
         self.holders = Holders()
-        self.without_sockets: dict[tuple[str, int], None] = {}  # servers whose HTTP/2 opens no WebSockets, see `client`
+        self.without_sockets = deque[tuple[str, int]](maxlen=MAX_REMEMBERED)
         self._channels: dict[ChannelId, Channel] = {}
         self._parked: dict[OperationId, Task] = {}
         self._abandoned: dict[OperationId, Operation[Any]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Abort, CloseWrite, Connect, PauseReading, Send
-from svc_proto.engine import client
+from svc_proto.engine import core
 from svc_proto.engine.client import fetch, websocket
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
@@ -308,7 +308,7 @@ def test_it_is_not_asked_again_when_there_is_no_time() -> None:
 
 
 def test_few_servers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MAX_REMEMBERED", 1)
+    monkeypatch.setattr(core, "MAX_REMEMBERED", 1)
 
     def flow(engine: Engine) -> Flow[object]:
         for host in ("a", "b"):

@@ -22,7 +22,7 @@ LIMITS = {
     # its own, of which no other test knows the number
     "child.MAX_OUTPUT": 1024 * 1024,
     "client_channel.MAX_ANSWER": 8 * 1024 * 1024,
-    "client.MAX_REMEMBERED": 64,
+    "core.MAX_REMEMBERED": 64,
     "core.STOP_MARGIN": 0.25,
     "answers.BODILESS": (204, 304),
     "stream.PIECE": 64 * 1024,
