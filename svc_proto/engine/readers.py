@@ -110,18 +110,16 @@ class PacedReader(ABC, Generic[PieceT]):
     def take(self, data: bytes) -> None:
         """Some bytes of the body came."""
         self._heard = self._channel.engine.now.mono
-        self.collect(data)
+        came, size = self.collect(data)
+        if came:
+            self._pieces += came
+            self._unread += size
+            self._brake()
+            self._wake()
 
     @abstractmethod
-    def collect(self, data: bytes) -> None:
-        """Make pieces of them, and `keep` those."""
-
-    def keep(self, came: list[PieceT], size: int) -> None:
-        """Have something for the reader; `size` is what it counts for."""
-        self._pieces += came
-        self._unread += size
-        self._brake()
-        self._wake()
+    def collect(self, data: bytes) -> tuple[list[PieceT], int]:
+        """The pieces that are complete now, and what they count for together."""
 
     def finish(self, end: Failure | None) -> None:
         """The answer is over, the first reason counts. What came before is still there to read."""
@@ -160,9 +158,9 @@ class BodyReader(PacedReader[bytes]):
         came = yield from self.pieces(within)
         return b"".join(came) if isinstance(came, list) else came
 
-    def collect(self, data: bytes) -> None:
+    def collect(self, data: bytes) -> tuple[list[bytes], int]:
         """Bytes are kept as they came."""
-        self.keep([data], len(data))
+        return [data], len(data)
 
 
 class EventReader(PacedReader[ServerSentEvent]):
@@ -197,8 +195,7 @@ class EventReader(PacedReader[ServerSentEvent]):
         came = yield from self.pieces(within)
         return tuple(came) if isinstance(came, list) else came
 
-    def collect(self, data: bytes) -> None:
-        """Keep the events that are complete now."""
+    def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
+        """Each event counts for a little besides its data."""
         complete = self._decoder.receive_data(data)
-        if complete:
-            self.keep(complete, sum(len(event.data) + OVERHEAD for event in complete))
+        return complete, sum(len(event.data) + OVERHEAD for event in complete)
