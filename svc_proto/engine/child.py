@@ -62,11 +62,11 @@ class Child(Channel):
 
     __slots__ = ("_handler", "_kill", "errors", "pid", "stays")
 
-    def __init__(self, engine: Engine, ch: ChannelId, handler: ChildHandler | None) -> None:
+    def __init__(self, engine: Engine, ch: ChannelId, handler: ChildHandler | None, pid: int) -> None:
         super().__init__(engine, ch, DEFAULT_LIMITS)
         self._handler = handler
         self._kill = engine.timers.timer(self.kill)
-        self.pid = 0
+        self.pid = pid
         self.errors: Child | None = None  # its error output, where somebody listens to that
         self.stays = False  # when the process ends: its owner sees to it
 
@@ -96,7 +96,7 @@ class Child(Channel):
         if self.gone:
             return
         self.hold(False)
-        self.engine.emit(Signal(self.ch, signal))
+        self.signal(signal)
         self._kill.set(self.engine.now.mono + patience)
 
     def signal(self, signal: SignalName) -> None:
@@ -105,9 +105,8 @@ class Child(Channel):
 
     def kill(self) -> None:
         """Make it end now. Its handler hears nothing more."""
-        self._handler = None
-        self.engine.emit(Signal(self.ch, SignalName.KILL))
-        self.drop()
+        self.signal(SignalName.KILL)
+        self.release()
 
     # --- facts ---
 
@@ -157,11 +156,10 @@ def spawn_child(
     spawned = yield from ask(engine, order, within=within)
     if isinstance(spawned, Failure):
         return spawned
-    child = Child(engine, ch, handler)
-    child.pid = spawned.pid
+    child = Child(engine, ch, handler, spawned.pid)
     engine.attach(child)
     if error_channel is not None:
-        child.errors = Child(engine, error_channel, errors)
+        child.errors = Child(engine, error_channel, errors, spawned.pid)
         child.errors.stays = True  # it ends with its child
         engine.attach(child.errors)
     return child
