@@ -20,6 +20,7 @@ __all__ = ["MAX_CHILDREN", "Reaper"]
 
 MAX_CHILDREN = 256  # children at a time, those that were let go of included: TOO_LARGE
 PATIENCE = 1.0  # s at the end from a hangup to SIGKILL
+DEAD_WITHIN = 5.0  # s from there to its end: on a busy machine it has to be its turn to die
 
 Exited = Callable[[int], None]
 
@@ -71,7 +72,7 @@ class Reaper:
         for watch in watches:
             if not _reaped(watch.process, deadline - time.monotonic()):
                 watch.process.signal(signal.SIGKILL)
-                _reaped(watch.process, PATIENCE)
+                _reaped(watch.process, DEAD_WITHIN)
 
     def _wait(self, watch: _Watch) -> None:
         """On a thread of its own. The child stays a zombie until the loop's thread reaps it: its number is ours."""
