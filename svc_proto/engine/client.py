@@ -27,8 +27,8 @@ from svc_proto.engine.client_channel import MAX_ANSWER, STREAM, ClientChannel, F
 from svc_proto.engine.flow import Flow, ask, wait
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import HTTP1, HTTP2, Failure, FailureKind
-from svc_proto.wire.events import RequestData, RequestEnd, RequestHead
-from svc_proto.wire.urls import parse_url
+from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
+from svc_proto.wire.urls import Url, parse_url
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -85,19 +85,27 @@ def fetch(
     wanted = Into[T]() if into is None else into
     upgrade = wanted.handler is not None
     until = engine.now.mono + within
+    try:
+        where = parse_url(url)
+    except RemoteProtocolError as error:
+        return Failure(FailureKind.INVALID, str(error))
     fields = [*headers] if upgrade else [(b"connection", b"close"), *wanted.accept, *headers]
     size = body.length if isinstance(body, Upload) else len(body)
     if size or method in ("POST", "PUT", "PATCH"):
         fields.append((b"content-length", b"%d" % size))
+    if not any(name == b"host" for name, _ in headers):  # one that was signed is said as it was
+        host = f"[{where.host}]" if ":" in where.host else where.host
+        fields.insert(0, (b"host", f"{host}:{where.port}".encode("ascii")))
+    head = RequestHead(STREAM, method, where.target, Headers(fields), websocket=upgrade)
     while True:
         left = until - engine.now.mono
         time = left if connect_within is None else connect_within
-        channel = yield from _dial(engine, url, wanted, within=time, http2=prior_knowledge)
+        channel = yield from _dial(engine, where, wanted, within=time, http2=prior_knowledge)
         if isinstance(channel, Failure):
             return channel
         answer: object = None
         try:
-            channel.put(RequestHead(STREAM, method, channel.url.target, channel.fields(fields), websocket=upgrade))
+            channel.put(head)
             if isinstance(body, Upload):
                 answer = yield from _upload(channel, body, until)
             elif body:
@@ -111,7 +119,7 @@ def fetch(
                 channel.drop()
         if not (upgrade and channel.opens_no_sockets) or engine.now.mono >= until:
             return cast("T | Fetched | Failure", answer)
-        engine.without_sockets.append((channel.url.host, channel.url.port))  # from now on `_dial` takes HTTP/1.1
+        engine.without_sockets.append((where.host, where.port))  # from now on `_dial` takes HTTP/1.1
 
 
 def _upload(channel: ClientChannel, body: Upload, until: float) -> Flow[object]:
@@ -135,17 +143,13 @@ def _upload(channel: ClientChannel, body: Upload, until: float) -> Flow[object]:
     return None
 
 
-def _dial(engine: Engine, url: str, into: Into[T], *, within: float, http2: bool) -> Flow[ClientChannel | Failure]:
-    try:
-        where = parse_url(url)
-    except RemoteProtocolError as error:
-        return Failure(FailureKind.INVALID, str(error))
+def _dial(engine: Engine, where: Url, into: Into[T], *, within: float, http2: bool) -> Flow[ClientChannel | Failure]:
     may = into.handler is None or (where.host, where.port) not in engine.without_sockets
     offers = (HTTP2, HTTP1) if where.tls and may else (HTTP1,)
     order = Connect(engine.new_op(), engine.new_channel(), where.host, where.port, where.tls, offers)
     answer = yield from ask(engine, order, within=within)
     if isinstance(answer, Failure):
         return answer
-    channel = ClientChannel(engine, order, where, into, http2=answer.alpn == HTTP2 if where.tls else http2 and may)
+    channel = ClientChannel(engine, order, into, http2=answer.alpn == HTTP2 if where.tls else http2 and may)
     engine.attach(channel)
     return channel

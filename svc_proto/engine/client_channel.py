@@ -28,7 +28,6 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http1_call import PlainCall
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from svc_proto.wire.urls import Url
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -79,52 +78,39 @@ class ClientChannel(HttpChannel):
         "_closing_behind",
         "_http2",
         "_into",
-        "_plain",
-        "_size",
         "_waiting",
         "_window_due",
         "lane",
         "outcome",
         "reader",
         "ticket",
-        "url",
     )
 
-    def __init__(self, engine: Engine, order: Connect, url: Url, into: Into[Any], *, http2: bool) -> None:
+    def __init__(self, engine: Engine, order: Connect, into: Into[Any], *, http2: bool) -> None:
         role, entropy, limits = Role.CLIENT, engine.entropy, DEFAULT_LIMITS
         self._http2: Http2Connection | None = None
-        self._plain: PlainCall | None = None
         conn: Connection
         if http2:
             from svc_proto.wire.http2 import Http2Connection  # noqa: PLC0415, RUF100 - see `engine.door`
 
-            conn = self._http2 = Http2Connection(role, limits=limits, entropy=entropy, secure=url.tls)
+            conn = self._http2 = Http2Connection(role, limits=limits, entropy=entropy, secure=order.tls)
         elif into.handler is None:
-            conn = self._plain = PlainCall(limits=limits, entropy=entropy)
+            conn = PlainCall(limits=limits, entropy=entropy)
         else:
             conn = Http1Connection(role, limits=limits, entropy=entropy)
         super().__init__(engine, order.ch, limits, conn)
         self._waiting = 0  # bytes of ours that the server's windows hold back
         self._window_due = 0.0  # monotonic seconds by which they have to open further
         self._closing_behind = False  # to be shut once those have left
-        self.url = url
         self._into = into
         self.reader: PacedReader[Any] | None = None  # who takes the answer bit by bit
         self.lane: Callable[[bytes], bool] | None = None  # who may take a piece of the body before all others
         self.ticket: OperationId = engine.new_op()  # of whoever waits for an answer, or for room for more of a body
         self.outcome: object = None  # what whoever asked was told, or will be
         self._answer = ResponseHead(STREAM, 0)  # until there is one
-        self._body: list[bytes] = []
-        self._size = 0
+        self._body = bytearray()
 
     # --- for the flows above ---
-
-    def fields(self, more: tuple[tuple[bytes, bytes], ...] | list[tuple[bytes, bytes]]) -> Headers:
-        """`Host`, unless the caller has it as it was signed, and what the caller wants besides."""
-        if any(name == b"host" for name, _ in more):
-            return Headers(more)
-        host = f"[{self.url.host}]" if ":" in self.url.host else self.url.host
-        return Headers(((b"host", f"{host}:{self.url.port}".encode("ascii")), *more))
 
     @property
     def opens_no_sockets(self) -> bool:
@@ -152,8 +138,8 @@ class ClientChannel(HttpChannel):
 
     def received(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
-        if self.lane is not None and not (self._holding or self.closing):
-            body = None if self._plain is None else self._plain.whole(data)
+        if self.lane is not None and self._http2 is None and not (self._holding or self.closing):
+            body = cast("PlainCall", self.conn).whole(data)
             if body is not None and self.lane(body):
                 return
         if self._http2 is not None:
@@ -214,12 +200,14 @@ class ClientChannel(HttpChannel):
             case ResponseData(data=data) if self.reader is not None:
                 self.reader.take(data)
             case ResponseData(data=data):
-                self._collect(data)
+                self._body += data
+                if len(self._body) > self._into.limit:
+                    self._too_large()
             case ResponseEnd() if self.reader is not None:
                 self.reader.finish(None)
             case ResponseEnd():
                 answer = self._answer
-                self._tell(Fetched(answer.status, answer.headers, b"".join(self._body)))
+                self._tell(Fetched(answer.status, answer.headers, bytes(self._body)))
             case SocketAccepted(stream=stream):
                 self._open(stream)
             case StreamReset(why=why):
@@ -263,13 +251,6 @@ class ClientChannel(HttpChannel):
             self._tell(self.reader)
         elif announced.isdigit() and int(announced) > self._into.limit:
             self._too_large()
-
-    def _collect(self, data: bytes) -> None:
-        self._size += len(data)
-        if self._size > self._into.limit:
-            self._too_large()
-        else:
-            self._body.append(data)
 
     def _too_large(self) -> None:
         self._fail(FailureKind.TOO_LARGE, f"the answer has more than {self._into.limit} bytes")

@@ -145,10 +145,9 @@ class Task:
 
     def cancel(self) -> None:
         """The owner is gone: stop here, run `finally` blocks, give up what was asked. Harmless when done."""
-        self.done = True
+        self._retire()
         if self._wait is not None:
             self._stop()
-        self._engine.retire(self)
 
     def advance(self, answer: object) -> None:
         """Run the flow up to its next wait, or its first."""
@@ -170,9 +169,8 @@ class Task:
             self._engine.park(wanted.ticket, self)
 
     def _end(self, tell: Callable[[Any], object], outcome: object) -> None:
-        cancelled, self.done = self.done, True
-        self._retire_timer()
-        self._engine.retire(self)
+        cancelled = self.done
+        self._retire()
         if not cancelled:
             try:
                 tell(outcome)
@@ -185,12 +183,13 @@ class Task:
         self._abandon()
         self.resume(TIMED_OUT)
 
-    def _retire_timer(self) -> None:
+    def _retire(self) -> None:
+        self.done = True
+        self._engine.retire(self)
         if self._timer is not None:
             self._timer.retire()
 
     def _stop(self) -> None:
-        self._retire_timer()
         self._abandon()
         try:
             self._flow.close()
