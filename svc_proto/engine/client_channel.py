@@ -62,7 +62,7 @@ class Into(Generic[T_co]):
     limit: int = MAX_ANSWER
     accept: tuple[tuple[bytes, bytes], ...] = ()  # header fields that ask for it
     handler: SocketHandler | None = None  # of the WebSocket that is wanted
-    reader: Callable[[ClientChannel, ResponseHead], PacedReader[Any] | None] | None = None  # who reads it bit by bit
+    reader: Callable[[ClientChannel, ResponseHead], PacedReader[Any, Any] | None] | None = None  # bit by bit
 
 
 class ClientChannel(HttpChannel):
@@ -103,7 +103,7 @@ class ClientChannel(HttpChannel):
         self._window_due = 0.0  # monotonic seconds by which they have to open further
         self._closing_behind = False  # to be shut once those have left
         self._into = into
-        self.reader: PacedReader[Any] | None = None  # who takes the answer bit by bit
+        self.reader: PacedReader[Any, Any] | None = None  # who takes the answer bit by bit
         self.lane: Callable[[bytes], bool] | None = None  # who may take a piece of the body before all others
         self.ticket: OperationId = engine.new_op()  # of whoever waits for an answer, or for room for more of a body
         self.outcome: object = None  # what whoever asked was told, or will be

@@ -34,6 +34,7 @@ EVENT_STREAM = b"text/event-stream"
 LONGEST_TAPPED = 4096  # bytes of an event that is shown to somebody before it is kept
 _ONE = re.compile(rb"event: ([a-z._]+)\ndata: ([^\r\n]*)\n\n")
 PieceT = TypeVar("PieceT")
+BatchT = TypeVar("BatchT")
 
 
 def pieces() -> Into[BodyReader]:
@@ -53,10 +54,11 @@ def events(*, accept: bytes = EVENT_STREAM, longest: int = MAX_LINE) -> Into[Eve
     return Into(accept=((b"accept", accept),), reader=reader)
 
 
-class PacedReader(ABC, Generic[PieceT]):
+class PacedReader(ABC, Generic[PieceT, BatchT]):
     """An answer that is read bit by bit."""
 
     most = MAX_UNREAD  # may be unread while the connection is still read
+    join: Callable[[list[PieceT]], BatchT]  # what came since the last time, as it is read
 
     __slots__ = ("_asked", "_channel", "_end", "_heard", "_over", "_pieces", "_unread", "head")
 
@@ -86,8 +88,8 @@ class PacedReader(ABC, Generic[PieceT]):
         self._asked = holding
         self._brake()
 
-    def pieces(self, within: float) -> Flow[list[PieceT] | Failure | None]:
-        """What came since the last call, at least one; None at the end.
+    def read(self, *, within: float = SILENCE) -> Flow[BatchT | Failure | None]:
+        """What came since the last call, if only one piece; None at the end.
 
         A `Failure` when the connection broke off, or when nothing came for `within` seconds.
         """
@@ -103,7 +105,7 @@ class PacedReader(ABC, Generic[PieceT]):
         came, self._pieces = self._pieces, []
         self._unread = 0
         self._brake()
-        return came
+        return self.join(came)
 
     # --- for the channel and the kinds ---
 
@@ -134,10 +136,11 @@ class PacedReader(ABC, Generic[PieceT]):
         self._channel.hold(self._asked or self._unread > self.most)
 
 
-class BodyReader(PacedReader[bytes]):
+class BodyReader(PacedReader[bytes, bytes]):
     """An answer that is read as bytes."""
 
     most = MAX_UNREAD - 1
+    join = b"".join
 
     __slots__ = ("_tap",)
 
@@ -153,19 +156,15 @@ class BodyReader(PacedReader[bytes]):
             self._heard = self._channel.engine.now.mono
         return taken
 
-    def read(self, *, within: float) -> Flow[bytes | Failure | None]:
-        """What has come of the body, in one piece; else as `pieces`."""
-        came = yield from self.pieces(within)
-        return b"".join(came) if isinstance(came, list) else came
-
     def collect(self, data: bytes) -> tuple[list[bytes], int]:
         """Bytes are kept as they came."""
         return [data], len(data)
 
 
-class EventReader(PacedReader[ServerSentEvent]):
+class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
     """An answer that is an event stream."""
 
+    join = tuple
     __slots__ = ("_decoder", "_tap")
 
     def __init__(self, channel: ClientChannel, head: ResponseHead, *, longest: int = MAX_LINE) -> None:
@@ -189,11 +188,6 @@ class EventReader(PacedReader[ServerSentEvent]):
         if taken:
             self._heard = self._channel.engine.now.mono
         return taken
-
-    def read(self, *, within: float = SILENCE) -> Flow[tuple[ServerSentEvent, ...] | Failure | None]:
-        """The events that have come; else as `pieces`."""
-        came = yield from self.pieces(within)
-        return tuple(came) if isinstance(came, list) else came
 
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
         """Each event counts for a little besides its data."""

@@ -210,4 +210,4 @@ def test_a_hold_and_what_is_unread_stop_it_each_by_itself() -> None:
     book.act(lambda: reader.hold(True)) << [PauseReading(ONE)]
     book >> Received(ONE, b"%x\r\n%s\r\n" % (MAX_UNREAD, bytes(MAX_UNREAD))) << []
     book.act(lambda: reader.hold(False)) << []
-    book.act(lambda: list(reader.pieces(5.0))) << [ResumeReading(ONE)]
+    book.act(lambda: list(reader.read(within=5.0))) << [ResumeReading(ONE)]
