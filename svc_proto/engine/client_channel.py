@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from attrs import frozen
 
@@ -31,10 +31,9 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.engine.readers import PacedReader
     from svc_proto.wire.http2 import Http2Connection
 
-__all__ = ["MAX_ANSWER", "STREAM", "ClientChannel", "Fetched", "Into"]
+__all__ = ["MAX_ANSWER", "STREAM", "ClientChannel", "Fetched", "Into", "Reader"]
 
 T_co = TypeVar("T_co", covariant=True)
 STREAM = StreamId(1)  # the first and only request of its connection
@@ -55,6 +54,18 @@ class Fetched:
         return Members.parsed(self.body)
 
 
+class Reader(Protocol):
+    """Who takes an answer bit by bit."""
+
+    def take(self, data: bytes) -> None:
+        """Some bytes of the body came."""
+        ...
+
+    def finish(self, end: Failure | None) -> None:
+        """The answer is over; only the first reason counts."""
+        ...
+
+
 @frozen
 class Into(Generic[T_co]):
     """What becomes of an answer: as it stands, it is kept whole, up to `limit` bytes; more is a `Failure`."""
@@ -62,7 +73,7 @@ class Into(Generic[T_co]):
     limit: int = MAX_ANSWER
     accept: tuple[tuple[bytes, bytes], ...] = ()  # header fields that ask for it
     handler: SocketHandler | None = None  # of the WebSocket that is wanted
-    reader: Callable[[ClientChannel, ResponseHead], PacedReader[Any, Any] | None] | None = None  # bit by bit
+    reader: Callable[[ClientChannel, ResponseHead], Reader | None] | None = None  # who reads it bit by bit, if anybody
 
 
 class ClientChannel(HttpChannel):
@@ -103,7 +114,7 @@ class ClientChannel(HttpChannel):
         self._window_due = 0.0  # monotonic seconds by which they have to open further
         self._closing_behind = False  # to be shut once those have left
         self._into = into
-        self.reader: PacedReader[Any, Any] | None = None  # who takes the answer bit by bit
+        self.reader: Reader | None = None  # who takes the answer bit by bit
         self.lane: Callable[[bytes], bool] | None = None  # who may take a piece of the body before all others
         self.ticket: OperationId = engine.new_op()  # of whoever waits for an answer, or for room for more of a body
         self.outcome: object = None  # what whoever asked was told, or will be
