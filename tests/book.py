@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from random import Random
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from attrs import define, field
 
@@ -68,6 +68,7 @@ __all__ = ["HOME", "SECRET", "SPOOL", "Book", "End", "Node"]
 
 HOME = "/home/svc"
 SPOOL = f"{HOME}/spool"
+T = TypeVar("T")
 SECRET = bytes(range(32))  # of the host, whatever it is for
 REFUSED = Failure(FailureKind.UNREACHABLE, "connection refused")
 
@@ -299,16 +300,31 @@ class Book:
     def stop(self, grace: float = 5.0) -> None:
         self.feed(Stopping(grace))
 
-    def run(self, flow: Flow[Any]) -> list[Any]:
-        """Start a flow on the engine; what it returned is in the list once it has."""
-        results: list[Any] = []
-        self.within(lambda: self.engine.spawn(flow, on_done=results.append))
+    def run(self, flow: Flow[T]) -> list[T]:
+        """Start a flow on the engine; what it returned is in the list once it has. What it raises by then is raised."""
+        results: list[T] = []
+        problems: list[Exception] = []
+        self.within(lambda: self.engine.spawn(flow, on_done=results.append, on_error=problems.append))
+        for problem in problems:
+            raise problem
         return results
 
-    def within(self, call: Callable[[], object]) -> None:
-        """Call something inside of a `handle`."""
-        self.engine.timers.timer(lambda: _drop(call())).set(self.clock.now)
-        self.after(0.0)
+    def within(self, call: Callable[[], T]) -> T:
+        """Call something inside of a `handle`; what it raises is raised here."""
+        outcome: list[T] = []
+        problems: list[Exception] = []
+
+        def carry_out() -> None:
+            try:
+                outcome.append(call())
+            except Exception as error:  # noqa: BLE001, RUF100 - passed on below
+                problems.append(error)
+
+        self.engine.timers.timer(carry_out).set(self.clock.now)
+        self.wake(self.clock.now)
+        for problem in problems:
+            raise problem
+        return outcome[0]
 
     def accept(
         self, kind: Callable[[Node, ChannelId], Any], peer: Address = PEER, local: Address = LOCAL, *, tls: bool = False
@@ -430,7 +446,3 @@ class _FileEnd:
     def send(self, data: bytes, file: FileItem) -> None:
         self.end.wrote(data)
         file.over(None)
-
-
-def _drop(result: object) -> None:
-    """Nobody asks."""

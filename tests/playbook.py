@@ -20,6 +20,7 @@ from attrs import define, evolve
 from svc_proto.basics.moment import Moment
 from svc_proto.boundary import Core
 from svc_proto.commands import Command, Log, Operation, Send
+from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind
 from svc_proto.wire.limits import DEFAULT_LIMITS
@@ -31,6 +32,7 @@ __all__ = [
     "PEER",
     "REMOTE",
     "START",
+    "Idle",
     "Logs",
     "Playbook",
     "accepted",
@@ -68,6 +70,20 @@ def counting_entropy() -> Callable[[int], bytes]:
         return (seed * (n // 8 + 1))[:n] if n < 8 else (seed[::-1] * (n // 8 + 1))[:n]
 
     return entropy
+
+
+class Idle:
+    """A service that does nothing by itself."""
+
+    def bind(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def on_started(self) -> None: ...
+
+    def on_accepted(self, fact: Accepted) -> Channel | None:
+        return None
+
+    def on_stopping(self) -> None: ...
 
 
 @define

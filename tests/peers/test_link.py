@@ -15,7 +15,7 @@ from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.members import Members
 from tests.client.world import REFUSED, Asked, World
-from tests.playbook import counting_entropy
+from tests.playbook import Idle, counting_entropy
 
 RELAY = Peer("the relay", "ws://h:8767/ws", "t0ken")
 SAID = {"session_token": "t0ken", "device_name": "Desk"}
@@ -127,13 +127,6 @@ class Wire:
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         self.closed = True
-
-
-class Idle:
-    def bind(self, engine: Engine) -> None: ...
-    def on_started(self) -> None: ...
-    def on_accepted(self, fact: object) -> None: ...
-    def on_stopping(self) -> None: ...
 
 
 def fresh() -> tuple[Link, Wire, list[object]]:

@@ -25,7 +25,7 @@ from attrs import evolve
 
 from svc_proto.basics.brand import HERMES
 from svc_proto.basics.errors import Refused
-from svc_proto.facts import FailureKind
+from svc_proto.commands import AppendFile, SweepFolder
 from svc_proto.voice.contract import AudioChunk, ProviderError
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.realtime.orders import Emit, Order
@@ -139,17 +139,17 @@ class Play:
         """Time passes."""
         self.rig.after(float(seconds))
 
-    def disk(self, problem: str) -> None:
-        """From now on it fails so."""
-        self.rig.disk_problem = FailureKind(problem)
+    def disk_full(self) -> None:
+        """From now on."""
+        self.rig.refuse = (AppendFile, SweepFolder)
 
     def stop(self) -> None:
         """The process ends."""
-        self.rig.do(self.family.stop)
+        self.rig.within(self.family.stop)
 
     def revoke(self, who: str = "phone") -> None:
         """A token is accepted no more."""
-        self.rig.do(lambda: self.family.end_bearer(PEOPLE[who].bearer_hash, "revoked"))
+        self.rig.within(lambda: self.family.end_bearer(PEOPLE[who].bearer_hash, "revoked"))
 
     def set(self, family: str, *words: str) -> None:
         """The settings of a family."""

@@ -1,46 +1,42 @@
-"""A voice side without a relay: an engine, sockets that are lists, a disk that is a dict, providers that a test plays.
+"""A voice side without a relay: a `Book`, sockets that are lists, providers that a test plays.
 
-    rig = Rig()
-    answer = rig.create(rig.output, provider="stub")
-    client = rig.attach(rig.output, answer)
-    client.say("response.create", text="Hello.")
-    assert client.types() == [...]
-
-Whatever is done happens inside of a `handle` of the engine, as in life, and time moves by `rig.after`.
+rig = Rig()
+answer = rig.create(rig.output, provider="stub")
+client = rig.attach(rig.output, answer)
+client.say("response.create", text="Hello.")
+assert client.types() == [...]
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from attrs import evolve
 
-from fuzz.targets.voice import VoiceEngine
 from svc_proto.basics.brand import SVC, Brand
-from svc_proto.basics.moment import Moment
-from svc_proto.commands import AppendFile, Level, Operation, SweepFolder
+from svc_proto.commands import AppendFile, Operation, SweepFolder
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.socket import Socket
-from svc_proto.facts import Fact, OperationId
+from svc_proto.engine.socket import Socket, SocketHandler
+from svc_proto.facts import OperationId, Started
 from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Rendered, Renderer, SpeechRequest
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
-from svc_proto.voice.socket import VoiceSocket
 from svc_proto.voice.speech import RealtimeLab, VoiceOutput
 from svc_proto.voice.stored import SectionFamily
 from svc_proto.voice_config import VoiceConfig
-from tests.machines.sources import WALL, source
+from tests.book import Book, Node
+from tests.machines.sources import source
+from tests.playbook import Idle
 
 __all__ = ["OTHER", "PHONE", "SOUND", "Client", "PuppetRenderer", "Rig", "give", "spoken"]
 
 PHONE = Principal(kind="session", device_id="phone", bearer_hash="a" * 64)
 SOUND = AudioChunk(b"\x00\x10" * 240, 24_000, "tone")  # 10 ms
 OTHER = Principal(kind="session", device_id="tablet", bearer_hash="b" * 64)
-T = TypeVar("T")
 Family = VoiceOutput | RealtimeLab
 
 
@@ -116,8 +112,8 @@ class FakeVoice:
 class Client:
     """One WebSocket: both its client and the `Socket` that the relay sees."""
 
-    def __init__(self, rig: Rig, number: int, handler: VoiceSocket) -> None:
-        self._rig = rig
+    def __init__(self, book: Book, number: int, handler: SocketHandler) -> None:
+        self._book = book
         self._handler = handler
         self.number = number
         self.writable = True
@@ -125,7 +121,7 @@ class Client:
         self.closed: int | None = None  # with which code the relay closed it
         self.reason = ""
         self.pings_every: float | None = None
-        rig.do(lambda: handler.on_open(cast("Socket", self)))
+        book.within(lambda: handler.on_open(cast("Socket", self)))
 
     # --- the client ---
 
@@ -135,20 +131,20 @@ class Client:
 
     def send(self, text: str) -> None:
         """Send any text."""
-        self._rig.do(lambda: self._handler.on_text(text))
+        self._book.within(lambda: self._handler.on_text(text))
 
     def send_binary(self, data: bytes) -> None:
         """Send what is no text."""
-        self._rig.do(lambda: self._handler.on_binary(data))
+        self._book.within(lambda: self._handler.on_binary(data))
 
     def leave(self, code: int = 1006) -> None:
         """The socket closes."""
-        self._rig.do(lambda: self._handler.on_closed(code, ""))
+        self._book.within(lambda: self._handler.on_closed(code, ""))
 
     def read(self) -> None:
         """After `writable` was False: read everything."""
         self.writable = True
-        self._rig.do(self._handler.on_writable)
+        self._book.within(self._handler.on_writable)
 
     def events(self) -> list[dict[str, Any]]:
         """What arrived, and was not asked for before."""
@@ -178,15 +174,13 @@ class Client:
         self.pings_every = seconds
 
 
-class Rig(VoiceEngine):
+class Rig(Book):
     """See the module."""
 
     def __init__(self, *, brand: Brand = SVC) -> None:
-        self.silent_disk = False
-        self.sweeps: list[SweepFolder] = []
-        self.writes = 0
+        super().__init__(Idle(), entropy=source())
         self._sockets = 0
-        super().__init__(Moment(1000.0, WALL), source(), Level.DEBUG)
+        self.feed(Started())
         self.voice = FakeVoice(self.engine, brand)
         self.output = VoiceOutput(cast("Any", self.voice))
         self.lab = RealtimeLab(cast("Any", self.voice))
@@ -200,34 +194,35 @@ class Rig(VoiceEngine):
 
     def create(self, family: Family, principal: Principal = PHONE, /, **body: object) -> dict[str, Any]:
         """A session; what its caller is told."""
-        return self.flow(family.create(body, principal))
+        (answer,) = self.run(family.create(body, principal))
+        return answer
 
     def attach(self, family: Family, answer: Mapping[str, Any], principal: Principal = PHONE) -> Client:
         """Open a socket."""
         self._sockets += 1
-        number = self._sockets
-        handler = self.do(lambda: family.open(principal, answer["session_id"]))
-        return Client(self, number, handler)
+        return Client(self, self._sockets, self.within(lambda: family.open(principal, answer["session_id"])))
 
     def log(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The event log of a session, as far as it is on the disk after two seconds."""
         self.after(2.0)
-        return [json.loads(line) for line in self.disk.get(answer["event_log_path"], b"").splitlines()]
+        path = answer["event_log_path"]
+        return [json.loads(line) for line in self.disk.get(path).splitlines()] if self.disk.exists(path) else []
 
-    # --- the world ---
+    # --- the disk ---
 
-    def perform(self, order: Operation[Any]) -> Fact | None:
-        """As any, but that a disk may be silent."""
-        if self.silent_disk:
-            return None
-        match order:
-            case AppendFile() if self.disk_problem is None:
-                self.writes += 1
-            case SweepFolder() if self.disk_problem is None:
-                self.sweeps.append(order)
-            case _:
-                assert self.disk_problem is not None, order
-        return super().perform(order)
+    @property
+    def writes(self) -> int:
+        """How many were ordered."""
+        return sum(isinstance(command, AppendFile) for command in self.commands)
+
+    @property
+    def sweeps(self) -> list[SweepFolder]:
+        return [command for command in self.commands if isinstance(command, SweepFolder)]
+
+    def operate(self, node: Node, operation: Operation[Any]) -> None:
+        """Nothing else is asked for."""
+        assert isinstance(operation, AppendFile | SweepFolder), operation
+        super().operate(node, operation)
 
 
 def spoken(rig: Rig, **body: object) -> tuple[dict[str, Any], Client]:
@@ -240,4 +235,4 @@ def spoken(rig: Rig, **body: object) -> tuple[dict[str, Any], Client]:
 
 def give(rig: Rig, *moves: AudioChunk | Exception | None) -> None:
     """Have the puppet do that."""
-    rig.do(lambda: rig.puppet.give(*moves))
+    rig.within(lambda: rig.puppet.give(*moves))

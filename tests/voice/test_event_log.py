@@ -9,13 +9,14 @@ from io import BytesIO
 
 import pytest
 
+from svc_proto.commands import AppendFile
 from svc_proto.voice import event_log
 from svc_proto.voice.event_log import MAX_WAITING, WRITE_AT, AudioCopy, EventLog, GrowingFile, run_name
 from tests.voice.rig import Rig
 
 
 def grow(rig: Rig, file: GrowingFile, data: bytes) -> None:
-    rig.do(lambda: file.write(data))
+    rig.within(lambda: file.write(data))
 
 
 def test_names() -> None:
@@ -31,13 +32,13 @@ def test_what_is_said_at_once_is_written_at_once(rig: Rig) -> None:
         grow(rig, file, b"x")
     assert rig.writes == 0
     rig.after(2.0)
-    assert (rig.writes, rig.disk["/runs/a"]) == (1, b"x" * 100)
+    assert (rig.writes, rig.disk.get("/runs/a")) == (1, b"x" * 100)
     grow(rig, file, b"y" * WRITE_AT)
     assert rig.writes == 2
     grow(rig, file, b"z")
-    rig.do(file.close)
-    rig.do(file.close)
-    assert rig.disk["/runs/a"].endswith(b"yz")
+    rig.within(file.close)
+    rig.within(file.close)
+    assert rig.disk.get("/runs/a").endswith(b"yz")
     grow(rig, file, b"late")
     rig.after(10.0)
     assert rig.writes == 3
@@ -45,21 +46,21 @@ def test_what_is_said_at_once_is_written_at_once(rig: Rig) -> None:
 
 
 def test_one_write_at_a_time(rig: Rig) -> None:
-    rig.silent_disk = True
+    rig.hold = (AppendFile,)
     file = GrowingFile(rig.engine, "/runs/a")
     grow(rig, file, b"a" * WRITE_AT)
     grow(rig, file, b"b" * WRITE_AT)
-    rig.silent_disk = False
+    rig.hold = ()
     rig.after(59.0)
-    assert rig.writes == 0
-    rig.do(file.close)
+    assert rig.writes == 1
+    rig.within(file.close)
     rig.after(2.0)  # the first write was given up, and the file with it
     assert file.given_up
-    assert rig.disk == {}
+    assert rig.disk.paths() == []
 
 
 def test_a_disk_that_is_too_slow(rig: Rig) -> None:
-    rig.silent_disk = True
+    rig.hold = (AppendFile,)
     file = GrowingFile(rig.engine, "/runs/a")
     for _ in range(MAX_WAITING // WRITE_AT + 1):
         grow(rig, file, bytes(WRITE_AT))
@@ -72,10 +73,10 @@ def test_a_disk_that_is_too_slow(rig: Rig) -> None:
 def test_lines(rig: Rig) -> None:
     log = EventLog(rig.engine, "/runs/a.jsonl")
     event = {"type": "b", "voice": "x", "a": "ü語\ud83d"}
-    rig.do(lambda: log.record(event))
-    rig.do(lambda: log.add(event_log.in_order({"type": "b", "a": "ü"})))
-    rig.do(log.close)
-    first, second = rig.disk["/runs/a.jsonl"].decode().splitlines()
+    rig.within(lambda: log.record(event))
+    rig.within(lambda: log.add(event_log.in_order({"type": "b", "a": "ü"})))
+    rig.within(log.close)
+    first, second = rig.disk.get("/runs/a.jsonl").decode().splitlines()
     wall = int(rig.now.wall * 1000)
     assert first == f'{{"a":"ü語\\ud83d","type":"b","unix_ms":{wall},"voice":"x"}}'
     assert second == f'{{"a":"ü","type":"b","unix_ms":{wall}}}'
@@ -89,9 +90,9 @@ def test_a_log_has_an_end(rig: Rig, monkeypatch: pytest.MonkeyPatch, beyond: int
     monkeypatch.setattr(EventLog, "_left", limit)
     log = EventLog(rig.engine, "/runs/a.jsonl")
     for _ in range(4):
-        rig.do(partial(log.record, event))
-    rig.do(log.close)
-    lines = [json.loads(line) for line in rig.disk["/runs/a.jsonl"].splitlines()]
+        rig.within(partial(log.record, event))
+    rig.within(log.close)
+    lines = [json.loads(line) for line in rig.disk.get("/runs/a.jsonl").splitlines()]
     assert [line["type"] for line in lines] == ["event"] * (2 if beyond > 0 else 1) + ["log.full"]
     assert lines[-1]["limit_bytes"] == limit
 
@@ -101,8 +102,8 @@ def test_a_copy_can_be_played_at_any_time(rig: Rig, monkeypatch: pytest.MonkeyPa
     copy = AudioCopy(rig.engine, "/runs/a.wav")
     pieces = ((100, 16_000, 50), (100, 16_000, 100), (200, 32_000, 150), (702, 16_000, 150), (700, 16_000, 500))
     for size, rate, frames in pieces:
-        rig.do(partial(copy.add, bytes(size), rate))
+        rig.within(partial(copy.add, bytes(size), rate))
         rig.after(2.0)
-        with wave.open(BytesIO(rig.disk["/runs/a.wav"])) as file:
+        with wave.open(BytesIO(rig.disk.get("/runs/a.wav"))) as file:
             assert (file.getframerate(), file.getnframes()) == (16_000, frames)
-    rig.do(copy.close)
+    rig.within(copy.close)

@@ -82,7 +82,7 @@ class Taker:
         def take() -> Flow[ProviderEvent]:
             return (yield from link.take(within=10.0))
 
-        rig.do(
+        rig.within(
             lambda: rig.engine.spawn(
                 take(), on_done=self.events.append, on_error=lambda error: self.problems.append(str(error))
             )
@@ -90,12 +90,13 @@ class Taker:
 
 
 def opened(rig: Rig) -> ProviderLink:
-    return rig.flow(open_link(rig.engine, OpenAiDialect(ACCESS, OPTIONS), provider="xai_realtime"))
+    (link,) = rig.run(open_link(rig.engine, OpenAiDialect(ACCESS, OPTIONS), provider="xai_realtime"))
+    return link
 
 
 def hear(rig: Rig, provider: Provider, *events: dict[str, object]) -> None:
     for event in events:
-        rig.do(partial(provider.handler.on_text, json.dumps(event)))
+        rig.within(partial(provider.handler.on_text, json.dumps(event)))
 
 
 def sound(size: int) -> dict[str, object]:
@@ -105,7 +106,7 @@ def sound(size: int) -> dict[str, object]:
 def test_a_conversation(rig: Rig, provider: Provider) -> None:
     link = opened(rig)
     assert (provider.headers, provider.pings_every) == (((b"authorization", b"Bearer a-key"),), 20.0)
-    rig.do(lambda: link.send(SayText("a"), AppendInput(b"\1"), Respond()))
+    rig.within(lambda: link.send(SayText("a"), AppendInput(b"\1"), Respond()))
     assert [json.loads(text)["type"] for text in provider.heard] == [
         "session.update",
         "conversation.item.create",
@@ -113,10 +114,10 @@ def test_a_conversation(rig: Rig, provider: Provider) -> None:
     ]
     first = Taker(rig, link)
     hear(rig, provider, {"type": "nothing"})
-    rig.do(lambda: provider.handler.on_text("no json"))
-    rig.do(lambda: provider.handler.on_text("[]"))
-    rig.do(lambda: provider.handler.on_binary(b""))
-    rig.do(provider.handler.on_writable)
+    rig.within(lambda: provider.handler.on_text("no json"))
+    rig.within(lambda: provider.handler.on_text("[]"))
+    rig.within(lambda: provider.handler.on_binary(b""))
+    rig.within(provider.handler.on_writable)
     assert first.events == []
     hear(rig, provider, sound(4), sound(4))
     assert first.events == [AudioDelta("r", bytes(4))]
@@ -125,7 +126,7 @@ def test_a_conversation(rig: Rig, provider: Provider) -> None:
     silent = Taker(rig, link)
     rig.after(11.0)
     assert silent.problems == ["the provider says nothing any more"]
-    rig.do(link.close)
+    rig.within(link.close)
     hear(rig, provider, DONE)
     assert provider.closed == [1000]
     assert Taker(rig, link).problems == ["closed"]
@@ -134,8 +135,8 @@ def test_a_conversation(rig: Rig, provider: Provider) -> None:
 def test_what_was_said_before_the_end_is_still_heard(rig: Rig, provider: Provider) -> None:
     link = opened(rig)
     hear(rig, provider, DONE)
-    rig.do(lambda: provider.handler.on_closed(1006, "secret reason"))
-    rig.do(lambda: provider.handler.on_closed(1000, ""))
+    rig.within(lambda: provider.handler.on_closed(1006, "secret reason"))
+    rig.within(lambda: provider.handler.on_closed(1000, ""))
     assert Taker(rig, link).events == [ResponseDone("r")]
     assert Taker(rig, link).problems == ["the provider closed the connection with code 1006"]
 

@@ -34,14 +34,14 @@ def begin(rig: Rig) -> tuple[Rendering, Listener]:
     )
     listener = Listener(session)
     made: list[Rendering] = []
-    rig.do(lambda: made.append(Rendering(cast("Any", listener), SpeechRequest(text="Hi."), "r1")))
+    rig.within(lambda: made.append(Rendering(cast("Any", listener), SpeechRequest(text="Hi."), "r1")))
     assert made[0].has_room
     return made[0], listener
 
 
 def test_it_is_rendered(rig: Rig) -> None:
     _, listener = begin(rig)
-    rig.do(lambda: rig.puppet.give(CHUNK, None))
+    rig.within(lambda: rig.puppet.give(CHUNK, None))
     (first, (response_id, fields)) = listener.told
     assert first == ("r1", CHUNK)
     assert response_id == "r1"
@@ -51,13 +51,13 @@ def test_it_is_rendered(rig: Rig) -> None:
 
 def test_it_fails(rig: Rig) -> None:
     _, listener = begin(rig)
-    rig.do(lambda: rig.puppet.give(ProviderError("no voice")))
+    rig.within(lambda: rig.puppet.give(ProviderError("no voice")))
     assert listener.told == [("r1", "no voice")]
 
 
 def test_it_is_stopped(rig: Rig) -> None:
     rendering, listener = begin(rig)
-    rig.do(rendering.task.cancel)
-    rig.do(rendering.task.cancel)
+    rig.within(rendering.task.cancel)
+    rig.within(rendering.task.cancel)
     assert rig.puppet.stopped
     assert listener.told == []

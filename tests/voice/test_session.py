@@ -56,11 +56,11 @@ class Slow(Play):
 
     def __init__(self, mode: Callable[[VoiceSession], VoiceMode] = SlowMode) -> None:
         super().__init__()
-        self.answer = self.rig.do(lambda: self.family.admit(PHONE, self.rig.voice.output, mode))
+        self.answer = self.rig.within(lambda: self.family.admit(PHONE, self.rig.voice.output, mode))
         (self.session,) = self.family.sessions()
 
     def begin(self) -> None:
-        self.rig.do(self.session.begin)
+        self.rig.within(self.session.begin)
 
     def fails(self) -> None:
         """It cannot be had."""
@@ -69,17 +69,17 @@ class Slow(Play):
             self.session.error("nobody there", provider="x")
             self.session.release(1011, "nobody there")
 
-        self.rig.do(fail)
+        self.rig.within(fail)
 
     def extend(self, seconds: str) -> None:
-        self.rig.do(lambda: self.session.extend(float(seconds)))
+        self.rig.within(lambda: self.session.extend(float(seconds)))
 
     def ends(self, why: str, code: str = "1008") -> None:
-        self.rig.do(lambda: self.session.close(why, code=int(code)))
+        self.rig.within(lambda: self.session.close(why, code=int(code)))
 
     def emits(self, kind: str) -> None:
-        self.rig.do(lambda: self.session.emit(kind))
-        self.rig.do(lambda: self.session.emit_audio(kind, b"", 24_000))
+        self.rig.within(lambda: self.session.emit(kind))
+        self.rig.within(lambda: self.session.emit_audio(kind, b"", 24_000))
 
     def early(self, count: str) -> None:
         """So many messages of A."""
@@ -188,7 +188,7 @@ def test_a_mode_that_adds_nothing() -> None:
         slow,
     )
     for hook in (slow.session.mode.on_lost, slow.session.mode.on_detached):
-        slow.rig.do(hook)
+        slow.rig.within(hook)
     play(["A leaves", "state closed"], slow)
 
 
@@ -197,11 +197,11 @@ def test_a_log_of_one_session_and_the_sweep_of_others(rig: Rig) -> None:
         rig.lab.admit(PHONE, evolve(rig.voice.realtime, run_retention_days=days), VoiceMode)
 
     for days in (0, 14, 14):
-        rig.do(partial(create, days))
+        rig.within(partial(create, days))
     (sweep,) = rig.sweeps
     assert (sweep.name, sweep.prefix) == ("/home/realtime-voice-runs", "realtime-")
     assert sweep.before == rig.now.wall - 14 * 86_400
     rig.after(3600.0)
     for days in (0, 1):
-        rig.do(partial(create, days))
+        rig.within(partial(create, days))
     assert [round(rig.now.wall - each.before) for each in rig.sweeps[1:]] == [86_400]

@@ -8,7 +8,7 @@ from attrs import evolve
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.socket import MAX_MESSAGE, RECHECK
-from tests.machines.sources import WALL
+from tests.playbook import START
 from tests.voice.dialogue import Play, play
 from tests.voice.rig import PHONE, Client, Rig, spoken
 
@@ -49,7 +49,7 @@ def granted(rig: Rig, ends: list[float | None]) -> Client:
 
 
 def test_a_socket_ends_with_its_grant(rig: Rig) -> None:
-    client = granted(rig, [WALL + 90.0])
+    client = granted(rig, [START.wall + 90.0])
     rig.after(89.9)
     assert [client.closed] == [None]
     rig.after(0.2)
@@ -60,24 +60,24 @@ def test_a_socket_ends_with_its_grant(rig: Rig) -> None:
 
 
 def test_a_grant_that_is_changed(rig: Rig) -> None:
-    ends: list[float | None] = [None, WALL + 50.0]
+    ends: list[float | None] = [None, START.wall + 50.0]
     client = granted(rig, ends)
     ends.append(None)
-    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))
+    rig.within(lambda: rig.lab.recheck(PHONE.bearer_hash))
     rig.after(100.0)
     assert client.closed is None
-    ends.append(WALL + 10.0)
-    rig.do(lambda: rig.lab.recheck("another token"))
+    ends.append(START.wall + 10.0)
+    rig.within(lambda: rig.lab.recheck("another token"))
     assert client.closed is None
-    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))
-    rig.do(lambda: rig.lab.recheck(PHONE.bearer_hash))  # there is nobody any more
+    rig.within(lambda: rig.lab.recheck(PHONE.bearer_hash))
+    rig.within(lambda: rig.lab.recheck(PHONE.bearer_hash))  # there is nobody any more
     assert client.closed == 1008
 
 
 def test_a_clock_that_was_set_forward(rig: Rig) -> None:
-    ends: list[float | None] = [WALL + 3_600.0]
+    ends: list[float | None] = [START.wall + 3_600.0]
     spoken_to, silent = granted(rig, ends), granted(rig, ends)
-    ends.append(WALL)  # for the socket the same as a clock that jumped
+    ends.append(START.wall)  # for the socket the same as a clock that jumped
     spoken_to.say("response.create", text="Hello.")
     assert spoken_to.closed == 1008
     assert silent.closed is None
@@ -87,6 +87,6 @@ def test_a_clock_that_was_set_forward(rig: Rig) -> None:
 
 def test_a_candidate_ends_with_its_grant(rig: Rig) -> None:
     answer, owner = spoken(rig)
-    candidate = rig.attach(rig.output, answer, evolve(PHONE, until=lambda: WALL + 5.0))
+    candidate = rig.attach(rig.output, answer, evolve(PHONE, until=lambda: START.wall + 5.0))
     rig.after(5.1)
     assert (candidate.closed, owner.closed) == (1008, None)

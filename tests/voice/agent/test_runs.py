@@ -41,10 +41,10 @@ def test_it_is_stopped_before_it_is_asked_for(rig: Rig) -> None:
     voice = cast("Any", rig.voice)
     voice.api_credential = credential
     holder = ApiRuns(voice, PHONE, NOBODY, cast("Any", pytest.fail))
-    rig.do(lambda: holder.leave("k1"))
-    rig.do(lambda: holder.stop("k1"))
-    rig.do(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
-    rig.do(lambda: holder.stop("k1"))
+    rig.within(lambda: holder.leave("k1"))
+    rig.within(lambda: holder.stop("k1"))
+    rig.within(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
+    rig.within(lambda: holder.stop("k1"))
     assert ended == [True]
     rig.after(120.0)
 
@@ -59,7 +59,7 @@ def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: Rig) -> None:
     voice = cast("Any", rig.voice)
     voice.api_credential = credential
     holder = ApiRuns(voice, PHONE, NOBODY, cast("Any", pytest.fail))
-    rig.do(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
+    rig.within(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
     rig.after(2.0)
 
 
