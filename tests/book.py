@@ -70,6 +70,7 @@ HOME = "/home/svc"
 SPOOL = f"{HOME}/spool"
 T = TypeVar("T")
 SECRET = bytes(range(32))  # of the host, whatever it is for
+STALLED = 100  # rounds at one instant after which time stands still
 REFUSED = Failure(FailureKind.UNREACHABLE, "connection refused")
 
 
@@ -272,12 +273,14 @@ class Book:
         """Everything that is under way comes to its end."""
         while self.facts:
             node, fact = self.facts.popleft()
-            self._handle(node, fact)
+            self.handle(node, fact)
 
     def after(self, seconds: float) -> None:
         """Let time pass, waking everyone at each deadline."""
-        end = self.clock.now + seconds
+        end, rounds = self.clock.now + seconds, 0
         while (due := self.next_deadline()) is not None and due <= end:
+            rounds = rounds + 1 if due == self.clock.now else 0
+            assert rounds < STALLED, f"next_deadline() stays at {due}"
             self.wake(due)
         self.wake(end)
 
@@ -290,7 +293,7 @@ class Book:
         """It is so late now."""
         self.clock.now = mono
         for node in self.nodes:
-            self._handle(node, None)
+            self.handle(node, None)
             self.settle()
 
     def step_clock(self, seconds: float) -> None:
@@ -420,7 +423,8 @@ class Book:
         self.nodes.append(node)
         return node
 
-    def _handle(self, node: Node, fact: Fact | None) -> None:
+    def handle(self, node: Node, fact: Fact | None) -> None:
+        """A node is told something, or what time it is, and what it orders is carried out."""
         if not node.alive:
             return
         node.contract.fact(fact)

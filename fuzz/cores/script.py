@@ -135,7 +135,7 @@ class Play:
     def come(self, who: int, what: int) -> None:
         """Somebody opens a connection: over HTTP/1.1, over HTTP/2, or with nothing good in mind."""
         client = (Client(http2=False), Client(http2=True), None)[who % 3]
-        self.driver.accept(client, local=what % 2 == 0)
+        self.driver.come(client, local=what % 2 == 0)
 
     def ask(self, who: int, what: int) -> None:
         """A client asks for something."""
@@ -233,12 +233,16 @@ class Play:
 
     def wait(self, who: int, what: int) -> None:
         """Time passes."""
-        self.driver.wait(TIMES[what % len(TIMES)], late=who % 4 == 0)
+        seconds = TIMES[what % len(TIMES)]
+        if who % 4:
+            self.driver.after(seconds)
+        else:  # the core is woken up late
+            self.driver.wake(self.driver.clock.now + seconds)
 
     def stop(self, who: int, what: int) -> None:
         """The process is to end."""
         if what % 8 == 0:
-            self.driver.stop(5.0)
+            self.driver.stop()
 
     def _visitor(self, who: int) -> Peer | None:
         visitors = self.driver.visitors
