@@ -57,16 +57,14 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
     """Request and response cycles in memory, and the target line."""
     progress("core: cycles in memory")
     relay, stranger = MemoryRelay(), MemoryRelay()
-    relay.pair()
+    token = relay.pair()
     health = request("GET", "/health")
     answer = stranger.sent(CALLER, health)
-    relay.sent(CALLER, request("GET", "/sessions", token=relay.token))  # the caller is known from here on
-    command = request("POST", "/tap", token=relay.token, body=b'{"x":120,"y":640}')
-    bridge = _Bridge(relay, command)
+    relay.sent(CALLER, request("GET", "/sessions", token=token))  # the caller is known from here on
+    bridge = _Bridge(relay, token)
     with alone():
         lawful = MemoryRelay()
-        lawful.pair()
-    command = request("POST", "/tap", token=lawful.token, body=b'{"x":120,"y":640}')
+        lawful_token = lawful.pair()
     contestants: dict[str, Cycles] = {
         H11: _H11Cycle(health, answer).run,
         "Http1Connection, GET /health": _Http1Cycle(health, answer).run,
@@ -77,7 +75,7 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
         SOCKETS: _Streams(websocket=True).run,
         PARTS: _Parts(bridge).run,
         BRIDGE: bridge.run,
-        BRIDGE_LAW: _Bridge(lawful, command).run,
+        BRIDGE_LAW: _Bridge(lawful, lawful_token).run,
     }
     samples = race(contestants, cycles=scale.cycles, rounds=scale.rounds)
     rows = []
@@ -112,16 +110,14 @@ def _door_cost(serve: Callable[[MemoryRelay], Cycles], *, rounds: int, burst: in
     """What a relay takes with its door, of what one takes that asks its caller nothing: the median of the pairs'."""
     costs = []
     for pair in range(PAIRS):
-        relays = [MemoryRelay(), MemoryRelay()]
+        relays = [MemoryRelay(door=door) for door in ((True, False) if pair % 2 else (False, True))]
         asking, unasked = relays if pair % 2 else reversed(relays)
-        unasked.skip_door()
         costs.append(duel(serve(asking), serve(unasked), rounds=rounds, burst=burst))
     return median(costs)
 
 
 def _round_trips(relay: MemoryRelay) -> Cycles:
-    relay.pair()
-    return _Bridge(relay, request("POST", "/tap", token=relay.token, body=b'{"x":120,"y":640}')).run
+    return _Bridge(relay, relay.pair()).run
 
 
 class _H11Cycle:
@@ -200,7 +196,7 @@ class _Streams:
     """Strangers' connections of HTTP/2 that come to 100 streams and go; a cycle is one stream."""
 
     def __init__(self, *, websocket: bool) -> None:
-        self._relay = MemoryRelay()
+        self._relay = MemoryRelay(door=False)
         client, server = (Http2Connection(role, entropy=bytes) for role in (Role.CLIENT, Role.SERVER))
         self._frames = [client.data_to_send()]
         server.receive_data(self._frames[0])
@@ -218,7 +214,6 @@ class _Streams:
     def _visit(self, streams: int) -> bytes:
         relay = self._relay
         relay.tell(Accepted(GUEST, PEER, LOCAL))
-        relay.skip_door(GUEST)
         told = relay.sent(GUEST, b"".join(self._frames[: streams + 1]))
         relay.tell(Closed(GUEST, ""))
         return told
@@ -231,10 +226,10 @@ class _Streams:
 class _Bridge:
     """A caller's command on its way to the phone and back, the phone's own work left out."""
 
-    def __init__(self, relay: MemoryRelay, asked: bytes) -> None:
+    def __init__(self, relay: MemoryRelay, token: str) -> None:
         self._engine = relay.engine
-        self.asked = asked
-        self.command = relay.sent_to(PHONE, CALLER, asked)
+        self.asked = request("POST", "/tap", token=token, body=b'{"x":120,"y":640}')
+        self.command = relay.sent_to(PHONE, CALLER, self.asked)
         ((_, self.message),) = FrameReader().feed(self.command)
         request_id = json.loads(self.message)["payload"]["request_id"]
         self._at = self.command.index(request_id.encode())

@@ -46,9 +46,9 @@ def now() -> Moment:
 class MemoryRelay:
     """A started relay with one open caller channel. Raises `BenchError` if it does not answer as it should."""
 
-    def __init__(self) -> None:
-        self.engine = Engine(Relay(RelayConfig(home="/nonexistent")), entropy=os.urandom, log_level=Level.ERROR)
-        self.token = ""
+    def __init__(self, *, door: bool = True) -> None:
+        relay = (Relay if door else _Open)(RelayConfig(home="/nonexistent"))
+        self.engine = Engine(relay, entropy=os.urandom, log_level=Level.ERROR)
         if not any(isinstance(command, Ready) for command in self.tell(Started())):
             raise BenchError("the relay in memory did not get ready")
         self.tell(Accepted(CALLER, PEER, LOCAL))
@@ -74,25 +74,28 @@ class MemoryRelay:
         told = self.tell(Received(sender, data))
         return b"".join(command.data for command in told if isinstance(command, Send) and command.ch == receiver)
 
-    def skip_door(self, ch: ChannelId = CALLER) -> None:
-        """Have nothing asked about a connection from here on, as if it had come by no door."""
-        channel = self.engine._channels[ch]
-        assert isinstance(channel, ServerChannel)
-        channel.vouch()
-
-    def pair(self) -> None:
-        """Open the phone's channel, pair it, and keep its session token."""
+    def pair(self, ch: ChannelId = PHONE) -> str:
+        """Open a phone's channel, and pair it: its session token."""
         answer = self.sent(CALLER, request("POST", "/pairing"))
         code = json.loads(answer.partition(b"\r\n\r\n")[2])["code"]
-        self.tell(Accepted(PHONE, PEER, LOCAL))
-        if not self.sent(PHONE, upgrade()).startswith(b"HTTP/1.1 101"):
+        self.tell(Accepted(ch, Address("127.0.0.1", 50_000 + ch), LOCAL))
+        if not self.sent(ch, upgrade()).startswith(b"HTTP/1.1 101"):
             raise BenchError("the relay in memory refused a WebSocket")
-        for opcode, payload in FrameReader().feed(self.sent(PHONE, auth_message(code, "bench-phone"))):
+        for opcode, payload in FrameReader().feed(self.sent(ch, auth_message(code, f"bench-phone-{ch}"))):
             message = json.loads(payload) if opcode == TEXT else {}
             if message.get("type") == "auth.ok":
-                self.token = message["payload"]["session_token"]
-                return
+                return str(message["payload"]["session_token"])
         raise BenchError("the relay in memory did not accept the phone")
+
+
+class _Open(Relay):
+    """A relay to which everybody comes by no door: it asks nothing about a connection."""
+
+    def on_accepted(self, fact: Accepted) -> ServerChannel | None:
+        channel = super().on_accepted(fact)
+        if channel is not None:
+            channel.vouch()
+        return channel
 
 
 def _answer(operation: Operation[object]) -> Fact:
