@@ -64,4 +64,24 @@ if TYPE_CHECKING:
     from svc_proto.store import Ping as Ping
     from svc_proto.store import SaveSession as SaveSession
 else:
-    __getattr__, __dir__ = exports(__spec__)
+    __all__, __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "svc_proto.boundary": "Core",
+            "svc_proto.engine.core": "Engine Service",
+            "svc_proto.engine.channel": "Channel",
+            "svc_proto.engine.door": "Door",
+            "svc_proto.engine.server": "HttpApp ServerChannel",
+            "svc_proto.engine.router": "BODY_LIMIT Handler Kind Match Route Router",
+            "svc_proto.engine.message": ("STRANGER Request Response Streamed empty_response json_response parse_json"),
+            "svc_proto.engine.stream": "BodyStream FilePart ResponseWriter send_file",
+            "svc_proto.engine.socket": "Socket SocketHandler",
+            "svc_proto.engine.flow": "Flow Task ask sleep wait",
+            "svc_proto.engine.client": "Fetched bearer fetch websocket whole",
+            "svc_proto.engine.readers": "BodyReader EventReader events pieces",
+            "svc_proto.engine.child": "Child ChildHandler Finished run_command spawn_child",
+            "svc_proto.engine.files": "ensure_secret read_file read_yaml",
+            "svc_proto.engine.callers": "Proxies is_from_this_host is_local",
+            "svc_proto.store": "DeleteSession LoadSessions Ping SaveSession",
+        },
+    )
