@@ -124,8 +124,8 @@ def fetch(
 
 def _upload(channel: ClientChannel, body: Upload, until: float) -> Flow[object]:
     """Say a body, a piece at a time. None, or what came of the request before all was said."""
-    sent = 0
-    while sent < body.length:
+    sent, answer = 0, channel.outcome
+    while answer is None and sent < body.length:
         piece = yield from body.read(sent)
         if isinstance(piece, Failure):
             return piece
@@ -138,9 +138,7 @@ def _upload(channel: ClientChannel, body: Upload, until: float) -> Flow[object]:
             channel.spill()
         while answer is None and channel.credit.blocked:
             answer = yield from wait(channel.ticket, until)
-        if answer is not None:
-            return answer
-    return None
+    return answer
 
 
 def _dial(engine: Engine, where: Url, into: Into[T], *, within: float, http2: bool) -> Flow[ClientChannel | Failure]:

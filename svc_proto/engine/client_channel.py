@@ -149,12 +149,12 @@ class ClientChannel(HttpChannel):
 
     def received(self, data: bytes) -> None:
         """Feed the connection and take what it understood."""
-        if self.lane is not None and self._http2 is None and not (self._holding or self.closing):
+        if self._http2 is not None:
+            self._http2.at(self.engine.now.mono)
+        elif self.lane is not None and not (self._holding or self.closing):
             body = cast("PlainCall", self.conn).whole(data)
             if body is not None and self.lane(body):
                 return
-        if self._http2 is not None:
-            self._http2.at(self.engine.now.mono)
         super().received(data)
 
     def sent(self, n: int) -> None:

@@ -35,36 +35,31 @@ T = TypeVar("T")
 class Bell:
     """Wakes all who wait for it, or the first of them. What it rings while nobody waits is lost."""
 
-    __slots__ = ("_engine", "_waiting")
+    __slots__ = ("_engine", "waiting")
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._waiting: list[OperationId] = []  # in the order in which they came
-
-    @property
-    def waiting(self) -> int:
-        """How many wait."""
-        return len(self._waiting)
+        self.waiting: list[OperationId] = []  # in the order in which they came
 
     def wait(self, until: float) -> Flow[object]:
         """None when it rings; a `Failure` at the monotonic time `until`."""
         ticket = self._engine.new_op()
-        self._waiting.append(ticket)
+        self.waiting.append(ticket)
         try:
             return (yield from wait(ticket, until))
         finally:
-            if ticket in self._waiting:
-                self._waiting.remove(ticket)
+            if ticket in self.waiting:
+                self.waiting.remove(ticket)
 
     def ring(self) -> None:
         """Wake all who wait for this bell."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         for ticket in waiting:
             self._engine.resume(ticket, None)
 
     def ring_first(self) -> bool:
         """Wake the one who has waited longest; False if nobody waits."""
-        return bool(self._waiting) and self._engine.resume(self._waiting.pop(0), None)
+        return bool(self.waiting) and self._engine.resume(self.waiting.pop(0), None)
 
 
 def shield(engine: Engine, flow: Flow[T], *, within: float) -> Flow[T | Failure]:
@@ -113,7 +108,7 @@ class SomeAtATime:
     @property
     def waiting(self) -> int:
         """How many wait."""
-        return self._queue.waiting
+        return len(self._queue.waiting)
 
     def take(self) -> bool:
         """A place, if one is free; as with `enter`."""
