@@ -151,10 +151,8 @@ class BodyReader(PacedReader[bytes, bytes]):
         self._tap, self._channel.lane = listener, self._show
 
     def _show(self, data: bytes) -> bool:
-        taken = not self._pieces and self._tap(data)
-        if taken:
-            self._heard = self._channel.engine.now.mono
-        return taken
+        self._heard = self._channel.engine.now.mono
+        return not self._pieces and self._tap(data)
 
     def collect(self, data: bytes) -> tuple[list[bytes], int]:
         """Bytes are kept as they came."""
@@ -178,16 +176,14 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
         self._tap, self._channel.lane = listener, self._show
 
     def _show(self, data: bytes) -> bool:
+        self._heard = self._channel.engine.now.mono
         found = _ONE.fullmatch(data)
         if found is None or self._pieces or len(data) > LONGEST_TAPPED or not self._decoder.between:
             return False
         try:
-            taken = self._tap(found[1].decode("ascii"), found[2].decode("utf-8"))
+            return self._tap(found[1].decode("ascii"), found[2].decode("utf-8"))
         except UnicodeDecodeError:
             return False
-        if taken:
-            self._heard = self._channel.engine.now.mono
-        return taken
 
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
         """Each event counts for a little besides its data."""
