@@ -36,7 +36,8 @@ def say_at_once(
     engine, body = channel.engine, response.body
     common = () if response.alone else channel.app.fields(head, secure=channel.secure)
     fields = (*common, *response.headers)
-    if not channel.conn.answer(head.stream, response.status, http_date(int(engine.now.wall)), fields, body):
+    alone = channel.alone
+    if alone is None or not alone.answer(head.stream, response.status, http_date(int(engine.now.wall)), fields, body):
         return False
     engine.dirty[channel] = None
     engine.counts.answers[label][response.status] += 1
@@ -56,8 +57,8 @@ def say_whole(exchange: Exchange, response: Response, *, closing: bool) -> None:
     body = b"" if response.status in BODILESS else response.body
     say_head(exchange, response, length=len(body), closing=closing)
     if body:
-        channel.conn.send(ResponseData(stream, body))
-    channel.conn.send(ResponseEnd(stream))
+        channel.put(ResponseData(stream, body))
+    channel.put(ResponseEnd(stream))
     if len(body) >= SPILL:
         channel.spill()
 
@@ -86,7 +87,7 @@ def deliver_file(exchange: Exchange, response: Response) -> Flow[bool]:
         exchange.begin_body(response, length=file.length)
         if exchange.head.method == "HEAD":
             return True
-        if channel.alone:
+        if channel.alone is not None:
             outcome = yield from send_file(channel, exchange.stream, file)
         else:
             exchange.outgoing = ResponseWriter(channel, exchange.stream)

@@ -279,7 +279,7 @@ class Exchange:
         channel.engine.counts.answers[self.label][101] += 1
         self._step(ExchangeTrigger.LOST)
         channel.exchange = None
-        frames = channel.conn.switched()
+        frames = None if channel.alone is None else channel.alone.switched()
         if frames is not None:
             channel.become(frames)
         socket = channel.socket = Socket(channel, self.stream, handler)
@@ -314,12 +314,8 @@ class Exchange:
     def _respond(self, answer: Response | Streamed) -> None:
         if not isinstance(answer, Streamed) and answer.file is None:
             channel = self.channel
-            plain = self.state is _RUNNING and not (channel.eof or channel.engine.stopping)
-            if plain and say_at_once(channel, self.head, self.label, answer, self.begun):
-                self._step(_ANSWER)
-                channel.finished(idle=True)
-                return
-            say_whole(self, answer, closing=self._closing())
+            if channel.engine.stopping or not say_at_once(channel, self.head, self.label, answer, self.begun):
+                say_whole(self, answer, closing=self._closing())
             self._complete()
             return
         flow = produce(self, answer) if isinstance(answer, Streamed) else deliver_file(self, answer)
@@ -333,7 +329,7 @@ class Exchange:
         self._complete()
 
     def _complete(self) -> None:
-        was_full, self._answered_at = self.full, self.received
+        was_full, self._answered_at = self._incoming is not None and self.full, self.received
         self._step(_ANSWER)
         if was_full:
             self._taken()

@@ -23,13 +23,12 @@ from svc_proto.commands import Level
 from svc_proto.engine.http_channel import HttpChannel, Phase
 from svc_proto.engine.server import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
-from svc_proto.wire.connection import Role, ServerConnection
+from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     BadRequest,
     Event,
     RequestData,
     RequestHead,
-    ResponseEnd,
     StreamId,
     StreamReset,
 )
@@ -200,64 +199,21 @@ class Http2Channel(HttpChannel):
             lane.account()
 
 
-class _LaneConnection(ServerConnection):
-    """One stream of a connection, as if it were a connection."""
-
-    __slots__ = ("_under", "events", "must_close")
-
-    paused = idle = head_pending = False
-    held = 0  # it is counted below
-    must_close: bool
-
-    def __init__(self, under: Http2Channel) -> None:
-        self._under = under
-        self.events: deque[Event] = deque()
-        self.must_close = False  # until the answer has ended
-
-    def receive_data(self, data: bytes) -> None:
-        """Never called: events come in, not bytes."""
-
-    def receive_eof(self) -> None:
-        """Never called."""
-
-    def next_event(self) -> Event | None:
-        return self.events.popleft() if self.events else None
-
-    def send(self, event: Event) -> None:
-        if event.stream not in self._under.lanes:
-            return  # given up in this very `handle`: who speaks here will be told at its end
-        self._under.conn.send(event)
-        if isinstance(event, ResponseEnd):
-            self.must_close = True
-
-    def trust(self, stream: StreamId) -> None:
-        self._under.conn.trust(stream)
-
-    def release(self) -> None:
-        """The connection below may go on."""
-
-    def data_to_send(self) -> bytes:
-        """Nothing: what was said is with the connection below, and written at the end of this `handle`."""
-        self._under.soil()
-        return b""
-
-
 class Lane(ServerChannel):
     """One stream of an HTTP/2 connection, on which a client asks for one thing."""
 
-    __slots__ = ("_owed", "_under", "counted", "stream")
+    __slots__ = ("_heard", "_owed", "_under", "counted", "stream")
 
-    conn: _LaneConnection
-    alone = False
+    conn: Http2Connection
 
     def __init__(self, under: Http2Channel, stream: StreamId) -> None:
         engine = under.engine
         self._under = under
+        self._heard: deque[Event] = deque()  # and not taken yet
         self._owed = 0  # bytes of body that were heard, and for which the peer may not send others yet
         self.counted = 0  # of `Http2Channel.bodies`
         self.stream = stream
-        lane = engine.new_channel(), _LaneConnection(under)
-        super().__init__(engine, under.accepted, under.app, under.limits, lane=lane)
+        super().__init__(engine, under.accepted, under.app, under.limits, lane=(engine.new_channel(), under.conn))
         self.behind = under.behind  # a stream comes from nowhere else
 
     def hear(self, event: Event) -> None:
@@ -275,13 +231,24 @@ class Lane(ServerChannel):
             if not self.credit.unsent:  # the end of the request
                 self.all_sent()
             return
-        self.conn.events.append(event)
+        self._heard.append(event)
         self.pump()
+
+    def next_event(self) -> Event | None:
+        """The next thing that was heard."""
+        return self._heard.popleft() if self._heard else None
+
+    def finished(self) -> None:
+        """The answer was said, and there is no other request."""
+        self.exchange = None
+        self.shut()
+        self.settle()
 
     @property
     def held(self) -> int:
         """What came and was not taken, what was taken and is kept, and the lane itself, unless it is done."""
-        return 0 if self.closing else LANE + self._owed + super().held
+        kept = 0 if self.exchange is None else self.exchange.held
+        return 0 if self.closing else LANE + self._owed + kept
 
     def settle(self) -> None:
         """As of any connection; the one below knows what all of them hold for a stranger."""
@@ -306,7 +273,7 @@ class Lane(ServerChannel):
     def spill(self) -> None:
         """Count what waits now; it is written at the end of this `handle`."""
         self.account()
-        super().spill()
+        self._under.soil()
 
     def account(self) -> None:
         """Count anew what waits on the stream."""

@@ -15,7 +15,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import CloseWrite
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.socket import Socket
-from svc_proto.facts import ChannelId
+from svc_proto.facts import ChannelId, Closed
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import BinaryMessage, Event, SocketClosed, StreamId, TextMessage
 from svc_proto.wire.limits import Limits
@@ -86,6 +86,11 @@ class HttpChannel(Channel):
 
     # --- facts ---
 
+    def ended(self, fact: Closed) -> None:
+        """As of any channel; nothing of the connection is kept."""
+        super().ended(fact)
+        self.conn.release()
+
     def received(self, data: bytes) -> None:
         """Read it, or keep it until it is the turn of a peer that nobody knows."""
         turns = self._turns
@@ -152,7 +157,6 @@ class HttpChannel(Channel):
         socket, self.socket = self.socket, None
         if socket is not None:
             socket.end(1006, why)
-        self.conn.release()
 
     def writable(self) -> None:
         """Pass it on to the socket."""
@@ -238,19 +242,20 @@ class HttpChannel(Channel):
         self.vouch()
 
     def put(self, event: Event) -> None:
-        """Say something; it is flushed at the end of this `handle`."""
-        self.conn.send(event)
-        self.soil()
+        """Say something, unless it is `gone`; it is flushed at the end of this `handle`."""
+        if not self.gone:
+            self.conn.send(event)
+            self.soil()
 
     def say(self, stream: StreamId, message: str | bytes, binary: bool) -> None:
         """Say a message of a WebSocket."""
         if self._frames is not None:
             self._frames.say(message, binary)
+            self.engine.dirty[self] = None
         elif isinstance(message, str):
-            self.conn.send(TextMessage(stream, message))
+            self.put(TextMessage(stream, message))
         else:
-            self.conn.send(BinaryMessage(stream, message) if binary else TextMessage(stream, message.decode("utf-8")))
-        self.engine.dirty[self] = None
+            self.put(BinaryMessage(stream, message) if binary else TextMessage(stream, message.decode("utf-8")))
 
     def waits(self, change: int) -> None:
         """So many bytes more wait on a stream of HTTP/2, or fewer: they count as unsent."""
@@ -280,7 +285,7 @@ class HttpChannel(Channel):
             return
         self._pumping = True
         try:
-            while not self.closing and self.willing and (event := self.conn.next_event()) is not None:
+            while not self.closing and self.willing and (event := self.next_event()) is not None:
                 self.take(event)
         except RemoteProtocolError as error:
             self.protocol_error(error)
@@ -288,6 +293,10 @@ class HttpChannel(Channel):
             self._pumping = False
         self.soil()
         self.settle()
+
+    def next_event(self) -> Event | None:
+        """The next thing the peer said; None when there is none for now."""
+        return self.conn.next_event()
 
     @property
     def willing(self) -> bool:

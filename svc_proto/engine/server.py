@@ -26,7 +26,7 @@ from svc_proto.engine.message import Request, Response, refused_for
 from svc_proto.engine.router import Router
 from svc_proto.engine.turn import identify, take_turn
 from svc_proto.facts import HTTP1, HTTP2, Accepted, ChannelId
-from svc_proto.wire.connection import ServerConnection
+from svc_proto.wire.connection import Connection, ServerConnection
 from svc_proto.wire.events import Event, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.http1_plain import PlainConnection
 from svc_proto.wire.limits import Limits
@@ -73,11 +73,9 @@ _IDLE, _WORKING = Phase.IDLE, Phase.WORKING  # as in `machines.session`
 class ServerChannel(HttpChannel):
     """One accepted connection."""
 
-    __slots__ = ("_first", "_fresh", "_http2", "admitting", "app", "exchange", "peer", "secure")
+    __slots__ = ("_first", "_fresh", "_http2", "admitting", "alone", "app", "exchange", "peer", "secure")
 
-    conn: ServerConnection
     patient = True
-    alone = True  # nobody else speaks on this connection while an answer is under way
 
     def __init__(
         self,
@@ -87,11 +85,16 @@ class ServerChannel(HttpChannel):
         limits: Limits,
         *,
         http2: Callable[[Engine, Accepted, HttpApp, Limits], HttpChannel] | None = None,
-        lane: tuple[ChannelId, ServerConnection] | None = None,
+        lane: tuple[ChannelId, Connection] | None = None,
     ) -> None:
         """`http2` makes what takes over if its peer speaks that; None: nobody does. A `lane` shares its connection."""
-        ch, conn = lane or (accepted.ch, PlainConnection(limits=limits, entropy=engine.entropy))
-        super().__init__(engine, ch, limits, conn)
+        self.alone: ServerConnection | None = None  # the connection, if nobody else speaks on it
+        if lane is None:
+            self.alone = PlainConnection(limits=limits, entropy=engine.entropy)
+            super().__init__(engine, accepted.ch, limits, self.alone)
+            self.enter(Phase.HEAD)  # a fresh connection owes us a request at once
+        else:
+            super().__init__(engine, lane[0], limits, lane[1])
         self._http2 = http2
         self._fresh = accepted if http2 is not None else None  # until it is known which HTTP it is
         self._first = b""  # the first bytes, while they may be those of HTTP/2
@@ -100,7 +103,6 @@ class ServerChannel(HttpChannel):
         self.secure = accepted.tls
         self.exchange: Exchange | None = None  # HTTP/1.1 has one at a time
         self.admitting = False  # the policy is being asked about a request: nothing more is taken
-        self.enter(Phase.HEAD)  # a fresh connection owes us a request at once
 
     # --- facts ---
 
@@ -115,10 +117,11 @@ class ServerChannel(HttpChannel):
             if self._first:
                 return
             self._fresh = None
-        if not (self._holding or self.closing or self.credit.blocked):
-            taken = self.conn.plain(data)
+        alone = self.alone
+        if alone is not None and not (self._holding or self.closing or self.credit.blocked):
+            taken = alone.plain(data)
             if taken is not None:
-                take_turn(self, *taken)
+                take_turn(self, alone, *taken)
                 return
         super().parse(data)
 
@@ -186,10 +189,10 @@ class ServerChannel(HttpChannel):
         current.fail(refused_for(error))
         self.shut()
 
-    def finished(self, *, idle: bool = False) -> None:
-        """An exchange is over: let the next request come. It is `idle` if all of it was said at once."""
+    def finished(self) -> None:
+        """An exchange is over: let the next request come."""
         self.exchange = None
-        idle = idle or self.conn.idle
+        idle = self.conn.idle
         if self.engine.stopping or (not idle and self.conn.must_close):
             self.shut()
         counted = self.visit is not None and self.visit.held

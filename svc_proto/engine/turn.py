@@ -17,6 +17,7 @@ from svc_proto.wire.events import RequestHead
 
 if TYPE_CHECKING:
     from svc_proto.engine.server import ServerChannel
+    from svc_proto.wire.connection import ServerConnection
 
 __all__ = ["Found", "identify", "take_turn"]
 
@@ -50,8 +51,8 @@ def identify(channel: ServerChannel, head: RequestHead) -> Found:
         return route, request, error
 
 
-def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
-    """Serve a request that the connection has given as `plain`."""
+def take_turn(channel: ServerChannel, alone: ServerConnection, head: RequestHead, body: bytes) -> None:
+    """Serve a request that the connection, which is the channel's alone, has given as `plain`."""
     route, request, principal = identify(channel, head)
     if (
         route is None
@@ -61,7 +62,7 @@ def take_turn(channel: ServerChannel, head: RequestHead, body: bytes) -> None:
         or route.kind is _SOCKET
         or len(body) > (route.body_limit or channel.limits.max_skipped)
     ):
-        channel.conn.retell()
+        alone.retell()
         channel.exchange = exchange = Exchange(channel, head, route, request)
         exchange.begin(principal)
         channel.pump()
