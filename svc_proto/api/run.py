@@ -66,7 +66,7 @@ class Run:
         self._may_ask = may_ask
         self.message_id = new_uuid(api.engine.entropy)
         self.model = ""  # what it is called towards clients
-        self.holder = ""  # whose it is, see `engine.holders`; empty: nobody's
+        self.holder = ""  # whose it is, see `Engine.held`; empty: nobody's
         self.reader: Subscriber | None = None
         self.ended: TurnEnded | None = None
         self.attachment: object = None  # of the route that began it

@@ -91,7 +91,7 @@ class Runs:
         self._runs[order.run_id] = run
         if holder:
             run.holder = holder
-            engine.holders.enter(holder, run)
+            engine.held[run] = holder
         self.look()
         engine.spawn(perform(api, run, order), on_error=lambda error: self._failed(run, error))
         return run
@@ -151,7 +151,7 @@ class Runs:
         for run_id in self.registry.leave(run.record, trigger, engine.now):
             del self._runs[run_id]
         self._api.ownership.left()
-        engine.holders.leave(run)
+        engine.held.pop(run, None)
         self._api.ownership.release(run.record.session_id)
         self.outcomes[run.record.state.value] += 1
         self.took.add(engine.now.mono - run.begun_at)

@@ -245,18 +245,17 @@ class Api:
     # --- helpers ---
 
     def _end_holder(self, holder: str, why: str) -> None:
-        self.engine.holders.end(holder, Refused(401, "invalid_api_key", why))
+        self.engine.end_holder(holder, Refused(401, "invalid_api_key", why))
         if self._mcp is not None:
             self._mcp.end_of(holder)
 
     def _end_holders(self) -> None:
         """Cut what a key let in that is good no more. It ended in another core, which cannot say so here: look."""
-        holders = self.engine.holders
-        devices = [holder for holder in holders if holder != MAIN]
-        for holder in devices:
+        held = self.engine.held
+        for holder in [holder for holder in dict.fromkeys(held.values()) if holder != MAIN]:
             if not self._keys.is_good(holder, self.engine.now):
                 self._end_holder(holder, "the session of this API key is over")
-        if any(holder != MAIN for holder in holders):
+        if any(holder != MAIN for holder in held.values()):
             self._holder_timer.set(self.engine.now.mono + LOOK_EVERY)
 
 

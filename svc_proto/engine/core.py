@@ -14,12 +14,12 @@ from typing import Any, Protocol
 
 from svc_proto.basics.counts import Counts
 from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.timers import Timers
 from svc_proto.commands import Abort, Cancel, Command, Exit, Level, Log, Operation, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.holders import Holders
 from svc_proto.engine.reload import Reload
 from svc_proto.facts import (
     Accepted,
@@ -39,7 +39,7 @@ from svc_proto.facts import (
     Stopping,
 )
 
-__all__ = ["Engine", "Flushed", "Service"]
+__all__ = ["Engine", "Flushed", "Held", "Service"]
 
 STOP_MARGIN = 0.25  # s before the end of the grace at which what is left is cut, so that the exit is within it
 IN_A_ROUND = 64  # of `pauses` at most: a few ms
@@ -52,6 +52,14 @@ class Flushed(Protocol):
 
     def flush(self) -> None:
         """Called once, at the end of a `handle` in which it was put into `Engine.dirty`."""
+        ...
+
+
+class Held(Protocol):
+    """What ends with its holder: an exchange, if the policy has named one in `Request.holder`, a run, a socket."""
+
+    def withdraw(self, refused: Refused) -> None:
+        """The holder is gone: stop, and say so as long as that can be said."""
         ...
 
 
@@ -93,7 +101,7 @@ class Engine:
         self.stopping = False
         self.out: list[Command] = []  # what is ordered in this `handle`
         self.dirty: dict[Flushed, None] = {}  # what is to be flushed at the end of this `handle`
-        self.holders = Holders()
+        self.held: dict[Held, str] = {}  # what ends with its holder (a session, say), and who that is
         self.without_sockets = deque[tuple[str, int]](maxlen=MAX_REMEMBERED)
         self._channels: dict[ChannelId, Channel] = {}
         self._parked: dict[OperationId, Task] = {}
@@ -217,6 +225,11 @@ class Engine:
             task.cancel()
         self.emit(Exit(code, reason))
         self.out = []  # `Exit` is the last command: what anyone says from here on is lost
+
+    def end_holder(self, holder: str, refused: Refused) -> None:
+        """Somebody is gone, and with it all that it holds. To look through it all is rare, requests are not."""
+        for held in [held for held, mine in self.held.items() if mine == holder]:
+            held.withdraw(refused)
 
     def bug(self, error: Exception) -> str:
         """Log an unforeseen exception and return the reference under which it can be found."""

@@ -36,7 +36,7 @@ class Exchange:
     """
 
     __slots__ = (
-        *("_answered_at", "_body", "_full_since", "_holder", "_incoming", "_length", "_request", "_route", "_task"),
+        *("_answered_at", "_body", "_full_since", "_incoming", "_length", "_request", "_route", "_task"),
         *("begun", "channel", "head", "heard", "label", "outgoing", "received", "state", "stream"),
     )
 
@@ -56,7 +56,6 @@ class Exchange:
         self._full_since = 0.0  # when the incoming stream last became full
         self.outgoing: ResponseWriter | None = None
         self._task: Task | Later | None = None
-        self._holder = ""  # while it is among what `Engine.holders` knows
 
     # --- properties ---
 
@@ -198,9 +197,8 @@ class Exchange:
             self._open_stream()
 
     def _enter(self) -> None:
-        holder = self._holder = self._request.holder
-        if holder:
-            self.channel.engine.holders.enter(holder, self)
+        if self._request.holder:
+            self.channel.engine.held[self] = self._request.holder
 
     def _ask_again(self) -> None:
         """A body that took its time: what let it in may have ended. Who would have to ask others is not asked twice."""
@@ -376,6 +374,5 @@ class Exchange:
 
     def _step(self, trigger: ExchangeTrigger) -> None:
         self.state = LIFE[self.state, trigger]
-        if self._holder and self.state is _DONE:
-            self.channel.engine.holders.leave(self)
-            self._holder = ""
+        if self.state is _DONE:
+            self.channel.engine.held.pop(self, None)

@@ -62,7 +62,7 @@ STRANGER = Stranger.STRANGER
 class Request:
     """One request. `path` is decoded nowhere but in `params`.
 
-    `principal` is what the access policy found. It may name a `holder`, whose end (`Engine.holders`) is the request's.
+    `principal` is what the access policy found. It may name a `holder`, whose end (`Engine.held`) is the request's.
     """
 
     method: str

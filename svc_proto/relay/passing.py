@@ -144,7 +144,7 @@ class _Near:
         """See `SocketHandler`; so are the others."""
         self.far.near = socket
         self.intermediary.sockets += 1
-        self.engine.holders.enter(self.holder, self)
+        self.engine.held[self] = self.holder
         for said in self.far.early:
             self.far.pass_on(said)
         if self.far.over is not None:
@@ -161,7 +161,7 @@ class _Near:
 
     def on_closed(self, code: int, reason: str) -> None:
         self.intermediary.sockets -= 1
-        self.engine.holders.leave(self)
+        self.engine.held.pop(self, None)
         self.far.near = None
         self.far.socket.close(UNSAYABLE.get(code, code), reason)
 

@@ -257,7 +257,7 @@ class Relay:
         """Cut the requests and close the sockets of a session that was revoked or has expired."""
         # Requests first: one that waits for a phone of the same session is refused, and has not just lost the phone.
         for holder in session.holders:
-            self.engine.holders.end(holder, Refused(401, "unauthorized", reason))
+            self.engine.end_holder(holder, Refused(401, "unauthorized", reason))
         if self._mcp is not None:
             self._mcp.end_of(session.token_hash)
         for client in self.clients_of(session):

@@ -10,7 +10,6 @@ from attrs import define, field
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Abort, Command
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.holders import Holders
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Received
@@ -24,36 +23,27 @@ GONE = Refused(401, "unauthorized", "gone")
 @define(eq=False)
 class Note:
     told: list[Refused] = field(factory=list)
+    with_it: Callable[[], None] = lambda: None
 
     def withdraw(self, refused: Refused) -> None:
         self.told.append(refused)
+        self.with_it()
 
 
 def test_who_holds_what() -> None:
-    holders, mine, more, yours = Holders(), Note(), Note(), Note()
-    for holder, held in (("me", mine), ("me", more), ("you", yours)):
-        holders.enter(holder, held)
-    assert list(holders) == ["me", "you"]
-    holders.leave(more)
-    holders.leave(more)
-    holders.end("me", GONE)
-    holders.end("nobody", GONE)
-    assert (mine.told, more.told, yours.told) == ([GONE], [], [])
-    holders.leave(mine)
-    holders.leave(mine)
-    holders.leave(yours)
-    assert len(holders) == 0
-    assert list(holders) == []
+    engine, mine, more, yours = open_book().engine, Note(), Note(), Note()
+    engine.held.update({mine: "me", more: "me", yours: "you"})
+    engine.end_holder("me", GONE)
+    engine.end_holder("nobody", GONE)
+    assert (mine.told, more.told, yours.told) == ([GONE], [GONE], [])
 
 
-def test_holders_may_end_while_they_are_gone_through() -> None:
-    holders = Holders()
-    notes = {name: Note() for name in "abc"}
-    for name, note in notes.items():
-        holders.enter(name, note)
-    for name in holders:
-        holders.leave(notes[name])
-    assert len(holders) == 0
+def test_what_ends_with_its_holder_may_take_others_with_it() -> None:
+    engine, mine, more = open_book().engine, Note(), Note()
+    engine.held.update({mine: "me", more: "me"})
+    mine.with_it = engine.held.clear
+    engine.end_holder("me", GONE)
+    assert (mine.told, more.told) == ([GONE], [GONE])
 
 
 # --- the holder is gone ---------------------------------------------------------------------------------------------
@@ -62,7 +52,7 @@ def test_holders_may_end_while_they_are_gone_through() -> None:
 def held_book() -> TestBook:
     book = open_book()
     book.toy.holder = "me"
-    book.toy.on["accepted"] = lambda: book.engine.holders.end("me", GONE)
+    book.toy.on["accepted"] = lambda: book.engine.end_holder("me", GONE)
     return book
 
 
@@ -80,7 +70,7 @@ def test_a_request_whose_body_is_to_come_is_refused() -> None:
     book >> Received(CH, post(b"/echo", b"ab", length=4)) << []
     end(book) << refused(book)
     book >> Received(CH, b"cd") << []
-    assert (book.toy.seen, len(book.engine.holders)) == ([], 0)
+    assert (book.toy.seen, len(book.engine.held)) == ([], 0)
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
@@ -97,7 +87,7 @@ def test_a_handler_that_reads_is_cancelled() -> None:
     book >> Received(CH, post(b"/stream", b"ab", length=4)) << []
     end(book) << refused(book)
     book >> Received(CH, b"cd") << []
-    assert len(book.engine.holders) == 0
+    assert len(book.engine.held) == 0
 
 
 def test_an_answer_that_has_begun_is_cut() -> None:
@@ -118,7 +108,7 @@ def test_a_handler_that_ends_its_own_holder_may_say_so(streamed: bool) -> None:
     book = held_book()
 
     def last(request: Request) -> Response:
-        book.engine.holders.end("me", GONE)
+        book.engine.end_holder("me", GONE)
         return plain(b"done")
 
     def last_later(request: Request) -> Flow[Response | Streamed]:
@@ -132,7 +122,7 @@ def test_a_handler_that_ends_its_own_holder_may_say_so(streamed: bool) -> None:
     else:
         book.toy.answer = last
         book.get(b"/answer") << [book.says(200, b"done")]
-    assert len(book.engine.holders) == 0
+    assert len(book.engine.held) == 0
 
 
 def test_what_was_answered_already_is_left_alone() -> None:

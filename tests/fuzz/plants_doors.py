@@ -5,8 +5,8 @@ from __future__ import annotations
 from fuzz.invariants import Invariant
 from svc_proto.basics.moment import Moment
 from svc_proto.engine import callers
+from svc_proto.engine.core import Engine
 from svc_proto.engine.exchange import Exchange
-from svc_proto.engine.holders import Holders
 from svc_proto.engine.message import Request
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
@@ -47,7 +47,7 @@ def _a_wrong_token_is_taken_for_another(patch: Patch) -> None:
 
 
 def _half_a_request_is_carried_out(patch: Patch) -> None:
-    patch.setattr(Holders, "end", lambda self, holder, refused: None)
+    patch.setattr(Engine, "end_holder", lambda self, holder, refused: None)
     patch.setattr(Exchange, "_ask_again", lambda self: None)
 
 

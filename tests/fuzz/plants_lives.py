@@ -9,8 +9,8 @@ from fuzz.invariants import Invariant
 from svc_proto.basics.entropy import Entropy, new_uuid
 from svc_proto.basics.moment import Moment
 from svc_proto.device.safety.gate import SafetyGate
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.holders import Holders
 from svc_proto.machines import bridge, grants, sessions
 from svc_proto.machines.bridge import BridgeCommands
 from svc_proto.machines.session import Session
@@ -39,7 +39,7 @@ def _a_socket_keeps_the_grants_of_its_welcome(patch: Patch) -> None:
 
 
 def _a_revoked_caller_waits_on(patch: Patch) -> None:
-    patch.setattr(Holders, "end", lambda self, holder, refused: None)
+    patch.setattr(Engine, "end_holder", lambda self, holder, refused: None)
 
 
 def _a_store_that_takes_no_change_is_not_told(patch: Patch) -> None:

@@ -40,7 +40,7 @@ def _a_new_main_key_ends_every_stream(patch: Patch) -> None:
     end = Api._end_holder
 
     def all_of_them(self: Api, holder: str, why: str) -> None:
-        for each in [*self.engine.holders] if holder == MAIN else [holder]:
+        for each in [*dict.fromkeys(self.engine.held.values())] if holder == MAIN else [holder]:
             end(self, each, why)
 
     patch.setattr(Api, "_end_holder", all_of_them)

@@ -364,7 +364,7 @@ def test_a_revoked_session_has_no_half_sent_request_carried_out() -> None:
     assert call.result.json == {"ok": False, "error": "the session was revoked", "code": "unauthorized"}
     call.say_bytes(SMS[-1:])
     assert phone.phone.envelopes() == []
-    assert len(book.engine.holders) == 0
+    assert len(book.engine.held) == 0
 
 
 def test_a_grant_that_ended_meanwhile_lets_nothing_through() -> None:
