@@ -26,6 +26,8 @@ def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_
         first, second = (
             world.api(key=KEY, durable=True, cluster=redis.address, relay_url="http://127.0.0.1:9") for _ in range(2)
         )
+        for api in (first, second):
+            world.eventually(lambda api=api: b"\nsvc_cluster_nodes 1.0" in api.ask("GET", "/metrics").body)  # type: ignore[misc]
         yield world, first, second
 
 

@@ -221,6 +221,8 @@ def wait_stalled(world: World, api: ApiHandle, model: ScriptedModel, sessions: l
         looks.append(model.written)
         return len(looks) > LOOKS and len(set(looks[-LOOKS:])) == 1
 
+    for session in sessions:
+        eventually(world, api, lambda session=session: bool(api.messages(session)), PATIENCE)  # type: ignore[misc]
     eventually(world, api, still, PATIENCE)
     for session in sessions:
         assert [row["role"] for row in api.messages(session)] == ["user"], "it was read further than it was told"

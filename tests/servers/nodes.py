@@ -110,7 +110,7 @@ class NodePhone:
             shown = {"session_token": self.token} if self.token else {"pairing_code": code}
             with suppress(OSError, RemoteProtocolError, AssertionError), Client(self._port) as client:
                 self._client = client
-                if client.status == 101:
+                if client.status == 101 and not self._over:  # else nobody would shut it down
                     self._serve(client, shown)
             self.online.clear()
             self.cut_at = time.monotonic()
