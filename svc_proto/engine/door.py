@@ -135,14 +135,11 @@ class Visit(Guest):
 
     def takes(self, data: bytes) -> bytes:
         """It has sent this: what of it to read now. The rest is kept until it is its turn."""
-        if self.late:
-            self.late += data
-            return b""
-        size = len(data)
-        taken = self.door.turns.take(self, size, self.channel.engine.now.mono)
-        if taken < size:
-            data, self.late = data[:taken], data[taken:]
+        taken = self.door.turns.take(self, len(data), self.door.engine.now.mono)
+        if taken < len(data):
+            data, self.late = data[:taken], self.late + data[taken:]
             self.door.wait()
+            self.channel.hold(self.channel.crowded)
         return data
 
     def go_on(self) -> bool:
@@ -207,12 +204,20 @@ class Visit(Guest):
             door.complain("too many connections of one address", limit=door.limits.stranger_connections)
             raise Refused(429, "too_many_connections", "too many connections of this address are open")
 
-    def end(self) -> tuple[bool, bytes]:
-        """The peer is known, or gone. Whether it had to wait, and what it has sent that was not read yet."""
+    def known(self) -> None:
+        """Somebody has vouched for the peer: what it has sent is read now."""
         waited, late, self.late = self.waiting, self.late, b""
+        self.end()
+        if late:
+            self.channel.parse(late)
+        elif waited:
+            self.channel.settle()
+        self.hear_end()
+
+    def end(self) -> None:
+        """It counts no more: the peer is known, or gone."""
         self._calm()
         self.door.leave(self)
-        return waited, late
 
     def _be_patient(self) -> None:
         if self._timer is None:

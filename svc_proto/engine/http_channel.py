@@ -23,7 +23,6 @@ from svc_proto.wire.limits import Limits
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.door import Visit
-    from svc_proto.machines.turns import Turns
     from svc_proto.wire.websocket import WebSocket
 
 __all__ = ["HttpChannel", "Phase"]
@@ -50,7 +49,6 @@ class HttpChannel(Channel):
         "_pumping",
         "_thrown",
         "_timer",
-        "_turns",
         "behind",
         "closing",
         "conn",
@@ -77,12 +75,10 @@ class HttpChannel(Channel):
     def receive(self, visit: Visit | None) -> None:
         """From here on nobody knows the peer, who is on this visit; None: somebody does, or it is gone.
 
-        What each read and each request would ask of the visit is asked here, once.
+        What each request would ask of the visit is asked here, once.
         """
         self.visit = visit
-        door = None if visit is None else visit.door
-        self._turns: Turns[Visit] | None = None if door is None else door.turns
-        self.behind = None if door is None or door.behind is None else visit  # whoever sits there may be a proxy
+        self.behind = None if visit is None or visit.door.behind is None else visit  # whoever sits there may be a proxy
 
     # --- facts ---
 
@@ -93,17 +89,14 @@ class HttpChannel(Channel):
 
     def received(self, data: bytes) -> None:
         """Read it, or keep it until it is the turn of a peer that nobody knows."""
-        turns = self._turns
-        if turns is not None:
+        visit = self.visit
+        if visit is not None:
+            turns = visit.door.turns
             left = turns.at_hand - len(data)
             if left >= 0:
                 turns.at_hand = left
-            elif not self.closing and not turns.reads_all(len(data), self.engine.now.mono):
-                visit = self.visit
-                assert visit is not None
+            elif not self.closing:
                 data = visit.takes(data)
-                if visit.late:
-                    self.hold(self.crowded)
                 if not data:
                     return
         if self._frames is None:
@@ -226,15 +219,9 @@ class HttpChannel(Channel):
     def vouch(self) -> None:
         """The peer is known from here on."""
         visit = self.visit
-        if visit is None:
-            return
-        self.receive(None)
-        waited, late = visit.end()
-        if late:
-            self.parse(late)
-        elif waited:
-            self.settle()
-        visit.hear_end()
+        if visit is not None:
+            self.receive(None)
+            visit.known()
 
     def trust(self, stream: StreamId) -> None:
         """The peer of a WebSocket is known."""

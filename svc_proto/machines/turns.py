@@ -41,18 +41,8 @@ class Turns(Generic[T]):
     def __len__(self) -> int:
         return len(self._line)
 
-    def reads_all(self, size: int, now: float) -> bool:
-        """Somebody sent so much, more than is at hand, and all of it may be read now. If not, see `take`."""
-        if self._line:
-            return False
-        left = self._fill(now) + self.at_hand - size
-        if left < 0:
-            return False
-        self._keep(left)
-        return True
-
     def take(self, guest: T, size: int, now: float) -> int:
-        """It sent so much. How much of it to read now; if that is not all, it is in line."""
+        """It sent so much, more than is at hand. How much of it to read now; if that is not all, it is in line."""
         taken = 0
         if not self._line:
             left = self._fill(now) + self.at_hand

@@ -29,27 +29,24 @@ def test_what_is_there_is_read_at_once() -> None:
 
 def test_what_fits_is_read_without_a_line() -> None:
     turns = new()
-    assert turns.reads_all(AT_ONCE - 1, 0.0)
-    assert not turns.reads_all(2, 0.0)
-    assert turns.reads_all(1, 0.0)
-    assert not turns.reads_all(1, 0.0)
-    assert turns.reads_all(10, 10 / RATE)  # what has come back since
-    assert not turns.reads_all(AT_ONCE + 1, 100.0)
+    assert turns.take("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
+    assert turns.take("a", 1, 0.0) == 1
+    assert turns.take("a", 10, 10 / RATE) == 10  # what has come back since
+    assert turns.due is None
     assert turns.take("a", AT_ONCE + 1, 100.0) == AT_ONCE - HANDFUL
-    assert not turns.reads_all(1, 200.0)  # nobody goes before those who wait
+    assert turns.take("b", 1, 200.0) == 0  # nobody goes before those who wait
 
 
 def test_what_is_at_hand_is_taken_without_asking_and_comes_back() -> None:
     turns = new()
     assert turns.at_hand == HANDFUL
     turns.at_hand -= HANDFUL  # as a channel does
-    assert turns.reads_all(AT_ONCE - 2 * HANDFUL, 0.0)
+    assert turns.take("a", AT_ONCE - 2 * HANDFUL, 0.0) == 0
     assert turns.at_hand == HANDFUL  # and nothing besides
     turns.at_hand -= 10
-    assert not turns.reads_all(HANDFUL - 9, 0.0)
-    assert turns.reads_all(HANDFUL - 10, 0.0)
+    assert turns.take("a", HANDFUL - 10, 0.0) == HANDFUL - 10
     assert turns.at_hand == 0
-    assert turns.reads_all(1, 100.0)
+    assert turns.take("a", 1, 100.0) == 1
     assert turns.at_hand == HANDFUL - 1
     turns.charge(1, 200.0)
     assert turns.at_hand == HANDFUL
@@ -76,7 +73,7 @@ def test_nothing_is_at_hand_while_somebody_waits(how: str) -> None:
     else:
         turns.wait("a")
     assert turns.at_hand == 0
-    assert not turns.reads_all(1, 0.0)
+    assert turns.take("b", 1, 0.0) == 0
 
 
 def test_of_much_some_is_read_at_once() -> None:
@@ -103,7 +100,6 @@ def test_a_moment_is_not_longer_for_having_waited_long() -> None:
         went += 1
     assert went * PART == ROUND
     turns.leave("a")
-    assert not turns.reads_all(AT_ONCE + 1, 100.0)
     assert turns.take("b", 2 * AT_ONCE, 200.0) == AT_ONCE - HANDFUL  # so much is for those who wait alone
 
 
