@@ -7,7 +7,7 @@ from hashlib import sha256
 from attrs import field
 
 from svc_proto.basics.value import fixed
-from svc_proto.engine.message import LoneResponse, Request, Response
+from svc_proto.engine.message import Request, Response
 from svc_proto.wire.events import Headers
 
 __all__ = ["Cached"]
@@ -30,8 +30,8 @@ class Cached:
 
     def answer(self, request: Request) -> Response:
         """200, or 304 for whoever has it."""
-        make = LoneResponse if self.policy else Response
+        alone = bool(self.policy)
         fields = ((b"etag", self.tag), ASK_AGAIN, *self.policy)
         if self.tag in request.headers.tokens(b"if-none-match"):
-            return make(304, Headers(fields))
-        return make(200, Headers(((b"content-type", self.kind), *fields)), self.body)
+            return Response(304, Headers(fields), alone=alone)
+        return Response(200, Headers(((b"content-type", self.kind), *fields)), self.body, alone=alone)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "JSON_ALONE",
     "STRANGER",
-    "LoneResponse",
     "Request",
     "Response",
     "Stranger",
@@ -119,21 +118,15 @@ class Response:
     """One response with a body of known length; `content-length` and `date` are added when it is sent.
 
     The body is `body`, or the `file`, which does not pass through the core. Whoever returns a file gives its handle
-    away: it is released when the response is over, however it ends.
+    away: it is released when the response is over, however it ends. One that is `alone` has brought all that it needs:
+    it goes out without the header fields of every answer (`HttpApp.fields`).
     """
-
-    alone: ClassVar[bool] = False
 
     status: int
     headers: Headers = NO_HEADERS
     body: bytes = b""
     file: FilePart | None = None
-
-
-class LoneResponse(Response):
-    """One that goes out without the header fields of every answer (`HttpApp.fields`): it has brought all it needs."""
-
-    alone = True
+    alone: bool = False
 
 
 @fixed
