@@ -9,7 +9,7 @@ from svc_proto.basics.counts import NOWHERE
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
 from svc_proto.engine.answers import deliver_file, produce, say_at_once, say_head, say_whole
-from svc_proto.engine.flow import Flow, Later, Task
+from svc_proto.engine.flow import Later, Task
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, refused_for
 from svc_proto.engine.router import Kind, Route, path_of
 from svc_proto.engine.socket import Socket, SocketHandler
@@ -88,10 +88,14 @@ class Exchange:
         length = self.head.headers.get(b"content-length")
         if length is not None:
             self._length = int(length)  # the wire lets nothing but digits pass
-        if isinstance(principal, GeneratorType):
-            self._await_admission(principal)
-        else:
+        if not isinstance(principal, GeneratorType):
             self._admit(principal)
+            return
+        self._step(ExchangeTrigger.ASK)
+        self.channel.admitting = True
+        task = self.channel.engine.spawn(principal, on_done=self._admitted, on_error=self._admitted)
+        if self.state is ExchangeState.ADMITTING:
+            self._task = task
 
     def go_on(self, result: object) -> None:
         """The request came whole, and its handler has returned this, or raised it: no answer that is said at once."""
@@ -162,14 +166,6 @@ class Exchange:
 
     # --- the course of a request ---
 
-    def _await_admission(self, asking: Flow[object]) -> None:
-        channel = self.channel
-        self._step(ExchangeTrigger.ASK)
-        channel.admitting = True
-        task = channel.engine.spawn(asking, on_done=self._admitted, on_error=self._admitted)
-        if self.state is ExchangeState.ADMITTING:
-            self._task = task
-
     def _admitted(self, principal: object) -> None:
         self._step(ExchangeTrigger.ADMIT)
         self._task = None
@@ -179,19 +175,19 @@ class Exchange:
         self.channel.pump()
 
     def _admit(self, principal: object) -> None:
-        """Let the caller in, or turn him away where the policy raised instead."""
-        if isinstance(principal, Exception):
-            self._turn_away(principal)
-            return
-        request = self._request
-        request.principal = principal
-        if principal is not STRANGER:
-            self.channel.vouch()
-        self._enter()
+        """Let the caller in, or turn him away: the policy raised instead, or what it is about to say is wrong."""
         try:
+            if isinstance(principal, Exception):
+                raise principal
+            self._request.principal = principal
+            if principal is not STRANGER:
+                self.channel.vouch()
+            self._enter()
             self._check()
         except Exception as error:
-            self._turn_away(error)
+            self._failed(error)
+            if self.head.expects_continue:
+                self.channel.shut()  # the body may or may not follow now: only a close is clear
             return
         if self._route.streamed:
             self._open_stream()
@@ -208,11 +204,6 @@ class Exchange:
             again = channel.app.authorize(self._route.access, request)
             if isinstance(again, GeneratorType):
                 again.close()
-
-    def _turn_away(self, error: Exception) -> None:
-        self._failed(error)
-        if self.head.expects_continue:
-            self.channel.shut()  # the body may or may not follow now: only a close is clear
 
     def _check(self) -> None:
         """What can be said of the body, or the handshake, before it is read."""
