@@ -89,14 +89,9 @@ class Request:
     @property
     def fields(self) -> Mapping[bytes, bytes]:
         """Header fields by name, of a repeated one the first."""
-        found = self._fields
-        if found is None:
-            headers = self.headers
-            found = dict(headers)
-            if len(found) < len(headers):
-                found = dict(reversed(headers))
-            self._fields = found
-        return found
+        if self._fields is None:
+            self._fields = dict(reversed(self.headers))
+        return self._fields
 
     def json(self) -> object:
         """The body as JSON, whatever its Content-Type (wire core 0.2); refuses with 400 `invalid_json`."""
