@@ -23,24 +23,21 @@ RELOAD_WITHIN = 10.0  # s for the files to be read: a file system that hangs
 class Reload:
     """Of one engine."""
 
-    __slots__ = ("_engine", "_running", "_wanted")
+    __slots__ = ("_due", "_engine")
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._running = False
-        self._wanted = False
+        self._due = 0  # readings: the one under way, and at most one behind it
 
     def ask(self) -> None:
         """Read them, soon."""
-        self._wanted = True
-        if not self._running:
-            self._running = True
+        self._due = min(self._due + 1, 2)
+        if self._due == 1:
             self._engine.spawn(self._run())
 
     def _run(self) -> Flow[None]:
         engine = self._engine
-        while self._wanted:
-            self._wanted = False
+        while self._due:
             answer = yield from ask(engine, ReloadTls(engine.new_op()), within=RELOAD_WITHIN)
             if isinstance(answer, Failure):
                 problem = answer.detail or answer.kind.value
@@ -48,4 +45,4 @@ class Reload:
             else:
                 for pin in answer.pins:
                     engine.log(Level.INFO, "certificate reloaded", pin=pin)
-        self._running = False
+            self._due -= 1
