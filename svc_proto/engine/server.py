@@ -257,10 +257,9 @@ class ServerChannel(HttpChannel):
         """The phase took too long, or the linger is over."""
         if self.closing:
             self.drop()
-        elif self.phase is Phase.BODY:
-            self.protocol_error(RemoteProtocolError("the request body took too long", status=408))
-        elif self.conn.head_pending:
-            self.protocol_error(RemoteProtocolError("the request head took too long", status=408))
+        elif self.phase is Phase.BODY or self.conn.head_pending:
+            what = "body" if self.phase is Phase.BODY else "head"
+            self.protocol_error(RemoteProtocolError(f"the request {what} took too long", status=408))
         else:
             self.shut()
 
