@@ -248,6 +248,13 @@ def test_nothing_follows_exit() -> None:
     assert book.toy.cleaned == ["park"]
 
 
+def test_what_is_under_way_is_counted() -> None:
+    book = open_book()
+    assert (book.engine.channel_count, book.engine.flow_count) == (1, 0)
+    book.get(b"/park") << []
+    assert (book.engine.channel_count, book.engine.flow_count) == (1, 1)
+
+
 def test_channels_have_numbers_of_their_own() -> None:
     engine = open_book().engine
     assert [engine.new_channel(), engine.new_channel(), engine.new_op(), engine.new_op()] == [1, 3, 1, 2]

@@ -166,6 +166,12 @@ def test_a_failed_operation_is_an_answer() -> None:
     book.fail(opening, FailureKind.DENIED) << [book.says(502, b"denied")]
 
 
+def test_a_handler_of_a_request_in_pieces_refuses_as_any_other() -> None:
+    book, request = open_book(), get(b"/teapot")
+    book >> Received(CH, request[:10]) << []
+    book >> Received(CH, request[10:]) << [book.says(418, b"teapot: short and stout")]
+
+
 def test_a_flow_that_refuses_and_one_with_a_bug() -> None:
     book = open_book()
     book.get(b"/teapot-later") << []

@@ -299,3 +299,9 @@ def test_a_large_answer_for_a_dropped_connection() -> None:
         channel.drop()
     book.engine.resume(book.toy.ticket, b"x" * 20_000)
     book.after(0.0) << []
+
+
+def test_what_might_have_become_http2_ends_as_half_a_head() -> None:
+    book = open_book()
+    book >> Received(CH, b"PR") << []
+    book >> ReadClosed(CH) << [CloseWrite(CH)]
