@@ -115,7 +115,7 @@ def fetch(
             while answer is None:
                 answer = yield from wait(channel.ticket, until)
         finally:
-            if channel.socket is None and channel.reader is None:
+            if answer is None or isinstance(answer, Fetched | Failure):  # there is nothing that the caller has to drop
                 channel.drop()
         if not (upgrade and channel.opens_no_sockets) or engine.now.mono >= until:
             return cast("T | Fetched | Failure", answer)

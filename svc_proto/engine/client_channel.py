@@ -89,11 +89,11 @@ class ClientChannel(HttpChannel):
         "_closing_behind",
         "_http2",
         "_into",
+        "_reader",
         "_waiting",
         "_window_due",
         "lane",
         "outcome",
-        "reader",
         "ticket",
     )
 
@@ -114,7 +114,7 @@ class ClientChannel(HttpChannel):
         self._window_due = 0.0  # monotonic seconds by which they have to open further
         self._closing_behind = False  # to be shut once those have left
         self._into = into
-        self.reader: Reader | None = None  # who takes the answer bit by bit
+        self._reader: Reader | None = None  # who takes the answer bit by bit
         self.lane: Callable[[bytes], bool] | None = None  # who may take a piece of the body before all others
         self.ticket: OperationId = engine.new_op()  # of whoever waits for an answer, or for room for more of a body
         self.outcome: object = None  # what whoever asked was told, or will be
@@ -208,14 +208,14 @@ class ClientChannel(HttpChannel):
         match event:
             case ResponseHead():
                 self._begin(event)
-            case ResponseData(data=data) if self.reader is not None:
-                self.reader.take(data)
+            case ResponseData(data=data) if self._reader is not None:
+                self._reader.take(data)
             case ResponseData(data=data):
                 self._body += data
                 if len(self._body) > self._into.limit:
                     self._too_large()
-            case ResponseEnd() if self.reader is not None:
-                self.reader.finish(None)
+            case ResponseEnd() if self._reader is not None:
+                self._reader.finish(None)
             case ResponseEnd():
                 answer = self._answer
                 self._tell(Fetched(answer.status, answer.headers, bytes(self._body)))
@@ -256,10 +256,10 @@ class ClientChannel(HttpChannel):
 
     def _begin(self, head: ResponseHead) -> None:
         self._answer = head
-        self.reader = self._into.reader and self._into.reader(self, head)
+        self._reader = self._into.reader and self._into.reader(self, head)
         announced = head.headers.get(b"content-length") or b""
-        if self.reader is not None:
-            self._tell(self.reader)
+        if self._reader is not None:
+            self._tell(self._reader)
         elif announced.isdigit() and int(announced) > self._into.limit:
             self._too_large()
 
@@ -276,7 +276,7 @@ class ClientChannel(HttpChannel):
         self._tell(socket)
 
     def _fail(self, kind: FailureKind, why: str) -> None:
-        if self.reader is not None:
-            self.reader.finish(Failure(kind, why))
+        if self._reader is not None:
+            self._reader.finish(Failure(kind, why))
         else:
             self._tell(Failure(kind, why))

@@ -8,8 +8,10 @@ from attrs import evolve
 
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Connected, Send
 from svc_proto.engine.client import Fetched, Upload, bearer, fetch, websocket, whole
+from svc_proto.engine.client_channel import Into
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.readers import pieces
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import (
     Address,
@@ -306,13 +308,13 @@ class Source:
         return bytes(min(self.piece, self.size - offset)) if self.instead is None else self.instead
 
 
-def uploading(size: int, within: float = 600.0) -> tuple[Playbook, Caller, Source]:
+def uploading(size: int, within: float = 600.0, into: Into[Any] | None = None) -> tuple[Playbook, Caller, Source]:
     """A request whose body is on its way, and whose head is out."""
     made: list[Source] = []
 
     def flow(engine: Engine) -> Flow[Any]:
         made.append(Source(engine, size))
-        return (yield from fetch(engine, "PUT", URL, body=Upload(size, made[0].read), within=within))
+        return (yield from fetch(engine, "PUT", URL, body=Upload(size, made[0].read), within=within, into=into))
 
     book, caller = calling(flow)
     book >> Started() << [CONNECT]
@@ -384,6 +386,18 @@ def test_a_body_that_is_not_what_it_was(instead: bytes | Failure, kind: FailureK
     source.instead = instead
     assert reads(book, source) == 0
     assert [failure.kind for failure in caller.results] == [kind]
+
+
+@pytest.mark.parametrize("gives_up", [False, True])
+def test_a_reader_that_came_too_early_for_whoever_asked(gives_up: bool) -> None:
+    book, caller, source = uploading(10, into=pieces())
+    book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n") << []
+    if gives_up:
+        book.act(caller.task.cancel) << [Abort(ONE)]
+    else:
+        source.instead = Failure(FailureKind.DENIED)
+        book.act(lambda: source.engine.resume(source.ticket, None)) << [Abort(ONE)]
+        assert caller.results == [source.instead]
 
 
 def test_a_host_that_was_signed_is_said_as_it_was() -> None:
