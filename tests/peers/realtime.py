@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeAlias
 from attrs import frozen
 
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.socket import Socket
 from tests.peers.vendor import Asked
 
@@ -98,7 +98,7 @@ class RealtimeSession:
         self.closed: int | None = None
         self.socket: Socket
         self._numbers = 0
-        self._playing: Any = None  # the task of the response under way
+        self._playing: Task | None = None  # the task of the response under way
         script.sessions.append(self)
 
     # --- for tests ---
@@ -181,13 +181,13 @@ class RealtimeSession:
             self._play(Said(item["content"][0]["text"]))
 
     def _create_response(self, message: Event) -> None:
-        if self._playing is not None and self._playing.state.name != "DONE":
+        if self._playing is not None and not self._playing.done:
             self._refuse("Conversation already has an active response", "conversation_already_has_active_response")
             return
         self._play(self._script.turns.pop(0) if self._script.turns else Said("The script is over."))
 
     def _cancel(self, message: Event) -> None:
-        if self._playing is None or self._playing.state.name == "DONE":
+        if self._playing is None or self._playing.done:
             self._refuse("Cancellation failed: no active response found", "response_cancel_not_active")
             return
         self._playing.cancel()
