@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 from attrs import define, evolve
 
@@ -22,6 +22,7 @@ from svc_proto.boundary import Core
 from svc_proto.commands import Command, Log, Operation, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
 from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
@@ -33,6 +34,7 @@ __all__ = [
     "REMOTE",
     "START",
     "Idle",
+    "Life",
     "Logs",
     "Playbook",
     "accepted",
@@ -84,6 +86,21 @@ class Idle:
         return None
 
     def on_stopping(self) -> None: ...
+
+
+class Life(Idle):
+    """A service whose life is one flow, from the start on. What it returned or raised is in `results` or `errors`."""
+
+    def __init__(self, flow: Callable[[Engine], Flow[Any]]) -> None:
+        self.flow = flow
+        self.results: list[Any] = []
+        self.errors: list[Exception] = []
+
+    def on_started(self) -> None:
+        self.task = self.engine.spawn(self._whole(), on_done=self.results.append, on_error=self.errors.append)
+
+    def _whole(self) -> Flow[Any]:
+        return (yield from self.flow(self.engine))
 
 
 @define

@@ -36,16 +36,16 @@ from svc_proto.agent.contract import (
 )
 from svc_proto.agent.setup import AgentConfig, AgentParts, build_agent
 from svc_proto.basics.entropy import Entropy
-from svc_proto.commands import Level, Ready, Tell
+from svc_proto.commands import Level, Tell
 from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.facts import Accepted
 from svc_proto.relay.service import Relay
 from tests.loops.virtual import Overhearing
 from tests.peers.model import MODEL_PORT, Answer, ScriptedModel
+from tests.playbook import Life
 
 __all__ = ["KEY", "ROUTE", "AgentWorld", "Listener"]
 
@@ -158,30 +158,6 @@ def _short(event: TurnEvent) -> str:
             return f"given {choice}"
 
 
-class _House:
-    """A service whose life is one plan."""
-
-    def __init__(self, config: AgentConfig, plan: Callable[[AgentParts, Engine], Flow[Any]]) -> None:
-        self._config = config
-        self._plan = plan
-        self.results: list[Any] = []
-        self.errors: list[Exception] = []
-
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
-
-    def on_started(self) -> None:
-        self.engine.emit(Ready())
-        parts = build_agent(self.engine, self._config)
-        self.engine.spawn(self._plan(parts, self.engine), on_done=self.results.append, on_error=self.errors.append)
-
-    def on_accepted(self, fact: Accepted) -> None:
-        return None
-
-    def on_stopping(self) -> None:
-        pass
-
-
 class AgentWorld:
     """See the module. The agent's disk outlives its processes."""
 
@@ -234,7 +210,7 @@ class AgentWorld:
 
     def run(self, plan: Callable[[AgentParts, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
         """Run a plan in a process of its own, to its end."""
-        house = _House(self.config, plan)
+        house = Life(lambda engine: plan(build_agent(engine, self.config), engine))
         process = self.agent_host.start(lambda entropy: Engine(house, entropy=entropy, log_level=Level.DEBUG))
         self.processes.append(process)
         self.sim.run_until(lambda: bool(house.results or house.errors or not process.alive), limit)

@@ -17,8 +17,7 @@ from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Event, RequestData
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
-from tests.engine.test_client import Caller
-from tests.playbook import Playbook, counting_entropy
+from tests.playbook import Life, Playbook, counting_entropy
 from tests.wire.pair import seeded
 
 __all__ = ["Dialogue"]
@@ -31,7 +30,7 @@ class Dialogue:
         self, flow: Callable[[Engine], Flow[Any]], version: str, *, server: Http2Connection | None = None
     ) -> None:
         self.version = version
-        self.caller = Caller(flow)
+        self.caller = Life(flow)
         self.book = Playbook(Engine(self.caller, entropy=counting_entropy()))
         self.heard: list[Event] = []
         self.orders: list[Command] = []

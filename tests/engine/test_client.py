@@ -31,7 +31,7 @@ from svc_proto.facts import (
 )
 from svc_proto.wire.events import Headers
 from tests.engine.service import Recorder
-from tests.playbook import Playbook, counting_entropy, sends, wire_bytes
+from tests.playbook import Life, Playbook, counting_entropy, sends, wire_bytes
 
 ONE = ChannelId(1)
 OP = OperationId(1)
@@ -45,31 +45,8 @@ CONNECT = Connect(OP, ONE, "127.0.0.1", 8642)
 PEER = Connected(Address("127.0.0.1", 8642))
 
 
-class Caller:
-    """A service that runs one flow and keeps what came of it."""
-
-    engine: Engine
-
-    def __init__(self, flow: Callable[[Engine], Flow[Any]]) -> None:
-        self.flow = flow
-        self.results: list[Any] = []
-        self.errors: list[Exception] = []
-
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
-
-    def on_started(self) -> None:
-        self.task = self.engine.spawn(self.flow(self.engine), on_done=self.results.append, on_error=self.errors.append)
-
-    def on_accepted(self, fact: object) -> None:
-        return None
-
-    def on_stopping(self) -> None:
-        pass
-
-
-def calling(flow: Callable[[Engine], Flow[Any]]) -> tuple[Playbook, Caller]:
-    caller = Caller(flow)
+def calling(flow: Callable[[Engine], Flow[Any]]) -> tuple[Playbook, Life]:
+    caller = Life(flow)
     return Playbook(Engine(caller, entropy=counting_entropy())), caller
 
 
@@ -79,7 +56,7 @@ def test_unless_it_is_said_how_long_it_may_take_half_a_minute() -> None:
     assert book.core.next_deadline() == book.now.mono + 30
 
 
-def fetching() -> tuple[Playbook, Caller]:
+def fetching() -> tuple[Playbook, Life]:
     """A fetch whose request is out."""
     book, caller = calling(lambda engine: fetch(engine, "GET", URL, within=5.0))
     book >> Started() << [CONNECT]
@@ -87,7 +64,7 @@ def fetching() -> tuple[Playbook, Caller]:
     return book, caller
 
 
-def opening(handler: Recorder) -> tuple[Playbook, Caller, bytes]:
+def opening(handler: Recorder) -> tuple[Playbook, Life, bytes]:
     """A WebSocket that was asked for, and the answer that accepts it."""
     book, caller = calling(lambda engine: fetch(engine, "GET", WS, into=websocket(handler), within=5.0))
     book >> Started() << [Connect(OP, ONE, "127.0.0.1", 8767)]
@@ -308,7 +285,7 @@ class Source:
         return bytes(min(self.piece, self.size - offset)) if self.instead is None else self.instead
 
 
-def uploading(size: int, within: float = 600.0, into: Into[Any] | None = None) -> tuple[Playbook, Caller, Source]:
+def uploading(size: int, within: float = 600.0, into: Into[Any] | None = None) -> tuple[Playbook, Life, Source]:
     """A request whose body is on its way, and whose head is out."""
     made: list[Source] = []
 

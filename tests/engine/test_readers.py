@@ -22,8 +22,8 @@ from svc_proto.engine.readers import (
     pieces,
 )
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
-from tests.engine.test_client import CONNECT, ONE, OP, PEER, Caller, calling
-from tests.playbook import Playbook
+from tests.engine.test_client import CONNECT, ONE, OP, PEER, calling
+from tests.playbook import Life, Playbook
 
 URL = "http://127.0.0.1:8642/stream"
 REQUEST = Send(
@@ -70,7 +70,7 @@ class Slow:
             reader.drop()
 
 
-def reading(*, within: float = SILENCE) -> tuple[Playbook, Caller, Slow]:
+def reading(*, within: float = SILENCE) -> tuple[Playbook, Life, Slow]:
     """A stream whose request is out."""
     slow = Slow(within)
     book, caller = calling(slow.flow)
@@ -80,7 +80,7 @@ def reading(*, within: float = SILENCE) -> tuple[Playbook, Caller, Slow]:
     return book, caller, slow
 
 
-def opened(*, within: float = SILENCE) -> tuple[Playbook, Caller, Slow]:
+def opened(*, within: float = SILENCE) -> tuple[Playbook, Life, Slow]:
     book, caller, slow = reading(within=within)
     book >> Received(ONE, HEAD) << []
     return book, caller, slow

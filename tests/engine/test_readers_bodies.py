@@ -10,8 +10,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.readers import MAX_UNREAD, BodyReader, pieces
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
-from tests.engine.test_client import CONNECT, ONE, OP, PEER, Caller, calling
-from tests.playbook import Playbook
+from tests.engine.test_client import CONNECT, ONE, OP, PEER, calling
+from tests.playbook import Life, Playbook
 
 URL = "http://127.0.0.1:8642/speech"
 REQUEST = Send(
@@ -54,7 +54,7 @@ class Slow:
             reader.drop()
 
 
-def reading() -> tuple[Playbook, Caller, Slow]:
+def reading() -> tuple[Playbook, Life, Slow]:
     """A body whose request is out."""
     slow = Slow()
     book, caller = calling(slow.flow)
@@ -64,7 +64,7 @@ def reading() -> tuple[Playbook, Caller, Slow]:
     return book, caller, slow
 
 
-def opened() -> tuple[Playbook, Caller, Slow]:
+def opened() -> tuple[Playbook, Life, Slow]:
     book, caller, slow = reading()
     book >> Received(ONE, HEAD) << []
     return book, caller, slow

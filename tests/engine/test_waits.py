@@ -10,11 +10,11 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import TIMED_OUT, Flow, sleep
 from svc_proto.engine.waits import Bell, OneAtATime, SomeAtATime, gather, shield
 from svc_proto.facts import Started
-from tests.engine.test_client import Caller, calling
-from tests.playbook import Playbook
+from tests.engine.test_client import calling
+from tests.playbook import Life, Playbook
 
 
-def running(flow: Callable[[Engine], Flow[object]]) -> tuple[Playbook, Caller]:
+def running(flow: Callable[[Engine], Flow[object]]) -> tuple[Playbook, Life]:
     book, caller = calling(flow)
     book >> Started() << []
     return book, caller

@@ -21,36 +21,14 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.readers import EventReader, events
 from svc_proto.engine.socket import Socket
-from svc_proto.facts import Accepted, Failure, OperationId
+from svc_proto.facts import Failure, OperationId
 from tests.loops.conftest import open_world
 from tests.loops.live import LiveWorld
 from tests.loops.world import World
+from tests.playbook import Life
 
 PEER = Path(__file__).parents[1] / "peers" / "http2_server.cjs"
 BIG = bytes(range(256)) * 12_000  # three megabytes: many times what the windows allow at once
-
-
-class Calls:
-    """Runs one flow and tells what came of it, a JSON value."""
-
-    engine: Engine
-
-    def __init__(self, flow: Callable[[Engine], Flow[object]]) -> None:
-        self._flow = flow
-
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
-
-    def on_started(self) -> None:
-        self.engine.spawn(self._flow(self.engine), on_done=self._done)
-
-    def on_accepted(self, fact: Accepted) -> None:
-        return None
-
-    def on_stopping(self) -> None: ...
-
-    def _done(self, result: object) -> None:
-        self.engine.emit(Tell("done", {"result": result}))
 
 
 class Talk:
@@ -85,8 +63,13 @@ class Talk:
 
 def outcome(world: World, flow: Callable[[Engine], Flow[object]]) -> Any:
     """What a program that makes these calls gets."""
+
+    def told(engine: Engine) -> Flow[None]:
+        result = yield from flow(engine)
+        engine.emit(Tell("done", {"result": result}))
+
     config = PhoneConfig(remote="ws://unused", code="ABC123", device_name="caller")
-    program = world.start_phone(config, lambda config: Calls(flow))
+    program = world.start_phone(config, lambda config: Life(told))
     world.wait_until(lambda: bool(program.count("done")))
     assert program.stop() == 0
     return program.news[-1].fields["result"]

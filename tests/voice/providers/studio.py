@@ -16,13 +16,13 @@ from runtimes.sim.child import Child, Script
 from runtimes.sim.host import Host
 from runtimes.sim.process import Process
 from runtimes.sim.world import World
-from svc_proto.commands import Level, Ready
+from svc_proto.commands import Level
 from svc_proto.engine.core import Engine, Service
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.facts import Accepted
 from svc_proto.voice.contract import AudioChunk, ProviderError, Recording, Rendered, SpeechRequest, Spoken
 from svc_proto.voice.keys import Keys
 from svc_proto.voice.providers.table import Providers
+from tests.playbook import Life
 
 __all__ = ["KEY", "VARIABLES", "Program", "Sink", "Studio", "problem"]
 
@@ -60,35 +60,6 @@ class Sink:
     @property
     def pcm(self) -> bytes:
         return b"".join(chunk.data for chunk in self.chunks)
-
-
-class House:
-    """A service whose life is one plan."""
-
-    def __init__(self, variables: Mapping[str, str], plan: Callable[[Providers, Engine], Flow[Any]]) -> None:
-        self._variables = variables
-        self._plan = plan
-        self.outcome: list[Any] = []  # the one thing that it returned or raised
-
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
-
-    def on_started(self) -> None:
-        self.engine.emit(Ready())
-        self.engine.spawn(self._whole(), on_done=self._over, on_error=self._over)
-
-    def _whole(self) -> Flow[Any]:
-        return (yield from self._plan(Providers(self.engine, Keys(self._variables)), self.engine))
-
-    def _over(self, outcome: object) -> None:
-        self.outcome.append(outcome)
-        self.engine.log(Level.INFO, "the plan is over")  # somebody may wait for it
-
-    def on_accepted(self, fact: Accepted) -> None:
-        return None
-
-    def on_stopping(self) -> None:
-        pass
 
 
 class Program(Script):
@@ -151,9 +122,9 @@ class Studio:
 
     def run(self, plan: Callable[[Providers, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
         """Run a plan in a process of its own, to its end; nothing is left behind."""
-        house = House(self.variables, plan)
-        process = self.host.start(lambda entropy: Engine(house, entropy=entropy, log_level=Level.DEBUG))
-        self.sim.run_until(lambda: bool(house.outcome) or not process.alive, limit)
+        life = Life(lambda engine: plan(Providers(engine, Keys(self.variables)), engine))
+        process = self.host.start(lambda entropy: Engine(life, entropy=entropy, log_level=Level.DEBUG))
+        self.sim.run_until(lambda: bool(life.results or life.errors or not process.alive), limit)
         self.sim.run_for(5.0)
         assert process.operations.open_handles == 0
         assert process.channel_count == 0
@@ -161,11 +132,11 @@ class Studio:
         process.stop(0.0)
         self.sim.run_until(lambda: not process.alive)
         assert KEY not in repr([line.fields for line in process.logs])
-        (outcome,) = house.outcome
-        if isinstance(outcome, Exception):
-            assert KEY not in str(outcome)
-            raise outcome
-        return outcome  # type: ignore[no-any-return]  # what the plan returned
+        for error in life.errors:
+            assert KEY not in str(error)
+            raise error
+        (result,) = life.results
+        return result  # type: ignore[no-any-return]  # what the plan returned
 
     def render(self, provider: str, text: str = "Hello.", **request: Any) -> Rendered:
         """Speak into `sink`."""
