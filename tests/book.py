@@ -303,7 +303,7 @@ class Book:
     def stop(self, grace: float = 5.0) -> None:
         self.feed(Stopping(grace))
 
-    def run(self, flow: Flow[T]) -> list[T]:
+    def spawn(self, flow: Flow[T]) -> list[T]:
         """Start a flow on the engine; what it returned is in the list once it has. What it raises by then is raised."""
         results: list[T] = []
         problems: list[Exception] = []

@@ -88,7 +88,7 @@ class _Game(Book):
         self.speaker: _Client | None = None
         self.family = self.within(lambda: FAMILIES[family](Voice(self.engine, VoiceConfig(home="/home"))))
         self.answer: dict[str, Any]
-        (self.answer,) = self.run(self.family.create({"provider": "stub"}, PRINCIPAL))
+        (self.answer,) = self.spawn(self.family.create({"provider": "stub"}, PRINCIPAL))
         self.token = str(self.answer.get("resume_token", "none"))
         self.come()
 

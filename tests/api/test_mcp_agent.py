@@ -94,7 +94,7 @@ def test_its_words_come_as_progress() -> None:
 def test_the_tool_by_itself() -> None:
     book = ApiBook()
     offered = agent_offer(book.api).tools[0]
-    told = book.run(offered.tool.run({"message": "/echo Hi"}))
+    told = book.spawn(offered.tool.run({"message": "/echo Hi"}))
     book.after(1.0)
     assert told == ["Hi"]
 

@@ -33,7 +33,7 @@ class Upstream(ScriptedApi):
 
 
 def listed(book: ApiBook, route: ModelRoute = ROUTE) -> Any:
-    (found,) = book.run(book.api.model_list.of(route))
+    (found,) = book.spawn(book.api.model_list.of(route))
     return found
 
 
@@ -83,7 +83,7 @@ def test_nobody_is_there() -> None:
 def test_an_upstream_that_never_answers() -> None:
     book = ApiBook()
     book.hold = (Connect,)
-    first, second = book.run(book.api.model_list.of(ROUTE)), book.run(book.api.model_list.of(ROUTE))
+    first, second = book.spawn(book.api.model_list.of(ROUTE)), book.spawn(book.api.model_list.of(ROUTE))
     book.after(5.0)
     assert (first, second) == ([None], [None])
     assert sum(isinstance(command, Connect) for command in book.commands) == 1

@@ -13,8 +13,8 @@ from tests.api.puppet import TurnBook
 def test_who_is_alone_has_all_turns_and_asks_nobody() -> None:
     book = TurnBook()
     ownership = book.api.ownership
-    assert book.run(ownership.start()) == [None]
-    assert book.run(ownership.acquire("s")) == [None]
+    assert book.spawn(ownership.start()) == [None]
+    assert book.spawn(ownership.acquire("s")) == [None]
     assert (ownership.fence("s"), ownership.families()) == (None, [])
     unknown: Any = None
     assert ownership.seek(unknown, "r") is None

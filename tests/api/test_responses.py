@@ -15,7 +15,7 @@ def kept(book: ApiBook) -> Responses:
 
 
 def run(book: ApiBook, flow: Flow[object]) -> object:
-    (result,) = book.run(flow)
+    (result,) = book.spawn(flow)
     return result
 
 
@@ -128,9 +128,9 @@ def test_one_that_was_answered_is_found_while_the_file_is_read_anew() -> None:
     book.refuse = (ReadConfig,)
     run(book, kept(book).load(required=False))
     book.refuse, book.hold = (), (ReadConfig,)
-    keeping = book.run(kept(book).keep(response(1), "s-1", "talk"))
-    found = book.run(kept(book).get("resp_1"))
-    sessions = [book.run(kept(book).session_of(*each)) for each in (("response", "resp_1"), ("conversation", "talk"))]
+    keeping = book.spawn(kept(book).keep(response(1), "s-1", "talk"))
+    found = book.spawn(kept(book).get("resp_1"))
+    sessions = [book.spawn(kept(book).session_of(*each)) for each in (("response", "resp_1"), ("conversation", "talk"))]
     book.hold = ()
     book.release()
     assert (keeping, found, sessions) == ([None], [response(1)], [["s-1"], ["s-1"]])
@@ -140,7 +140,7 @@ def test_it_is_loaded_once() -> None:
     book = ApiBook()
     assert isinstance(book.disk, Disk)
     book.hold = (ReadConfig,)
-    results = [book.run(kept(book).get("resp_1")) for _ in range(3)]
+    results = [book.spawn(kept(book).get("resp_1")) for _ in range(3)]
     assert results == [[], [], []]
     book.hold = ()
     book.release()

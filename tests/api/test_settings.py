@@ -224,17 +224,17 @@ def test_no_secret_is_shown() -> None:
 
 def test_the_file_is_read_anew_each_time() -> None:
     book = ApiBook()
-    assert book.run(book.api.settings())[0].model == ""
+    assert book.spawn(book.api.settings())[0].model == ""
     book.disk.put(CONFIG, b"model: first\n")
-    assert book.run(book.api.settings())[0].model == "first"
+    assert book.spawn(book.api.settings())[0].model == "first"
     book.disk.put(CONFIG, b"model: {default: second}\n")
-    assert book.run(book.api.settings())[0].model == "second"
+    assert book.spawn(book.api.settings())[0].model == "second"
     assert book.events(Level.WARNING) == []
 
 
 def test_a_broken_file_counts_as_empty_and_is_told_of() -> None:
     book = ApiBook(files={CONFIG: "model: ["})
-    assert book.run(book.api.settings())[0].model == ""
+    assert book.spawn(book.api.settings())[0].model == ""
     assert book.events(Level.WARNING) == ["configuration not read"]
 
 
@@ -250,7 +250,7 @@ def test_a_broken_file_counts_as_empty_and_is_told_of() -> None:
 )
 def test_a_model_that_is_not_understood_is_told_of(text: str, problem: str | None) -> None:
     book = ApiBook(files={CONFIG: text})
-    assert book.run(book.api.settings())[0].model in ("", "a")
+    assert book.spawn(book.api.settings())[0].model in ("", "a")
     told = [record.fields for record in book.logs if record.event == "configuration not used"]
     assert told == ([] if problem is None else [{"path": CONFIG, "problem": problem}])
 

@@ -115,7 +115,7 @@ def test_a_turn_that_cannot_begin_gives_the_session_back() -> None:
     session = book.session()
     held = book.call("POST", "/v1/runs", {"input": "Hi", "session_id": "s"})
     assert held.result.status == 202
-    acquiring = book.run(book.ownership.acquire(session))
+    acquiring = book.spawn(book.ownership.acquire(session))
     assert acquiring == [None]
     book.within(lambda: book.ownership.release(session))
     book.hold = ()
@@ -130,7 +130,7 @@ def test_a_client_of_mcp_waits_for_a_session_that_is_elsewhere() -> None:
     book.chat(session)
     hand = book.hand
     book.at(1)
-    acquired = book.run(book.ownership.acquire(session))
+    acquired = book.spawn(book.ownership.acquire(session))
     book.after(60.0)
     assert acquired == []
     book.at(0)

@@ -42,7 +42,7 @@ def test_problems(answer: Answer, text: str) -> None:
 
 def test_another_certificate() -> None:
     changed = Failure(FailureKind.TLS, PIN_CHANGED)
-    reason = World(ask, connect=lambda host, port: changed).fails().reason
+    reason = World(ask, dial=lambda host, port: changed).fails().reason
     assert reason.startswith("http://127.0.0.1:8767 shows another certificate than when you paired")
 
 

@@ -13,6 +13,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Stopping
 from svc_proto.peers.api import ApiClient
+from tests.book import HOME
 from tests.client.world import REFUSED, SILENT, Answer, Asked, World, as_json
 
 API = ApiClient("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
@@ -83,7 +84,7 @@ def test_on_this_host_it_speaks_for_the_operator(url: str, shown: object) -> Non
         return CREATED if asked.path == "/api/sessions" else TURN
 
     chat: World[ChatEnd] = World(there, http=http, chore=ChatChore(there, HELLO))
-    chat.configs["local-secret"] = SECRET
+    chat.disk.put(f"{HOME}/local-secret", SECRET.encode())
     chat.run()
     made, turn = chat.asked
     fields = (turn.headers.get(b"x-svc-operator"), turn.headers.get(b"x-svc-local-secret"))

@@ -22,7 +22,7 @@ from svc_proto.client.desk import (
 )
 from svc_proto.client.invites import Invitation
 from svc_proto.client.stored import Change, Put, StoredSession, change_text, parse_sessions, record_members
-from svc_proto.commands import Exit
+from svc_proto.commands import EnsureSecret, Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
@@ -169,7 +169,8 @@ def test_who_we_are() -> None:
 
 
 def test_a_host_that_says_nothing_of_itself() -> None:
-    there: World[Any] = World(identity, secret=Failure(FailureKind.DENIED))
+    there: World[Any] = World(identity)
+    there.refuse = (EnsureSecret,)
     me = there.run()
     assert (me.name, me.platform) == ("desktop", "unknown")
     assert UUID(me.device_id).version == 4

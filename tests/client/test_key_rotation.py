@@ -8,7 +8,7 @@ import yaml
 from runtimes.compute import COMPUTE
 from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.client.key_rotation import Rotated, rotate
-from svc_proto.commands import Exit
+from svc_proto.commands import Exit, WriteConfig
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Failure, FailureKind
 from tests.client.world import REFUSED, Answer, World, as_json
@@ -20,13 +20,19 @@ EXTRA = b"# mine\nplatforms:\n  api_server:\n    extra:\n      key: old  # secre
 PLAIN = b"platforms:\n  api_server:\n    api_key: old\n    extra:\n      key: ''\n"
 
 
-def world(
-    config: str | bytes | Failure | None = None, dotenv: str | Failure | None = None, settings: RelayConfig = CONFIG
-) -> World[Rotated]:
+def world(config: bytes | None = None, dotenv: str | None = None, settings: RelayConfig = CONFIG) -> World[Rotated]:
     found = {f"{settings.config_path}": config, "/h/.env": dotenv}
-    files = {path: text.encode() if isinstance(text, str) else text for path, text in found.items() if text is not None}
     compute = {name: COMPUTE[name] for name in ("yaml.load", "yaml.edit")}
-    return World(lambda engine: rotate(engine, settings), files=files, compute=compute)
+    there = World(lambda engine: rotate(engine, settings), compute=compute)
+    for path, text in found.items():
+        if text is not None:
+            there.disk.put(path, text.encode() if isinstance(text, str) else text)
+    return there
+
+
+def denied(there: World[Rotated], path: str) -> World[Rotated]:
+    there.disk.denied.add(path)
+    return there
 
 
 def keys_in(there: World[Rotated]) -> list[str]:
@@ -111,8 +117,8 @@ def test_an_api_that_keeps_the_old_key(answer: Answer, why: str) -> None:
     [
         (world(dotenv="A=1", settings=KEYED), "API_SERVER_KEY of the environment"),
         (world(b"\xff"), "/h/config.yaml is not UTF-8"),
-        (world(Failure(FailureKind.DENIED)), "/h/config.yaml cannot be read (permission denied)"),
-        (world(dotenv=Failure(FailureKind.DENIED)), "/h/.env cannot be read"),
+        (denied(world(b""), "/h/config.yaml"), "/h/config.yaml cannot be read (permission denied)"),
+        (denied(world(dotenv="A=1"), "/h/.env"), "/h/.env cannot be read"),
         (
             world(EXTRA, settings=RelayConfig(home="/h", config_path="/etc/svc.yaml")),
             "/etc/svc.yaml holds the key and is not in the service home",
@@ -135,5 +141,5 @@ def test_a_file_that_cannot_be_edited_or_written() -> None:
     there.compute["yaml.load"] = lambda text: Failure(FailureKind.INVALID)
     assert there.fails().reason == "/h/config.yaml is not valid YAML: mend it by hand"
     there = world()
-    there.written_configs[".env"] = Failure(FailureKind.NO_SPACE)
+    there.refuse = (WriteConfig,)
     assert there.fails().reason == "/h/.env cannot be written (no space left on the device): the old key stays"

@@ -74,7 +74,7 @@ def test_not_let_in(answer: object, credentials: Mapping[str, object], kind: typ
     ],
 )
 def test_not_reached(failure: Failure, kind: type[Problem], says: str) -> None:
-    problem = signing_in(connect=lambda host, port: failure).go().problem
+    problem = signing_in(dial=lambda host, port: failure).go().problem
     assert type(problem) is kind
     assert says in str(problem)
 

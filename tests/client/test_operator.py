@@ -20,10 +20,10 @@ from svc_proto.commands import Exit
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.facts import Failure
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.schema.members import Members
+from tests.book import HOME
 from tests.client.world import Answer, World, as_json
 
 CONFIG = RelayConfig()
@@ -58,13 +58,13 @@ SECRET = "0123456789abcdef" * 4
 @pytest.mark.parametrize(("host", "shown"), [("0.0.0.0", SECRET.encode()), ("localhost", SECRET.encode()), ("h", None)])
 def test_the_local_secret_is_shown_on_loopback_and_nowhere_else(host: str, shown: bytes | None) -> None:
     relay = local_relay(evolve(CONFIG, host=host))
-    configs: dict[str, str | Failure] = {LOCAL_SECRET: SECRET}
     for plan in (
         lambda engine: register(engine, relay, "Q7M2ZK", META),
         lambda engine: revoke(engine, relay, "1c2d3e4f"),
         lambda engine: security(engine, relay, True),
     ):
-        world: World[object] = World(plan, http=lambda asked: as_json({"ok": True}), configs=dict(configs))
+        world: World[object] = World(plan, http=lambda asked: as_json({"ok": True}))
+        world.disk.put(f"{HOME}/{LOCAL_SECRET}", SECRET.encode())
         world.run()
         assert [asked.headers.get(HEADER) for asked in world.asked] == [shown]
 

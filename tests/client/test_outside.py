@@ -14,6 +14,7 @@ from svc_proto.config import RelayConfig
 from svc_proto.peers.relay import RelayClient
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
+from tests.book import HOME
 from tests.client.world import REFUSED, Answer, Asked, World, as_json
 
 URL = "https://home.example"
@@ -60,7 +61,7 @@ def found(
         lambda engine: examine_outside(engine, asked),
         http=host.http,
         socket=host.socket if socket else None,
-        configs={"local-secret": SECRET},
+        files={f"{HOME}/local-secret": SECRET.encode()},
     )
     return world.run()
 

@@ -9,7 +9,7 @@ from attrs import evolve
 from svc_proto.basics.brand import HERMES
 from svc_proto.client.pairing import HERE_ALONE, NewInvite, PairOrder, pair
 from svc_proto.client.routes import Mode
-from svc_proto.commands import Exit
+from svc_proto.commands import EnsureSecret, Exit
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing import PairingMeta
@@ -175,8 +175,10 @@ def test_a_relay_for_this_host_alone() -> None:
 
 
 def test_an_unsigned_invite() -> None:
-    invite = world(ORDER, secret=Failure(FailureKind.DENIED)).run()
-    assert invite.warnings == ("the QR is not signed: the signing key cannot be used (permission denied)",)
+    there = world(ORDER)
+    there.refuse = (EnsureSecret,)
+    invite = there.run()
+    assert invite.warnings == ("the QR is not signed: the signing key cannot be used (no space left on the device)",)
     assert "sig" not in payload(invite)
 
 

@@ -292,7 +292,7 @@ def test_the_pause_doubles_and_a_new_shell_is_said_to_be_one() -> None:
 
     there = shell(
         ORDER,
-        connect=lambda host, port: None if up else Failure(FailureKind.UNREACHABLE, "connection refused"),
+        dial=lambda host, port: None if up else Failure(FailureKind.UNREACHABLE, "connection refused"),
         script=[
             (1, lambda w: turn(False, w)),
             (100, lambda w: turn(True, w)),
@@ -370,9 +370,9 @@ def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_
         ORDER,
         script=[
             (1, fill),
-            (900, lambda w: checked.append(w.held)),
+            (900, lambda w: checked.append(w.stalled)),
             (901, lambda w: w.unstick()),
-            (902, lambda w: checked.append(w.held)),
+            (902, lambda w: checked.append(w.stalled)),
             (903, lambda w: w.push(terminal("detached", reason="eof"))),
         ],
     )

@@ -495,20 +495,20 @@ def test_a_problem_in_a_turn_is_told_and_the_next_one_can_come() -> None:
         ({"http": lambda asked: as_json({"websocket_path": 5})}, "the relay made no voice session"),
         ({"socket": None}, "the relay refuses: status 200"),
         (
-            {"connect": None},
+            {"dial": None},
             "the relay at http://127.0.0.1:8767 cannot be reached: no route",
         ),
     ],
 )
 def test_a_session_that_does_not_open(world: dict[str, Any], reason: str) -> None:
-    if "connect" in world:
+    if "dial" in world:
         times: list[int] = []
 
-        def connect(host: str, port: int) -> Failure | None:
+        def dial(host: str, port: int) -> Failure | None:
             times.append(port)
             return Failure(FailureKind.UNREACHABLE, "no route") if len(times) > 1 else None
 
-        world = {"connect": connect}
+        world = {"dial": dial}
     there = talking(**world)
     there.script.clear()
     assert there.fails().reason == reason

@@ -6,19 +6,15 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from attrs import define, field
+from attrs import Factory, define, field
 
-from svc_proto.basics.moment import Moment
 from svc_proto.client.chore import Chore
 from svc_proto.commands import (
     Compute,
     Connect,
-    EnsureSecret,
     Exit,
     Level,
-    OpenFile,
     Operation,
-    ReadConfig,
     Ready,
     Spawn,
     Spawned,
@@ -56,7 +52,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from tests.book import Book, End, Node
 from tests.http_book import FIRST, Peer
-from tests.playbook import START, accepted, counting_entropy
+from tests.playbook import accepted, counting_entropy
 
 __all__ = ["REFUSED", "SILENT", "STDIO", "Answer", "Asked", "World", "as_json"]
 
@@ -65,7 +61,7 @@ STDIO = ChannelId(2)
 TERMINAL = Address("stdio", 0)
 REFUSED = Failure(FailureKind.UNREACHABLE, "connection refused")
 SILENT = object()  # an answer that never comes
-NO_FILE = Failure(FailureKind.NOT_FOUND)
+NO_PROGRAM = Failure(FailureKind.NOT_FOUND)
 
 
 @define
@@ -181,28 +177,25 @@ class Sink(End):
         """The same."""
 
 
-@define(eq=False)
-class World(Generic[T]):
+@define(eq=False, slots=False)
+class World(Book, Generic[T]):
     """Make one with a plan, set what it needs, `run` it."""
 
     plan: Callable[[Engine], Flow[T]]
     http: Callable[[Asked], Answer] = field(default=lambda asked: REFUSED)
-    connect: Callable[[str, int], Failure | None] = field(default=lambda host, port: None)
+    dial: Callable[[str, int], Failure | None] = field(default=lambda host, port: None)
     socket: Callable[[Mapping[str, Any]], list[Mapping[str, Any]] | None] | None = None  # a WebSocket's answers
     fields: Callable[[Asked], list[tuple[bytes, bytes]]] | None = None  # more headers of an answer
     cut: int = 0  # bytes of an answer of more than that after which the line breaks; 0: never
     compute: dict[str, Callable[..., object]] = field(factory=dict)
-    files: dict[str, bytes | Failure] = field(factory=dict)
-    configs: dict[str, str | Failure] = field(factory=dict)
-    written_configs: dict[str, str | Failure] = field(factory=dict)  # by name; a `Failure` refuses
-    secret: bytes | Failure = bytes(range(32))
+    files: dict[str, bytes] = field(factory=dict)  # that are there from the start on
     programs: dict[str, bytes | Failure] = field(factory=dict)  # what a command line prints
     lasting: dict[str, ChannelId] = field(factory=dict)  # command lines that do not end by themselves, once they run
     kind: bytes = b"application/json"  # of what the server answers, if it is no event stream
     open_ended: bool = False  # event streams do not end by themselves: see `unfinished`
     watched: bool = False
     stdio: bool = False
-    chore: Chore[T] | None = None  # instead of one that is made of the plan
+    chore: Chore[T] = field(default=Factory(lambda self: Chore(self.plan, watched=self.watched), takes_self=True))
     script: list[tuple[float, Callable[[World[T]], None]]] = field(factory=list)  # s from the start on, what happens
     screen: str = ""  # what went to standard output
     told: list[Tell] = field(factory=list)
@@ -212,17 +205,12 @@ class World(Generic[T]):
     exit: Exit | None = None
     lines: list[Line] = field(factory=list)
     silent: dict[str, OperationId] = field(factory=dict)  # work whose answer is still to come
-    _book: ChoreBook | None = None
 
-    @property
-    def book(self) -> ChoreBook:
-        """What is around the chore, once it runs."""
-        assert self._book is not None
-        return self._book
-
-    @property
-    def now(self) -> Moment:
-        return START if self._book is None else self._book.now
+    def __attrs_post_init__(self) -> None:
+        super().__init__(self.chore, log_level=Level.INFO)
+        self.node.operations.handlers[Ready] = self._ready
+        for path, data in self.files.items():
+            self.disk.put(path, data)
 
     def run(self, *, until: float = 1000.0) -> T:
         """What the plan returned; AssertionError with the exit when it ended otherwise."""
@@ -238,41 +226,39 @@ class World(Generic[T]):
         return self.exit
 
     def go(self, *, until: float = 1000.0) -> Chore[T]:
-        chore = self.chore or Chore(self.plan, watched=self.watched)
-        book = self._book = ChoreBook(self, chore)
-        start = book.clock.now
-        book.feed(Started())
-        while not book.exits:
-            due = book.next_deadline()
+        start = self.clock.now
+        self.feed(Started())
+        while not self.exits:
+            due = self.next_deadline()
             if self.script and (due is None or start + self.script[0][0] <= due):
                 after, happen = self.script.pop(0)
-                book.clock.now = max(start + after, book.clock.now)
+                self.clock.now = max(start + after, self.clock.now)
                 happen(self)
-                book.settle()
+                self.settle()
                 continue
             assert due is not None, "it waits for ever"
             assert due <= start + until, "it takes too long"
-            book.wake(due)
-        (self.exit,) = book.exits
-        self.told = [command for command in book.commands if isinstance(command, Tell)]
-        return chore
+            self.wake(due)
+        (self.exit,) = self.exits
+        self.told = [command for command in self.commands if isinstance(command, Tell)]
+        return self.chore
 
     # --- for scripts ---
 
     @property
     def terminal(self) -> End:
         """Standard output."""
-        end: End = self.book.node.ends[STDIO]
+        end: End = self.node.ends[STDIO]
         return end
 
     @property
-    def held(self) -> bool:
+    def stalled(self) -> bool:
         """Whether the connections are not read."""
         return any(line.held for line in self.lines)
 
     def sit_down(self) -> None:
         """Somebody has a terminal."""
-        self.book.plug_in(self.book.node, lambda node, ch: Sink(node, ch, take=self._show))
+        self.plug_in(self.node, lambda node, ch: Sink(node, ch, take=self._show))
         self.enter(accepted(STDIO, TERMINAL))
 
     def keys(self, data: bytes | None) -> None:
@@ -310,84 +296,66 @@ class World(Generic[T]):
 
     def answer(self, name: str, result: object) -> None:
         """Host work that was `SILENT` is done at last."""
-        self.book.answer(self.silent[name], result)
+        self._answer(self.silent[name], result)
 
     def enter(self, fact: Fact) -> None:
         """Something else happens."""
-        self.book.node.post(fact)
+        self.node.post(fact)
 
     def _show(self, data: bytes) -> None:
         self.screen += data.decode()
 
+    # --- the runtime ---
 
-class ChoreBook(Book):
-    """What carries out the orders of a world's chore."""
-
-    def __init__(self, world: World[Any], chore: Chore[Any]) -> None:
-        self.world = world
-        super().__init__(chore, log_level=Level.INFO)
-        self.node.operations.handlers[Ready] = self._ready
-        for path, data in world.files.items():
-            if isinstance(data, bytes):
-                self.disk.put(path, data)
-
-    def answer(self, op: Any, result: object) -> None:
-        """What came of an operation."""
-        if result is not SILENT:
-            self.node.post(Failed(op, result) if isinstance(result, Failure) else Done(op, result))
+    @property
+    def written_configs(self) -> dict[str, str]:
+        """What was to be kept in the service home, by name."""
+        return {command.name: command.text for command in self.commands if isinstance(command, WriteConfig)}
 
     def perform(self, node: Node, operation: Operation[Any]) -> None:
         """See `Book`."""
-        world = self.world
         match operation:
             case Spawn():
                 self._spawn(operation)
             case Compute(op=op, name=name, args=args):
-                function = world.compute.get(name)
-                world.silent[name] = op  # should it be answered later
-                self.answer(op, Failure(FailureKind.UNSUPPORTED) if function is None else function(*args))
-            case OpenFile(op=op, path=path) if isinstance(failure := world.files.get(path), Failure):
-                self.answer(op, failure)
-            case ReadConfig(op=op, name=name):
-                self.answer(op, world.configs.get(name, NO_FILE))
-            case WriteConfig(op=op, name=name, text=text):
-                refused = world.written_configs.setdefault(name, text)
-                if not isinstance(refused, Failure):
-                    world.written_configs[name] = text
-                self.answer(op, refused if isinstance(refused, Failure) else None)
-            case EnsureSecret(op=op):
-                self.answer(op, world.secret)
+                function = self.compute.get(name)
+                self.silent[name] = op  # should it be answered later
+                self._answer(op, Failure(FailureKind.UNSUPPORTED) if function is None else function(*args))
             case _:
                 super().perform(node, operation)
 
+    def _answer(self, op: OperationId, result: Any) -> None:
+        if result is not SILENT:
+            self.node.post(Failed(op, result) if isinstance(result, Failure) else Done(op, result))
+
     def connect(self, node: Node, order: Connect) -> Any:
         """See `Book`."""
-        problem = self.world.connect(order.host, order.port)
+        problem = self.dial(order.host, order.port)
         if problem is not None:
             return problem
         url = f"{'https' if order.tls else 'http'}://{order.host}:{order.port}"
         conn = Http1Connection(Role.SERVER, entropy=counting_entropy())
-        self.world.lines.append(Line(node, order.ch, conn=conn, world=self.world, url=url))
-        return self.world.lines[-1]
+        self.lines.append(Line(node, order.ch, conn=conn, world=self, url=url))
+        return self.lines[-1]
 
     def _ready(self, command: Ready) -> None:
-        if self.world.stdio:
-            self.world.sit_down()
+        if self.stdio:
+            self.sit_down()
 
     def _write(self, data: bytes) -> None:
-        self.world.written += data
+        self.written += data
 
     def _spawn(self, command: Spawn) -> None:
         line = " ".join(command.argv)
-        output = self.world.programs.get(line, NO_FILE)
+        output = self.programs.get(line, NO_PROGRAM)
         if isinstance(output, Failure):
-            self.answer(command.op, output)
+            self._answer(command.op, output)
             return
         program = self.node.ends[command.ch] = Sink(self.node, command.ch, take=self._write)
-        self.answer(command.op, Spawned(1))
+        self._answer(command.op, Spawned(1))
         if output:
             self.node.post(Received(command.ch, output))
-        if self.world.lasting.get(line) is not None:
-            self.world.lasting[line] = command.ch
+        if self.lasting.get(line) is not None:
+            self.lasting[line] = command.ch
         else:
             program.finish(status=0)

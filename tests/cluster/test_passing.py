@@ -16,8 +16,8 @@ from svc_proto.engine.readers import MAX_UNREAD
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Address, Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from svc_proto.wire.events import Headers
-from tests.engine.test_client import ONE, OP, PEER, Caller, calling
-from tests.playbook import Playbook, wire_bytes
+from tests.engine.test_client import ONE, OP, PEER, calling
+from tests.playbook import Life, Playbook, wire_bytes
 
 URL = "http://10.0.0.2:8767/media/abc"
 CONNECT = Connect(OP, ONE, "10.0.0.2", 8767)
@@ -62,7 +62,7 @@ class Slow:
         self.engine.resume(self.ticket, None)
 
 
-def passed(request: Request) -> tuple[Playbook, Caller, Slow, bytes]:
+def passed(request: Request) -> tuple[Playbook, Life, Slow, bytes]:
     """A request that has gone to the other node, and how."""
     slow = Slow()
     book, caller = calling(lambda engine: slow.flow(engine, request))

@@ -7,7 +7,6 @@ import pytest
 from attrs import evolve
 
 from svc_proto.config import RelayConfig
-from svc_proto.facts import Failure
 from svc_proto.peers.host_api import ApiServer, find_api, host_api_key, with_key, yaml_variables
 from tests.client.world import World
 
@@ -17,7 +16,7 @@ FULL = {"platforms": {"api_server": {"extra": {"key": "k1", "host": " h1 ", "por
 
 
 def found(yaml: object = None, dotenv: str | None = None, config: RelayConfig = CONFIG, plan: Any = None) -> Any:
-    files: dict[str, bytes | Failure] = {} if yaml is None else {"/h/config.yaml": b"x"}
+    files: dict[str, bytes] = {} if yaml is None else {"/h/config.yaml": b"x"}
     if dotenv is not None:
         files["/h/.env"] = dotenv.encode()
     world = World(

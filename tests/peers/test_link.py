@@ -102,7 +102,7 @@ def test_a_link_that_does_not_come_about(answer: Any, fault: PeerFault, why: str
 
 
 def test_no_relay() -> None:
-    outcome = link_world(connect=lambda host, port: REFUSED).run()
+    outcome = link_world(dial=lambda host, port: REFUSED).run()
     assert isinstance(outcome, PeerFailed)
     assert (outcome.fault, outcome.failure) == (
         PeerFault.UNREACHABLE,

@@ -14,6 +14,7 @@ from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
+from tests.book import HOME
 from tests.client.world import REFUSED, SILENT, Answer, Asked, World, as_json
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
@@ -38,7 +39,7 @@ def pairing(*says: tuple[str, object], made: Answer = MADE, refuses: int = 0) ->
 
 def test_it_says_who_it_is() -> None:
     there = pairing(("auth.ok", {"session_token": "!tok~"}))
-    there.configs[LOCAL_SECRET] = "5e" * 32
+    there.disk.put(f"{HOME}/{LOCAL_SECRET}", b"5e" * 32)
     assert there.run() == "!tok~"
     asked: Asked = there.asked[0]
     assert (asked.method, asked.path, asked.headers.get(HEADER)) == ("POST", "/pairing", b"5e" * 32)

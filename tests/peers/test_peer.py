@@ -13,6 +13,7 @@ from svc_proto.facts import FailureKind
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.wire.multipart import Part
+from tests.book import HOME
 from tests.client.world import REFUSED, SILENT, Answer, World, as_json
 
 PEER = Peer("it", "http://h:1", "t0ken", 5.0)
@@ -86,7 +87,7 @@ def test_a_call_may_have_a_time_of_its_own() -> None:
 def test_the_local_secret(local: bool, shown: bytes | None) -> None:
     peer = Peer("it", "http://h:1", local=local)
     world = World(lambda engine: peer.request(engine, "GET", "/"), http=lambda asked: (204, b""))
-    world.configs[LOCAL_SECRET] = "5e" * 32
+    world.disk.put(f"{HOME}/{LOCAL_SECRET}", b"5e" * 32)
     assert world.run().status == 204
     assert world.asked[0].headers.get(HEADER) == shown
     assert world.asked[0].headers.get(b"authorization") is None

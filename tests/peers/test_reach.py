@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.commands import EnsureSecret
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.qr import parse_invite, verify
 from svc_proto.peers.reach import for_phones, lan_address, relay_address, sealed
+from tests.book import SECRET
 from tests.client.world import World
 
 LAN = "192.0.2.9"
@@ -47,13 +49,12 @@ def test_sealed() -> None:
     assert problem is None
     assert parse_invite(text) == parse_invite(url)
     assert list(parse_invite(text)) == ["svc", "host", "sig"]
-    assert isinstance(world.secret, bytes)
-    assert verify(parse_invite(text), world.secret)
+    assert verify(parse_invite(text), SECRET)
 
 
 def test_unsigned() -> None:
     config = RelayConfig(home="/h", config_path="/c")
     world = World(lambda engine: sealed(engine, config, {"svc": 1}))
-    world.secret = Failure(FailureKind.DENIED)
+    world.refuse = (EnsureSecret,)
     text, url, problem = world.run()
-    assert (parse_invite(url), text, problem) == ({"svc": 1}, '{"svc":1}', Failure(FailureKind.DENIED))
+    assert (parse_invite(url), text, problem) == ({"svc": 1}, '{"svc":1}', Failure(FailureKind.NO_SPACE))

@@ -188,5 +188,5 @@ def test_who_may_only_look_reaches_no_route_that_acts(book: RelayBook) -> None:
     assert session is not None
     phones = RelayPhones(book.relay, session)
     for method, path, status in (("POST", "/tap", 403), ("POST", "/screen", 403), ("GET", "/bridge/devices", 200)):
-        (answer,) = book.run(phones.call(method, path, {}))
+        (answer,) = book.spawn(phones.call(method, path, {}))
         assert answer.status == status, path

@@ -194,7 +194,7 @@ class Rig(Book):
 
     def create(self, family: Family, principal: Principal = PHONE, /, **body: object) -> dict[str, Any]:
         """A session; what its caller is told."""
-        (answer,) = self.run(family.create(body, principal))
+        (answer,) = self.spawn(family.create(body, principal))
         return answer
 
     def attach(self, family: Family, answer: Mapping[str, Any], principal: Principal = PHONE) -> Client:

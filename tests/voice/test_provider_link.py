@@ -90,7 +90,7 @@ class Taker:
 
 
 def opened(rig: Rig) -> ProviderLink:
-    (link,) = rig.run(open_link(rig.engine, OpenAiDialect(ACCESS, OPTIONS), provider="xai_realtime"))
+    (link,) = rig.spawn(open_link(rig.engine, OpenAiDialect(ACCESS, OPTIONS), provider="xai_realtime"))
     return link
 
 

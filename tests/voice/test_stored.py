@@ -13,7 +13,6 @@ from attrs import evolve
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.members import Members
 from svc_proto.voice.profiles import Profile
 from svc_proto.voice.registry import PROVIDERS
@@ -187,10 +186,10 @@ def test_what_is_no_change(body: dict[str, object], word: str) -> None:
         (b"[broken", "is not YAML"),
         (b"- a list", "is not YAML"),
         (b"voice: \xff\n", "is not UTF-8"),
-        (Failure(FailureKind.DENIED), "could not be read"),
+        (None, "could not be read"),
     ],
 )
-def test_a_file_that_cannot_be_changed(found: Failure | bytes, words: str) -> None:
+def test_a_file_that_cannot_be_changed(found: bytes | None, words: str) -> None:
     problem = refused(found)
     assert (problem.status, problem.code) == (404, "not_writable")
     assert words in problem.message
@@ -201,8 +200,8 @@ def test_a_profile_that_is_not_there() -> None:
     assert (problem.status, problem.code, problem.message) == (404, "not_found", "there is no such profile")
 
 
-def refused(found: Failure | bytes, profile: str | None = None) -> Refused:
-    """Why a change is, of the relay's own file or a profile's."""
+def refused(found: bytes | None, profile: str | None = None) -> Refused:
+    """Why a change is, of the relay's own file, which may be denied, or a profile's."""
 
     def speaks() -> Flow[bool]:
         raise AssertionError("nobody wants to know")
@@ -214,5 +213,8 @@ def refused(found: Failure | bytes, profile: str | None = None) -> Refused:
         return caught.value
 
     world = world_of(plan)
-    world.files["/r/config.yaml"] = found
+    path = "/r/config.yaml"
+    world.disk.put(path, found or b"")
+    if found is None:
+        world.disk.denied.add(path)
     return world.run()
