@@ -174,7 +174,8 @@ class ToyService:
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         self.on.get("accepted", _nothing)()
-        return None if fact.alpn == "unwanted" else self.door.admit(fact)
+        self.channel = None if fact.alpn == "unwanted" else self.door.admit(fact)
+        return self.channel
 
     def on_stopping(self) -> None:
         self.on.get("stopping", _nothing)()

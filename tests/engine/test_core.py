@@ -146,7 +146,8 @@ def test_a_bug_in_a_timer_of_a_channel_drops_it() -> None:
 def test_a_bug_while_a_channel_closes_orders_nothing_for_it(monkeypatch: Any) -> None:
     book = open_book()
     book.get(b"/park") << []
-    (channel,) = book.engine._channels.values()
+    channel = book.toy.channel
+    assert channel is not None
     monkeypatch.setattr(type(channel.credit), "sent", lambda credit, n: fail())
     book >> Sent(CH, 1) << [Abort(CH)]
     book >> Sent(CH, 1) << []

@@ -366,7 +366,6 @@ def test_a_handler_that_does_not_read_holds_back_its_stream_only() -> None:
     assert book.after(10.0) == []
     book.book.core.handle(None, book.book.now)
     book.toy.engine.resume(book.toy.ticket, b"")
-    book.toy.engine.dirty[book.toy.engine._channels[CH]] = None
     heard = answers(book.talk() + book.after(0.0) + book.talk())
     assert heard == {1: (200, b"1500000")}
 

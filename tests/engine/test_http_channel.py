@@ -9,9 +9,8 @@ from tests.playbook import CH, sends, wire_bytes
 
 
 def channel_of(book: TestBook) -> HttpChannel:
-    (channel,) = book.engine._channels.values()
-    assert isinstance(channel, HttpChannel)
-    return channel
+    assert book.toy.channel is not None
+    return book.toy.channel
 
 
 def test_everything_said_in_one_turn_is_one_send() -> None:
