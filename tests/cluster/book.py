@@ -2,7 +2,7 @@
 
 book = RedisBook(lambda engine: Redis(engine, WHERE))
 book.open()                                   # the connection stands, and was greeted
-book.act(lambda: redis.tell("PING"))
+book.within(lambda: redis.tell("PING"))
 assert book.said() == [[b"PING"]]
 book.answers("PONG")
 """
@@ -10,30 +10,17 @@ book.answers("PONG")
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from svc_proto.cluster.link import Reply
 from svc_proto.cluster.redis import Redis, RedisListener
-from svc_proto.commands import Command, Connect, Connected, Send
-from svc_proto.engine.channel import Channel
+from svc_proto.commands import Command, Connect, Connected, Level, Operation, Send
 from svc_proto.engine.core import Engine
-from svc_proto.facts import (
-    Accepted,
-    Address,
-    ChannelId,
-    Closed,
-    Done,
-    Fact,
-    Failed,
-    Failure,
-    FailureKind,
-    Received,
-    Sent,
-    Started,
-)
+from svc_proto.facts import Address, ChannelId, Done, Fact, Failed, Failure, FailureKind, Received, Sent, Started
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import RespReader, reply
-from tests.playbook import Playbook, counting_entropy
+from tests.book import Book, End, Node
+from tests.playbook import Idle
 
 __all__ = ["WHERE", "RedisBook", "asking", "wired"]
 
@@ -41,70 +28,44 @@ WHERE = RedisAddress("redis.example")
 T = TypeVar("T")
 
 
-class _Holder(Generic[T]):
-    """A service that only has what is tested."""
+class Server(End):
+    """The Redis: what it has heard and nobody looked at."""
 
-    made: T
+    heard = b""
 
-    def __init__(self, make: Callable[[Engine], T]) -> None:
-        self._make = make
+    def hear(self, data: bytes) -> None:
+        self.heard += data
 
-    def bind(self, engine: Engine) -> None:
-        self.made = self._make(engine)
+    def close_write(self) -> None:
+        """The test says when it goes."""
 
-    def on_started(self) -> None: ...
-
-    def on_accepted(self, fact: Accepted) -> Channel | None:
-        return None
-
-    def on_stopping(self) -> None: ...
+    def abort(self) -> None:
+        """The same."""
 
 
-class RedisBook(Generic[T]):
-    """See the module. `made` is what is tested, `ch` the channel of the connection that was opened last."""
+class RedisBook(Book, Generic[T]):
+    """See the module. `made` is what is tested, `ch` the channel of the connection that was opened last; what was sent
+    is not among `commands`.
+    """
 
     def __init__(self, make: Callable[[Engine], T]) -> None:
-        holder = _Holder(make)
-        self.engine = Engine(holder, entropy=counting_entropy())
-        self.book = Playbook(self.engine)
-        self.made = holder.made
-        self.orders: list[Command] = []  # but for what was sent
+        super().__init__(Idle(), log_level=Level.INFO)
+        self.made = make(self.engine)
         self.ch = ChannelId(0)
-        self._bytes = bytearray()
         self._reader = RespReader()
         self.feed(Started())
 
-    @property
-    def events(self) -> list[str]:
-        """What was logged, by name."""
-        return [line.event for line in self.book.logs]
+    def handle(self, node: Node, fact: Fact | None) -> None:
+        """See `Book`."""
+        super().handle(node, fact)
+        self.commands = [command for command in self.commands if not isinstance(command, Send)]
 
-    def feed(self, fact: Fact) -> None:
-        """Something happens."""
-        self.book >> fact
-        self._gather(self.book.take())
-
-    def act(self, call: Callable[[], object]) -> None:
-        """Something is called inside of the core."""
-        self.book.act(call)
-        self._gather(self.book.take())
-
-    def after(self, seconds: float) -> None:
-        """Time passes."""
-        self.book.after(seconds)
-        self._gather(self.book.take())
-
-    def _gather(self, commands: list[Command]) -> None:
-        for command in commands:
-            if isinstance(command, Send):
-                assert command.ch == self.ch
-                self._bytes += command.data
-            else:
-                self.orders.append(command)
+    def operate(self, node: Node, operation: Operation[Any]) -> None:
+        """The test answers."""
 
     def ordered(self, kind: type[Command]) -> list[Command]:
         """The orders of a kind since the last look at any."""
-        orders, self.orders = self.orders, []
+        orders, self.commands = self.commands, []
         return [order for order in orders if isinstance(order, kind)]
 
     def dialled(self) -> Connect:
@@ -113,15 +74,15 @@ class RedisBook(Generic[T]):
         assert isinstance(order, Connect)
         return order
 
-    def refuse(self) -> None:
+    def turn_away(self) -> None:
         """It cannot be had."""
         self.feed(Failed(self.dialled().op, Failure(FailureKind.UNREACHABLE)))
 
     def stand(self) -> None:
         """It stands, and nothing was answered."""
         order = self.dialled()
-        self.ch = order.ch
-        self._reader, self._bytes = RespReader(), bytearray()
+        self.ch, self._reader = order.ch, RespReader()
+        self.node.ends[self.ch] = Server(self.node, self.ch, reads=False)
         self.feed(Done(order.op, Connected(Address("10.0.0.9", order.port))))
 
     def open(self, *more: object) -> list[object]:
@@ -133,7 +94,10 @@ class RedisBook(Generic[T]):
 
     def said(self) -> list[object]:
         """The commands since the last look, all of which have left."""
-        data, self._bytes = bytes(self._bytes), bytearray()
+        server = self.node.ends.get(self.ch)
+        if server is None:
+            return []
+        data, server.heard, server.unread = server.heard, b"", 0
         if data:
             self.feed(Sent(self.ch, len(data)))
         return self._reader.feed(data)
@@ -144,11 +108,13 @@ class RedisBook(Generic[T]):
 
     def bytes(self, data: bytes) -> None:
         """The server sends this."""
-        self.feed(Received(self.ch, data))
+        if data:
+            self.feed(Received(self.ch, data))
 
     def close(self) -> None:
         """The connection is gone."""
-        self.feed(Closed(self.ch, "reset"))
+        self.node.ends[self.ch].finish("reset")
+        self.settle()
 
 
 def wired(
@@ -156,12 +122,10 @@ def wired(
 ) -> RedisBook[Redis]:
     """A client that was started."""
     book = RedisBook(lambda engine: Redis(engine, where, channels, listener))
-    book.act(book.made.start)
+    book.within(book.made.start)
     return book
 
 
 def asking(book: RedisBook[Redis], *arguments: str) -> list[Reply]:
     """Ask something in a flow; the list gets what comes."""
-    answers: list[Reply] = []
-    book.act(lambda: book.engine.spawn(book.made.ask(*arguments), on_done=answers.append))
-    return answers
+    return book.spawn(book.made.ask(*arguments))

@@ -47,7 +47,7 @@ class Owner:
 
         self.book: RedisBook[Redis] = RedisBook(make)
         self.results: list[Any] = []
-        self.book.act(self.book.made.start)
+        self.book.within(self.book.made.start)
         self.book.open()
 
     def take(self, name: str = "s") -> None:
@@ -55,7 +55,7 @@ class Owner:
 
     def run(self, flow: Flow[Any]) -> Any:
         tasks: list[Any] = []
-        self.book.act(lambda: tasks.append(self.book.engine.spawn(flow, on_done=self.results.append)))
+        self.book.within(lambda: tasks.append(self.book.engine.spawn(flow, on_done=self.results.append)))
         return tasks[0]
 
     def have(self, name: str = "s", fence: int = 7) -> None:
@@ -88,9 +88,9 @@ def test_who_has_one_has_it_until_all_have_dropped_it() -> None:
     assert (one.results, one.leases.fence("s"), len(one.leases)) == ([""], 12, 1)
     one.take()
     assert (one.results, one.evals()) == (["", ""], [])  # nobody has to be asked
-    one.book.act(lambda: one.leases.drop("s"))
+    one.book.within(lambda: one.leases.drop("s"))
     assert (one.evals(), one.leases.fence("s")) == ([], 12)
-    one.book.act(lambda: one.leases.drop("s"))
+    one.book.within(lambda: one.leases.drop("s"))
     assert (one.evals(), one.leases.fence("s"), len(one.leases)) == ([("drop", KEY, "me")], None, 0)
 
 
@@ -132,12 +132,12 @@ def test_they_are_renewed_each_second_and_as_soon_as_redis_is_back() -> None:
     one.book.after(PAUSE)
     assert one.leases.fence("a") == 7
     one.book.open()
-    one.book.act(one.leases.renew)
+    one.book.within(one.leases.renew)
     assert one.evals() == [("renew", *keys, "me", "4000")]
     one.book.answers([1, 1])
     one.take("a")
     assert (one.results, one.evals()) == ([""], [])
-    one.book.act(one.leases.stop)
+    one.book.within(one.leases.stop)
     one.book.after(RENEW_EVERY)
     assert one.evals() == []
 
@@ -145,7 +145,7 @@ def test_they_are_renewed_each_second_and_as_soon_as_redis_is_back() -> None:
 def test_one_that_ran_out_has_to_be_asked_for_again() -> None:
     one = Owner()
     one.have()
-    one.book.act(one.leases.stop)
+    one.book.within(one.leases.stop)
     one.book.after(LEASE - 0.1)
     one.take()
     assert one.results == [""]
@@ -161,9 +161,9 @@ def test_what_somebody_else_has_taken_is_lost_once() -> None:
     one.have("a")
     one.have("b", 8)
     one.have("c", 9)
-    one.book.act(one.leases.renew)
-    one.book.act(one.leases.renew)
-    one.book.act(lambda: one.leases.drop("c"))
+    one.book.within(one.leases.renew)
+    one.book.within(one.leases.renew)
+    one.book.within(lambda: one.leases.drop("c"))
     one.book.answers([0, 1, 0], [0, 1, 0])
     assert one.lost == ["a"]
     assert one.leases.fence("a") == 7  # the store refuses it
@@ -178,9 +178,9 @@ def test_what_somebody_else_has_taken_is_lost_once() -> None:
 def test_what_is_had_again_after_its_time_may_have_been_anothers() -> None:
     one = Owner()
     one.have()
-    one.book.act(one.leases.renew)
+    one.book.within(one.leases.renew)
     one.book.answers(1)  # no list
-    one.book.act(one.leases.renew)
+    one.book.within(one.leases.renew)
     one.book.answers([1])
     assert one.lapsed == []
     one.book.close()
@@ -188,9 +188,9 @@ def test_what_is_had_again_after_its_time_may_have_been_anothers() -> None:
     one.book.ordered(Connect)
     one.book.after(CONNECT_WITHIN + PAUSE)
     one.book.open()
-    one.book.act(one.leases.renew)
+    one.book.within(one.leases.renew)
     one.book.answers([1])
-    one.book.act(one.leases.renew)
+    one.book.within(one.leases.renew)
     one.book.answers([1])
     assert (one.lapsed, one.lost) == (["s"], [])
 
@@ -199,9 +199,9 @@ def test_what_is_had_again_after_its_time_may_have_been_anothers() -> None:
 def test_its_time_is_up_at_its_end(late: float, lapsed: list[str]) -> None:
     one = Owner()
     one.have()
-    one.book.act(one.leases.stop)
+    one.book.within(one.leases.stop)
     one.book.after(LEASE - 0.5)
-    one.book.act(one.leases.renew)
+    one.book.within(one.leases.renew)
     one.book.after(0.5 + late)
     one.book.answers([1])
     assert one.lapsed == lapsed
@@ -210,7 +210,7 @@ def test_its_time_is_up_at_its_end(late: float, lapsed: list[str]) -> None:
 def test_a_renewal_that_was_not_answered_changes_nothing() -> None:
     one = Owner()
     one.have()
-    one.book.act(one.leases.renew)
+    one.book.within(one.leases.renew)
     one.book.close()
     assert (one.lost, one.leases.fence("s")) == ([], 7)
 
@@ -222,7 +222,7 @@ def test_many_are_renewed_by_several_commands(monkeypatch: pytest.MonkeyPatch) -
         one.have(name)
     one.take("d")  # of which nothing is known yet
     one.book.said()
-    one.book.act(one.leases.renew)
+    one.book.within(one.leases.renew)
     assert [len(each) - 3 for each in one.evals()] == [2, 1]  # type: ignore[arg-type]
 
 
@@ -230,9 +230,9 @@ def test_who_goes_while_it_waits_leaves_nothing() -> None:
     one = Owner()
     task = one.run(one.leases.take("s"))
     one.book.said()
-    one.book.act(task.cancel)
+    one.book.within(task.cancel)
     assert (one.evals(), len(one.leases)) == ([("drop", KEY, "me")], 0)
-    one.book.act(one.leases.renew)
+    one.book.within(one.leases.renew)
     one.book.after(0.1)
     assert one.evals() == []
 

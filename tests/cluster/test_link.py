@@ -31,7 +31,7 @@ def test_answers_come_in_order_and_commands_of_one_go_leave_together() -> None:
             assert book.made.tell("GET", key, take=answers.append)
         assert book.made.tell("PUBLISH", "c", b"d")
 
-    book.act(ask)
+    book.within(ask)
     assert book.said() == [[b"GET", b"a"], [b"GET", b"b"], [b"PUBLISH", b"c", b"d"]]
     book.answers(b"1", RespError("WRONGTYPE", "no"), 0)
     assert answers == [b"1", Failure(FailureKind.INTERNAL, "Redis says WRONGTYPE")]
@@ -58,7 +58,7 @@ def test_what_is_said_to_a_connection_that_is_given_up_at_once_is_not_sent() -> 
         redis.tell("PING")
         cast("Link", redis._link).drop()
 
-    book.act(give_up)
+    book.within(give_up)
     assert (book.ordered(Abort), book.said()) == ([Abort(book.ch)], [])
 
 
@@ -76,10 +76,10 @@ def test_a_server_that_speaks_otherwise_is_left(data: bytes, problem: str) -> No
     book = wired()
     book.open()
     book.bytes(data)
-    assert problem in str(book.book.logs[-1].fields["problem"])
+    assert problem in str(book.logs[-1].fields["problem"])
     assert book.ordered(Abort) == [Abort(book.ch)]
     book.bytes(b"more")  # what came before the reset
-    assert book.events[-1] == "cluster speaks no RESP"
+    assert book.events()[-1] == "cluster speaks no RESP"
     book.close()
     assert not book.made.is_up
 
@@ -90,23 +90,23 @@ def test_the_servers_end_is_the_end() -> None:
     book.feed(ReadClosed(book.ch))
     assert book.ordered(Abort) == [Abort(book.ch)]
     book.close()
-    assert book.events == ["cluster reached", "cluster lost"]
+    assert book.events() == ["cluster reached", "cluster lost"]
 
 
 def test_it_is_read_however_much_is_unsent() -> None:
     book = wired()
     book.open()
-    book.act(lambda: book.made.tell("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
-    assert not book.orders
+    book.within(lambda: book.made.tell("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
+    assert not book.commands
 
 
 def test_a_server_that_does_not_go_is_left_at_the_stop() -> None:
     book = wired()
     book.open()
-    book.act(book.made.stop)
+    book.within(book.made.stop)
     book.feed(Stopping(5.0))
     book.after(module.LINGER)
-    assert Abort(book.ch) in book.orders
+    assert Abort(book.ch) in book.commands
 
 
 def test_limits() -> None:

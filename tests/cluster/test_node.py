@@ -59,7 +59,7 @@ class Scene:
         self.node = self.book.made
         self.mine = f"svc:3:node:{self.node.id}".encode()
         self.told: dict[str, int] = {}
-        self.book.act(self.node.start)
+        self.book.within(self.node.start)
         if up:
             self.up()
 
@@ -119,7 +119,7 @@ def test_who_says_hello_is_told_the_state_and_asked_for_theirs() -> None:
     assert scene.town.news() == ["missed"]
     scene.hear("b", "state", {"theirs": 2}, to_me=True)
     assert scene.town.news() == [("b", "state", {"theirs": 2})]
-    assert "node joined" in scene.book.events
+    assert "node joined" in scene.book.events()
 
 
 def test_a_state_may_be_large() -> None:
@@ -178,7 +178,7 @@ def test_it_beats_and_asks_who_listens() -> None:
     scene.book.answers(2, [b"svc:3:node:b", 0], time)
     assert scene.town.news() == [("b", "lost")]
     assert not scene.node.members
-    assert scene.book.events[-1] == "node left"
+    assert scene.book.events()[-1] == "node left"
 
 
 @pytest.mark.parametrize("answer", [RespError("ERR", "no"), [b"svc:3:node:b"], [0, 0], [b"other", 0], 7])
@@ -222,11 +222,11 @@ def test_who_goes_says_so() -> None:
 
 def test_a_message_that_nobody_hears_is_the_loss_of_its_node() -> None:
     scene = known()
-    scene.book.act(lambda: scene.node.tell("b", "command", {"x": 1}))
+    scene.book.within(lambda: scene.node.tell("b", "command", {"x": 1}))
     assert scene.said() == [("node:b", "command", {"x": 1})]
     scene.book.answers(1)
     assert scene.town.news() == []
-    scene.book.act(lambda: scene.node.tell("b", "command", {}))
+    scene.book.within(lambda: scene.node.tell("b", "command", {}))
     scene.book.answers(0)
     assert scene.town.news() == [("b", "lost")]
     assert not scene.node.tell("b", "command", {})
@@ -238,7 +238,7 @@ def test_all_are_gone_when_the_connection_is() -> None:
     scene.book.close()
     assert scene.town.news() == [("b", "lost")]
     assert not scene.node.is_up
-    scene.book.act(lambda: scene.node.tell_all("news", {}))
+    scene.book.within(lambda: scene.node.tell_all("news", {}))
     scene.book.after(PAUSE)
     scene.book.open("OK")
     assert scene.said()[-1] == ("all", "hello", {})
@@ -248,13 +248,13 @@ def test_it_counts_what_it_tells_though_nobody_hears_it() -> None:
     scene = known()
     texts = []
     for _ in range(2):
-        scene.book.act(lambda: scene.node.tell_all("news", {}))
+        scene.book.within(lambda: scene.node.tell_all("news", {}))
         (words,) = scene.book.said()
         texts.append(json.loads(words[2])["told"])  # type: ignore[index]  # a command
         scene.book.answers(1)
     assert texts == [1, 2]
     scene.book.close()
-    scene.book.act(lambda: scene.node.tell_all("news", {}))
+    scene.book.within(lambda: scene.node.tell_all("news", {}))
     scene.book.after(PAUSE)
     scene.book.open("OK")
     hello: Any = scene.book.said()[-1]
@@ -263,7 +263,7 @@ def test_it_counts_what_it_tells_though_nobody_hears_it() -> None:
 
 def asked(scene: Scene) -> list[Members | Failure]:
     answers: list[Members | Failure] = []
-    scene.book.act(lambda: scene.book.engine.spawn(scene.node.ask("b", "how", {"x": 1}), on_done=answers.append))
+    scene.book.within(lambda: scene.book.engine.spawn(scene.node.ask("b", "how", {"x": 1}), on_done=answers.append))
     return answers
 
 
@@ -317,7 +317,7 @@ def test_a_question_of_theirs() -> None:
 def test_what_is_not_understood_is_logged(data: bytes) -> None:
     scene = Scene()
     scene.raw(data)
-    assert scene.book.events[-1] == "cluster message not understood"
+    assert scene.book.events()[-1] == "cluster message not understood"
     assert not scene.node.members
 
 
@@ -338,7 +338,7 @@ def test_so_many_nodes_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_at_the_stop_it_says_so() -> None:
     scene = known()
-    scene.book.act(scene.node.stop)
+    scene.book.within(scene.node.stop)
     assert scene.said() == [("all", "bye", {})]
     scene.book.answers(1)
     scene.book.after(10.0)
@@ -347,8 +347,8 @@ def test_at_the_stop_it_says_so() -> None:
 
 def test_who_goes_tells_what_it_finishes_and_is_counted_on_no_more() -> None:
     scene = known()
-    scene.book.act(scene.node.stop)
-    scene.book.act(lambda: scene.node.tell_all("news", {}))
+    scene.book.within(scene.node.stop)
+    scene.book.within(lambda: scene.node.tell_all("news", {}))
     words = [json.loads(words[2]) for words in scene.book.said()]  # type: ignore[index]  # PUBLISH, all of them
     assert [(text["word"], text["told"]) for text in words] == [("bye", 0), ("news", -1)]
     scene.book.answers(1, 1)

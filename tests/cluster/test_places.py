@@ -41,13 +41,13 @@ class Owner:
             return redis
 
         self.book: RedisBook[Redis] = RedisBook(make)
-        self.book.act(self.book.made.start)
+        self.book.within(self.book.made.start)
         self.book.open()
 
     def asks(self, flow: Flow[Any], *answers: object) -> Any:
         """What comes of it."""
         results: list[Any] = []
-        self.book.act(lambda: self.book.engine.spawn(flow, on_done=results.append))
+        self.book.within(lambda: self.book.engine.spawn(flow, on_done=results.append))
         if answers:
             self.book.answers(*answers)
         (result,) = results
@@ -96,21 +96,21 @@ def test_without_redis_there_is_none_and_what_one_has_one_keeps() -> None:
     one.have(2)
     one.book.close()
     assert isinstance(one.asks(one.places.take()), Failure)
-    one.book.act(one.places.keep)
+    one.book.within(one.places.keep)
     assert len(one.places) == 2
 
 
 def test_what_is_over_is_given_back_the_newest_first() -> None:
     one = Owner()
     one.have(3)
-    one.book.act(lambda: one.places.give_back(3))
+    one.book.within(lambda: one.places.give_back(3))
     assert one.evals() == []
-    one.book.act(lambda: one.places.give_back(1))
+    one.book.within(lambda: one.places.give_back(1))
     assert one.evals() == [("give back", KEY, "me:2", "me:3")]
-    one.book.act(one.places.keep)
+    one.book.within(one.places.keep)
     assert one.evals() == [("keep", KEY, "4000", "me:1")]
-    one.book.act(lambda: one.places.give_back(0))
-    one.book.act(one.places.keep)
+    one.book.within(lambda: one.places.give_back(0))
+    one.book.within(one.places.keep)
     assert one.evals() == [("give back", KEY, "me:1")]
 
 
@@ -118,9 +118,9 @@ def test_a_command_names_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(places, "AT_ONCE", 2)
     one = Owner()
     one.have(3)
-    one.book.act(one.places.keep)
+    one.book.within(one.places.keep)
     assert one.evals() == [("keep", KEY, "4000", "me:1", "me:2"), ("keep", KEY, "4000", "me:3")]
-    one.book.act(lambda: one.places.give_back(0))
+    one.book.within(lambda: one.places.give_back(0))
     assert one.evals() == [("give back", KEY, "me:1", "me:2"), ("give back", KEY, "me:3")]
     assert len(one.places) == 0
 

@@ -37,7 +37,7 @@ def test_it_says_who_it_is_and_is_up() -> None:
     assert book.made.is_up
     assert book.made.connections == 1
     assert ear.heard == ["up"]
-    assert book.events == ["cluster reached"]
+    assert book.events() == ["cluster reached"]
 
 
 def test_with_a_password_a_number_and_subscriptions() -> None:
@@ -47,7 +47,7 @@ def test_with_a_password_a_number_and_subscriptions() -> None:
     assert book.open("OK") == [hello, [b"SELECT", b"3"], [b"SUBSCRIBE", b"a", b"b"]]
     book.answers(Push([b"subscribe", b"a", 1]), Push([b"message", b"a", b"text"]), Push([b"later", 1]))
     assert ear.heard == ["up", ("a", b"text")]
-    assert "secret" not in str(book.book.logs)
+    assert "secret" not in str(book.logs)
 
 
 def test_a_password_without_a_name_is_that_of_the_default_user() -> None:
@@ -61,20 +61,20 @@ def test_who_is_refused_tries_again_and_says_so_once(code: str) -> None:
     for _ in range(2):
         book.stand()
         book.answers(RespError(code, "no"), RespError("NOAUTH", "no"))
-        assert [type(order) for order in book.orders] == [Abort]
+        assert [type(order) for order in book.commands] == [Abort]
         book.close()
         assert not book.made.is_up
         book.after(PAUSE)
-    assert book.events == ["cluster not reached"]
+    assert book.events() == ["cluster not reached"]
     kind = "internal" if code == "NOPROTO" else "denied"
-    assert book.book.logs[0].fields == {"problem": kind, "detail": f"Redis says {code}"}
+    assert book.logs[0].fields == {"problem": kind, "detail": f"Redis says {code}"}
 
 
 def test_a_server_that_says_nothing_is_left() -> None:
     book = wired()
     book.stand()
     book.after(PATIENCE)
-    assert [type(order) for order in book.orders] == [Abort]
+    assert [type(order) for order in book.commands] == [Abort]
     book.close()
     book.after(PAUSE)
     assert book.dialled().port == 6379
@@ -92,13 +92,13 @@ def test_a_connection_that_goes_while_it_is_greeted() -> None:
 
 def test_what_cannot_be_reached_is_tried_again_after_a_pause() -> None:
     book = wired()
-    book.refuse()
+    book.turn_away()
     book.after(PAUSE - 0.01)
-    assert not book.orders
+    assert not book.commands
     book.after(0.01)
-    assert book.orders
+    assert book.commands
     book.after(CONNECT_WITHIN)  # nobody answers
-    dialled, given_up = book.orders
+    dialled, given_up = book.commands
     assert isinstance(dialled, Connect)
     assert given_up == Cancel(dialled.op)
 
@@ -151,11 +151,11 @@ def test_when_all_is_answered_nothing_is_late() -> None:
 def test_at_the_stop_the_last_words_are_said() -> None:
     book = wired()
     book.open()
-    book.act(book.made.stop)
-    book.act(lambda: book.made.tell("PUBLISH", "all", "bye"))
+    book.within(book.made.stop)
+    book.within(lambda: book.made.tell("PUBLISH", "all", "bye"))
     book.feed(Stopping(5.0))
     assert book.said() == [[b"PUBLISH", b"all", b"bye"]]
-    assert CloseWrite(book.ch) in book.orders
+    assert CloseWrite(book.ch) in book.commands
     assert not book.made.tell("GET", "a")
     book.answers(1)
     assert not book.said()
@@ -165,8 +165,8 @@ def test_at_the_stop_the_last_words_are_said() -> None:
 
 def test_a_stop_before_the_start_is_none() -> None:
     book = RedisBook(lambda engine: Redis(engine, WHERE))
-    book.act(book.made.stop)
-    assert not book.orders
+    book.within(book.made.stop)
+    assert not book.commands
 
 
 @pytest.mark.parametrize(
@@ -178,11 +178,11 @@ def test_who_is_no_master_is_left_and_named(who: dict[bytes, bytes], told: str) 
     for _ in range(2):
         book.stand()
         book.answers(who)
-        assert [type(order) for order in book.orders] == [Abort]
+        assert [type(order) for order in book.commands] == [Abort]
         book.close()
         assert not book.made.is_up
         book.after(PAUSE)
-    (line,) = book.book.logs
+    (line,) = book.logs
     assert (line.level, line.fields["problem"]) == (Level.ERROR, "unsupported")
     assert told in str(line.fields["detail"])
 

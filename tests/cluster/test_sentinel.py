@@ -29,7 +29,7 @@ class Town:
     def dialled(self, host: str, port: int) -> None:
         order = self.book.dialled()
         assert (order.host, order.port, order.tls) == (host, port, False)
-        self.book.orders.append(order)
+        self.book.commands.append(order)
 
     def asked(self, answer: object, host: str = "one", port: int = 26379) -> None:
         """A Sentinel is connected to, greeted and asked, and answers."""
@@ -63,8 +63,8 @@ def known() -> Town:
 
 def test_the_first_that_knows_names_the_master() -> None:
     town = known()
-    assert town.book.book.logs[0].fields == {"host": "10.0.0.1", "port": 6379}
-    assert "secret" not in str(town.book.book.logs)
+    assert town.book.logs[0].fields == {"host": "10.0.0.1", "port": 6379}
+    assert "secret" not in str(town.book.logs)
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ def test_the_first_that_knows_names_the_master() -> None:
 def test_one_that_knows_nothing_is_left_for_the_next(answer: object) -> None:
     town = Town()
     town.asked(answer)
-    assert [type(order) for order in town.book.orders[:1]] == [Abort]
+    assert [type(order) for order in town.book.commands[:1]] == [Abort]
     town.asked(MASTER, "two", 26380)
     town.up()
 
 
 def test_one_that_is_not_there_is_left_for_the_next_and_asked_last_from_then_on() -> None:
     town = Town()
-    town.book.refuse()
+    town.book.turn_away()
     town.asked(MASTER, "two", 26380)
     town.up()
     town.book.close()
@@ -92,11 +92,11 @@ def test_one_that_is_not_there_is_left_for_the_next_and_asked_last_from_then_on(
 
 def test_nobody_knows() -> None:
     town = Town()
-    town.book.refuse()
+    town.book.turn_away()
     town.asked(None, "two", 26380)
-    assert town.book.events == ["cluster not reached"]
-    assert town.book.book.logs[0].fields["detail"] == "the Sentinel knows no master of that name"
-    town.book.orders.clear()
+    assert town.book.events() == ["cluster not reached"]
+    assert town.book.logs[0].fields["detail"] == "the Sentinel knows no master of that name"
+    town.book.commands.clear()
     town.book.after(PAUSE)
     assert town.book.dialled().host == "one"
 
@@ -108,7 +108,7 @@ def test_what_they_say_of_ours_ends_the_connection() -> None:
     town.book.close()
     assert town.hear(b"svc again 1 2 3") == []  # there is none to be ended
     town.book.after(PAUSE)
-    assert town.book.orders[0] == Abort(town.listened)
+    assert town.book.commands[0] == Abort(town.listened)
     town.asked([b"10.0.0.2", b"6379"])
     town.up("10.0.0.2")
 

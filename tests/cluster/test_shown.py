@@ -29,7 +29,7 @@ def test_each_node_is_there_with_what_it_has() -> None:
     book = RedisBook(make)
     node = book.made
     assert shown(node)["svc_cluster_up"] == {"": 0.0}
-    book.act(node.start)
+    book.within(node.start)
     book.open()
     for told in (
         {"from": "b", "word": "beat", "body": {"name": "http://b", "since": 7.5, "load": 4}},
@@ -37,7 +37,7 @@ def test_each_node_is_there_with_what_it_has() -> None:
         {"from": "d", "word": "beat", "body": {}},  # of an earlier version
         {"from": "e", "word": "beat", "body": {"since": 8, "load": -1}, "told": -1},  # which leaves
     ):
-        book.act(lambda told=told: node.on_message("svc:0:all", _said(told)))  # type: ignore[misc]
+        book.within(lambda told=told: node.on_message("svc:0:all", _said(told)))  # type: ignore[misc]
     assert node.pulses() == [Pulse(name="http://b", since=7.5, load=4), Pulse(name="c", since=8, load=0)]
     found = shown(node)
     assert found["svc_cluster_up"] == {"": 1.0}

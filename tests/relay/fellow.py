@@ -72,7 +72,7 @@ class Alone:
 
     def run(self, flow: Flow[Any], into: list[Any]) -> None:
         """In the core; the list gets the result, or the refusal."""
-        self.book.act(lambda: self.book.engine.spawn(flow, on_done=into.append, on_error=into.append))
+        self.book.within(lambda: self.book.engine.spawn(flow, on_done=into.append, on_error=into.append))
 
     def loads(self, *records: Mapping[str, object], failed: bool = False) -> Query[Any]:
         """The store is asked for sessions, and answers."""

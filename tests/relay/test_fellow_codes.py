@@ -135,7 +135,7 @@ def test_what_a_node_says_of_itself_is_compared_with_redis(there: object, so: bo
 def test_who_has_missed_something_compares_what_it_knows(there: object, so: bool) -> None:
     one = Alone()
     invited(one)
-    one.book.act(one.fellows.missed)
+    one.book.within(one.fellows.missed)
     assert one.book.said() == [[b"GET", AT_REDIS]]
     one.book.answers(there)
     assert good(one) is so
@@ -145,7 +145,7 @@ def test_who_has_missed_something_compares_what_it_knows(there: object, so: bool
 def test_who_loses_redis_while_it_compares_does_so_again() -> None:
     one = Alone()
     invited(one)
-    one.book.act(one.fellows.missed)
+    one.book.within(one.fellows.missed)
     one.book.close()
     assert good(one)
     one.loads()

@@ -31,7 +31,7 @@ def test_sessions_are_taken_over_followed_and_cut_off() -> None:
     assert not one.knows(record)
     one.hear("saved", {"token_hash": "zz"})
     one.hear("saved", {})
-    assert one.book.events[-1] == "stored session skipped"
+    assert one.book.events()[-1] == "stored session skipped"
     one.hear("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # it has expired
     assert not one.relay.sessions.hashed("12" * 32)
     one.hear("ended", {"token_hash": "56" * 32})
@@ -70,10 +70,10 @@ def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
         one.hear("saved", record)
     session = one.relay.sessions.hashed(str(unsaved["token_hash"]))
     assert session is not None
-    one.book.act(lambda: one.book.engine.spawn(one.relay.save(session)))
+    one.book.within(lambda: one.book.engine.spawn(one.relay.save(session)))
     (save,) = one.book.ordered(Query)
-    one.book.act(one.fellows.missed)
-    one.book.act(one.fellows.missed)  # once more, then
+    one.book.within(one.fellows.missed)
+    one.book.within(one.fellows.missed)  # once more, then
     one.loads(stays, new)
     assert one.loads().request == LoadSessions(str(goes["token_hash"]))
     assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
@@ -86,7 +86,7 @@ def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
 def test_what_came_while_it_was_read_is_not_over() -> None:
     one = Alone()
     record = one.record()
-    one.book.act(one.fellows.missed)
+    one.book.within(one.fellows.missed)
     one.hear("saved", record)
     one.loads()
     one.loads(record)
@@ -106,7 +106,7 @@ def test_what_is_being_saved_and_is_over_elsewhere_is_erased() -> None:
     one.hear("saved", record)
     session = one.relay.sessions.hashed(str(record["token_hash"]))
     assert session is not None
-    one.book.act(lambda: one.book.engine.spawn(one.relay.save(session)))
+    one.book.within(lambda: one.book.engine.spawn(one.relay.save(session)))
     (save,) = one.book.ordered(Query)
     one.hear("ended", {"token_hash": record["token_hash"]})
     (erase,) = one.book.ordered(Query)
@@ -121,15 +121,15 @@ def test_what_is_being_saved_and_is_over_elsewhere_is_erased() -> None:
 def test_a_store_that_does_not_answer_is_asked_again() -> None:
     one = Alone()
     record = one.record()
-    one.book.act(one.fellows.missed)
+    one.book.within(one.fellows.missed)
     one.loads(failed=True)
     one.book.after(fellow_sessions.READ_AGAIN)
     one.loads(record)
     assert one.knows(record)
     assert not one.book.ordered(Query)
-    one.book.act(one.fellows.missed)
+    one.book.within(one.fellows.missed)
     one.loads(failed=True)
-    one.book.act(one.fellows.stop)
+    one.book.within(one.fellows.stop)
     one.book.after(10 * fellow_sessions.READ_AGAIN)
     assert not one.book.ordered(Query)
 
@@ -153,12 +153,12 @@ def test_what_was_read_before_a_change_was_heard_of_does_not_undo_it() -> None:
     one.hear("saved", before)
     session = one.relay.sessions.hashed(str(before["token_hash"]))
     assert session is not None
-    one.book.act(one.fellows.missed)
+    one.book.within(one.fellows.missed)
     one.hear("saved", {**before, "grants": {}})
     one.loads(before)
     assert session.grants == {}
     one.book.after(1.0)
-    one.book.act(one.fellows.missed)
+    one.book.within(one.fellows.missed)
     one.loads(before)  # as it is in the store now
     assert session.grants == before["grants"]
 
@@ -171,9 +171,9 @@ def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told(
     assert session is not None
     one.book.after(1.0)
     session.grants = {}
-    one.book.act(lambda: one.book.engine.spawn(one.relay.save(session)))
+    one.book.within(lambda: one.book.engine.spawn(one.relay.save(session)))
     (save,) = one.book.ordered(Query)
-    one.book.act(one.fellows.missed)
+    one.book.within(one.fellows.missed)
     one.loads(before)
     assert session.grants == {}
     assert isinstance(save, Query)
@@ -181,7 +181,7 @@ def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told(
     commands = [words for words in one.book.said() if isinstance(words, list)]
     told = [json.loads(words[2]) for words in commands if words[0] == b"PUBLISH"]
     assert [each["body"]["grants"] for each in told if each["word"] == "saved"] == [{}]
-    one.book.act(one.fellows.missed)
+    one.book.within(one.fellows.missed)
     one.hear("ended", {"token_hash": before["token_hash"]})
     one.loads(before)
     assert not one.knows(before)
@@ -201,7 +201,7 @@ def test_news_that_come_late_are_none() -> None:
     assert session.grants == before["grants"]
     one.book.after(1.0)
     session.grants = {}
-    one.book.act(lambda: one.book.engine.spawn(one.relay.save(session)))
+    one.book.within(lambda: one.book.engine.spawn(one.relay.save(session)))
     for at in (now + 0.9, one.fellows.node.time):  # it was parted when it told that, or tells it at the same time
         one.hear("saved", {**before, "at": at})
         assert session.grants == {}
@@ -212,7 +212,7 @@ def test_news_that_come_late_are_none() -> None:
 def test_a_row_that_is_none_is_passed_over() -> None:
     one = Alone()
     record = one.record()
-    one.book.act(one.fellows.missed)
+    one.book.within(one.fellows.missed)
     one.hear("saved", {"token_hash": 5})
     one.loads({"token_hash": 5}, record)
     assert one.knows(record)

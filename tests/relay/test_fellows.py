@@ -267,9 +267,9 @@ def test_what_the_others_count_is_counted() -> None:
     for _ in range(4):
         one.hear("failed", {"address": "203.0.113.9"})
     assert one.relay.limiter.state("203.0.113.9", one.book.engine.now) is LimiterState.COUNTING
-    one.book.act(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
+    one.book.within(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
     assert one.said() == [("succeeded", {"address": "203.0.113.9"})]
-    one.book.act(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
+    one.book.within(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
     assert one.said() == []
     for _ in range(5):
         one.hear("failed", {"address": "203.0.113.9"})
@@ -280,8 +280,8 @@ def test_what_the_others_count_is_counted() -> None:
     one.hear("succeeded", {"address": "203.0.113.9"})
     assert one.relay.limiter.state("203.0.113.9", one.book.engine.now) is LimiterState.CLEAR
     assert one.said() == []
-    one.book.act(lambda: one.relay.limiter.failure("203.0.113.9", one.book.engine.now))
-    one.book.act(one.relay.limiter.clear)
+    one.book.within(lambda: one.relay.limiter.failure("203.0.113.9", one.book.engine.now))
+    one.book.within(one.relay.limiter.clear)
     assert one.said() == [("failed", {"address": "203.0.113.9"}), ("cleared", {})]
 
 
@@ -311,7 +311,7 @@ def test_notifications_are_those_of_all_nodes() -> None:
     one = Alone()
     one.hear("notified", {"title": "theirs"})
     one.hear("notified", {"title": "x" * 20_000})  # nobody keeps that
-    one.book.act(lambda: one.fellows.notified({"title": "ours"}))
+    one.book.within(lambda: one.fellows.notified({"title": "ours"}))
     assert one.said() == [("notified", {"title": "ours"})]
     assert one.relay.notifications.recent(5) == [{"title": "theirs"}]
 
@@ -362,7 +362,7 @@ def test_a_command_for_a_phone_elsewhere_and_its_answer() -> None:
     phone, line = one.relay.phone_for("X")
     outcomes: list[Outcome] = []
     begin(one, phone.socket, outcomes)
-    one.book.act(lambda: line.send_text("text"))
+    one.book.within(lambda: line.send_text("text"))
     assert one.said() == [("command", {"socket": 4, "text": "text"})]
     answer = {"request_id": "r-1", "status": 200, "result": {"a": 1}}
     one.hear("answered", {"socket": 5, "payload": answer}, to_me=True)
@@ -401,9 +401,9 @@ def test_a_command_of_theirs_for_a_phone_of_ours() -> None:
     assert ours.sent == [text]
     payload = {"request_id": "r-9", "status": 200}
     for client, said in ((theirs, 0), (ours, 1), (ours, 0)):
-        one.book.act(lambda client=client: one.fellows.pass_on(cast("Any", client), payload))  # type: ignore[misc]
+        one.book.within(lambda client=client: one.fellows.pass_on(cast("Any", client), payload))  # type: ignore[misc]
         assert one.said() == [("answered", {"socket": 6, "payload": payload})] * said
-    one.book.act(lambda: one.fellows.pass_on(cast("Any", ours), {}))
+    one.book.within(lambda: one.fellows.pass_on(cast("Any", ours), {}))
     theirs.may = False
     for socket, written in ((7, text), (None, text), (8, text), (6, "no envelope")):
         one.hear("command", {"socket": socket, "text": written}, to_me=True)
@@ -455,22 +455,22 @@ def test_a_phone_of_ours_takes_the_place_of_one_elsewhere() -> None:
         )
         one.fellows.phone_came(6, replaced)
 
-    one.book.act(come)
+    one.book.within(come)
     came, active = one.said()
     assert (came[0], came[1]["socket"], came[1]["since"]) == ("came", 6, 1_800_000_000.0)
     assert active == ("active", {"device_id": "X", "since": 1_800_000_000.0})
     assert one.relay.phone_for("X")[1] is line
     one.relay.phones.status(6, {"device": {}}, one.book.engine.now)
-    one.book.act(lambda: one.fellows.phone_said(6))
+    one.book.within(lambda: one.fellows.phone_said(6))
     assert one.said() == [("said", {"socket": 6, "status": {"device": {}}})]
     one.came("Z", 5, since=2e9)
-    one.book.act(lambda: one.relay.phones.select_active("Z"))
-    one.book.act(one.fellows.phone_selected)
+    one.book.within(lambda: one.relay.phones.select_active("Z"))
+    one.book.within(one.fellows.phone_selected)
     assert one.said() == [("active", {"device_id": "Z", "since": 1_800_000_000.0})]
-    one.book.act(come)  # it reports again: another is driven
+    one.book.within(come)  # it reports again: another is driven
     assert [word for word, _ in one.said()] == ["came"]
     assert one.devices()["active_device_id"] == "Z"
-    one.book.act(lambda: one.relay.remove_phone(6))
+    one.book.within(lambda: one.relay.remove_phone(6))
     assert one.said() == [("left", {"socket": 6})]
     phones = next(each for each in one.fellows.families() if each.name == "svc_cluster_node_phones")
     assert phones.values == (((one.fellows.node.id,), 0.0),)
@@ -508,8 +508,8 @@ def test_who_is_asked_for_something_says_where_it_is() -> None:
 def test_without_the_others_the_doors_are_opened_after_a_while() -> None:
     book: RedisBook[Relay] = RedisBook(lambda engine: Relay(RelayConfig(home=HOME, cluster=WHERE)))
     relay, started = book.made, list[object]()
-    book.act(lambda: relay.bind(book.engine))
-    book.act(lambda: book.engine.spawn(relay.commons.start(), on_done=started.append))
+    book.within(lambda: relay.bind(book.engine))
+    book.within(lambda: book.engine.spawn(relay.commons.start(), on_done=started.append))
     book.after(CATCH_UP_WITHIN - 0.1)
     assert not started
     book.after(0.1)
@@ -518,7 +518,7 @@ def test_without_the_others_the_doors_are_opened_after_a_while() -> None:
 
 def test_at_the_stop_the_others_are_told() -> None:
     one = Alone()
-    one.book.act(one.fellows.stop)
+    one.book.within(one.fellows.stop)
     assert [word for word, _ in one.said()] == ["bye"]
 
 

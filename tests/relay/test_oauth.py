@@ -552,7 +552,7 @@ def test_what_is_told_of_questions() -> None:
     )
     oauth, engine = one.relay.oauth, one.book.engine
     asked = oauth.consents.ask(question, "192.0.2.1", engine.now, engine.entropy)
-    one.book.act(lambda: oauth.give("ticket", asked.ticket, lambda record: False))  # who wanted it is gone
+    one.book.within(lambda: oauth.give("ticket", asked.ticket, lambda record: False))  # who wanted it is gone
     assert len(oauth.consents) == 1
     found: list[Any] = []
     for _ in range(fellows.MAX_SEEKING):

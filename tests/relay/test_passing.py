@@ -307,7 +307,7 @@ def test_what_ends_with_its_holder() -> None:
     handler.withdraw(Refused(401, "unauthorized", "early"))
     assert not near.said
     handler.on_open(cast("Socket", near))
-    one.book.act(lambda: one.book.engine.end_holder("h", Refused(401, "unauthorized", "over")))
+    one.book.within(lambda: one.book.engine.end_holder("h", Refused(401, "unauthorized", "over")))
     assert near.said == there.said == [(1008, "over")]
     handler.on_closed(1008, "over")
     assert len(one.book.engine.held) == 0

@@ -121,7 +121,7 @@ def test_what_has_to_make_room_is_told_and_deleted_whoever_took_it_in() -> None:
     media = one.relay.media
     one.hear("kept", RECORD)
     one.said()
-    one.book.act(lambda: media.reserve("o", 10 * 1024 * 1024))
+    one.book.within(lambda: media.reserve("o", 10 * 1024 * 1024))
     assert one.said() == [("gone", {"token": "T" * 22})]
     assert deleted(one) == [f"{FOLDER}/abc.txt"]
     small = alone(media_lru_cap=1)
@@ -153,7 +153,7 @@ def test_one_that_nobody_has_told_of_yet_is_taken_over_when_it_is_asked_for() ->
     one = alone(BUCKET)
     made: list[Any] = []
     about: Any = {"content_type": "a/b", "file_name": None, "size": 0, "owner": "o", "shown": "image/png"}
-    one.book.act(lambda: made.append(one.relay.media.register("abc", **about)))
+    one.book.within(lambda: made.append(one.relay.media.register("abc", **about)))
     (entry,) = made
     assert [word for word, _ in one.said()] == ["kept"]
     one.hear("asks", {"word": "has", "body": {"what": "media", "name": entry.token}, "ticket": 1}, to_me=True)
@@ -162,7 +162,7 @@ def test_one_that_nobody_has_told_of_yet_is_taken_over_when_it_is_asked_for() ->
     other = alone(BUCKET)
     other.hear("kept", {**said["body"]["upload"], "left": 5.0})
     assert other.relay.media.has(entry.token)
-    one.book.act(one.relay.media.stop)
+    one.book.within(one.relay.media.stop)
     assert not one.book.ordered(DeleteBlob)
 
 
