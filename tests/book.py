@@ -15,19 +15,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, TypeVar, cast
 
-from attrs import define, field
-
-from runtimes.sim.check import Contract
-from runtimes.sim.connection import FileItem
 from runtimes.sim.disk import Disk
 from runtimes.sim.faults import Faults
 from runtimes.sim.host import Host
-from runtimes.sim.operations import Operations
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import (
-    Abort,
-    Cancel,
-    CloseWrite,
     Command,
     Connect,
     Connected,
@@ -36,11 +28,8 @@ from svc_proto.commands import (
     Level,
     Log,
     Operation,
-    PauseReading,
     Query,
     Ready,
-    ResumeReading,
-    Send,
     SendFile,
 )
 from svc_proto.engine.core import Engine, Service
@@ -49,22 +38,19 @@ from svc_proto.facts import (
     Accepted,
     Address,
     ChannelId,
-    Closed,
     Done,
     Fact,
     Failed,
     Failure,
     FailureKind,
     OperationId,
-    ReadClosed,
-    Received,
-    Sent,
     Started,
     Stopping,
 )
+from tests.ends import Ear, End, Node, Plug
 from tests.playbook import LOCAL, PEER, START, Logs, counting_entropy
 
-__all__ = ["HOME", "SECRET", "SPOOL", "Book", "End", "Node"]
+__all__ = ["HOME", "SECRET", "SPOOL", "Book", "Ear", "End", "Node"]
 
 HOME = "/home/svc"
 SPOOL = f"{HOME}/spool"
@@ -91,124 +77,6 @@ class Instant:
 
     def at(self, when: float, callback: Callable[[], object]) -> None:
         callback()
-
-
-@define(eq=False)
-class End:
-    """The far side of a channel of a node: takes what the node says, and tells it what happens there."""
-
-    node: Node
-    ch: ChannelId
-    reads: bool = True
-    gone: bool = False
-    held: bool = False  # the node reads no more
-    aborted: bool = False
-    unread: int = 0  # bytes
-
-    def wrote(self, data: bytes) -> None:
-        """The node has said something."""
-        self.unread += len(data)
-        if self.reads:
-            self.read_on()
-        self.hear(data)
-
-    def read_on(self) -> None:
-        """Take what was left unread, and all that comes."""
-        self.reads = True
-        n, self.unread = self.unread, 0
-        if n:
-            self.node.post(Sent(self.ch, n))
-
-    def finish(self, why: str = "", status: int | None = None) -> None:
-        """It is over. Harmless when it is so already."""
-        if not self.gone:
-            self.gone = True
-            del self.node.ends[self.ch]
-            self.node.book.give_up(self.ch)
-            self.node.post(Closed(self.ch, why, status))
-
-    # --- for the kinds ---
-
-    def hear(self, data: bytes) -> None:
-        """Bytes came."""
-
-    def close_write(self) -> None:
-        """The node says no more: neither does this end."""
-        self.finish("done")
-
-    def abort(self) -> None:
-        """The node has dropped the channel."""
-        self.aborted = True
-        self.finish("done")
-
-
-class Plug(End):
-    """One end of a cable between two nodes; `other` is the one that the far node sees."""
-
-    other: Plug
-    shut = False
-
-    def hear(self, data: bytes) -> None:
-        self.other.node.post(Received(self.other.ch, data))
-
-    def close_write(self) -> None:
-        self.shut = True
-        if self.other.shut:
-            self.other.finish("done")
-            self.finish("done")
-        elif not self.other.gone:
-            self.other.node.post(ReadClosed(self.other.ch))
-
-    def abort(self) -> None:
-        self.finish("reset")
-        self.other.finish("reset")
-
-
-@define(eq=False)
-class Node:
-    """An engine on a host; to the host's operations it is a process."""
-
-    book: Book
-    engine: Engine
-    host: Host
-    name: str
-    ends: dict[ChannelId, Any] = field(factory=dict)  # `End`s
-    alive: bool = True
-    secure_doors: int = 0
-    operations: Operations = field(init=False)
-    contract: Contract = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.operations = Operations(cast("Any", self))
-        self.contract = Contract(self.name)
-
-    def post(self, fact: Fact) -> None:
-        """Something happened; it is told in its turn."""
-        self.book.facts.append((self, fact))
-
-    def end_of(self, ch: ChannelId) -> Any:
-        """See `runtimes.sim.process.Process`; for files."""
-        return _FileEnd(self.ends[ch]) if ch in self.ends else None
-
-    def carry_out(self, command: Command) -> None:
-        """Do what was ordered."""
-        match command:
-            case Send(ch=ch, data=data) if ch in self.ends:
-                self.ends[ch].wrote(data)
-            case CloseWrite(ch=ch) if ch in self.ends:
-                self.ends[ch].close_write()
-            case Abort(ch=ch) if ch in self.ends:
-                self.ends[ch].abort()
-            case PauseReading(ch=ch) | ResumeReading(ch=ch) if ch in self.ends:
-                self.ends[ch].held = isinstance(command, PauseReading)
-            case Cancel(op=op):
-                self.book.cancel(self, op)
-            case Operation():
-                self.book.operate(self, command)
-            case _ if type(command) in self.operations.handlers:
-                self.operations.handlers[type(command)](command)
-            case _:
-                pass
 
 
 class Book:
@@ -438,15 +306,3 @@ class Book:
                 node.carry_out(command)
             elif ours:
                 self.logs.append(command)
-
-
-@define
-class _FileEnd:
-    """An end as the simulator's files go to it."""
-
-    end: End
-    gone: bool = False
-
-    def send(self, data: bytes, file: FileItem) -> None:
-        self.end.wrote(data)
-        file.over(None)

@@ -32,7 +32,7 @@ from svc_proto.facts import (
     Started,
 )
 from svc_proto.wire.limits import Limits
-from tests.book import Book, End, Node
+from tests.book import Book, Ear, Node
 from tests.playbook import Logs
 
 __all__ = ["LIMITS", "Driver", "Peer"]
@@ -46,7 +46,7 @@ A_FILE = bytes(1000)  # what is in each that the core asks for and has not writt
 
 
 @define(eq=False)
-class Peer(End):
+class Peer(Ear):
     """The other side of a channel: it reads, and goes, when the driver says so."""
 
     client: Client | None = None
@@ -60,13 +60,6 @@ class Peer(End):
         assert self.unread <= LIMITS.max_unsent + ONE_WRITE, f"{self.unread} bytes wait at a channel"
         if self.client is not None:
             self.client.hear(data)
-
-    def close_write(self) -> None:
-        """It may go on."""
-
-    def abort(self) -> None:
-        """The core has let go of it, and does not see the end yet."""
-        self.aborted = True
 
 
 class Discreet(Logs):

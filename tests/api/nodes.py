@@ -21,7 +21,8 @@ from svc_proto.facts import OperationId, Started, Stopping
 from svc_proto.settings import RedisAddress
 from tests.api.puppet import Puppet, TurnBook
 from tests.api.world import KEY, ApiCall
-from tests.book import REFUSED, Node, Plug
+from tests.book import REFUSED, Node
+from tests.ends import Plug
 from tests.playbook import counting_entropy
 
 __all__ = ["PORT", "REDIS", "UNAVAILABLE", "VIA", "NodesBook", "code", "lease"]

@@ -50,7 +50,7 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
-from tests.book import Book, End, Node
+from tests.book import Book, Ear, End, Node
 from tests.http_book import FIRST, Peer
 from tests.playbook import accepted, counting_entropy
 
@@ -162,19 +162,13 @@ class Line(Peer):
 
 
 @define(eq=False)
-class Sink(End):
+class Sink(Ear):
     """Standard output, or a program that lasts: `take` gets what goes there."""
 
     take: Callable[[bytes], None] = field(kw_only=True)
 
     def hear(self, data: bytes) -> None:
         self.take(data)
-
-    def close_write(self) -> None:
-        """It goes on."""
-
-    def abort(self) -> None:
-        """The same."""
 
 
 @define(eq=False, slots=False)

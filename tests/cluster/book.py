@@ -19,28 +19,13 @@ from svc_proto.engine.core import Engine
 from svc_proto.facts import Address, ChannelId, Done, Fact, Failed, Failure, FailureKind, Received, Sent, Started
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import RespReader, reply
-from tests.book import Book, End, Node
+from tests.book import Book, Ear, Node
 from tests.playbook import Idle
 
 __all__ = ["WHERE", "RedisBook", "asking", "wired"]
 
 WHERE = RedisAddress("redis.example")
 T = TypeVar("T")
-
-
-class Server(End):
-    """The Redis: what it has heard and nobody looked at."""
-
-    heard = b""
-
-    def hear(self, data: bytes) -> None:
-        self.heard += data
-
-    def close_write(self) -> None:
-        """The test says when it goes."""
-
-    def abort(self) -> None:
-        """The same."""
 
 
 class RedisBook(Book, Generic[T]):
@@ -82,7 +67,7 @@ class RedisBook(Book, Generic[T]):
         """It stands, and nothing was answered."""
         order = self.dialled()
         self.ch, self._reader = order.ch, RespReader()
-        self.node.ends[self.ch] = Server(self.node, self.ch, reads=False)
+        self.node.ends[self.ch] = Ear(self.node, self.ch, reads=False)
         self.feed(Done(order.op, Connected(Address("10.0.0.9", order.port))))
 
     def open(self, *more: object) -> list[object]:

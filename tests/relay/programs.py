@@ -31,7 +31,7 @@ from svc_proto.commands import (
 )
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Done, Failed, Failure, FailureKind, ReadClosed, Received, Started
-from tests.book import HOME, End, Node
+from tests.book import HOME, Ear, End, Node
 from tests.relay.peers import Phone
 from tests.relay.world import RelayBook
 
@@ -45,13 +45,12 @@ TmuxServer = Callable[[tuple[str, ...]], "tuple[int, bytes]"]
 
 
 @define(eq=False)
-class FakeChild(End):
+class FakeChild(Ear):
     """One child process, as the relay ordered it."""
 
     order: Spawn = field(kw_only=True)
     pid: int = 0
     errors: End | None = None  # where its error output goes
-    heard: bytes = b""
     signals: list[SignalName] = field(factory=list)
     size: TerminalSize | None = None
 
@@ -84,12 +83,6 @@ class FakeChild(End):
         """Read its input after all."""
         self.read_on()
         self.node.book.settle()
-
-    def hear(self, data: bytes) -> None:
-        self.heard += data
-
-    def close_write(self) -> None:
-        """It goes on."""
 
     def abort(self) -> None:
         self.end()
