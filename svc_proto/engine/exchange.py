@@ -139,11 +139,6 @@ class Exchange:
         else:
             self._run()
 
-    def writable(self) -> None:
-        """The peer has read enough of what was written."""
-        if self.outgoing is not None:
-            self.outgoing.read.ring()
-
     def lost(self) -> None:
         """The connection is gone: stop working for it, and keep nothing of it."""
         self._step(ExchangeTrigger.LOST)
@@ -190,7 +185,10 @@ class Exchange:
                 self.channel.shut()  # the body may or may not follow now: only a close is clear
             return
         if self._route.streamed:
-            self._open_stream()
+            self._step(ExchangeTrigger.STREAM)
+            self._incoming = BodyStream(self.channel.engine, self.channel.limits.high_water, self._taken)
+            self._request.stream = self._incoming
+            self._run()
 
     def _enter(self) -> None:
         if self._request.holder:
@@ -244,13 +242,6 @@ class Exchange:
                 self._open_socket(cast("SocketHandler", result))
         except Exception as error:
             self._failed(error)
-
-    def _open_stream(self) -> None:
-        channel = self.channel
-        self._step(ExchangeTrigger.STREAM)
-        self._incoming = BodyStream(channel.engine, channel.limits.high_water, self._taken)
-        self._request.stream = self._incoming
-        self._run()
 
     def _taken(self) -> None:
         """The handler has read, or will not: go on, and do not count the time that it took."""

@@ -151,8 +151,8 @@ class ServerChannel(HttpChannel):
     def writable(self) -> None:
         """Go on with an answer, or take the requests that waited until the peer had read its answers."""
         super().writable()
-        if self.exchange is not None:
-            self.exchange.writable()
+        if self.exchange is not None and self.exchange.outgoing is not None:
+            self.exchange.outgoing.read.ring()
         self.pump()
 
     # --- events ---
