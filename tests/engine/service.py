@@ -11,7 +11,7 @@ from svc_proto.commands import Level, OpenFile, ReadConfig, ReadFile, Send
 from svc_proto.engine.core import Engine
 from svc_proto.engine.date import http_date
 from svc_proto.engine.door import Door
-from svc_proto.engine.flow import Flow, ask, wait
+from svc_proto.engine.flow import Flow, Later, ask, wait
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Kind, Route, Router
 from svc_proto.engine.server import ServerChannel
@@ -98,7 +98,9 @@ class ToyService:
         self.barred = False  # nobody may any more
         self.asked = 0
         self.extra_fields: tuple[tuple[bytes, bytes], ...] = ()
-        self.answer: Callable[[Request], Response | Streamed | Flow[Response | Streamed]] = lambda request: plain(b"")
+        self.answer: Callable[[Request], Response | Streamed | Later | Flow[Response | Streamed]] = lambda request: (
+            plain(b"")
+        )
         self.router = Router(
             [
                 self._get("/hello", lambda request: plain(b"hello")),
@@ -115,6 +117,7 @@ class ToyService:
                 self._get("/answer", lambda request: self.answer(request)),
                 self._get("/file", self._file),
                 self._get("/park", self._park),
+                Route(method="GET", pattern="/hangs-up", access=Access.ANY, handler=self._park, hangs_up=True),
                 self._get("/quit", self._quit),
                 self._get("/boom", self._boom),
                 self._get("/boom-later", self._boom_later),

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, OpenedFile, OpenFile, ReadFile, Send
+from svc_proto.engine.flow import Later
 from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received
 from svc_proto.wire.limits import Limits
-from tests.engine.service import HANDSHAKE, get, open_book, post
+from tests.engine.service import HANDSHAKE, get, open_book, plain, post
 from tests.playbook import CH, sends
 
 CLOSE = b"connection: close"
@@ -164,6 +165,14 @@ def test_a_failed_operation_is_an_answer() -> None:
     book = open_book()
     opening = book.get(b"/file").order(OpenFile)
     book.fail(opening, FailureKind.DENIED) << [book.says(502, b"denied")]
+
+
+def test_who_waits_for_one_call_has_its_answer_from_whoever_gives_it() -> None:
+    book, later = open_book(), Later()
+    book.toy.answer = lambda request: later
+    book.get(b"/answer") << []
+    book.act(lambda: later.give(plain(b"given"))) << [book.says(200, b"given")]
+    assert not later.give(plain(b"again"))
 
 
 def test_a_handler_of_a_request_in_pieces_refuses_as_any_other() -> None:

@@ -28,6 +28,13 @@ def test_the_query_is_decoded_once() -> None:
     assert request().query == {}
 
 
+def test_of_header_fields_of_one_name_the_first_counts() -> None:
+    asked = request()
+    asked.headers = Headers([(b"a", b"1"), (b"b", b"2"), (b"a", b"3")])
+    assert asked.fields == {b"a": b"1", b"b": b"2"}
+    assert asked.fields is asked.fields
+
+
 def test_json() -> None:
     assert request(b"[1]").json() == [1]
     assert request(b'{"a":1}').json_object() == {"a": 1}

@@ -305,3 +305,11 @@ def test_what_might_have_become_http2_ends_as_half_a_head() -> None:
     book = open_book()
     book >> Received(CH, b"PR") << []
     book >> ReadClosed(CH) << [CloseWrite(CH)]
+
+
+def test_who_hangs_up_unanswered_has_gone_where_the_route_says_so() -> None:
+    book = open_book()
+    book.get(b"/hangs-up") << []
+    book >> ReadClosed(CH) << [Abort(CH)]
+    book >> Closed(CH) << []
+    assert book.toy.cleaned == ["park"]
