@@ -59,8 +59,9 @@ TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)
 class Listener:
     """A TurnHost that keeps what it is told. `choices` answer approvals in order, then `deny`."""
 
-    def __init__(self, engine: Engine | None = None) -> None:
-        self.engine = engine
+    engine: Engine  # of the turn that it is told of
+
+    def __init__(self) -> None:
         self.events: list[TurnEvent] = []
         self.rows: list[object] = []
         self.asked: list[ApprovalAsked] = []
@@ -77,26 +78,22 @@ class Listener:
 
     def tell(self, event: TurnEvent) -> None:
         self.events.append(event)
-        self.at.append(0.0 if self.engine is None else self.engine.now.mono)
+        self.at.append(self.engine.now.mono)
 
     def drained(self) -> Flow[None]:
-        assert self.engine is not None
         self.drains += 1
         yield from sleep(self.engine, 1.0)
         self.behind = False
 
     def keep_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
-        assert self.engine is not None
         yield from sleep(self.engine, 0.01)
         self.rows.append((text, reasoning, [(call.id, call.name, dict(call.args)) for call in calls]))
 
     def keep_result(self, call: ToolCall, output: str) -> Flow[None]:
-        assert self.engine is not None
         yield from sleep(self.engine, 0.01)
         self.rows.append((call.id, output))
 
     def approve(self, asked: ApprovalAsked) -> Flow[str]:
-        assert self.engine is not None
         self.asked.append(asked)
         self.tell(asked)
         yield from sleep(self.engine, 0.01)
@@ -210,7 +207,12 @@ class AgentWorld:
 
     def run(self, plan: Callable[[AgentParts, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
         """Run a plan in a process of its own, to its end."""
-        house = Life(lambda engine: plan(build_agent(engine, self.config), engine))
+
+        def begin(engine: Engine) -> Flow[T]:
+            self.host.engine = engine
+            return plan(build_agent(engine, self.config), engine)
+
+        house = Life(begin)
         process = self.agent_host.start(lambda entropy: Engine(house, entropy=entropy, log_level=Level.DEBUG))
         self.processes.append(process)
         self.sim.run_until(lambda: bool(house.results or house.errors or not process.alive), limit)
@@ -228,7 +230,6 @@ class AgentWorld:
         """One turn, to its end, told to `host`."""
 
         def plan(parts: AgentParts, engine: Engine) -> Flow[TurnOutcome]:
-            self.host.engine = engine
             wanted = Turn(**{"session_id": "s", "run_id": "r", "prompt": prompt, "model": model, **turn})
             return (yield from parts.agent.run(wanted, self.host))
 

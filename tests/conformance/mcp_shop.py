@@ -23,19 +23,16 @@ from runtimes.option import runtime_option
 from runtimes.run import run
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
 from svc_proto.basics.errors import Refused, ToolError
-from svc_proto.commands import Ready
 from svc_proto.engine.callers import is_local
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, Router
-from svc_proto.engine.server import ServerChannel
-from svc_proto.facts import Accepted
 from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Telling, Template
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.updates import Resource
 from svc_proto.wire.events import RequestHead
-from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.peers.service import Access, ScriptedService
 
 __all__ = ["OFFER", "Shop", "main"]
 
@@ -177,32 +174,21 @@ OFFER = Offer(
 )
 
 
-class Access(Enum):
-    """Who may."""
-
-    HERE = "here"
-
-
-class Shop:
+class Shop(ScriptedService):
     """The service, and its HTTP side."""
+
+    def __init__(self) -> None:
+        super().__init__(Router(()))
 
     def bind(self, engine: Engine) -> None:
         """See `Service`."""
-        self.engine = engine
+        super().bind(engine)
         self._server = McpServer(engine, lambda caller: OFFER)
         rows = (("POST", self._server.post), ("GET", self._server.get), ("DELETE", self._server.delete))
         self.router = Router(
-            Route(method=method, pattern="/mcp", access=Access.HERE, handler=handler, hangs_up=True)
+            Route(method=method, pattern="/mcp", access=Access.ANYBODY, handler=handler, hangs_up=True)
             for method, handler in rows
         )
-
-    def on_started(self) -> None:
-        """See `Service`."""
-        self.engine.emit(Ready())
-
-    def on_accepted(self, fact: Accepted) -> ServerChannel:
-        """See `Service`."""
-        return ServerChannel(self.engine, fact, self, DEFAULT_LIMITS)
 
     def on_stopping(self) -> None:
         """See `Service`."""
@@ -218,10 +204,6 @@ class Shop:
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """As of the relay."""
         return json_response(refused.status, {"ok": False, "error": refused.message}, refused.headers)
-
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """None."""
-        return ()
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,29 +9,14 @@ from fuzz.model import Addresses
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Cancel, ReadConfig
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, ask
-from svc_proto.facts import Accepted, Done, OperationId, Started
-
-
-class Impatient:
-    """Asks for a file and waits five seconds."""
-
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
-
-    def on_started(self) -> None:
-        self.engine.spawn(self._load())
-
-    def _load(self) -> Flow[None]:
-        yield from ask(self.engine, ReadConfig(self.engine.new_op(), "greeting"), within=5.0)
-
-    def on_accepted(self, fact: Accepted) -> None: ...
-
-    def on_stopping(self) -> None: ...
+from svc_proto.engine.flow import ask
+from svc_proto.facts import Done, OperationId, Started
+from tests.playbook import Life
 
 
 def test_what_is_answered_in_this_moment_is_not_given_up() -> None:
-    core = Engine(Impatient(), entropy=bytes)
+    life = Life(lambda engine: ask(engine, ReadConfig(engine.new_op(), "greeting"), within=5.0))
+    core = Engine(life, entropy=bytes)
     core.handle(Started(), Moment(0.0, 0.0))
     commands = core.handle(Done(OperationId(1), "hello"), Moment(5.1, 5.1))
     assert Cancel(OperationId(1)) not in commands

@@ -99,7 +99,6 @@ def voice_book(
     )
     settings = RelayConfig(home="/home/svc", config_path=AGENT_FILE, **{"voice": voice, **config})
     book = RelayBook(settings, keys=keys, files={path: text.encode() for path, text in (files or {}).items()})
-    book.disk.folder("/home/svc/spool")
     puppets = Puppets(book)
     book.relay.voice_side.voice.providers = cast("Providers", puppets)
     return book, puppets
