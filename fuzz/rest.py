@@ -70,6 +70,7 @@ KEPT: Mapping[str, str] = {
     "Responses._sessions": _ASKED,
     "Responses._texts": _ASKED,
     "Subscriber._over": _ENDED,
+    "Task.done": _ENDED,
     "ToolCall.args": _ENDED,
     "TurnEnded.interrupted": _ENDED,
     "IdempotencyKeys._entries": _ENDED,
