@@ -117,4 +117,4 @@ class ServerConnection(Connection, Protocol):
 
     def switched(self) -> WebSocket | None:
         """Behind an `AcceptSocket`: the WebSocket that is all of this connection from here on, if it shares it not."""
-        return None
+        ...

@@ -32,7 +32,7 @@ from wsproto.frame_protocol import CloseReason, Frame, Opcode, ParseFailed
 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.wire.connection import Role, ServerConnection
+from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.deflate import MIN_ZLIB_BITS, DeflateParameters, Deflater, InboundGuard
 from svc_proto.wire.events import (
     BinaryMessage,
@@ -92,7 +92,7 @@ LIFE: dict[tuple[WebSocketState, WebSocketTrigger], WebSocketState] = {
 _OPEN, _TEXT = WebSocketState.OPEN, Opcode.TEXT  # a member of an Enum takes Python 3.11 long to find
 
 
-class WebSocket(ServerConnection):
+class WebSocket(Connection):
     """One open WebSocket. `deflate` is what the handshake agreed on, None for no compression.
 
     What has switched to it from HTTP/1.1 is a connection that is nothing else any more.
