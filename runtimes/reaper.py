@@ -20,7 +20,7 @@ __all__ = ["MAX_CHILDREN", "Reaper"]
 
 MAX_CHILDREN = 256  # children at a time, those that were let go of included: TOO_LARGE
 PATIENCE = 1.0  # s at the end from a hangup to SIGKILL
-DEAD_WITHIN = 5.0  # s from there to its end: on a busy machine it has to be its turn to die
+DEAD_WITHIN = 5.0  # s from there to the end of all of them: on a busy machine they have to get their turn to die
 
 Exited = Callable[[int], None]
 
@@ -69,10 +69,12 @@ class Reaper:
             self._loop.close(watch)
             watch.process.signal(signal.SIGHUP if watch.process.terminal else signal.SIGKILL)
         deadline = time.monotonic() + PATIENCE
-        for watch in watches:
-            if not _reaped(watch.process, deadline - time.monotonic()):
-                watch.process.signal(signal.SIGKILL)
-                _reaped(watch.process, DEAD_WITHIN)
+        clinging = [watch.process for watch in watches if not _reaped(watch.process, deadline - time.monotonic())]
+        for process in clinging:
+            process.signal(signal.SIGKILL)
+        deadline = time.monotonic() + DEAD_WITHIN
+        for process in clinging:
+            _reaped(process, deadline - time.monotonic())
 
     def _wait(self, watch: _Watch) -> None:
         """On a thread of its own. The child stays a zombie until the loop's thread reaps it: its number is ours."""
