@@ -8,6 +8,7 @@ asked for `/voice/config` in its place, which it may well refuse.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING, assert_never
 
 from svc_proto.basics.errors import RemoteProtocolError
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Routes", "is_usable", "read_candidate"]
 
 LONGEST_ROLE = 64  # characters; the vocabulary is open
-LONG = 86_400.0  # s: the choice ends by itself, long before
 
 
 class Routes:
@@ -59,7 +59,7 @@ class Routes:
         try:
             self._act(self._choice.network_changed(now) if anew else self._choice.start(now))
             while not self._over:
-                yield from self._bell.wait(now + LONG)
+                yield from self._bell.wait(inf)
         finally:
             self._timer.cancel()
             probes, self._probes = self._probes, {}
