@@ -10,7 +10,7 @@ from attrs import frozen
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Connect
 from svc_proto.engine.http_channel import HttpChannel
-from svc_proto.engine.socket import Socket, SocketHandler
+from svc_proto.engine.socket import SocketHandler
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.schema.members import Members
 from svc_proto.wire.connection import Connection, Role
@@ -269,9 +269,7 @@ class ClientChannel(HttpChannel):
     def _open(self, stream: StreamId) -> None:
         handler = cast("SocketHandler", self._into.handler)  # a 101 that nobody asked for does not get past the wire
         frames = None if self._http2 is not None else cast("Http1Connection", self.conn).switched()
-        if frames is not None:
-            self.become(frames)
-        socket = self.socket = Socket(self, stream, handler)
+        socket = self.become(stream, handler, frames)
         socket.opened()
         self._tell(socket)
 

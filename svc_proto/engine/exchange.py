@@ -12,7 +12,7 @@ from svc_proto.engine.answers import deliver_file, produce, say_at_once, say_hea
 from svc_proto.engine.flow import Later, Task
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, refused_for
 from svc_proto.engine.router import Kind, Route, path_of
-from svc_proto.engine.socket import Socket, SocketHandler
+from svc_proto.engine.socket import SocketHandler
 from svc_proto.engine.stream import BodyStream, ResponseWriter
 from svc_proto.machines.exchange import COMING, HALF_SAID, KEEPING, LIFE, UNANSWERED, ExchangeState, ExchangeTrigger
 from svc_proto.wire.events import AcceptSocket, Informational, RequestHead, ResponseEnd
@@ -260,9 +260,7 @@ class Exchange:
         self._step(ExchangeTrigger.LOST)
         channel.exchange = None
         frames = None if channel.alone is None else channel.alone.switched()
-        if frames is not None:
-            channel.become(frames)
-        socket = channel.socket = Socket(channel, self.stream, handler)
+        socket = channel.become(self.stream, handler, frames)
         if channel.engine.log_level <= Level.DEBUG:
             socket.on_end = lambda code: channel.note("socket", begun, route=route, code=code)
         socket.opened()

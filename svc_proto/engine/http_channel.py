@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import CloseWrite
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.socket import Socket
+from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import ChannelId, Closed
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import BinaryMessage, Event, SocketClosed, StreamId, TextMessage
@@ -253,10 +253,13 @@ class HttpChannel(Channel):
         else:
             Channel.sent(self, -change)
 
-    def become(self, frames: WebSocket) -> None:
-        """The connection has switched: what it has said leaves, and from here on it is this WebSocket."""
-        self.spill()
-        self.conn = self._frames = frames
+    def become(self, stream: StreamId, handler: SocketHandler, frames: WebSocket | None) -> Socket:
+        """Its one socket. A connection that has switched has said what it said, and is `frames` from here on."""
+        if frames is not None:
+            self.spill()
+            self.conn = self._frames = frames
+        self.socket = Socket(self, stream, handler)
+        return self.socket
 
     def shut(self) -> None:
         """Close in an orderly way: flush, FIN, linger."""
