@@ -261,12 +261,15 @@ class Process:
         contract.fact(fact)
         if type(fact) is Closed:
             del self._channels[fact.ch]
-        world.trace.add(world.now, name, fact)
+        if fact is not None:
+            world.trace.add(world.now, name, fact)
         try:
             commands = self.core.handle(fact, self.host.moment())
         except Exception as error:
             error.add_note(f"in {name} at {world.now}: the core must not raise; it was given {fact!r:.200}")
             raise
+        if fact is None and commands:  # that a core may look, and find nothing due, is between it and its timers
+            world.trace.add(world.now, name, None)
         for command in commands:
             world.trace.add(world.now, name, command)
             contract.command(command)
