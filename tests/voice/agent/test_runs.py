@@ -63,6 +63,7 @@ def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: Rig) -> None:
     rig.after(2.0)
 
 
+@pytest.mark.lane
 def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(
     assert len(counts) - len(few) < 5  # the first is told, and a cut read is read as ever
 
 
+@pytest.mark.lane
 def test_a_task_that_is_spoken_is_six_thousand_calls_of_the_relay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
