@@ -80,6 +80,25 @@ def test_bounds_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(plan, One) == ([["mcp_a_x", "mcp_a_y"], []], 2)
 
 
+def test_the_last_byte_that_all_may_have() -> None:
+    class One(McpProgram):
+        tools = [tool("x"), tool("y")]  # noqa: RUF012 - a ClassVar above
+
+    def plan(servers: McpServers, engine: Engine) -> Flow[Any]:
+        servers.configure({"a": A})
+        yield from servers.ready()
+        (offered,) = servers.toolsets()
+        size = sum(len(each.description) + len(repr(each.parameters)) for each in offered.tools)
+        found = []
+        for most in (size, size - 1):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(mcp_servers, "MAX_BYTES", most)
+                found.append([each.name for each in servers.toolsets()[0].tools])
+        return found
+
+    assert run(plan, One) == [["mcp_a_x", "mcp_a_y"], ["mcp_a_x"]]
+
+
 def test_the_report() -> None:
     class One(McpProgram):
         pass

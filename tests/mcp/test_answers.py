@@ -29,7 +29,8 @@ def test_tools(desk: Desk, shop: Shop) -> None:
     desk.open()
     listed = {tool["name"]: tool for tool in desk.ask("tools/list")["tools"]}
     assert listed["echo"]["inputSchema"]["properties"] == {"word": {"type": "string"}}
-    assert listed["echo"]["annotations"]["readOnlyHint"] is False
+    hints = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": True}
+    assert listed["echo"]["annotations"] == {"title": "Echo", **hints}
     assert desk.ask("tools/list", cursor="x")["code"] == -32602
     assert desk.ask("tools/call", name="echo")["content"] == [{"type": "text", "text": "None"}]
     failed = desk.ask("tools/call", name="fail", arguments={})
