@@ -86,7 +86,7 @@ def test_only_the_open_tab_asks_and_only_while_it_is_seen(site: Site, visit: Vis
         expect(page.locator("[aria-busy=true]")).to_have_count(0)  # else its answer would come after the next leap
         return calls(visit) - before
 
-    assert calls(visit) == each
+    assert pass_time(every) == each  # the time until then was the browser's, and some may be left of it
     assert pass_time(every - 2) == 0
     assert pass_time(3) == each
     hide(page, hidden=True)
