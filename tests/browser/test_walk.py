@@ -8,11 +8,8 @@ word of each line.
 from __future__ import annotations
 
 import json
-import random
 import re
-import socket
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from shutil import which
@@ -23,6 +20,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Site, Visitor
 from tests.browser.walk import FRESH, PROMPT, Line, Terminal, environment, fresh_clone, lines_of
 from tests.peers.model import Answer, ScriptedModel, calls, plain
+from tests.ports import free_port
 from tests.servers.support import ROOT
 
 README = Path(__file__).parents[2] / "README.md"
@@ -38,17 +36,6 @@ UP, DOWN, WITH_A_MODEL = "make up", "svc down", "SVC_MODEL_BASE_URL="
 DEFAULTS = {"RELAY_PORT": 8767, "API_SERVER_PORT": 8642, "SVC_DASHBOARD_PORT": 9119}
 
 
-def free_ports(count: int) -> list[int]:
-    """Below those that the kernel gives to others: an installation lies between this and their use."""
-    found: list[int] = []
-    for port in random.sample(range(20_000, 32_000), 100):
-        with suppress(OSError), socket.create_server(("", port)):
-            found.append(port)
-        if len(found) == count:
-            break
-    return found
-
-
 class Walk:
     """Somebody, their clone, and what they have been shown so far."""
 
@@ -56,7 +43,7 @@ class Walk:
         self.home, self.clone = folder / "home", folder / "clone"
         self.env = environment(self.home)
         fresh_clone(self.clone, self.env)
-        self.ports = dict(zip(DEFAULTS, free_ports(len(DEFAULTS)), strict=True))
+        self.ports = {name: free_port() for name in DEFAULTS}
         (self.home / ".svc").mkdir(mode=0o700)
         (self.home / ".svc/.env").write_text("".join(f"{name}={port}\n" for name, port in self.ports.items()))
         # What stands in README, and what it is here.

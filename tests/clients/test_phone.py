@@ -4,7 +4,6 @@ import json
 import os
 import re
 import select
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,16 +16,11 @@ import pytest
 from clients.phone import __main__ as phone
 from tests.conftest import PLAIN
 from tests.forkserver import Popen, python
+from tests.ports import free_port
 from tests.servers.conftest import Failing
 from tests.servers.support import ROOT, TIMEOUT, call, environment, running, running_relay, sign_in
 
 TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def test_pair_and_stop(tmp_path: Path) -> None:

@@ -25,9 +25,10 @@ import click
 
 from svc_proto.wire.events import TextMessage
 from tests.conformance.result import Result
-from tests.conformance.tools import FOLDER, Unavailable, free_port, pip_target, program, run, stopping
+from tests.conformance.tools import FOLDER, Unavailable, pip_target, program, run, stopping
 from tests.loops.live import LiveWire
 from tests.loops.wires import Ws
+from tests.ports import free_port
 
 __all__ = ["AUTOBAHN", "CHAPTERS", "KOSOKU", "autobahn", "autobahn_over_http2"]
 

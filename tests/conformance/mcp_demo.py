@@ -13,7 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.conformance.mcp_suite import MCP
-from tests.conformance.tools import ROOT, free_port, pip_target, run, stopping
+from tests.conformance.tools import ROOT, pip_target, run, stopping
+from tests.ports import free_port
 
 HERE = Path(__file__).parent
 WITHIN = 60.0  # s

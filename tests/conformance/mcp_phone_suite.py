@@ -16,7 +16,8 @@ from svc_proto.agent.tools.phone import ROWS
 from tests.conformance.mcp_phone import STATELESS, WANTED, World, carried_out, in_a_world
 from tests.conformance.mcp_suite import MCP, NODE
 from tests.conformance.result import Result
-from tests.conformance.tools import attempt, free_port, node, npm_package, pip_target, program
+from tests.conformance.tools import attempt, node, npm_package, pip_target, program
+from tests.ports import free_port
 
 __all__ = ["INSPECTOR", "SDK", "mcp_inspector", "mcp_python", "mcp_typescript"]
 

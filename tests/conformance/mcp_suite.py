@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.result import Result
-from tests.conformance.tools import attempt, free_port, node, npm_package, pip_target, run, stopping
+from tests.conformance.tools import attempt, node, npm_package, pip_target, run, stopping
+from tests.ports import free_port
 
 __all__ = ["CONFORMANCE", "MCP", "NODE", "mcp"]
 

@@ -16,7 +16,8 @@ from xml.etree import ElementTree
 from attrs import frozen
 
 from tests.conformance.result import Result
-from tests.conformance.tools import attempt, free_port, pip_target
+from tests.conformance.tools import attempt, pip_target
+from tests.ports import free_port
 from tests.servers.support import running
 
 __all__ = ["SCHEMATHESIS", "documents", "take"]

@@ -10,7 +10,6 @@ import os
 import platform
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tarfile
@@ -25,7 +24,6 @@ __all__ = [
     "Unavailable",
     "attempt",
     "echo_server",
-    "free_port",
     "listening",
     "node",
     "npm_package",
@@ -158,13 +156,6 @@ def stopping(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
         finally:
             process.terminate()
             process.wait(STOP_WITHIN)
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens on now, for a program that must be told one."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def _fetch(what: str, command: Sequence[str]) -> None:

@@ -34,6 +34,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.forkserver import Popen, python
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import LOOPBACK, REMOTE, LogLine, MakePhone, MakeService, PhoneHandle, RelayHandle, World
+from tests.ports import free_port
 from tests.runtimes.certificates import make_certificate
 
 __all__ = ["LiveWire", "LiveWorld"]
@@ -152,7 +153,7 @@ class LiveRelay(RelayHandle):
     def __init__(self, world: LiveWorld, start: Callable[[LiveRelay, int, threading.Event], Running]) -> None:
         self._world = world
         self._start = start
-        self.port = 0
+        self.port = free_port()
         self.restart()
 
     def restart(self) -> None:
@@ -186,7 +187,7 @@ class ChildRelay(RelayHandle):
         self._module = module
         self._env = dict(env or {})
         self.logs = []
-        self.port = 0
+        self.port = free_port()
         self.restart()
 
     @property

@@ -43,25 +43,25 @@ def test_a_turn_of_one_is_followed_stopped_and_answered_at_the_other(nodes: Node
     events = following.finish()
     assert events.status == 200
     assert b'"run.completed"' in events.body
-    long = json.loads(second.ask("POST", "/v1/runs", {"input": "/wait 600", "session_id": "s"}).body)
+    long = json.loads(second.ask("POST", "/v1/runs", {"input": "/count 9000", "session_id": "s"}).body)
     run = f"/v1/runs/{long['run_id']}"
     assert first.ask("POST", f"{run}/stop").status == 200
     world.eventually(lambda: json.loads(first.ask("GET", run).body)["status"] == "cancelled")
     rows = [(row["role"], row["content"]) for row in first.messages("s")]
     assert rows == [(row["role"], row["content"]) for row in second.messages("s")]
-    assert [text for role, text in rows if role == "user"] == ["/approve", "/wait 600"]
+    assert [text for role, text in rows if role == "user"] == ["/approve", "/count 9000"]
 
 
 def test_turns_of_one_session_stand_in_one_line(nodes: Nodes) -> None:
     world, first, second = nodes
     session = first.session()
-    waits = chat(world, first, session, "/wait 600")
+    waits = chat(world, first, session, "/count 9000")
     behind = [chat(world, api, session, f"/echo {n}") for n, api in enumerate((second, first, second))]
     assert second.ask("POST", f"/v1/runs/{waits.field('x-svc-run-id')}/stop").status == 200
     for stream in (waits, *behind):
         check_turn(stream.rest())
     said = [row["content"] for row in second.messages(session) if row["role"] == "user"]
-    assert said == ["/wait 600", "/echo 0", "/echo 1", "/echo 2"]
+    assert said == ["/count 9000", "/echo 0", "/echo 1", "/echo 2"]
     assert second.ask("DELETE", f"/api/sessions/{session}").status == 204
     assert first.ask("GET", f"/api/sessions/{session}").status == 404
 
@@ -70,7 +70,7 @@ def test_without_redis_turns_go_on_and_all_is_well_when_it_is_back(nodes: Nodes,
     world, first, second = nodes
     session = first.session()
     path = f"/api/sessions/{session}/chat/stream"
-    waits = chat(world, first, session, "/wait 3")
+    waits = chat(world, first, session, "/count 150")
     redis.kill()
     world.eventually(lambda: second.ask("POST", path, {"message": "/echo x"}).status == 503)
     refused = second.ask("POST", path, {"message": "x"})

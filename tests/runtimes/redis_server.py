@@ -11,7 +11,7 @@ from typing import Self
 import pytest
 
 from svc_proto.settings import RedisAddress
-from tests.servers.proxies import free_port
+from tests.ports import free_port
 
 __all__ = ["PASSWORD", "RedisServer", "Watched", "needs_redis"]
 

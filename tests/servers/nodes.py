@@ -19,9 +19,10 @@ import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.events import TextMessage
+from tests.ports import free_port
 from tests.runtimes.postgresql import needs_postgresql, server
 from tests.runtimes.redis_server import RedisServer, needs_redis
-from tests.servers.proxies import free_port, in_front
+from tests.servers.proxies import in_front
 from tests.servers.support import STREAM, SYSTEM_PATH, TIMEOUT, Client, Running, call, running_relay
 
 __all__ = ["Cluster", "Load", "NodePhone", "needs_nodes", "until"]

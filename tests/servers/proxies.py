@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from random import SystemRandom
 from shutil import which
 
+from tests.ports import free_port
 from tests.servers.support import SYSTEM_PATH, Running
 
-__all__ = ["free_port", "in_front"]
+__all__ = ["in_front"]
 
 NGINX = """
 daemon off; master_process off; error_log stderr notice; pid {folder}/nginx.pid;
@@ -24,14 +23,6 @@ http {{
     {around} server {{ listen 127.0.0.1:{port}; {block} }}
 }}
 """
-
-
-def free_port() -> int:
-    """A port that nobody has now, nor gets for a connection: Linux takes those from 32,768 on."""
-    while True:
-        port = SystemRandom().randrange(10_000, 32_000)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
 
 
 @contextmanager

@@ -28,8 +28,8 @@ from servers.launch import CannotStartError
 from servers.relay_program import read_config
 from svc_proto.engine.core import Engine
 from svc_proto.settings import Bucket
+from tests.ports import free_port
 from tests.servers.nodes import Cluster, needs_nodes, until
-from tests.servers.proxies import free_port
 from tests.servers.support import TIMEOUT, call, environment
 
 pytestmark = needs_nodes

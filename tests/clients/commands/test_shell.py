@@ -61,7 +61,8 @@ def test_at_a_terminal(home: Shelf, runtime: str) -> None:
     terminal.sendline("until [ \"$(stty size)\" = '30 120' ]; do :; done; echo res''ized")
     terminal.expect("resized")
     terminal.sendline("cat")
-    terminal.expect("cat\r\n")
+    terminal.sendline("meow")
+    terminal.expect("meow\r\n.*meow\r\n")  # as it was typed, and from the cat: it runs
     terminal.sendintr()
     terminal.expect(PROMPT)
     terminal.sendline("echo still-$((1 + 1))")
