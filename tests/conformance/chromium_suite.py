@@ -29,7 +29,8 @@ STREAMED = "one two three"
 
 def chromium(port: int, secure_port: int, runtime: str, certificate: Certificate) -> Result:
     """The same page over HTTP/1.1 and over HTTP/2."""
-    browser, node, modules = program("chromium", "chromium-browser"), program("node"), npm_package(PLAYWRIGHT)
+    browser = program("chromium", "chromium-browser", "chromium-headless-shell")
+    node, modules = program("node"), npm_package(PLAYWRIGHT)
     pin = pin_of(ssl.PEM_cert_to_DER_cert(certificate[0].read_text())).removeprefix("sha256/")
     result = Result(f"Chromium by {PLAYWRIGHT} on {runtime}")
     for version, protocol, url, key in (
