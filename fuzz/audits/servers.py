@@ -122,15 +122,16 @@ def _editions(audit: Audit) -> None:
             shop, name = lodge.pick(memory.shops), lodge.pick(("look", "act"))
         memory.call(shop, name)
     if lodge.chance(0.5):
-        _nobody(memory.bench, memory.shops[0])
+        _nobody(memory, memory.shops[0])
     lodge.leave()
 
 
-def _nobody(bench: Bench, shop: Shop) -> None:
+def _nobody(memory: _Memory, shop: Shop) -> None:
     """Where no questions are shown a tool that asks is not called."""
-    lodge, heard, mark = bench.lodge, Listener(bench.lodge), bench.lodge.word()
-    shop.tools = [tool("look", f"Is {mark}.")]
-    shop.tell_changed()
+    bench, lodge = memory.bench, memory.bench.lodge
+    heard, mark = Listener(lodge), lodge.word()
+    memory.words[shop.name, "look"] = tool("look", f"Is {mark}.")
+    memory.show()
     lodge.rest(LISTED_WITHIN)
     text, chat = asking(mark, Round(calls=[called(shop.name, "look", mark)]), Round(text="So.")), bench.chat()
     path, body = lodge.pick(

@@ -86,7 +86,6 @@ def numbers(audit: Audit) -> None:
     for _ in range(audit.rng.randint(0, 3)):
         sockets.append(pair(audit).seat)
         more('svc_sockets{channel="client"}')
-        more("svc_sessions")
         more('svc_http_requests_total{method="POST",route="/pairing/register",status="200"}')
         more('svc_http_requests_total{method="GET",route="/ws",status="101"}')
     for _ in range(audit.rng.randint(0, 2)):
@@ -99,7 +98,9 @@ def numbers(audit: Audit) -> None:
     more('svc_http_requests_total{method="GET",route="/ws",status="101"}')
     audit.rest(1.0)
     after = _numbers(audit)
-    for name in {**due, 'svc_sockets{channel="client"}': 0, "svc_sessions": 0, "svc_phones": 0}:
+    listed = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
+    audit.same(after["svc_sessions"], float(len(listed)), "how many sessions there are")  # others end
+    for name in {**due, 'svc_sockets{channel="client"}': 0, "svc_phones": 0}:
         audit.same(after.get(name, 0.0) - before.get(name, 0.0), due.get(name, 0.0), f"what {name} grew by")
     name = "svc_bridge_command_duration_seconds_sum"
     audit.near(after.get(name, 0.0) - before.get(name, 0.0), took_in_all, "how long phones took in all", 1.0)
