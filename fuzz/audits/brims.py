@@ -179,14 +179,14 @@ def _the_history(lodge: Lodge) -> None:
         text = asking(lodge.word(), *rounds, more="x" * size)
         lodge.right(lodge.ask_api("POST", f"{CHATS}/{chat}/chat", {"message": text}), 200)
         due: list[tuple[str, str]] = []
-        total = 0
+        total, near = 0, False
         for turn in reversed(said):
             total += sum(len(content) for _, content in turn)
             # calls of tools count with their names and arguments, about a hundred characters each
+            near = near or abs(total - HELD) < 500
             if total > HELD:
                 break
             due = [*turn, *due]
-        near = abs(total - HELD) < 500
         told = [(row["role"], row["content"]) for row in heard.rows(-len(rounds))][:-1]
         if not near:
             lodge.same(
