@@ -183,7 +183,7 @@ def _the_history(lodge: Lodge) -> None:
         for turn in reversed(said):
             total += sum(len(content) for _, content in turn)
             # calls of tools count with their names and arguments, about a hundred characters each
-            near = near or abs(total - HELD) < 500
+            near = near or abs(total - HELD) < 1_000
             if total > HELD:
                 break
             due = [*turn, *due]

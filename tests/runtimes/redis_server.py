@@ -136,10 +136,12 @@ class Watched:
 def _begun(command: list[str], folder: Path, ready: str) -> subprocess.Popen[str]:
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
+    said: list[str] = []
     for line in process.stdout:
         if ready in line:
             return process
-    raise AssertionError(f"Redis did not start: exit code {process.wait()}")
+        said.append(line)
+    raise AssertionError(f"Redis did not start: exit code {process.wait()}: {''.join(said[-5:])}")
 
 
 def _end(process: subprocess.Popen[str]) -> None:
