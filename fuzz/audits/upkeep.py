@@ -322,7 +322,7 @@ def _changed(audit: Audit) -> None:
 
 def _offered(audit: Audit) -> None:
     """The models of the model's server, asked for once a minute."""
-    upstream = audit.world.upstream
+    upstream, who = audit.world.upstream, settings_of(audit).get("model", {}).get("provider", "custom")
     audit.rest(LISTED_FOR + 1.0)
     before = upstream.offers
     upstream.offers = (f"m-{audit.word()}", "sim", "x" * 256, "y" * 257, "")
@@ -331,8 +331,8 @@ def _offered(audit: Audit) -> None:
         audit.rest(late)
         told = audit.right(audit.ask_api("GET", "/api/available-models"), 200)
         audit.same([model["id"] for model in told["models"]], due, "the models that there are")
-        row = {"id": "custom", "label": "Custom", "aliases": [], "authenticated": True}
-        audit.same((told["provider"], told["providers"]), ("custom", [row]), "who has models")
+        row = {"id": who, "label": who.title(), "aliases": [], "authenticated": True}
+        audit.same((told["provider"], told["providers"]), (who, [row]), "who has models")
     audit.same(upstream.listed, asked + 2, "how often a server was asked for its models in a minute and more")
     told = audit.right(audit.ask_api("GET", "/api/available-models?provider=other"), 200)
     audit.same((told["provider"], told["models"]), ("other", []), "the models of somebody else")
