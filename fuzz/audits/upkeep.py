@@ -23,6 +23,7 @@ __all__ = ["UPKEEP"]
 ELSEWHERE = MODEL_PORT + 1  # another server, for whom no key is
 URL = f"http://10.0.0.3:{MODEL_PORT}/v1"
 MAX_FILE = 256 * 1024  # bytes of a file of a skill
+FORGOTTEN = 310.0  # s until nobody counts wrong keys
 LISTED_FOR = 60.0  # s that a list of models is good for
 Members = dict[str, Any]
 
@@ -345,6 +346,7 @@ def _offered(audit: Audit) -> None:
 def rotation(audit: Audit) -> None:
     """The key is changed in its file: at once the old one opens nothing any more, and what it has let in is over."""
     disk, path = audit.world.home.disk, f"{audit.world.home.state}/.env"
+    audit.rest(FORGOTTEN)
     for text, code in audit.rng.sample(((None, "key_not_found"), ("API_SERVER_KEY=\n", "key_not_found")), 1):
         if text is not None:
             disk.put(path, text.encode())
@@ -382,7 +384,7 @@ def rotation(audit: Audit) -> None:
     audit.right(_with(audit, fresh, "POST", "/api/key/reload"), 200)
     audit.right(audit.ask_api("GET", "/v1/models"), 200)
     disk.remove(path)
-    audit.rest(310.0)  # until nobody counts wrong keys
+    audit.rest(FORGOTTEN)
 
 
 def _with(audit: Audit, key: str, method: str, path: str, body: object = None) -> Caller:
