@@ -11,6 +11,7 @@ import pytest
 from svc_proto.agent.contract import TextDelta
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.mcp_agent import agent_offer
+from svc_proto.api.store import ListChats, ListMessages
 from svc_proto.basics.errors import Refused
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.api.puppet import TurnBook
@@ -55,6 +56,16 @@ def test_what_it_offers() -> None:
     assert (tool["name"], tool["annotations"]["readOnlyHint"]) == ("ask", False)
     (listed,) = client.ask("resources/templates/list")["resourceTemplates"]
     assert listed["uriTemplate"] == "chat://sessions/{id}"
+
+
+def test_chats_of_a_store_that_fails_are_refused_and_no_bug() -> None:
+    book = ApiBook()
+    client = Client(book)
+    book.refuse = (ListChats, ListMessages)
+    for uri in ("chat://sessions", "chat://sessions/any"):
+        refused = client.ask("resources/read", uri=uri)
+        assert (refused["code"], refused["message"]) == (-32603, "the session store is unavailable")
+    assert "bug" not in book.events()
 
 
 def test_a_turn_and_the_next_one_in_its_chat() -> None:
