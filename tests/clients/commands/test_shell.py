@@ -143,6 +143,9 @@ def test_one_command_at_a_terminal(home: Shelf) -> None:
     assert ended(terminal) == 4
 
 
+LASTS = """sh -c 'echo rea""dy; exec sleep 60'; echo done"""  # who says it is what is interrupted
+
+
 def interrupted(terminal: pexpect.spawn[str]) -> None:
     """Ctrl-C, when the command runs: it is over there, and here with 130."""
     terminal.expect_exact("ready")
@@ -152,12 +155,12 @@ def interrupted(terminal: pexpect.spawn[str]) -> None:
 
 
 def test_ctrl_c_ends_a_command(home: Shelf) -> None:
-    interrupted(home.spawn("svc-relay", "shell", "--exec", "echo rea''dy; sleep 60; echo done"))
+    interrupted(home.spawn("svc-relay", "shell", "--exec", LASTS))
 
 
 @HAS_TMUX
 def test_ctrl_c_ends_a_command_under_tmux_and_leaves_nothing(tmux: Shelf) -> None:
-    interrupted(tmux.spawn("svc-relay", "shell", "--exec", "echo rea''dy; sleep 60; echo done"))
+    interrupted(tmux.spawn("svc-relay", "shell", "--exec", LASTS))
     assert tmux.run("svc-relay", "sessions", "--json").json == []
     terminal = tmux.spawn("svc-relay", "shell", "--exec", "trap '' INT; echo rea''dy; sleep 60")
     terminal.expect_exact("ready")
