@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from svc_proto.agent.contract import TextDelta, ToolStarted
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
@@ -23,13 +23,10 @@ from svc_proto.api.views import iso
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused, ToolError
-from svc_proto.commands import StoreRequest
 from svc_proto.engine.flow import Flow
 from svc_proto.mcp.answers import Content, Offer, OfferedTool, Telling, Template
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.updates import Resource
-from svc_proto.schema.json_rpc import RpcError
-from svc_proto.schema.mcp_messages import INTERNAL
 from svc_proto.schema.members import content_text
 from svc_proto.version import VERSION
 
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["agent_offer", "agent_server"]
 
-T = TypeVar("T")
 LISTED = 100  # chats
 SHOWN = 200  # messages of a chat, the newest
 EVERY = 0.5  # s between two notes of progress
@@ -147,7 +143,7 @@ class _Agent:
 
     def chats(self) -> Flow[str]:
         """The list."""
-        page = yield from self._query(ListChats(limit=LISTED))
+        page = yield from self._api.query(ListChats(limit=LISTED))
         rows = [{"id": chat.id, "title": chat.title, "last_active": iso(chat.last_active)} for chat in page.sessions]
         return strict_json.dumps({"sessions": rows, "total": page.total})
 
@@ -160,18 +156,11 @@ class _Agent:
         return Resource(uri=uri, name=named[1], description="", media_type=JSON, read=read)
 
     def _messages(self, session: str) -> Flow[str]:
-        rows = yield from self._query(ListMessages(session_id=session, limit=SHOWN, latest=True))
+        rows = yield from self._api.query(ListMessages(session_id=session, limit=SHOWN, latest=True))
         if rows is None:
             raise ToolError("there is no such session")
         told = [{"role": row.role, "content": content_text(row.content), "at": iso(row.timestamp)} for row in rows]
         return strict_json.dumps({"session": session, "messages": told})
-
-    def _query(self, request: StoreRequest[T]) -> Flow[T]:
-        """Ask the store. Raises `RpcError` if it does not answer: whether there is such a chat is not known."""
-        try:
-            return (yield from self._api.query(request))
-        except Refused as refused:
-            raise RpcError(INTERNAL, refused.message) from None
 
 
 class _Told:

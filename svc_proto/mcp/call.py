@@ -11,6 +11,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.value import fixed
 from svc_proto.engine.flow import Flow, Later, Task, sleep
 from svc_proto.mcp.answers import Asking, InputRequired, Result, Telling
@@ -218,7 +219,9 @@ class Call:
         if isinstance(error, InputRequired):
             self._found(error.result)
             return
-        if not isinstance(error, RpcError):  # the client waits for an answer, whatever happens
+        if isinstance(error, Refused):
+            error = RpcError(INTERNAL, error.message)
+        elif not isinstance(error, RpcError):  # the client waits for an answer, whatever happens
             error = RpcError(INTERNAL, f"internal error, reference {self._engine.bug(error)}")
         self._over(failed(error, self.request.identity))
 

@@ -23,7 +23,8 @@ MAX_LISTENING = 32  # `subscriptions/listen` of one caller
 
 @frozen(kw_only=True)
 class Resource:
-    """Something to be read by its URI; `read` gives its text, or its bytes. Raises `ToolError`.
+    """Something to be read by its URI; `read` gives its text, or its bytes. Raises `ToolError`, or
+    `Refused` where it cannot be said what is there.
 
     `watch` has a function called with each change, until what it returns is called; None: nobody knows of changes.
     """

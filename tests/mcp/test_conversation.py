@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.basics.errors import Refused
 from svc_proto.mcp.answers import MAX_ASKED
 from svc_proto.mcp.call import MODERN
 from svc_proto.mcp.conversation import MAX_CALLS, PATIENCE
@@ -82,6 +83,16 @@ def test_a_bug_of_a_tool_is_an_answer(desk: Desk) -> None:
     answer = desk.ask("tools/call", name="break")
     assert answer["code"] == -32603
     assert answer["message"].startswith("internal error, reference ")
+
+
+def test_what_is_refused_is_told_and_no_bug(desk: Desk, shop: Shop) -> None:
+    def refuse() -> None:
+        raise Refused(503, "shut", "the shop is shut")
+
+    shop.on_echo = refuse
+    desk.open()
+    answer = desk.ask("tools/call", name="echo")
+    assert (answer["code"], answer["message"]) == (-32603, "the shop is shut")
 
 
 def test_calls_side_by_side_and_in_their_order(desk: Desk, shop: Shop) -> None:
