@@ -131,6 +131,11 @@ class _Counted:
     failures: deque[float] = field(factory=deque)
     until: float = 0.0
 
+    @property
+    def marks(self) -> list[float]:
+        """When something of that is over."""
+        return [self.until, *(each + WINDOW for each in self.failures)]
+
     def headers(self, audit: Audit) -> dict[str, str]:
         """What is said of it on the way."""
         return {"x_forwarded_for": audit.pick(self.named)} if self.named else {}
@@ -173,12 +178,12 @@ def passwords(audit: Audit) -> None:
         if what > WRONG:
             audit.rest(what)
             continue
-        if any(abs(audit.now - mark) < EDGE / 2 for mark in (one.until, *(each + WINDOW for each in one.failures))):
+        while any(abs(audit.now - mark) < EDGE / 2 for mark in one.marks):
             audit.rest(EDGE)  # just at the edge nobody can tell
         while one.failures and audit.now - one.failures[0] >= WINDOW:
             one.failures.popleft()
         kind, blocked = int(what), audit.now < one.until
-        near = [mark for mark in (one.until, *(each + WINDOW for each in one.failures)) if audit.now < mark]
+        near = [mark for mark in one.marks if audit.now < mark]
         if kind == 0 and near:
             audit.rest_until(audit.pick(near) + audit.pick((-EDGE, EDGE)))
         elif kind in (1, 2):
