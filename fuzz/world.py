@@ -582,9 +582,10 @@ class World:
         if ours and not model and end.unsent > most:  # a question to a model is a whole chat
             violated(Invariant.BOUNDED, f"{end.unsent} bytes wait at {end.connection}")
         moved = end.left + (end.other.left if ours else 0)  # a WebSocket's peer that says something lives
-        if moved != (known := self._unread.get(end, (-1, 0.0)))[0]:
+        known, since = self._unread.get(end, (-1, 0.0))
+        if moved != known:
             self._unread[end] = moved, self.sim.now
-        elif (waited := self.sim.now - known[1]) > LIMITS.write_timeout + (LOOKED_AT if ours else AFTERMATH):
+        elif (waited := self.sim.now - since) > LIMITS.write_timeout + (LOOKED_AT if ours else AFTERMATH):
             violated(Invariant.BOUNDED, f"{end.unsent} bytes wait for {waited:.0f} s at {end.connection}, none leaves")
 
     def _look_at_streams(self, process: Process, channel: Http2Channel) -> None:
