@@ -12,9 +12,9 @@ __all__ = ["free_port"]
 
 LANES, WIDTH = 16, 1_375  # of ports: each process that runs tests has a lane of its own, from 10,000 on
 _LANE = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % LANES
-_PORTS = range(10_000 + _LANE * WIDTH, 10_000 + (_LANE + 1) * WIDTH)
+_OURS = range(10_000 + _LANE * WIDTH, 10_000 + (_LANE + 1) * WIDTH)
 _BEGIN = SystemRandom().randrange(WIDTH)
-_next = cycle((*_PORTS[_BEGIN:], *_PORTS[:_BEGIN]))
+_ports = cycle((*_OURS[_BEGIN:], *_OURS[:_BEGIN]))
 
 
 def free_port() -> int:
@@ -22,6 +22,6 @@ def free_port() -> int:
     all others first. So whoever had it can come back to it.
     """
     while True:
-        port: int = next(_next)
+        port: int = next(_ports)
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
