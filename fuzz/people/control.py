@@ -34,7 +34,7 @@ class Control:
         self._waiting: dict[Command, Caller] = {}
         self._phone_of: dict[Command, Device] = {}  # of those that have reached one
         self._known: dict[str, str] = {}  # request ids: the mark of what they were given to
-        self.selected = 0  # how often the operator has asked for another phone
+        self.choices: list[float] = []  # when the operator has asked for another phone
         self._active: tuple[Device, float] | None = None  # which phone was selected, and when that was told
         self._online_since = crowd.now  # of the reference phone
         self.late: list[float] = []  # s after which the next commands that are not ours are answered
@@ -87,7 +87,7 @@ class Control:
     def select(self, device: Device) -> None:
         """The operator says which phone is meant where none is named."""
         self._active = None
-        self.selected += 1
+        self.choices.append(self.crowd.now)
 
         def done(caller: Caller) -> None:
             if caller.status == 200 and self._active is None:

@@ -48,6 +48,16 @@ class _Sent:
     payload: Mapping[str, object]
 
 
+@frozen(eq=False)
+class _Meant:
+    """A phone by default: its id and its socket, and from when to when somebody asked for it."""
+
+    name: str
+    device: Device
+    sent: float
+    told: float
+
+
 class Reports:
     """The steps of those who report, and of those who look."""
 
@@ -58,7 +68,7 @@ class Reports:
         self._decisions: dict[str, str] = {}
         self._statuses: dict[int, _Sent] = {}
         self._notes: dict[str, _Sent] = {}
-        self._active: tuple[str, Device, int] | None = None  # phone by default, its socket, choices until then
+        self._active: _Meant | None = None  # the one of the last answer
         self._views = {
             ACTIVITY: self._activity,
             SHELF: media.shown,
@@ -141,23 +151,28 @@ class Reports:
         if caller.status != 200:
             return
         records = {record["device_id"]: record for record in caller.answer.json["devices"]}
-        self._check_active(caller.answer.json["active_device_id"], records, sent)
+        self._check_active(caller, records, sent)
         for name, record in records.items():
             self._check_record(name, record, sent)
         for device in self._surely_there(sent):
             if _id_of(device) not in records:
                 violated(Invariant.REPORTED, f"{device.name} is connected, and not listed: {[*records]}")
 
-    def _check_active(self, active: str | None, records: Mapping[str, object], sent: float) -> None:
+    def _check_active(self, caller: Caller, records: Mapping[str, object], sent: float) -> None:
         """The phone that is meant by default stays it until it leaves, or another is chosen (wire bridge 2.4)."""
+        active: str | None = caller.answer.json["active_device_id"]
         before, self._active = self._active, None
-        if before is not None and before[0] != active and before[2] == self._control.selected:
-            name, device, _ = before
-            if name in records and self._control.phones.is_connected(device, sent):
-                violated(Invariant.REACHED, f"{name} was meant by default, is connected, and now {active} is")
+        stays = before is not None and before.name in records and self._is_meant_since(before, sent, caller.ended)
+        if before is not None and stays and before.name != active:
+            violated(Invariant.REACHED, f"{before.name} was meant by default, is connected, and now {active} is")
         for device in self._surely_there(sent):
             if _id_of(device) == active:
-                self._active = active, device, self._control.selected
+                self._active = _Meant(active, device, sent, caller.ended)
+
+    def _is_meant_since(self, before: _Meant, sent: float, told: float) -> bool:
+        """Whether it is there still, and nobody has chosen a phone since the first of two answers was asked for."""
+        chosen = any(before.sent <= when <= told for when in self._control.choices)
+        return before.told <= sent and not chosen and self._control.phones.is_connected(before.device, sent)
 
     def _status(self, caller: Caller, sent: float) -> None:
         record = caller.answer.json
