@@ -40,6 +40,7 @@ class _Question:
     callers: list[Caller] = field(factory=list)
     left: list[Caller] = field(factory=list)  # who did not wait
     answers: dict[str, str] = field(factory=dict)  # by id
+    kept: bool = False  # whether it has been answered well, so that its key stands for that (wire api 2.3)
     again: float = 0.0  # s after the answer at which it is asked again
 
     @property
@@ -77,7 +78,7 @@ class Askers:
 
     def _ask_again(self, question: _Question, outages: int) -> None:
         sent = self.world.sim.now
-        failed = not question.answers
+        failed = not question.kept
 
         def done(caller: Caller) -> None:
             self.world.count("asked again with one key")
@@ -137,8 +138,9 @@ class Askers:
         answer = caller.answer.json
         if caller.status == 200:
             self.world.count("completions")
-            content = answer["choices"][0]["message"]["content"]
-            self._check(question, content, answer["choices"][0]["finish_reason"])
+            content, reason = answer["choices"][0]["message"]["content"], answer["choices"][0]["finish_reason"]
+            question.kept = question.kept or reason == "stop"
+            self._check(question, content, reason)
             if question.answers.setdefault(answer["id"], content) != content:
                 violated(Invariant.OWN_BYTES, f"{question.text!r} has two answers: {content!r:.60} and another")
             if len(question.answers) > 1 and question.key and self._is_well(question):
