@@ -11,6 +11,7 @@ from fuzz.audits.paired import Paired, pair
 from fuzz.audits.replays import Replays
 from fuzz.terms import Wish
 from fuzz.world import VOICES
+from runtimes.sim.faults import SLOW
 
 __all__ = ["SPEECH"]
 
@@ -215,6 +216,8 @@ def speech(audit: Audit) -> None:
         people.over(voice)
         people.look_at_log(voice)
         audit.world.sim.faults = evolve(audit.world.sim.faults, slow=0.0)
+        if slow:
+            audit.rest(SLOW[1] + 1.0)  # until nothing is under way that was slow, nor waits behind it
 
 
 def settings(audit: Audit) -> None:
