@@ -9,6 +9,7 @@ Whatever is called in whatever order, no grant outlives its session.
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import assert_never
 
 from attrs import evolve
@@ -267,7 +268,7 @@ class Sessions:
         self._file(session)
 
     def expire_due(self, now: Moment) -> list[Session]:
-        """Take out the sessions whose lifetime has elapsed, in order of expiry."""
+        """Take out the sessions whose lifetime has elapsed: those seen to be over first, the others as they expire."""
         gone = [session for _, session in self._sessions.purge(now.wall)]
         for session in gone:
             self._unfile(session)
@@ -314,8 +315,9 @@ class Sessions:
     def _is_alive(self, session: Session, now: Moment) -> bool:
         alive = session.is_active(now.wall)
         if not alive and session.state is SessionState.ACTIVE:
-            # One way, even if the operator sets the clock back.
+            # One way, even if the operator sets the clock back: from now on it is due at any time.
             session.step(SessionTrigger.LIFETIME_ELAPSED)
+            self._sessions.put(session.token_hash, session, -inf)
         return alive
 
     def _check_room(self) -> None:

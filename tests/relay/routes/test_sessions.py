@@ -100,6 +100,16 @@ def test_expired_sessions_are_not_listed(book: RelayBook) -> None:
     assert book.sessions() == []
 
 
+def test_who_was_seen_to_be_over_stays_so_when_the_clock_is_set_back(book: RelayBook) -> None:
+    paired = book.pair(operator={"ttl_seconds": 60})
+    book.step_clock(61)
+    assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 401
+    book.step_clock(-DAY)
+    assert book.sessions() == []
+    assert (book.request("GET", "/health").json["sessions"], book.store) == (0, {})
+    assert book.events().count("session expired") == 1
+
+
 def test_head(book: RelayBook) -> None:
     answer = book.request("HEAD", "/sessions")
     assert (answer.status, answer.body) == (200, b"")
