@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from fuzz.audit import Audit
+from fuzz.audit import FORGOTTEN, Audit
 from fuzz.audits.agents import VERSION
 from fuzz.audits.probes import NAME, edit_settings, settings_of
 from fuzz.audits.refusals import refused
@@ -23,7 +23,6 @@ __all__ = ["UPKEEP"]
 ELSEWHERE = MODEL_PORT + 1  # another server, for whom no key is
 URL = f"http://10.0.0.3:{MODEL_PORT}/v1"
 MAX_FILE = 256 * 1024  # bytes of a file of a skill
-FORGOTTEN = 310.0  # s until nobody counts wrong keys
 LISTED_FOR = 60.0  # s that a list of models is good for
 Members = dict[str, Any]
 
