@@ -295,12 +295,14 @@ class Sessions:
     def follow(self, record: object, now: Moment) -> Session | None:
         """Take in what another node has stored: a session, or what is different of one that is here.
 
-        None when it has expired. `Refused` like `restore`.
+        None when it has expired, or was seen to have. `Refused` like `restore`.
         """
         heard = Session.from_record(record)
         session = self._sessions.peek(heard.token_hash)
         if session is None:
             return self.restore(record, now)
+        if session.state is SessionState.EXPIRED:
+            return None
         session.step(SessionTrigger.PATCH)
         self._forget_tokens(session)
         session.expires_at, session.grants, session.given = heard.expires_at, heard.grants, heard.given

@@ -554,6 +554,18 @@ def test_an_older_session_is_not_given_what_it_did_not_hold() -> None:
     assert session.grants["bridge"] == WALL + 7 * DAY
 
 
+def test_who_was_seen_to_be_over_is_not_revived_by_another_node() -> None:
+    there, here = Sessions(), Sessions()
+    token, theirs = there.create(at(0), source(), ttl=60)
+    here.follow(theirs.to_record(), at(0))
+    assert here.lookup(token, at(61)) is None
+    there.patch(theirs, at(59), ttl=600, grants=None)
+    assert here.follow(theirs.to_record(), at(61)) is None
+    assert here.lookup(token, at(61)) is None
+    (session,) = here.expire_due(at(61))
+    assert session.state is SessionState.EXPIRED
+
+
 def test_what_another_node_has_stored_is_followed() -> None:
     there, here = Sessions(), Sessions()
     token, theirs = there.create(at(0), source())
