@@ -24,11 +24,11 @@ from fuzz.people.crowd import Crowd, nothing
 from fuzz.world import API, API_KEY, LOCAL, REMOTE, World
 from runtimes.sim.host import Host
 
-__all__ = ["FORGOTTEN", "Audit", "Kind", "Seat", "begun"]
+__all__ = ["KEYS_FORGOTTEN", "Audit", "Kind", "Seat", "begun"]
 
 LATEST = 60.0  # s that anything may take here, unless more is said
 SHOWN = 600  # characters of what was told, and of what it is
-FORGOTTEN = 310.0  # s until the API counts no wrong key of before, and blocks nobody for one
+KEYS_FORGOTTEN = 310.0  # s until the API counts no wrong key of before, and blocks nobody for one
 COMING_UP = 120.0  # s in which a program that was stopped is there again
 
 Kind: TypeAlias = "Callable[[Audit], None]"

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
-from fuzz.audit import FORGOTTEN, Audit
+from fuzz.audit import KEYS_FORGOTTEN, Audit
 from fuzz.audits.paired import pair, sign_in
 from fuzz.lines import Target, Thrower
 from fuzz.peers import Caller
@@ -133,7 +133,7 @@ def guesses(audit: Audit) -> None:
     """Wrong keys are counted by address; the right one is good all the same."""
     until, failures = 0.0, deque[float]()
     where = (audit.world.home, API)
-    audit.rest(FORGOTTEN)
+    audit.rest(KEYS_FORGOTTEN)
     for _ in range(audit.rng.randint(8, 18)):
         match audit.rng.randrange(7):
             case 0:

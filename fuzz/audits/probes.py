@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from fuzz.audit import FORGOTTEN, Audit
+from fuzz.audit import KEYS_FORGOTTEN, Audit
 from fuzz.audits.refusals import check_fields, refused
 from fuzz.audits.talks import Events
 from fuzz.world import API, API_KEY
@@ -200,7 +200,7 @@ def _routes(audit: Audit) -> None:
 def _strangers(audit: Audit) -> None:
     """Without the key, with half of it, and from a page: nobody is told anything."""
     place = (audit.world.home, API)
-    audit.rest(FORGOTTEN)
+    audit.rest(KEYS_FORGOTTEN)
     before = audit.world.upstream.asked
     for wrong in audit.rng.sample(WRONG, 3):
         path = audit.pick(PATHS)

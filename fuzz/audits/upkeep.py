@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from fuzz.audit import FORGOTTEN, Audit
+from fuzz.audit import KEYS_FORGOTTEN, Audit
 from fuzz.audits.agents import VERSION
 from fuzz.audits.probes import NAME, edit_settings, settings_of
 from fuzz.audits.refusals import refused
@@ -345,7 +345,7 @@ def _offered(audit: Audit) -> None:
 def rotation(audit: Audit) -> None:
     """The key is changed in its file: at once the old one opens nothing any more, and what it has let in is over."""
     disk, path = audit.world.home.disk, f"{audit.world.home.state}/.env"
-    audit.rest(FORGOTTEN)
+    audit.rest(KEYS_FORGOTTEN)
     for text, code in audit.rng.sample(((None, "key_not_found"), ("API_SERVER_KEY=\n", "key_not_found")), 1):
         if text is not None:
             disk.put(path, text.encode())
@@ -383,7 +383,7 @@ def rotation(audit: Audit) -> None:
     audit.right(_with(audit, fresh, "POST", "/api/key/reload"), 200)
     audit.right(audit.ask_api("GET", "/v1/models"), 200)
     disk.remove(path)
-    audit.rest(FORGOTTEN)
+    audit.rest(KEYS_FORGOTTEN)
 
 
 def _with(audit: Audit, key: str, method: str, path: str, body: object = None) -> Caller:
