@@ -98,7 +98,8 @@ class ThreadsLoop:
 
     def unwatch_write(self, source: Source) -> None:
         """See `Loop`."""
-        self._watch(source, read=source.want_read, write=False)
+        if source.want_write:
+            self._watch(source, read=source.want_read, write=False)
 
     def soon(self, source: Source) -> None:
         """See `Loop`. The kernel, which says yes nearly always, is not asked."""
