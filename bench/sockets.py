@@ -28,6 +28,7 @@ from bench.wire import request
 __all__ = ["IN_FLIGHT", "sockets_section"]
 
 IN_FLIGHT = (1, 16, 64)  # commands on the bridge
+TURNS = 5  # of each contestant in a round: their difference is smaller than that between two minutes of one machine
 
 
 def sockets_section(
@@ -76,13 +77,15 @@ def _bridge(
         stack.callback(phone.close)
     tables = []
     for in_flight in IN_FLIGHT:
-        runs = {server.contestant.name: TimedRounds() for server in servers}
-        for turn in range(scale.load_rounds):
-            for server in servers:
-                name = server.contestant.name
-                progress(f"sockets: bridge, {in_flight} in flight, round {turn + 1} of {scale.load_rounds}, {name}")
-                asked = request("POST", "/tap", token=phones[name].token, body=b'{"x":120,"y":640}')
-                _round(runs[name], server, asked, scale, callers=in_flight, phone=phones[name])
+        by_name = {server.contestant.name: server for server in servers}
+        runs = {name: TimedRounds() for name in by_name}
+        turns = scale.load_rounds * TURNS
+        for turn in range(turns):
+            for name in rotated(list(by_name), turn):
+                progress(f"sockets: bridge, {in_flight} in flight, turn {turn + 1} of {turns}, {name}")
+                phone = phones[name]
+                asked = request("POST", "/tap", token=phone.token, body=b'{"x":120,"y":640}')
+                _round(runs[name], by_name[name], asked, scale, callers=in_flight, phone=phone, turns=TURNS)
         title = f"Bridge round trip over loopback (caller, relay, phone and back), {in_flight} in flight"
         tables.append(
             Table(f"bridge_{in_flight}", title, REQUESTS, timed_rows(runs), [*notes_on(runs, "requests"), *notes])
@@ -91,8 +94,15 @@ def _bridge(
 
 
 def _round(
-    runs: TimedRounds, server: Server, asked: bytes, scale: Scale, *, callers: int, phone: Phone | None = None
+    runs: TimedRounds,
+    server: Server,
+    asked: bytes,
+    scale: Scale,
+    *,
+    callers: int,
+    phone: Phone | None = None,
+    turns: int = 1,
 ) -> None:
-    seconds = scale.seconds / scale.load_rounds
+    seconds = scale.seconds / scale.load_rounds / turns
     run = partial(drive, server.address, asked, callers=callers, seconds=seconds, most=scale.most_requests, phone=phone)
     take_timed_round(runs, server, run)
