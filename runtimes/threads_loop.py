@@ -98,8 +98,7 @@ class ThreadsLoop:
 
     def unwatch_write(self, source: Source) -> None:
         """See `Loop`."""
-        if source.want_write:
-            self._watch(source, read=source.want_read, write=False)
+        self._watch(source, read=source.want_read, write=False)
 
     def soon(self, source: Source) -> None:
         """See `Loop`. The kernel, which says yes nearly always, is not asked."""
@@ -119,6 +118,8 @@ class ThreadsLoop:
         self.finished = True
 
     def _watch(self, source: Source, *, read: bool, write: bool) -> None:
+        if source.want_read is read and source.want_write is write:
+            return  # each joined write asks for what is so already
         before = source.want_read or source.want_write
         source.want_read, source.want_write = read, write
         events, fd = READ * read | WRITE * write, source.sock.fileno()

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from typing import cast
 
 import pytest
 
@@ -68,6 +69,24 @@ def test_a_loop_without_epoll(monkeypatch: pytest.MonkeyPatch) -> None:
     loop.close(waker)
     waker.dispose()
     loop.end()
+
+
+def test_the_kernel_is_not_told_what_it_knows(polling: Polling) -> None:
+    class Told:
+        def __getattr__(self, order: str) -> object:
+            orders.append(order)
+            return getattr(polling, order)
+
+    loop, waker, orders = ThreadsLoop(), Waker(), list[str]()
+    loop.end()
+    loop.polling = cast("Polling", Told())
+    for order in (loop.watch_read, loop.unwatch_write, loop.watch_read, loop.watch_write, loop.watch_write):
+        order(waker)
+    assert orders == ["register", "modify"]
+    for order in (loop.unwatch_write, loop.unwatch_write, loop.unwatch_read, loop.unwatch_read, loop.close):
+        order(waker)
+    assert orders == ["register", "modify", "modify", "unregister"]
+    waker.dispose()
 
 
 def test_who_was_closed_in_a_round_is_not_called_in_it_nor_who_has_its_number_now() -> None:
