@@ -1,12 +1,18 @@
-"""What the Makefile makes of an installation that fails: a wheel that is missing is no reason to stop, all else is."""
+"""What the Makefile makes of an installation that fails: a wheel that is missing is no reason to stop, all else is.
+
+And what the locks must say so that it does not fail by itself.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PIP = """#!/bin/sh
@@ -44,3 +50,14 @@ def test_what_ci_runs_is_each_room_once() -> None:
     assert len(runs) == 3
     assert len(rooms) == len(set(rooms))
     assert tests <= {room.removeprefix("tests/") for room in rooms}
+
+
+def test_the_locks_keep_the_extras_that_others_ask_for() -> None:
+    """Else pip looks for the newest that has them, and stops at hashes that it does not know."""
+    asked = [Requirement(each) for one in distributions() for each in one.requires or []]
+    asked = [one for one in asked if one.extras and (one.marker is None or one.marker.evaluate({"extra": ""}))]
+    assert {one.name for one in asked} >= {"coverage", "pyjwt"}
+    for one in asked:
+        for lock in (ROOT / "requirements").glob("*.lock"):
+            locked = re.search(rf"(?im)^{re.escape(one.name)}(?:\[(.*)\])?==", lock.read_text())
+            assert locked is None or one.extras <= set((locked[1] or "").split(",")), (lock.name, str(one))
