@@ -13,7 +13,7 @@ from bench.contestants import RELAYS, Address, Contestant, Server, available, mi
 from bench.load import PATIENCE, Phone, drive, new_code
 from bench.measure import BenchError, Progress, Scale, rotated
 from bench.report import Column, Row, Table
-from bench.rounds import TimedRounds, notes_on, take_timed_round
+from bench.rounds import TURNS, TimedRounds, notes_on, take_timed_round
 from bench.wire import request
 
 __all__ = ["mcp_section"]
@@ -22,7 +22,6 @@ HANDSHAKE = "2025-11-25"
 MODERN = "2026-07-28"
 TYPES = {"Accept": "application/json, text/event-stream"}
 TAP = {"x": 120, "y": 640}
-TURNS = 5  # of all ways within a round, so that each has its neighbours
 SETTLE = 0.5  # s in which the server finishes what the last session began
 PER_CALLER = 25  # sessions: a caller may have 32
 WAYS = ("route", "session", "stateless")

@@ -17,6 +17,7 @@ __all__ = [
     "BYTES",
     "MESSAGES",
     "REQUESTS",
+    "TURNS",
     "Rounds",
     "Stretch",
     "TimedRounds",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 DISTURBED = 0.05  # of the time that a server waited for its CPU: above it only its CPU time says something
+TURNS = 5  # of each within a round, where little is to be told apart: so all have their neighbours
 BUSY = 0.9  # of one core: above it the load generator is what limits
 
 

@@ -22,13 +22,12 @@ from bench.contestants import (
 from bench.load import Phone, drive, new_code
 from bench.measure import Progress, Scale, rotated
 from bench.report import Table
-from bench.rounds import REQUESTS, TimedRounds, notes_on, take_timed_round, timed_rows
+from bench.rounds import REQUESTS, TURNS, TimedRounds, notes_on, take_timed_round, timed_rows
 from bench.wire import request
 
 __all__ = ["IN_FLIGHT", "sockets_section"]
 
 IN_FLIGHT = (1, 16, 64)  # commands on the bridge
-TURNS = 5  # of each contestant in a round: their difference is smaller than that between two minutes of one machine
 
 
 def sockets_section(
@@ -63,7 +62,7 @@ def _health(scale: Scale, progress: Progress, servers: Sequence[Server], notes: 
     for turn in range(scale.load_rounds):
         for name in rotated(list(by_name), turn):
             progress(f"sockets: /health, round {turn + 1} of {scale.load_rounds}, {name}")
-            _round(runs[name], by_name[name], asked, scale, callers=scale.connections)
+            _round(runs[name], by_name[name], asked, scale, scale.load_rounds, scale.connections)
     title = f"GET /health over loopback, {scale.connections} kept connections"
     return Table("health", title, REQUESTS, timed_rows(runs), [*notes_on(runs, "requests"), *notes])
 
@@ -85,7 +84,7 @@ def _bridge(
                 progress(f"sockets: bridge, {in_flight} in flight, turn {turn + 1} of {turns}, {name}")
                 phone = phones[name]
                 asked = request("POST", "/tap", token=phone.token, body=b'{"x":120,"y":640}')
-                _round(runs[name], by_name[name], asked, scale, callers=in_flight, phone=phone, turns=TURNS)
+                _round(runs[name], by_name[name], asked, scale, turns, in_flight, phone)
         title = f"Bridge round trip over loopback (caller, relay, phone and back), {in_flight} in flight"
         tables.append(
             Table(f"bridge_{in_flight}", title, REQUESTS, timed_rows(runs), [*notes_on(runs, "requests"), *notes])
@@ -94,15 +93,8 @@ def _bridge(
 
 
 def _round(
-    runs: TimedRounds,
-    server: Server,
-    asked: bytes,
-    scale: Scale,
-    *,
-    callers: int,
-    phone: Phone | None = None,
-    turns: int = 1,
+    runs: TimedRounds, server: Server, asked: bytes, scale: Scale, turns: int, callers: int, phone: Phone | None = None
 ) -> None:
-    seconds = scale.seconds / scale.load_rounds / turns
+    seconds = scale.seconds / turns
     run = partial(drive, server.address, asked, callers=callers, seconds=seconds, most=scale.most_requests, phone=phone)
     take_timed_round(runs, server, run)
