@@ -1,13 +1,13 @@
-"""What targets share: pieces of the input, events by which two runs are compared, requests that are said again."""
+"""What targets share: pieces of the input, what is heard of them however they are cut, requests that are said again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from fuzz.mutate import chunked
-from svc_proto.basics.errors import LocalProtocolError
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import (
     AcceptSocket,
@@ -22,10 +22,13 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
+from tests.wire.pair import drain, merged
 
-__all__ = ["Replies", "Target", "heard_again", "merged", "pieces_of"]
+__all__ = ["Heard", "Replies", "Target", "heard", "heard_again", "pieces_of", "same_however_cut"]
 
 Target: TypeAlias = Callable[[bytes], None]
+Heard: TypeAlias = tuple[list[Event], tuple[int, str] | None]
+T = TypeVar("T")
 
 
 def pieces_of(data: bytes) -> list[bytes]:
@@ -33,24 +36,31 @@ def pieces_of(data: bytes) -> list[bytes]:
     return chunked(data, Random(len(data)))
 
 
-def merged(events: Iterable[object]) -> list[object]:
-    """The pieces of a body that nothing of the same stream parts, as one: where a body is cut says nothing."""
-    out: list[object] = []
-    last: dict[StreamId, int] = {}
-    for event in events:
-        if not isinstance(event, Event):
-            out.append(event)
-            continue
-        at = last.get(event.stream)
-        before = None if at is None else out[at]
-        if at is not None and isinstance(event, RequestData) and isinstance(before, RequestData):
-            out[at] = RequestData(event.stream, before.data + event.data)
-        elif at is not None and isinstance(event, ResponseData) and isinstance(before, ResponseData):
-            out[at] = ResponseData(event.stream, before.data + event.data)
-        else:
-            last[event.stream] = len(out)
-            out.append(event)
-    return out
+def same_however_cut(hear: Callable[[list[bytes]], T], data: bytes) -> T:
+    """What is heard of the input, whole and in pieces."""
+    whole = hear([data])
+    assert hear(pieces_of(data)) == whole, "chunking changed what is heard"
+    return whole
+
+
+def heard(connection: Connection, pieces: list[bytes], attend: Callable[[Event], None], *, eof: bool = False) -> Heard:
+    """The events that a peer's bytes make, each attended to when it comes, and the error that ended them."""
+    events: list[Event] = []
+    error = None
+    try:
+        for piece in pieces:
+            connection.receive_data(piece)
+            while (event := connection.next_event()) is not None:
+                events.append(event)
+                attend(event)
+                connection.data_to_send()  # after events alone, or the pieces would decide what is out already
+        if eof:
+            connection.receive_eof()
+            events.extend(iter(connection.next_event, None))
+    except RemoteProtocolError as refused:
+        error = (refused.status, str(refused))
+    connection.data_to_send()
+    return merged(events), error
 
 
 class Replies:
@@ -79,7 +89,7 @@ class Replies:
                 pass
 
 
-def heard_again(events: Iterable[object], client: Connection, server: Connection) -> None:
+def heard_again(events: list[Event], client: Connection, server: Connection) -> None:
     """Say the first request that was heard once more: our server hears the same from our client as from whoever it was.
 
     A client may refuse to say what others do; what it says goes through.
@@ -95,13 +105,10 @@ def heard_again(events: Iterable[object], client: Connection, server: Connection
     except LocalProtocolError:
         return
     server.receive_data(client.data_to_send())
-    heard: list[object] = []
-    while (event := server.next_event()) is not None:
-        heard.append(event)
-    assert _said(merged(heard)) == _said(mine), "a request does not come back"
+    assert _said(merged(drain(server))) == _said(mine), "a request does not come back"
 
 
-def _said(events: Iterable[object]) -> list[object]:
+def _said(events: Sequence[Event]) -> list[object]:
     """Without what a connection may word in its own way: the version, the framing of a body, the number of a stream."""
     said: list[object] = []
     for event in events:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import h11
 
-from fuzz.targets.common import Replies, heard_again, merged, pieces_of
-from svc_proto.basics.errors import RemoteProtocolError
+from fuzz.targets.common import Heard, Replies, heard, heard_again, same_however_cut
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, ResponseEnd, StreamId
 from svc_proto.wire.http1 import Http1Connection
@@ -18,24 +17,21 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 def http1(data: bytes) -> None:
     """A server connection: requests are answered, WebSockets accepted and echoed."""
-    whole = _serve([data])
-    assert _serve(pieces_of(data)) == whole, "chunking changed the events"
+    events, _ = same_however_cut(_serve, data)
     client = Http1Connection(Role.CLIENT, entropy=bytes)
-    heard_again([event for event in whole if getattr(event, "stream", 0) == ONE], client, _server())
+    heard_again([event for event in events if event.stream == ONE], client, _server())
 
 
 def answer(data: bytes) -> None:
     """A client connection that has asked with a GET: what answers it."""
-    whole = _listen([data])
-    assert _listen(pieces_of(data)) == whole, "chunking changed the events"
+    same_however_cut(_listen, data)
 
 
 def chunks(data: bytes) -> None:
     """A body in chunks: the strict reader sees the body that h11 sees, or refuses."""
-    whole = _serve([CHUNKED + data])
-    assert _serve(pieces_of(CHUNKED + data)) == whole, "chunking changed the events"
-    if not isinstance(whole[-1], tuple):  # not refused
-        body = b"".join(event.data for event in whole if isinstance(event, RequestData) and event.stream == ONE)
+    events, error = same_however_cut(_serve, CHUNKED + data)
+    if error is None:
+        body = b"".join(event.data for event in events if isinstance(event, RequestData) and event.stream == ONE)
         assert _h11_body(CHUNKED + data).startswith(body), "h11 reads another body"
 
 
@@ -43,40 +39,19 @@ def _server() -> Http1Connection:
     return Http1Connection(Role.SERVER, entropy=bytes)
 
 
-def _serve(pieces: list[bytes]) -> list[object]:
+def _serve(pieces: list[bytes]) -> Heard:
     connection = _server()
-    replies = Replies(connection)
-    events: list[object] = []
-    try:
-        for piece in pieces:
-            connection.receive_data(piece)
-            while (event := connection.next_event()) is not None:
-                events.append(event)
-                replies.to(event)
-                connection.data_to_send()
-    except RemoteProtocolError as error:
-        events.append((error.status, str(error)))
-    return merged(events)
+    return heard(connection, pieces, Replies(connection).to)
 
 
-def _listen(pieces: list[bytes]) -> list[object]:
+def _listen(pieces: list[bytes]) -> Heard:
+    """What answers the request. What follows answers nothing, and is noticed when it comes: how it is cut matters."""
     connection = Http1Connection(Role.CLIENT, entropy=bytes)
     connection.send(RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))))
     connection.send(RequestEnd(ONE))
-    events: list[object] = []
-    try:
-        for piece in pieces:
-            connection.receive_data(piece)
-            while (event := connection.next_event()) is not None:
-                events.append(event)
-                if isinstance(event, ResponseEnd):
-                    return merged(events)  # what follows answers nothing, and is noticed when it comes
-        connection.receive_eof()
-        while (event := connection.next_event()) is not None:
-            events.append(event)
-    except RemoteProtocolError as error:
-        events.append((error.status, str(error)))
-    return merged(events)
+    events, error = heard(connection, pieces, lambda event: None, eof=True)
+    kinds = [type(event) for event in events]
+    return (events[: kinds.index(ResponseEnd) + 1], None) if ResponseEnd in kinds else (events, error)
 
 
 def _h11_body(data: bytes) -> bytes:

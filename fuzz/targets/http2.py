@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz.targets.common import Replies, heard_again, merged, pieces_of
-from svc_proto.basics.errors import RemoteProtocolError
+from fuzz.targets.common import Heard, Replies, heard, heard_again, same_however_cut
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     Event,
@@ -26,42 +25,34 @@ HOST = Headers(((b"host", b"a"),))
 
 def http2(data: bytes) -> None:
     """A server connection: requests are answered, WebSockets accepted and echoed."""
-    whole = _serve([PREFACE + data])
-    assert _serve(pieces_of(PREFACE + data)) == whole, "chunking changed the events"
+    events, _ = same_however_cut(_serve, PREFACE + data)
     server = _server()
-    heard_again([_as_first(event) for event in _first_request(whole)], _settled_client(server), server)
+    heard_again([_as_first(event) for event in _first_request(events)], _settled_client(server), server)
 
 
 def answer2(data: bytes) -> None:
     """A client connection that has asked with a GET, a POST and for a WebSocket: what answers it."""
-    assert _listen(pieces_of(data)) == _listen([data]), "chunking changed the events"
+    same_however_cut(_listen, data)
 
 
 def _server() -> Http2Connection:
     return Http2Connection(Role.SERVER, entropy=bytes)
 
 
-def _serve(pieces: list[bytes]) -> list[object]:
+def _serve(pieces: list[bytes]) -> Heard:
     connection = _server()
     replies = Replies(connection)
-    events: list[object] = []
-    try:
-        for piece in pieces:
-            connection.receive_data(piece)
-            while (event := connection.next_event()) is not None:
-                events.append(event)
-                if isinstance(event, RequestData):
-                    connection.taken(event.stream, len(event.data))
-                if connection.knows(event.stream):
-                    replies.to(event)
-                connection.data_to_send()  # after events alone, or the pieces would decide what is out already
-    except RemoteProtocolError as error:
-        events.append((error.status, str(error)))
-    assert connection.data_to_send() is not None
-    return merged(events)
+
+    def attend(event: Event) -> None:
+        if isinstance(event, RequestData):
+            connection.taken(event.stream, len(event.data))
+        if connection.knows(event.stream):
+            replies.to(event)
+
+    return heard(connection, pieces, attend)
 
 
-def _listen(pieces: list[bytes]) -> list[object]:
+def _listen(pieces: list[bytes]) -> Heard:
     connection = Http2Connection(Role.CLIENT, entropy=bytes)
     connection.send(RequestHead(ONE, "GET", "/", HOST))
     connection.send(RequestEnd(ONE))
@@ -70,32 +61,19 @@ def _listen(pieces: list[bytes]) -> list[object]:
     connection.send(RequestEnd(THREE))
     connection.send(RequestHead(FIVE, "GET", "/ws", HOST, websocket=True))
     connection.data_to_send()
-    events: list[object] = []
-    try:
-        for piece in pieces:
-            connection.receive_data(piece)
-            while (event := connection.next_event()) is not None:
-                events.append(event)
-                _attend(connection, event)
-                connection.data_to_send()
-        connection.receive_eof()
-        while (event := connection.next_event()) is not None:
-            events.append(event)
-    except RemoteProtocolError as error:
-        events.append((error.status, str(error)))
-    return merged(events)
+
+    def attend(event: Event) -> None:
+        if isinstance(event, ResponseData):
+            connection.taken(event.stream, len(event.data))
+        elif isinstance(event, TextMessage) and connection.knows(event.stream):
+            connection.send(event)
+
+    return heard(connection, pieces, attend, eof=True)
 
 
-def _attend(connection: Http2Connection, event: Event) -> None:
-    if isinstance(event, ResponseData):
-        connection.taken(event.stream, len(event.data))
-    elif isinstance(event, TextMessage) and connection.knows(event.stream):
-        connection.send(event)
-
-
-def _first_request(events: list[object]) -> list[Event]:
+def _first_request(events: list[Event]) -> list[Event]:
     first = next((event.stream for event in events if isinstance(event, RequestHead)), None)
-    return [event for event in events if isinstance(event, Event) and event.stream == first]
+    return [event for event in events if event.stream == first]
 
 
 def _as_first(event: Event) -> Event:

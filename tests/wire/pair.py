@@ -38,25 +38,24 @@ def seeded(seed: int = 0) -> Entropy:
 
 
 def merged(events: list[Event]) -> list[Event]:
-    """Adjacent pieces of a body as one: where a body is cut says nothing."""
+    """The pieces of each stream's body that nothing of that stream parts, as one: where it is cut says nothing."""
     out: list[Event] = []
+    last: dict[StreamId, int] = {}
     for event in events:
-        last = out[-1] if out else None
-        if isinstance(event, RequestData) and isinstance(last, RequestData):
-            out[-1] = RequestData(event.stream, last.data + event.data)
-        elif isinstance(event, ResponseData) and isinstance(last, ResponseData):
-            out[-1] = ResponseData(event.stream, last.data + event.data)
-        else:
-            out.append(event)
+        at = last.get(event.stream)
+        before = None if at is None else out[at]
+        if isinstance(event, RequestData | ResponseData) and at is not None and type(before) is type(event):
+            assert isinstance(before, RequestData | ResponseData)
+            out[at] = type(event)(event.stream, before.data + event.data)
+            continue
+        last[event.stream] = len(out)
+        out.append(event)
     return out
 
 
 def drain(connection: Connection) -> list[Event]:
     """Every event there is now."""
-    events: list[Event] = []
-    while (event := connection.next_event()) is not None:
-        events.append(event)
-    return events
+    return list(iter(connection.next_event, None))
 
 
 class Pair:
