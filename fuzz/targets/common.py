@@ -1,4 +1,4 @@
-"""What targets share: pieces of the input, what is heard of them however they are cut, requests that are said again."""
+"""What targets share: pieces of the input, the same however it is cut, requests that are said again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 from typing import TypeAlias, TypeVar
 
 from fuzz.mutate import chunked
-from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import (
     AcceptSocket,
@@ -24,10 +24,9 @@ from svc_proto.wire.events import (
 )
 from tests.wire.pair import drain, merged
 
-__all__ = ["Heard", "Replies", "Target", "heard", "heard_again", "pieces_of", "same_however_cut"]
+__all__ = ["Replies", "Target", "heard_again", "pieces_of", "same_however_cut"]
 
 Target: TypeAlias = Callable[[bytes], None]
-Heard: TypeAlias = tuple[list[Event], tuple[int, str] | None]
 T = TypeVar("T")
 
 
@@ -41,26 +40,6 @@ def same_however_cut(hear: Callable[[list[bytes]], T], data: bytes) -> T:
     whole = hear([data])
     assert hear(pieces_of(data)) == whole, "chunking changed what is heard"
     return whole
-
-
-def heard(connection: Connection, pieces: list[bytes], attend: Callable[[Event], None], *, eof: bool = False) -> Heard:
-    """The events that a peer's bytes make, each attended to when it comes, and the error that ended them."""
-    events: list[Event] = []
-    error = None
-    try:
-        for piece in pieces:
-            connection.receive_data(piece)
-            while (event := connection.next_event()) is not None:
-                events.append(event)
-                attend(event)
-                connection.data_to_send()  # after events alone, or the pieces would decide what is out already
-        if eof:
-            connection.receive_eof()
-            events.extend(iter(connection.next_event, None))
-    except RemoteProtocolError as refused:
-        error = (refused.status, str(refused))
-    connection.data_to_send()
-    return merged(events), error
 
 
 class Replies:
@@ -89,7 +68,7 @@ class Replies:
                 pass
 
 
-def heard_again(events: list[Event], client: Connection, server: Connection) -> None:
+def heard_again(events: Sequence[Event], client: Connection, server: Connection) -> None:
     """Say the first request that was heard once more: our server hears the same from our client as from whoever it was.
 
     A client may refuse to say what others do; what it says goes through.

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import h11
 
-from fuzz.targets.common import Heard, Replies, heard, heard_again, same_however_cut
+from fuzz.targets.common import Replies, heard_again, same_however_cut
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, ResponseEnd, StreamId
+from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, ResponseEnd
 from svc_proto.wire.http1 import Http1Connection
+from tests.wire.pair import ONE, Outcome, outcome
 
 __all__ = ["answer", "chunks", "http1"]
 
-ONE = StreamId(1)
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def http1(data: bytes) -> None:
     """A server connection: requests are answered, WebSockets accepted and echoed."""
-    events, _ = same_however_cut(_serve, data)
+    heard = same_however_cut(_serve, data).heard
     client = Http1Connection(Role.CLIENT, entropy=bytes)
-    heard_again([event for event in events if event.stream == ONE], client, _server())
+    heard_again([event for event in heard if event.stream == ONE], client, _server())
 
 
 def answer(data: bytes) -> None:
@@ -29,9 +29,9 @@ def answer(data: bytes) -> None:
 
 def chunks(data: bytes) -> None:
     """A body in chunks: the strict reader sees the body that h11 sees, or refuses."""
-    events, error = same_however_cut(_serve, CHUNKED + data)
-    if error is None:
-        body = b"".join(event.data for event in events if isinstance(event, RequestData) and event.stream == ONE)
+    found = same_however_cut(_serve, CHUNKED + data)
+    if found.status is None:
+        body = b"".join(event.data for event in found.heard if isinstance(event, RequestData) and event.stream == ONE)
         assert _h11_body(CHUNKED + data).startswith(body), "h11 reads another body"
 
 
@@ -39,19 +39,19 @@ def _server() -> Http1Connection:
     return Http1Connection(Role.SERVER, entropy=bytes)
 
 
-def _serve(pieces: list[bytes]) -> Heard:
+def _serve(pieces: list[bytes]) -> Outcome:
     connection = _server()
-    return heard(connection, pieces, Replies(connection).to)
+    return outcome(connection, pieces, Replies(connection).to)
 
 
-def _listen(pieces: list[bytes]) -> Heard:
+def _listen(pieces: list[bytes]) -> Outcome:
     """What answers the request. What follows answers nothing, and is noticed when it comes: how it is cut matters."""
     connection = Http1Connection(Role.CLIENT, entropy=bytes)
     connection.send(RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))))
     connection.send(RequestEnd(ONE))
-    events, error = heard(connection, pieces, lambda event: None, eof=True)
-    kinds = [type(event) for event in events]
-    return (events[: kinds.index(ResponseEnd) + 1], None) if ResponseEnd in kinds else (events, error)
+    found = outcome(connection, pieces, eof=True)
+    kinds = [type(event) for event in found.heard]
+    return Outcome(found.heard[: kinds.index(ResponseEnd) + 1]) if ResponseEnd in kinds else found
 
 
 def _h11_body(data: bytes) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fuzz.targets.common import Heard, Replies, heard, heard_again, same_however_cut
+from collections.abc import Sequence
+
+from fuzz.targets.common import Replies, heard_again, same_however_cut
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     Event,
@@ -11,23 +13,22 @@ from svc_proto.wire.events import (
     RequestEnd,
     RequestHead,
     ResponseData,
-    StreamId,
     TextMessage,
 )
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
+from tests.wire.pair import FIVE, ONE, THREE, Outcome, outcome
 
 __all__ = ["answer2", "http2"]
 
-ONE, THREE, FIVE = StreamId(1), StreamId(3), StreamId(5)
 HOST = Headers(((b"host", b"a"),))
 
 
 def http2(data: bytes) -> None:
     """A server connection: requests are answered, WebSockets accepted and echoed."""
-    events, _ = same_however_cut(_serve, PREFACE + data)
+    heard = same_however_cut(_serve, PREFACE + data).heard
     server = _server()
-    heard_again([_as_first(event) for event in _first_request(events)], _settled_client(server), server)
+    heard_again([_as_first(event) for event in _first_request(heard)], _settled_client(server), server)
 
 
 def answer2(data: bytes) -> None:
@@ -39,7 +40,7 @@ def _server() -> Http2Connection:
     return Http2Connection(Role.SERVER, entropy=bytes)
 
 
-def _serve(pieces: list[bytes]) -> Heard:
+def _serve(pieces: list[bytes]) -> Outcome:
     connection = _server()
     replies = Replies(connection)
 
@@ -49,10 +50,10 @@ def _serve(pieces: list[bytes]) -> Heard:
         if connection.knows(event.stream):
             replies.to(event)
 
-    return heard(connection, pieces, attend)
+    return outcome(connection, pieces, attend)
 
 
-def _listen(pieces: list[bytes]) -> Heard:
+def _listen(pieces: list[bytes]) -> Outcome:
     connection = Http2Connection(Role.CLIENT, entropy=bytes)
     connection.send(RequestHead(ONE, "GET", "/", HOST))
     connection.send(RequestEnd(ONE))
@@ -68,10 +69,10 @@ def _listen(pieces: list[bytes]) -> Heard:
         elif isinstance(event, TextMessage) and connection.knows(event.stream):
             connection.send(event)
 
-    return heard(connection, pieces, attend, eof=True)
+    return outcome(connection, pieces, attend, eof=True)
 
 
-def _first_request(events: list[Event]) -> list[Event]:
+def _first_request(events: Sequence[Event]) -> list[Event]:
     first = next((event.stream for event in events if isinstance(event, RequestHead)), None)
     return [event for event in events if event.stream == first]
 

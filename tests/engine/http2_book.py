@@ -26,12 +26,10 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.service import TestBook, open_book
 from tests.playbook import CH, wire_bytes
-from tests.wire.http2_pair import merged2
-from tests.wire.pair import drain, seeded
+from tests.wire.pair import FIVE, ONE, THREE, drain, merged, seeded
 
 __all__ = ["FIVE", "HOST", "ONE", "THREE", "Book2", "answers"]
 
-ONE, THREE, FIVE = StreamId(1), StreamId(3), StreamId(5)
 HOST = Headers(((b"host", b"x"),))
 
 
@@ -53,7 +51,7 @@ class Book2:
         while data := self.client.data_to_send():
             self.book >> Received(CH, data)
             heard += self.hear(self.book.take(), sent=sent)
-        return merged2(heard)
+        return merged(heard)
 
     def hear(self, commands: list[Command], *, sent: bool = True) -> list[Event]:
         """The client reads what was written."""
@@ -77,7 +75,7 @@ class Book2:
 
     def after(self, seconds: float) -> list[Event]:
         self.book.after(seconds)
-        return merged2(self.hear(self.book.take()))
+        return merged(self.hear(self.book.take()))
 
     def ask(self, stream: StreamId, target: str, body: bytes | None = None, *fields: tuple[bytes, bytes]) -> None:
         method = "GET" if body is None else "POST"

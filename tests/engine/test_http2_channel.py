@@ -45,8 +45,8 @@ from svc_proto.wire.limits import Limits
 from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
 from tests.engine.service import get, open_book
 from tests.playbook import CH, PATIENT, accepted, wire_bytes
-from tests.wire.http2_pair import merged2, resets
-from tests.wire.pair import drain, seeded
+from tests.wire.http2_pair import resets
+from tests.wire.pair import drain, merged, seeded
 
 # --- how it begins --------------------------------------------------------------------------------------------------
 
@@ -453,7 +453,7 @@ def test_a_producer_waits_for_its_own_reader() -> None:
     for _ in range(4):
         book.client.taken(ONE, 262_144)
         heard += book.talk()
-    assert answers(merged2(heard)) == {1: (200, bytes(1_000_000))}
+    assert answers(merged(heard)) == {1: (200, bytes(1_000_000))}
 
 
 def test_a_producer_that_does_not_wait_loses_its_stream() -> None:
@@ -488,7 +488,7 @@ def test_a_file_passes_through_the_core(method: str) -> None:
         assert (order.handle, order.offset, order.n) == (7, offset, size)
         book.book >> Done(order.op, b"f" * size)
         heard += book.talk()
-    assert answers(merged2(heard)) == {1: (200, b"f" * 100_000)}
+    assert answers(merged(heard)) == {1: (200, b"f" * 100_000)}
     assert book.others == [ReleaseFile(7)]
 
 
@@ -517,7 +517,7 @@ def test_the_socket_takes_more_again() -> None:
         heard += book.hear(book.book.take(), sent=False)
     for stream in (ONE, THREE):
         book.client.taken(stream, 262_144)
-    assert answers(merged2(heard + book.talk())) == {1: (200, bytes(400_000)), 3: (200, bytes(400_000))}
+    assert answers(merged(heard + book.talk())) == {1: (200, bytes(400_000)), 3: (200, bytes(400_000))}
 
 
 # --- the end --------------------------------------------------------------------------------------------------------

@@ -6,21 +6,12 @@ import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    Event,
-    Headers,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-)
+from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead, StreamId
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.wire.chunks import Cuts, cut
-from tests.wire.pair import drain, merged, seeded
+from tests.wire.chunks import Cuts
+from tests.wire.pair import ONE, WHOLE, feed, seeded
 
-ONE, TWO, THREE = StreamId(1), StreamId(2), StreamId(3)
 LENGTH_2 = Headers(((b"content-length", b"2"),))
 GET = b"GET /health?x=1 HTTP/1.1\r\nHost: a\r\nX-A: 1\r\n\r\n"
 GET_HEAD = RequestHead(ONE, "GET", "/health?x=1", Headers(((b"host", b"a"), (b"x-a", b"1"))))
@@ -40,14 +31,6 @@ def server(limits: Limits = DEFAULT_LIMITS) -> Http1Connection:
     return Http1Connection(Role.SERVER, limits=limits, entropy=seeded())
 
 
-def feed(connection: Http1Connection, data: bytes, sizes: Cuts | None = None) -> list[Event]:
-    events: list[Event] = []
-    for piece in cut(data, sizes or [1_000_000]):
-        connection.receive_data(piece)
-        events.extend(drain(connection))
-    return merged(events)
-
-
 def signs(connection: Http1Connection) -> list[str]:
     """The properties that are True."""
     names = ("must_close", "paused", "idle", "head_pending")
@@ -61,7 +44,7 @@ def answer(connection: Http1Connection, stream: StreamId, body: bytes = b"ok", h
     return connection.data_to_send()
 
 
-def fails(connection: Http1Connection, data: bytes, sizes: Cuts | None = None) -> RemoteProtocolError:
+def fails(connection: Http1Connection, data: bytes, sizes: Cuts = WHOLE) -> RemoteProtocolError:
     """The error that these bytes cause; afterwards nothing more comes, whatever is sent."""
     with pytest.raises(RemoteProtocolError) as caught:
         feed(connection, data, sizes)

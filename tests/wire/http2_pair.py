@@ -1,4 +1,4 @@
-"""HTTP/2 in the hands of a test: our two ends face to face, and each of them against bare h2."""
+"""HTTP/2 in the hands of a test: each of our ends against bare h2."""
 
 from __future__ import annotations
 
@@ -10,45 +10,14 @@ from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    AcceptSocket,
-    Event,
-    Headers,
-    RequestData,
-    RequestHead,
-    ResponseData,
-    SocketAccepted,
-    StreamId,
-    StreamReset,
-)
+from svc_proto.wire.events import Event, StreamId, StreamReset
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.wire.chunks import Cuts, cut
-from tests.wire.pair import drain, seeded
+from tests.wire.pair import drain, feed, merged, seeded
 
-__all__ = [
-    "CONNECT",
-    "GET",
-    "HOST",
-    "ONE",
-    "POST",
-    "SETTINGS",
-    "THREE",
-    "BareClient",
-    "BareServer",
-    "Pair2",
-    "feed",
-    "frame",
-    "merged2",
-    "open_pair2",
-    "resets",
-    "signs",
-]
+__all__ = ["CONNECT", "GET", "POST", "SETTINGS", "BareClient", "BareServer", "frame", "resets", "signs"]
 
 SETTINGS = 4  # the kind of a frame
-ONE, THREE, FIVE = StreamId(1), StreamId(3), StreamId(5)
-HOST = Headers(((b"host", b"relay.example:8767"),))
-WHOLE: Cuts = [1_000_000]
 GET = [(b":method", b"GET"), (b":scheme", b"http"), (b":path", b"/health?x=1"), (b":authority", b"a")]
 POST = [(b":method", b"POST"), *GET[1:]]
 CONNECT = [
@@ -62,60 +31,6 @@ CONNECT = [
 def frame(kind: int, payload: bytes = b"", *, flags: int = 0, stream: int = 0) -> bytes:
     """A frame of HTTP/2, whether it makes sense or not."""
     return len(payload).to_bytes(3, "big") + struct.pack(">BBL", kind, flags, stream) + payload
-
-
-def merged2(events: list[Event]) -> list[Event]:
-    """The pieces of each stream's body that nothing of that stream parts, as one."""
-    out: list[Event] = []
-    last: dict[StreamId, int] = {}
-    for event in events:
-        at = last.get(event.stream)
-        before = None if at is None else out[at]
-        if isinstance(event, RequestData | ResponseData) and at is not None and type(before) is type(event):
-            assert isinstance(before, RequestData | ResponseData)
-            out[at] = type(event)(event.stream, before.data + event.data)
-            continue
-        last[event.stream] = len(out)
-        out.append(event)
-    return out
-
-
-def feed(connection: Http2Connection, data: bytes, sizes: Cuts | None = None) -> list[Event]:
-    """What a connection makes of bytes."""
-    events: list[Event] = []
-    for piece in cut(data, sizes or WHOLE):
-        connection.receive_data(piece)
-        events.extend(drain(connection))
-    return merged2(events)
-
-
-class Pair2:
-    """Both ends, and what each has heard. `exchange` moves bytes until there are none."""
-
-    def __init__(self, *, limits: Limits = DEFAULT_LIMITS, deflate: bool = True, sizes: Cuts = WHOLE) -> None:
-        self.client = Http2Connection(Role.CLIENT, limits=limits, entropy=seeded(1), deflate=deflate)
-        self.server = Http2Connection(Role.SERVER, limits=limits, entropy=seeded(2), deflate=deflate)
-        self.sizes = sizes
-
-    def exchange(self) -> tuple[list[Event], list[Event]]:
-        """Deliver everything that is queued, in both directions; what the client and the server heard."""
-        to_client: list[Event] = []
-        to_server: list[Event] = []
-        while (from_client := self.client.data_to_send()) + (from_server := self.server.data_to_send()):
-            to_server += feed(self.server, from_client, self.sizes)
-            to_client += feed(self.client, from_server, self.sizes)
-        return merged2(to_client), merged2(to_server)
-
-
-def open_pair2(*, limits: Limits = DEFAULT_LIMITS, deflate: bool = True, sizes: Cuts = WHOLE) -> Pair2:
-    """A pair with a WebSocket open on stream 1."""
-    pair = Pair2(limits=limits, deflate=deflate, sizes=sizes)
-    pair.client.send(RequestHead(ONE, "GET", "/ws", HOST, websocket=True))
-    pair.exchange()
-    pair.server.send(AcceptSocket(ONE))
-    to_client, _ = pair.exchange()
-    assert [type(event) for event in to_client] == [SocketAccepted]
-    return pair
 
 
 class Bare:
@@ -146,7 +61,7 @@ class Bare:
             events += feed(self.us, data)
             self.heard += self.h2.receive_data(ours)
             events += drain(self.us)
-        return merged2(events)
+        return merged(events)
 
     def last(self, kind: type[h2.events.Event]) -> list[h2.events.Event]:
         """What it has heard of one kind."""

@@ -1,16 +1,18 @@
-"""A client and a server connection face to face in memory."""
+"""Connections in the hands of a test: what comes of bytes, and a client and a server face to face in memory."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from itertools import count
+from typing import Generic, TypeVar
+
+from attrs import frozen
 
 from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
     AcceptSocket,
-    BinaryMessage,
     Event,
     Headers,
     RequestData,
@@ -19,16 +21,32 @@ from svc_proto.wire.events import (
     ResponseData,
     SocketAccepted,
     StreamId,
-    TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.http2 import Http2Connection
 from tests.wire.chunks import Cuts, cut
 
-__all__ = ["HOST", "Pair", "drain", "merged", "open_pair", "seeded"]
+__all__ = [
+    "FIVE",
+    "HOST",
+    "ONE",
+    "THREE",
+    "TWO",
+    "WHOLE",
+    "Outcome",
+    "Pair",
+    "drain",
+    "feed",
+    "merged",
+    "open_pair",
+    "outcome",
+    "seeded",
+]
 
+ONE, TWO, THREE, FIVE = StreamId(1), StreamId(2), StreamId(3), StreamId(5)
 HOST = Headers(((b"host", b"relay.example:8767"),))
 WHOLE: Cuts = [1_000_000]
+C = TypeVar("C", Http1Connection, Http2Connection)
 
 
 def seeded(seed: int = 0) -> Entropy:
@@ -58,55 +76,79 @@ def drain(connection: Connection) -> list[Event]:
     return list(iter(connection.next_event, None))
 
 
-class Pair:
-    """Both ends, and what each has heard. `exchange` moves bytes until there are none."""
+def feed(connection: Connection, data: bytes, sizes: Cuts = WHOLE) -> list[Event]:
+    """What a connection makes of bytes."""
+    events: list[Event] = []
+    for piece in cut(data, sizes):
+        connection.receive_data(piece)
+        events += drain(connection)
+    return merged(events)
 
-    def __init__(self, *, limits: Limits = DEFAULT_LIMITS, deflate: bool = True, sizes: Cuts = WHOLE) -> None:
-        self.client = Http1Connection(Role.CLIENT, limits=limits, entropy=seeded(1), deflate=deflate)
-        self.server = Http1Connection(Role.SERVER, limits=limits, entropy=seeded(2), deflate=deflate)
+
+@frozen
+class Outcome:
+    """All that bytes led to: what was heard, and the refusal with its status and text."""
+
+    heard: tuple[Event, ...]
+    status: int | None = None
+    text: str = ""
+
+
+def _nothing(event: Event) -> None:
+    """What most events ask for."""
+
+
+def outcome(
+    connection: Connection, pieces: list[bytes], attend: Callable[[Event], object] = _nothing, *, eof: bool = False
+) -> Outcome:
+    """What a connection makes of all that its peer says, each event attended to when it comes."""
+    events: list[Event] = []
+
+    def listen() -> None:
+        while (event := connection.next_event()) is not None:
+            events.append(event)
+            attend(event)
+            connection.data_to_send()  # after events alone, or the pieces would decide what is out already
+
+    try:
+        for piece in pieces:
+            connection.receive_data(piece)
+            listen()
+        if eof:
+            connection.receive_eof()
+            listen()
+    except RemoteProtocolError as error:
+        connection.data_to_send()
+        return Outcome(tuple(merged(events)), error.status, str(error))
+    return Outcome(tuple(merged(events)))
+
+
+class Pair(Generic[C]):
+    """Both ends of one version. `exchange` moves bytes until there are none."""
+
+    def __init__(self, version: type[C], *, deflate: bool = True, sizes: Cuts = WHOLE) -> None:
+        self.client: C = version(Role.CLIENT, entropy=seeded(1), deflate=deflate)
+        self.server: C = version(Role.SERVER, entropy=seeded(2), deflate=deflate)
         self.sizes = sizes
-        self.to_client: list[Event] = []
-        self.to_server: list[Event] = []
-        self.wire: list[bytes] = []
-        self.on_server: Callable[[Event], None] = self.to_server.append
 
-    def exchange(self) -> None:
-        """Deliver everything that is queued, in both directions, until both are silent."""
-        for _ in count():
-            from_client, from_server = self.client.data_to_send(), self.server.data_to_send()
-            if not from_client and not from_server:
-                break
-            self.wire.extend(data for data in (from_client, from_server) if data)
-            for piece in cut(from_client, self.sizes):
-                self.server.receive_data(piece)
-                for event in drain(self.server):
-                    self.on_server(event)
-            for piece in cut(from_server, self.sizes):
-                self.client.receive_data(piece)
-                self.to_client.extend(drain(self.client))
-        self.to_server[:] = merged(self.to_server)
-        self.to_client[:] = merged(self.to_client)
-
-    def heard(self) -> tuple[list[Event], list[Event]]:
-        """What the client and the server have heard since the last call."""
-        heard = list(self.to_client), list(self.to_server)
-        self.to_client.clear()
-        self.to_server.clear()
-        return heard
+    def exchange(self) -> tuple[list[Event], list[Event]]:
+        """Deliver everything that is queued, in both directions; what the client and the server heard."""
+        to_client: list[Event] = []
+        to_server: list[Event] = []
+        while (from_client := self.client.data_to_send()) + (from_server := self.server.data_to_send()):
+            to_server += feed(self.server, from_client, self.sizes)
+            to_client += feed(self.client, from_server, self.sizes)
+        return merged(to_client), merged(to_server)
 
 
-def open_pair(*, limits: Limits = DEFAULT_LIMITS, deflate: bool = True, sizes: Cuts = WHOLE) -> Pair:
+def open_pair(version: type[C], *, deflate: bool = True) -> Pair[C]:
     """A pair with a WebSocket open on stream 1."""
-    pair = Pair(limits=limits, deflate=deflate, sizes=sizes)
-    pair.client.send(RequestHead(StreamId(1), "GET", "/ws", HOST, websocket=True))
-    pair.client.send(RequestEnd(StreamId(1)))
-    pair.exchange()
-    pair.server.send(AcceptSocket(StreamId(1)))
-    pair.exchange()
-    to_client, to_server = pair.heard()
+    pair = Pair(version, deflate=deflate)
+    pair.client.send(RequestHead(ONE, "GET", "/ws", HOST, websocket=True))
+    pair.client.send(RequestEnd(ONE))
+    _, to_server = pair.exchange()
     assert [type(event) for event in to_server] == [RequestHead, RequestEnd]
+    pair.server.send(AcceptSocket(ONE))
+    to_client, _ = pair.exchange()
     assert [type(event) for event in to_client] == [SocketAccepted]
     return pair
-
-
-Message = TextMessage | BinaryMessage

@@ -27,9 +27,8 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
 from tests.wire.chunks import Cuts, cut, cuts
-from tests.wire.pair import HOST, drain, merged, seeded
+from tests.wire.pair import HOST, ONE, TWO, WHOLE, drain, feed, outcome, seeded
 
-ONE, TWO = StreamId(1), StreamId(2)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 SMALL = Limits(max_head=300, max_fields=5)
 
@@ -42,14 +41,6 @@ def ask(connection: Http1Connection, stream: StreamId = ONE, method: str = "GET"
     connection.send(RequestHead(stream, method, "/a?b", HOST, websocket=websocket))
     connection.send(RequestEnd(stream))
     return connection.data_to_send()
-
-
-def feed(connection: Http1Connection, data: bytes, sizes: Cuts | None = None) -> list[Event]:
-    events: list[Event] = []
-    for piece in cut(data, sizes or [1_000_000]):
-        connection.receive_data(piece)
-        events.extend(drain(connection))
-    return merged(events)
 
 
 @given(cuts())
@@ -308,21 +299,11 @@ def test_a_compression_that_was_not_offered(extension: bytes) -> None:
 
 @given(st.binary(max_size=60) | st.binary(max_size=30).map(OK.__add__), st.booleans(), cuts())
 def test_nothing_but_remote_protocol_errors_escape(data: bytes, websocket: bool, sizes: Cuts) -> None:
-    outcomes: list[tuple[list[Event], bool]] = []
-    for way in (sizes, [1_000_000]):
+    outcomes = []
+    for way in (sizes, WHOLE):
         connection = client()
         ask(connection, websocket=websocket)
-        heard: list[Event] = []
-        try:
-            for piece in cut(data, way):
-                connection.receive_data(piece)
-                heard += drain(connection)
-            connection.receive_eof()
-            heard += drain(connection)
-        except RemoteProtocolError:
-            outcomes.append((merged(heard), True))
-        else:
-            outcomes.append((merged(heard), False))
+        outcomes.append(outcome(connection, list(cut(data, way)), eof=True))
         assert connection.must_close
     # Whether bytes behind a complete response arrive with it or later decides if they are an error.
-    assert [events for events, _ in outcomes[:1]] == [events for events, _ in outcomes[1:]]
+    assert outcomes[0].heard == outcomes[1].heard

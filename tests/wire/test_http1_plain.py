@@ -35,14 +35,11 @@ from tests.wire.http1_server import (
     GET,
     GET_HEAD,
     LENGTH_2,
-    ONE,
     POST,
     TEXT_HI,
-    THREE,
-    TWO,
     UPGRADE,
 )
-from tests.wire.pair import drain, seeded
+from tests.wire.pair import ONE, THREE, TWO, drain, seeded
 
 ZERO = StreamId(0)
 HEALTH = b"HTTP/1.1 200 OK\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-type: application/json\r\n"

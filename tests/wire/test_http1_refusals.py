@@ -23,16 +23,14 @@ from tests.wire.http1_server import (
     EXPECTING,
     GET,
     LENGTH_2,
-    ONE,
     POST,
     TEXT_HI,
     UPGRADE,
     answer,
     fails,
-    feed,
     server,
 )
-from tests.wire.pair import merged
+from tests.wire.pair import ONE, WHOLE, Outcome, feed, outcome
 
 # --- what must be refused ---------------------------------------------------------------------------------------
 
@@ -213,33 +211,25 @@ FRAGMENTS = st.sampled_from(
 )
 
 
-def converse(data: bytes, sizes: Cuts) -> tuple[list[Event], bool]:
-    """Answer every request at its end; tell what was heard, and whether it ended in an error."""
+def converse(data: bytes, sizes: Cuts) -> Outcome:
+    """Answer every request at its end."""
     connection = server(SMALL)
-    heard: list[Event] = []
 
-    def listen() -> None:
-        while (event := connection.next_event()) is not None:
-            heard.append(event)
-            if isinstance(event, RequestEnd) and not connection.must_close:
-                answer(connection, event.stream)
+    def attend(event: Event) -> None:
+        if isinstance(event, RequestEnd) and not connection.must_close:
+            answer(connection, event.stream)
 
-    try:
-        for piece in cut(data, sizes):
-            connection.receive_data(piece)
-            listen()
-        connection.receive_eof()
-        listen()
-    except RemoteProtocolError:
+    found = outcome(connection, list(cut(data, sizes)), attend, eof=True)
+    if found.status is None:
+        assert connection.must_close
+    else:
         assert connection.next_event() is None
-        return merged(heard), True
-    assert connection.must_close
-    return merged(heard), False
+    return found
 
 
 @given(st.lists(FRAGMENTS | st.binary(max_size=8), max_size=6).map(b"".join), cuts())
 def test_nothing_but_remote_protocol_errors_escape(data: bytes, sizes: Cuts) -> None:
-    assert converse(data, sizes) == converse(data, [1_000_000])
+    assert converse(data, sizes) == converse(data, WHOLE)
 
 
 def test_a_second_blank_line_is_refused_when_it_is_whole() -> None:

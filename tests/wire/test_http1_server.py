@@ -32,18 +32,14 @@ from tests.wire.http1_server import (
     GET,
     GET_HEAD,
     LENGTH_2,
-    ONE,
     POST,
     TEXT_HI,
-    THREE,
-    TWO,
     UPGRADE,
     answer,
-    feed,
     server,
     signs,
 )
-from tests.wire.pair import drain, merged, seeded
+from tests.wire.pair import ONE, THREE, TWO, drain, feed, merged, seeded
 
 # --- requests and responses -------------------------------------------------------------------------------------
 

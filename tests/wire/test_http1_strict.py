@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-from attrs import frozen
+from collections.abc import Callable
 
-from svc_proto.basics.errors import RemoteProtocolError
+import pytest
+
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     Event,
@@ -21,50 +21,25 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.wire.http1_server import ONE, TWO, answer, feed, server
-from tests.wire.pair import merged, seeded
+from tests.wire.http1_server import answer, server
+from tests.wire.pair import ONE, TWO, Outcome, feed, outcome, seeded
 
 SMALL = Limits(max_head=200, max_fields=5)
 PAD = b"x" * 300
 
 
-@frozen
-class Outcome:
-    """All that bytes led to: what was heard, and the refusal with its status and text."""
-
-    heard: tuple[Event, ...]
-    status: int | None = None
-    text: str = ""
-
-
-def outcome(connection: Http1Connection, pieces: list[bytes], *, eof: bool = False) -> Outcome:
+def converse(connection: Http1Connection, pieces: list[bytes], *, eof: bool = False) -> Outcome:
     """Feed pieces; requests are answered when they end, but not what is refused."""
-    heard: list[Event] = []
 
-    def listen() -> None:
-        while (event := connection.next_event()) is not None:
-            heard.append(event)
-            if isinstance(event, RequestEnd):
-                answer(connection, event.stream)
+    def attend(event: Event) -> None:
+        if isinstance(event, RequestEnd):
+            answer(connection, event.stream)
 
-    try:
-        for piece in pieces:
-            connection.receive_data(piece)
-            listen()
-        if eof:
-            connection.receive_eof()
-            listen()
-    except RemoteProtocolError as error:
-        return Outcome(tuple(merged(heard)), error.status, str(error))
-    return Outcome(tuple(merged(heard)))
+    return outcome(connection, pieces, attend, eof=eof)
 
 
-def as_server(data: bytes, limits: Limits = DEFAULT_LIMITS, *, eof: bool = False) -> Outcome:
-    """What a server makes of it: whole, byte by byte and at every split the same."""
-
-    def run(pieces: list[bytes]) -> Outcome:
-        return outcome(server(limits), pieces, eof=eof)
-
+def however_cut(run: Callable[[list[bytes]], Outcome], data: bytes) -> Outcome:
+    """What comes of it: whole, byte by byte and at every split the same."""
     whole = run([data])
     assert run([bytes([byte]) for byte in data]) == whole, "byte by byte"
     for at in range(1, len(data)):
@@ -72,20 +47,21 @@ def as_server(data: bytes, limits: Limits = DEFAULT_LIMITS, *, eof: bool = False
     return whole
 
 
+def as_server(data: bytes, limits: Limits = DEFAULT_LIMITS, *, eof: bool = False) -> Outcome:
+    """What a server makes of it, however it is cut."""
+    return however_cut(lambda pieces: converse(server(limits), pieces, eof=eof), data)
+
+
 def as_client(data: bytes, method: str = "GET", limits: Limits = DEFAULT_LIMITS, *, eof: bool = False) -> Outcome:
-    """What a client makes of it as the answer to a request: whole, byte by byte and at every split the same."""
+    """What a client makes of it as the answer to a request, however it is cut."""
 
     def run(pieces: list[bytes]) -> Outcome:
         connection = Http1Connection(Role.CLIENT, limits=limits, entropy=seeded())
         connection.send(RequestHead(ONE, method, "/", Headers(((b"host", b"a"),))))
         connection.send(RequestEnd(ONE))
-        return outcome(connection, pieces, eof=eof)
+        return converse(connection, pieces, eof=eof)
 
-    whole = run([data])
-    assert run([bytes([byte]) for byte in data]) == whole, "byte by byte"
-    for at in range(1, len(data)):
-        assert run([data[:at], data[at:]]) == whole, f"split at {at}"
-    return whole
+    return however_cut(run, data)
 
 
 def body(heard: tuple[Event, ...]) -> bytes:
@@ -254,11 +230,11 @@ def test_both_lengths_close_the_connection_and_what_is_embedded_never_runs() -> 
     attack = (
         b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + EMBEDDED
     )
-    assert outcome(connection, [attack]).heard == ()
-    assert outcome(connection, [EMBEDDED]) == Outcome(())
+    assert converse(connection, [attack]).heard == ()
+    assert converse(connection, [EMBEDDED]) == Outcome(())
     assert b"\r\nconnection: close\r\n" in answer(connection, StreamId(0))
     assert connection.must_close
-    assert outcome(connection, [EMBEDDED], eof=True) == Outcome(())
+    assert converse(connection, [EMBEDDED], eof=True) == Outcome(())
 
 
 def test_one_empty_line_before_a_request_is_ignored() -> None:
@@ -483,10 +459,10 @@ def test_an_answer_before_the_body_that_was_not_waited_for() -> None:
     """RFC 9110 section 10.1.1: who sends its body at once does not wait for 100; then the connection can be kept."""
     connection = server()
     head = CHUNKED.replace(b"Host", b"Expect: 100-continue\r\nHost")
-    outcome(connection, [head])
+    converse(connection, [head])
     assert b"onnection: close" in answer(connection, ONE)
     connection = server()
-    outcome(connection, [head + b"2\r\n"])
+    converse(connection, [head + b"2\r\n"])
     assert b"onnection: close" not in answer(connection, ONE)
     assert feed(connection, b"ok\r\n0\r\n\r\n" + EMBEDDED)[-1] == RequestEnd(TWO)
 

@@ -29,8 +29,8 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from tests.wire.chunks import Cuts, cuts
-from tests.wire.http2_pair import HOST, ONE, THREE, Pair2, open_pair2, signs
-from tests.wire.pair import seeded
+from tests.wire.http2_pair import signs
+from tests.wire.pair import HOST, ONE, THREE, Pair, open_pair, seeded
 
 TRAILERS = Headers(((b"t", b"v"),))
 LENGTH_2 = Headers(((b"content-length", b"2"),))
@@ -52,7 +52,7 @@ def test_http2_is_a_connection(role: Role) -> None:
 @given(cuts())
 @settings(max_examples=25)
 def test_requests_and_responses_however_they_are_cut(sizes: Cuts) -> None:
-    pair = Pair2(sizes=sizes)
+    pair = Pair(Http2Connection, sizes=sizes)
     length_5 = Headers((*HOST, (b"content-length", b"5")))
     assert pair.client.next_stream == ONE
     pair.client.send(RequestHead(ONE, "POST", "/a?b=c", length_5))
@@ -99,7 +99,7 @@ def test_requests_and_responses_however_they_are_cut(sizes: Cuts) -> None:
 
 
 def test_the_answer_to_head_has_no_body() -> None:
-    pair = Pair2()
+    pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "HEAD", "/", HOST))
     pair.client.send(RequestEnd(ONE))
     pair.exchange()
@@ -110,7 +110,7 @@ def test_the_answer_to_head_has_no_body() -> None:
 
 
 def test_a_large_answer_waits_for_its_reader() -> None:
-    pair = Pair2()
+    pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "GET", "/", HOST))
     pair.client.send(RequestEnd(ONE))
     pair.exchange()
@@ -134,7 +134,7 @@ def test_a_large_answer_waits_for_its_reader() -> None:
 
 
 def test_streams_take_turns_and_the_owner_says_how_much() -> None:
-    pair = Pair2()
+    pair = Pair(Http2Connection)
     for stream in (ONE, THREE):
         pair.client.send(RequestHead(stream, "GET", "/", HOST))
         pair.client.send(RequestEnd(stream))
@@ -156,7 +156,7 @@ def test_streams_take_turns_and_the_owner_says_how_much() -> None:
 @given(cuts())
 @settings(max_examples=25)
 def test_a_websocket(sizes: Cuts) -> None:
-    pair = Pair2(sizes=sizes)
+    pair = Pair(Http2Connection, sizes=sizes)
     pair.client.send(RequestHead(ONE, "GET", "/ws", Headers((*HOST, (b"sec-websocket-protocol", b"a, B"))), True))
     pair.client.send(RequestEnd(ONE))
     assert pair.client.next_stream == THREE
@@ -185,13 +185,13 @@ def test_a_websocket(sizes: Cuts) -> None:
 
 
 def test_a_websocket_without_compression() -> None:
-    pair = open_pair2(deflate=False)
+    pair = open_pair(Http2Connection, deflate=False)
     pair.client.send(TextMessage(ONE, "x" * 2000))
     assert len(pair.client.data_to_send()) > 2000
 
 
 def test_a_websocket_that_was_declined() -> None:
-    pair = Pair2()
+    pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "GET", "/ws", HOST, websocket=True))
     pair.exchange()
     pair.server.send(ResponseHead(ONE, 403, LENGTH_2))
@@ -204,14 +204,14 @@ def test_a_websocket_that_was_declined() -> None:
 
 
 def test_the_end_of_the_stream_is_the_end_of_a_websocket() -> None:
-    pair = open_pair2()
+    pair = open_pair(Http2Connection)
     pair.client.abandon(ONE)
     pair.client.abandon(ONE)
     _, (closed,) = pair.exchange()
     assert isinstance(closed, SocketClosed)
     assert (closed.code, closed.clean) == (1006, False)
     assert "idle" in signs(pair.server)
-    pair = open_pair2()
+    pair = open_pair(Http2Connection)
     pair.server.receive_eof()
     closed_or_none = pair.server.next_event()
     assert isinstance(closed_or_none, SocketClosed)
@@ -220,7 +220,7 @@ def test_the_end_of_the_stream_is_the_end_of_a_websocket() -> None:
 
 
 def test_a_socket_whose_stream_is_given_up_behind_its_close_frame() -> None:
-    pair = open_pair2()
+    pair = open_pair(Http2Connection)
     pair.client.send(CloseSocket(ONE))
     pair.server.receive_data(pair.client.data_to_send())
     assert pair.server.next_event() == SocketClosed(ONE, 1000)
@@ -238,7 +238,7 @@ def test_a_socket_whose_stream_is_given_up_behind_its_close_frame() -> None:
 
 
 def test_a_server_that_goes_away_finishes_what_it_has() -> None:
-    pair = Pair2()
+    pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "GET", "/", HOST))
     pair.client.send(RequestEnd(ONE))
     pair.exchange()
@@ -263,7 +263,7 @@ def test_a_server_that_goes_away_finishes_what_it_has() -> None:
 
 
 def test_an_end_of_input_within_a_message() -> None:
-    pair = Pair2()
+    pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "POST", "/", HOST))
     pair.client.send(RequestHead(THREE, "GET", "/", HOST))
     pair.client.send(RequestEnd(THREE))
@@ -284,7 +284,7 @@ def test_an_end_of_input_within_a_message() -> None:
 
 
 def test_a_stream_that_is_given_up() -> None:
-    pair = Pair2()
+    pair = Pair(Http2Connection)
     for stream in (ONE, THREE):
         pair.client.send(RequestHead(stream, "POST", "/", HOST))
         pair.client.send(RequestData(stream, b"part"))
@@ -308,7 +308,7 @@ def test_a_stream_that_is_given_up() -> None:
 
 
 def test_an_answer_that_is_written_and_a_request_that_is_not_wanted() -> None:
-    pair = Pair2()
+    pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "POST", "/", HOST))
     pair.exchange()
     pair.server.send(ResponseHead(ONE, 204))

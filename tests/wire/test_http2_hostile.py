@@ -28,8 +28,9 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
 from svc_proto.wire.limits import Limits
-from tests.wire.http2_pair import CONNECT, GET, HOST, ONE, POST, SETTINGS, THREE, BareClient, feed, frame, resets, signs
-from tests.wire.pair import drain, seeded
+from tests.wire.chunks import Cuts
+from tests.wire.http2_pair import CONNECT, GET, POST, SETTINGS, BareClient, frame, resets, signs
+from tests.wire.pair import HOST, ONE, THREE, WHOLE, drain, feed, seeded
 
 PING, RST, PRIORITY, WINDOW = 6, 3, 2, 8
 Fields = list[tuple[bytes, bytes]]
@@ -38,7 +39,7 @@ Fields = list[tuple[bytes, bytes]]
 HELLO = PREFACE + frame(SETTINGS)
 
 
-def ends(data: bytes, code: ErrorCodes, *, hello: bytes = HELLO, sizes: list[int] | None = None) -> str:
+def ends(data: bytes, code: ErrorCodes, *, hello: bytes = HELLO, sizes: Cuts = WHOLE) -> str:
     """The text of the error that these bytes cause; GOAWAY has this code, and nothing more is read or said."""
     us = Http2Connection(Role.SERVER, entropy=seeded())
     with pytest.raises(RemoteProtocolError) as caught:

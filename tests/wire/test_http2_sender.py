@@ -25,8 +25,8 @@ from svc_proto.wire.events import (
     StreamId,
 )
 from svc_proto.wire.http2 import Http2Connection
-from tests.wire.http2_pair import HOST, ONE, POST, THREE, BareClient, BareServer, open_pair2
-from tests.wire.pair import seeded
+from tests.wire.http2_pair import POST, BareClient, BareServer
+from tests.wire.pair import HOST, ONE, THREE, open_pair, seeded
 
 
 def test_what_a_server_must_not_say() -> None:
@@ -95,7 +95,7 @@ def test_what_a_client_must_not_say() -> None:
 
 
 def test_what_its_sockets_hold_goes_with_the_connection() -> None:
-    us = open_pair2().server
+    us = open_pair(Http2Connection).server
     socket = us._streams[ONE].socket
     assert socket is not None
     socket.receive_data(b"\x01\x80\0\0\0\0")  # the beginning of a message: wsproto's

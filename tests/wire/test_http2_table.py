@@ -11,8 +11,7 @@ from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, ResponseEnd, ResponseHead
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE, Cutter, Kind
-from tests.wire.http2_pair import ONE, THREE, feed
-from tests.wire.pair import seeded
+from tests.wire.pair import ONE, THREE, feed, seeded
 
 GET = bytes.fromhex("82868401") + b"\x01a"  # :authority as a literal
 

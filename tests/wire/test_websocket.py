@@ -22,17 +22,15 @@ from svc_proto.wire.events import (
     Pong,
     ResponseData,
     SocketClosed,
-    StreamId,
     TextMessage,
 )
+from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.websocket import LIFE, MAX_PONGS, WebSocket, WebSocketState, WebSocketTrigger
 from tests.wire.chunks import Cuts, cut, cuts
-from tests.wire.pair import open_pair, seeded
+from tests.wire.pair import ONE, WHOLE, open_pair, seeded
 
-ONE = StreamId(1)
 SMALL = Limits(max_message=1000)
-WHOLE: Cuts = [1_000_000]
 
 
 def socket(
@@ -61,8 +59,7 @@ def feed(ws: WebSocket, data: bytes, sizes: Cuts = WHOLE) -> list[Event]:
     events: list[Event] = []
     for piece in cut(data, sizes):
         ws.receive_data(piece)
-        while (event := ws.next_event()) is not None:
-            events.append(event)
+        events.extend(iter(ws.next_event, None))
     return events
 
 
@@ -216,9 +213,7 @@ def test_the_end_without_a_close_frame(ours: bool) -> None:
         ws.send(CloseSocket(ONE))
     ws.receive_data(frame(0x81, b"last") + b"\x81")
     ws.receive_eof()
-    events: list[Event] = []
-    while (event := ws.next_event()) is not None:
-        events.append(event)
+    events: list[Event] = list(iter(ws.next_event, None))
     closed = events.pop()
     assert isinstance(closed, SocketClosed)
     assert (closed.code, closed.clean, closed.ours) == (1006, False, None)
@@ -448,7 +443,7 @@ MESSAGE = st.tuples(st.booleans(), TEXT, st.sampled_from([1, 100, 3000]))
 
 @given(st.lists(MESSAGE, max_size=6), st.booleans(), cuts())
 def test_round_trips(messages: list[tuple[bool, str, int]], deflate: bool, sizes: Cuts) -> None:
-    pair = open_pair(deflate=deflate, sizes=WHOLE)
+    pair = open_pair(Http1Connection, deflate=deflate)
     pair.sizes = [max(size * 50, 1) for size in sizes]
     sent: list[Event] = [
         TextMessage(ONE, text * times) if is_text else BinaryMessage(ONE, text.encode() * times)
@@ -457,11 +452,9 @@ def test_round_trips(messages: list[tuple[bool, str, int]], deflate: bool, sizes
     for event in sent:
         pair.client.send(event)
         pair.server.send(event)
-    pair.exchange()
-    assert pair.heard() == (sent, sent)
+    assert pair.exchange() == (sent, sent)
     pair.client.send(CloseSocket(ONE, 1000, "done"))
-    pair.exchange()
-    assert pair.heard() == ([SocketClosed(ONE, 1000)], [SocketClosed(ONE, 1000, "done")])
+    assert pair.exchange() == ([SocketClosed(ONE, 1000)], [SocketClosed(ONE, 1000, "done")])
     assert pair.client.must_close
     assert pair.server.must_close
 
@@ -496,8 +489,7 @@ def test_cuts_do_not_matter_and_nothing_escapes(data: bytes, deflate: bool, size
         ws = socket(limits=SMALL, deflate=AGREED if deflate else None)
         events = feed(ws, data, way)
         ws.receive_eof()
-        while (event := ws.next_event()) is not None:
-            events.append(event)
+        events.extend(iter(ws.next_event, None))
         assert [isinstance(event, SocketClosed) for event in events].count(True) == 1
         assert isinstance(events[-1], SocketClosed)
         outcomes.append((events, ws.data_to_send()))
