@@ -265,9 +265,7 @@ def _response(rng: Random) -> bytes:
     fields = rng.sample(ANSWER_FIELDS, rng.choice((0, 1, 3)))
     if rng.random() < 0.6:
         fields.append(b"Transfer-Encoding: chunked")
-        end = rng.choice(
-            (b"0\r\n\r\n", b"0\r\n\r\n", b"0\r\n\r\n", b"0\r\nx: y\r\n\r\n", b"00\r\n\r\n", b"0;a\r\n\r\n", b"")
-        )
+        end = rng.choice(ENDS)
         cuts = [body[at : at + 9] for at in range(0, len(body), 9)]
         line = b"%x;a=b" if rng.random() < odd else b"%x"
         body = b"".join(line % len(cut) + b"\r\n" + cut + b"\r\n" for cut in cuts) + end

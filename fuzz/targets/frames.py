@@ -1,19 +1,17 @@
-"""WebSocket frames as the plain lane and as wsproto, the law, read them: nobody can tell which of the two it is.
+"""WebSocket frames as the plain lane and as wsproto, the law, read them (`fuzz.targets.both`).
 
-The first byte says which end reads, and what was agreed (`fuzz.targets.websocket`). What is compared after each step
-are events, errors with their texts, what is held, the state, and the bytes that are to be sent.
+The first byte says which end reads, and what was agreed (`fuzz.targets.websocket`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 from zlib import crc32
 
 from fuzz.law import LawReader
 from fuzz.mutate import chunked
+from fuzz.targets.both import Both
 from fuzz.targets.websocket import CLIENT, make_socket
-from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.events import BinaryMessage, CloseSocket, Event, Ping, Pong, StreamId, TextMessage
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket import WebSocket
@@ -72,18 +70,17 @@ SAYINGS: tuple[Event, ...] = (
 )
 
 
-class BothSockets:
-    """The law and the lane, and whatever is done to them."""
+class BothSockets(Both[WebSocket, WebSocket]):
+    """The law and the lane of a WebSocket."""
+
+    properties = ("held", "state")
 
     def __init__(self, bits: int) -> None:
         unknown = STRANGER if bits & UNKNOWN else None
-        self.law, self.lane = (make_socket(bits, limits=LIMITS, max_message=unknown) for _ in range(2))
-        setattr(self.law, "_reader", LawReader(bool(bits & CLIENT), self.law._guard))  # noqa: B010 - a stand-in
+        law, lane = (make_socket(bits, limits=LIMITS, max_message=unknown) for _ in range(2))
+        super().__init__(law, lane, STREAM)
+        setattr(law, "_reader", LawReader(bool(bits & CLIENT), law._guard))  # noqa: B010 - a stand-in
         self.messages = 0
-
-    def hear(self, data: bytes) -> None:
-        """Bytes come."""
-        self._do(lambda socket: socket.receive_data(data))
 
     def hear_texts(self, data: bytes) -> None:
         """Bytes come, and the lane is asked for the plain texts that they begin with: the law's next events."""
@@ -92,45 +89,13 @@ class BothSockets:
         heard = [self.law.next_event() for _ in texts]
         assert heard == [TextMessage(STREAM, text) for text in texts]
         assert more or self.law.next_event() is None, "the lane has kept something back"
-        self._do(lambda socket: socket.must_close)
+        self.do(lambda socket: socket.must_close)
         self.messages += len(texts)
 
-    def take(self) -> object:
-        """Ask for an event."""
-        event = self._do(lambda socket: socket.next_event())
+    def on_event(self, event: Event) -> None:
+        """A message is counted."""
         self.messages += isinstance(event, TextMessage | BinaryMessage)
-        return event
-
-    def say(self, event: Event) -> None:
-        """Say something, if it may be said."""
-        self._do(lambda socket: _say(socket, event))
-
-    def trust(self) -> None:
-        """The peer is known."""
-        self._do(lambda socket: socket.trust(STREAM))
-
-    def end(self) -> None:
-        """The peer says no more."""
-        self._do(lambda socket: socket.receive_eof())
-
-    def flush(self) -> object:
-        """What is to be sent."""
-        return self._do(lambda socket: socket.data_to_send())
 
     def release(self) -> None:
         """The connection is gone."""
-        self._do(lambda socket: socket.release())
-
-    def _do(self, what: Callable[[WebSocket], object]) -> object:
-        law, lane = what(self.law), what(self.lane)
-        assert lane == law, f"the lane: {lane!r}, the law: {law!r}"
-        assert (self.lane.held, self.lane.state) == (self.law.held, self.law.state)
-        return law
-
-
-def _say(socket: WebSocket, event: Event) -> str:
-    try:
-        socket.send(event)
-    except LocalProtocolError as error:
-        return str(error)
-    return ""
+        self.do(lambda socket: socket.release())

@@ -1,13 +1,8 @@
-"""The plain lane of HTTP/1.1 and the law, h11, on the same bytes: nobody can tell which of the two is in charge.
-
-Both are fed the same pieces, asked for events equally often and told to say the same. What comes of it is compared
-after each step: events, errors with their texts, every property, and the bytes that are to be sent.
-"""
+"""The plain lane of HTTP/1.1 and the law, h11, on the same bytes (`fuzz.targets.both`)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from random import Random
@@ -15,8 +10,8 @@ from typing import TypeAlias
 from zlib import crc32
 
 from fuzz.mutate import chunked
-from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.wire.connection import Connection, Role
+from fuzz.targets.both import Both, MisusedError, say
+from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptSocket,
     CloseSocket,
@@ -36,14 +31,13 @@ from svc_proto.wire.http1 import BODILESS, Http1Connection
 from svc_proto.wire.http1_plain import PlainConnection
 from svc_proto.wire.limits import Limits
 
-__all__ = ["LIMITS", "Both", "MisusedError", "compare", "lane"]
+__all__ = ["LIMITS", "BothServers", "compare", "lane"]
 
 Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 LIMITS = Limits(max_head=600, max_fields=8)
 DATE = b"Sun, 06 Nov 1994 08:49:37 GMT"
 _BEGINNING = re.compile(rb"(?=\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /)")
-PROPERTIES = ("must_close", "paused", "idle", "held", "head_pending")
 STATUSES = (200, 200, 200, 404, 500, 299, 999, 204, 204, 304, 205)
 JSON = (b"content-type", b"application/json")
 PLAIN: tuple[Fields, ...] = (
@@ -86,15 +80,19 @@ def lane(data: bytes) -> None:
 
 def compare(data: bytes, rng: Random) -> int:
     """Play one script to both; how many messages the lane had all to itself."""
-    both = Both()
+    both = BothServers()
     with suppress(MisusedError):
         _play(both, data, rng)
     return both.alone
 
 
-def _play(both: Both, data: bytes, rng: Random) -> None:
+def _play(both: BothServers, data: bytes, rng: Random) -> None:
     for piece in _pieces(data, rng):
-        both.hear(piece, at_once=rng.random() < 0.7, begin_only=rng.random() < 0.2)
+        at_once, begin_only = rng.random() < 0.7, rng.random() < 0.2
+        if at_once:
+            both.hear_request(piece, begin_only=begin_only)
+        else:
+            both.hear(piece)
         if rng.random() < 0.6:
             both.take(4)
             both.answer(StreamId(both.stream), 200, rng.choice(PLAIN), rng.choice(BODIES))
@@ -117,7 +115,7 @@ def _pieces(data: bytes, rng: Random) -> list[bytes]:
     return chunked(data, rng) if kind < 0.9 else [data]
 
 
-def _step(both: Both, rng: Random) -> None:
+def _step(both: BothServers, rng: Random) -> None:
     stream = StreamId(both.stream)
     kind = rng.random()
     if kind < 0.4:
@@ -163,57 +161,38 @@ def _sayings(stream: StreamId) -> tuple[tuple[Event, ...], ...]:
     )
 
 
-class MisusedError(Exception):
-    """We have said what h11 does not allow: no program goes on after that."""
-
-
-class Both:
-    """The law and the lane, and whatever is done to them."""
+class BothServers(Both[Http1Connection, PlainConnection]):
+    """The law and the lane of a server."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
-        self.law = Http1Connection(Role.SERVER, limits=limits, entropy=bytes)
-        self.lane = PlainConnection(limits=limits, entropy=bytes)
-        self.stream = 0  # of the last request that was told
+        law = Http1Connection(Role.SERVER, limits=limits, entropy=bytes)
+        super().__init__(law, PlainConnection(limits=limits, entropy=bytes), stream=0)
         self.alone = 0  # messages that the lane read and answered by itself
 
-    def hear(self, data: bytes, *, at_once: bool = False, begin_only: bool = False) -> bool:
-        """Bytes come; with `at_once` the lane is asked for a whole request first. Whether it gave one."""
-        self.law.receive_data(data)
-        taken = self.lane.plain(data) if at_once else None
+    def on_event(self, event: Event) -> None:
+        """What is said next is about this request."""
+        if isinstance(event, RequestHead):
+            self.stream = event.stream
+
+    def hear_request(self, data: bytes, *, begin_only: bool = False) -> bool:
+        """Bytes come, and the lane is asked for a whole request. Whether it gave one."""
+        taken = self.lane.plain(data)
         if taken is None:
-            self.lane.receive_data(data)
+            self.hear(data)
+            return False
+        head, body = taken
+        self.on_event(head)
+        self.law.receive_data(data)
+        assert self.law.next_event() == head, "the lane reads another head"
+        if begin_only:
+            self.lane.retell()
         else:
-            head, body = taken
-            self._heard(head)
-            assert self.law.next_event() == head, "the lane reads another head"
-            if begin_only:
-                self.lane.retell()
-            else:
-                rest = list(iter(self.law.next_event, None))
-                told = b"".join(getattr(event, "data", b"") for event in rest)
-                assert told == body, "the lane reads another body"
-                assert rest[-1] == RequestEnd(head.stream), "the lane reads another end"
-        self._check()
-        return taken is not None
-
-    def end(self) -> None:
-        """The peer says no more."""
-        self._do(lambda connection: connection.receive_eof())
-
-    def take(self, n: int) -> Event | None:
-        """Ask for some events; the last one."""
-        event = None
-        for _ in range(n):
-            event = self._do(lambda connection: connection.next_event())
-            if isinstance(event, RequestHead):
-                self._heard(event)
-        return event if isinstance(event, Event) else None
-
-    def say(self, *events: Event) -> None:
-        """Say events, one by one, up to the first that may not be said."""
-        problem = self._do(lambda connection: _say(connection, events))
-        if isinstance(problem, str) and problem.startswith("HTTP/1.1 does not allow"):
-            raise MisusedError
+            rest = list(iter(self.law.next_event, None))
+            told = b"".join(getattr(event, "data", b"") for event in rest)
+            assert told == body, "the lane reads another body"
+            assert rest[-1] == RequestEnd(head.stream), "the lane reads another end"
+        self.check()
+        return True
 
     def answer(self, stream: StreamId, status: int, fields: Fields, body: bytes) -> bool:
         """Say a whole response, the lane if it can at once. Whether it could."""
@@ -228,46 +207,6 @@ class Both:
             self.say(*events)
             return False
         self.alone += 1
-        assert _say(self.law, events) is None, "the law does not allow what the lane has said"
+        assert say(self.law, events) is None, "the law does not allow what the lane has said"
         self.flush()
         return True
-
-    def flush(self) -> bytes:
-        """What is to be sent."""
-        said = self._do(lambda connection: connection.data_to_send())
-        assert isinstance(said, bytes)
-        return said
-
-    def trust(self) -> None:
-        """The peer is known."""
-        self._do(lambda connection: connection.trust(StreamId(self.stream)))
-
-    def _heard(self, head: RequestHead) -> None:
-        self.stream = head.stream
-
-    def _do(self, what: Callable[[Connection], object]) -> object:
-        law, lane = _outcome(what, self.law), _outcome(what, self.lane)
-        assert lane == law, f"the lane: {lane!r}, the law: {law!r}"
-        self._check()
-        return law
-
-    def _check(self) -> None:
-        for name in PROPERTIES:
-            law, lane = getattr(self.law, name), getattr(self.lane, name)
-            assert lane == law, f"{name}: the lane: {lane!r}, the law: {law!r}"
-
-
-def _say(connection: Connection, events: tuple[Event, ...] | list[Event]) -> str | None:
-    try:
-        for event in events:
-            connection.send(event)
-    except LocalProtocolError as error:
-        return str(error)
-    return None
-
-
-def _outcome(what: Callable[[Connection], object], connection: Connection) -> object:
-    try:
-        return what(connection)
-    except RemoteProtocolError as error:
-        return (error.status, error.close_code, error.code, str(error))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.lane import play_call
+from fuzz.targets.both import MisusedError
 from fuzz.targets.call import BothCalls, call
-from fuzz.targets.lane import MisusedError
 from svc_proto.wire.events import (
     Event,
     Headers,
@@ -24,8 +24,8 @@ from svc_proto.wire.events import (
     StreamReset,
 )
 from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.wire.pair import ONE
 
-ONE = StreamId(1)
 FIELDS = ((b"host", b"a:80"), (b"connection", b"close"))
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nServer: x\r\n\r\n"
 WHOLE = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"
@@ -40,10 +40,7 @@ def asked(*fields: tuple[bytes, bytes], method: str = "GET") -> BothCalls:
 
 
 def rest(both: BothCalls) -> list[Event]:
-    found = []
-    while (event := both.take(1)) is not None:
-        found.append(event)
-    return found
+    return list(iter(both.take, None))
 
 
 @given(st.integers(0, 2**40))

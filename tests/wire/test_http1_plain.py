@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.lane import play
-from fuzz.targets.lane import DATE, JSON, Both, MisusedError, lane
+from fuzz.targets.both import MisusedError
+from fuzz.targets.lane import DATE, JSON, BothServers, lane
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role, ServerConnection
 from svc_proto.wire.events import (
@@ -137,10 +138,10 @@ def test_many_fields_are_not_kept(fields: bytes, kept: bool) -> None:
     ],
 )
 def test_an_answer_without_a_body(method: bytes, status: int, rest: bytes) -> None:
-    both = Both(DEFAULT_LIMITS)
-    assert both.hear(GET.replace(b"GET", method), at_once=True)
+    both = BothServers(DEFAULT_LIMITS)
+    assert both.hear_request(GET.replace(b"GET", method))
     assert both.answer(ONE, status, (JSON,), b"ok")
-    both.hear(GET, at_once=True)
+    both.hear_request(GET)
     both.lane.answer(TWO, status, DATE, (JSON,), b"ok")
     assert both.lane.data_to_send().endswith(b"application/json\r\n" + (rest if method != b"HEAD" else rest + b"ok"))
 
@@ -161,7 +162,7 @@ def test_a_request_can_be_told_again(data: bytes) -> None:
 
 @pytest.mark.parametrize("data", [GET, POST])
 def test_events_are_told_as_by_any_connection(data: bytes) -> None:
-    both = Both(DEFAULT_LIMITS)
+    both = BothServers(DEFAULT_LIMITS)
     both.hear(data)
     assert both.lane.held == len(data)
     assert both.lane.head_pending
@@ -228,15 +229,15 @@ NOT_PLAIN = [
 
 @pytest.mark.parametrize("data", PLAIN)
 def test_plain(data: bytes) -> None:
-    both = Both(DEFAULT_LIMITS)
-    assert both.hear(data, at_once=True)
+    both = BothServers(DEFAULT_LIMITS)
+    assert both.hear_request(data)
     assert both.answer(ONE, 200, (), b"")
 
 
 @pytest.mark.parametrize("data", NOT_PLAIN)
 def test_not_plain(data: bytes) -> None:
-    both = Both(DEFAULT_LIMITS)
-    assert not both.hear(data, at_once=True)
+    both = BothServers(DEFAULT_LIMITS)
+    assert not both.hear_request(data)
     both.take(5)
     both.answer(ONE, 200, (), b"")
     both.end()
@@ -259,9 +260,9 @@ def test_the_limits_of_a_head_are_the_law() -> None:
 
 
 def test_the_law_comes_for_what_is_not_plain_and_goes() -> None:
-    both = Both(DEFAULT_LIMITS)
+    both = BothServers(DEFAULT_LIMITS)
     for data in (GET, CHUNKED, POST, GET + POST, GET):
-        assert both.hear(data, at_once=True) is (data in (GET, POST))
+        assert both.hear_request(data) is (data in (GET, POST))
         both.take(5)
         both.answer(StreamId(both.stream), 200, (JSON,), b"ok")
         if data == GET + POST:
@@ -273,19 +274,19 @@ def test_the_law_comes_for_what_is_not_plain_and_goes() -> None:
 
 
 def test_bytes_behind_a_message_wait_for_its_answer() -> None:
-    both = Both(DEFAULT_LIMITS)
-    both.hear(GET, at_once=True)
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear_request(GET)
     assert both.lane.plain(POST) is None
     both.hear(POST)
     assert both.lane.paused
     assert not both.answer(ONE, 200, (), b"ok")
     both.take(3)
     both.answer(TWO, 200, (), b"ok")
-    assert both.hear(GET, at_once=True)
+    assert both.hear_request(GET)
 
 
 def test_a_blank_line_is_remembered_between_two_messages() -> None:
-    both = Both(DEFAULT_LIMITS)
+    both = BothServers(DEFAULT_LIMITS)
     both.hear(CHUNKED)
     both.take(5)
     both.answer(ONE, 200, (), b"")
@@ -298,23 +299,23 @@ def test_a_blank_line_is_remembered_between_two_messages() -> None:
 
 
 def test_an_answer_in_pieces_is_the_law() -> None:
-    both = Both(DEFAULT_LIMITS)
-    both.hear(POST, at_once=True)
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear_request(POST)
     both.say(ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"o"))
     assert not both.lane.answer(ONE, 200, DATE, (), b"")
     assert not both.lane.idle
     both.say(ResponseData(ONE, b"k"), ResponseEnd(ONE))
     assert both.flush().endswith(b"content-length: 2\r\n\r\nok") or both.lane.idle
-    assert both.hear(POST, at_once=True)
+    assert both.hear_request(POST)
 
 
 def test_an_answer_before_the_end_of_the_request_is_the_law() -> None:
-    both = Both(DEFAULT_LIMITS)
-    both.hear(POST, at_once=True, begin_only=True)
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear_request(POST, begin_only=True)
     assert not both.answer(ONE, 401, (), b"no")
     both.take(2)
     assert both.lane.idle
-    assert both.hear(GET, at_once=True)
+    assert both.hear_request(GET)
     assert not both.lane.answer(ONE, 200, DATE, (), b"")  # that one is over
     assert both.answer(TWO, 200, (), b"")
 
@@ -344,18 +345,18 @@ def test_answers_that_are_not_plain_are_the_law(status: int, fields: tuple[tuple
     assert connection.data_to_send() == b""
     assert not connection.idle
     if 200 <= status <= 999:
-        both = Both(DEFAULT_LIMITS)
-        both.hear(GET, at_once=True)
+        both = BothServers(DEFAULT_LIMITS)
+        both.hear_request(GET)
         with suppress(MisusedError):  # both say no, in the same words
             both.answer(ONE, status, fields, b"ok")
 
 
 def test_a_name_with_capitals_is_plain_and_goes_out_as_it_is() -> None:
-    both = Both(DEFAULT_LIMITS)
+    both = BothServers(DEFAULT_LIMITS)
     named = (b"X-Svc-Run-Id", b"1")
-    both.hear(GET, at_once=True)
+    both.hear_request(GET)
     assert both.answer(ONE, 200, (named,), b"ok")
-    both.hear(GET, at_once=True)
+    both.hear_request(GET)
     both.say(ResponseHead(TWO, 200, Headers(((b"date", DATE), named))))
     assert both.flush().endswith(b"\r\nX-Svc-Run-Id: 1\r\nTransfer-Encoding: chunked\r\n\r\n")
     assert both.lane._law is None
@@ -369,10 +370,10 @@ def test_no_answer_without_a_request() -> None:
 
 
 def test_an_error_on_a_kept_connection_is_answered_as_by_the_law() -> None:
-    both = Both(DEFAULT_LIMITS)
-    both.hear(GET, at_once=True)
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear_request(GET)
     both.answer(ONE, 200, (), b"")
-    both.hear(b"GET / HTTP/9.9\r\n\r\n", at_once=True)
+    both.hear_request(b"GET / HTTP/9.9\r\n\r\n")
     both.take(1)
     both.stream = 0
     both.say(ResponseHead(ZERO, 505), ResponseEnd(ZERO))
@@ -381,14 +382,14 @@ def test_an_error_on_a_kept_connection_is_answered_as_by_the_law() -> None:
 
 
 def test_a_websocket_is_the_law() -> None:
-    both = Both(DEFAULT_LIMITS)
-    both.hear(GET, at_once=True)
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear_request(GET)
     both.answer(ONE, 200, (), b"")
-    both.hear(UPGRADE, at_once=True)
+    both.hear_request(UPGRADE)
     both.take(2)
     both.say(AcceptSocket(TWO))
     both.trust()
-    both.hear(TEXT_HI, at_once=True)
+    both.hear_request(TEXT_HI)
     assert both.take(1) == TextMessage(TWO, "hi")
     both.lane.release()
     assert both.lane.next_event() is None
@@ -413,15 +414,15 @@ def test_the_law_is_made_for_the_next_request_of_a_kept_connection() -> None:
 DATED = Headers(((b"date", DATE), JSON))
 
 
-def streaming(data: bytes = GET, headers: Headers = DATED, status: int = 200) -> Both:
-    both = Both(DEFAULT_LIMITS)
+def streaming(data: bytes = GET, headers: Headers = DATED, status: int = 200) -> BothServers:
+    both = BothServers(DEFAULT_LIMITS)
     both.hear(data)
     both.take(4)
     both.say(ResponseHead(ONE, status, headers))
     return both
 
 
-def obeyed(both: Both) -> bool:
+def obeyed(both: BothServers) -> bool:
     """Whether the law is in charge."""
     return both.lane._law is not None
 
@@ -435,7 +436,7 @@ def test_an_answer_in_chunks_is_the_lanes() -> None:
     assert both.flush() == b"0\r\n\r\n"
     assert both.lane.idle
     assert not obeyed(both)
-    both.hear(GET, at_once=True)
+    both.hear_request(GET)
     assert both.answer(TWO, 200, (JSON,), b"ok")
 
 
@@ -471,7 +472,7 @@ def test_an_answer_whose_head_is_not_plain_is_the_laws(data: bytes, headers: Hea
         lambda both: both.say(AcceptSocket(ONE)),
     ],
 )
-def test_the_law_takes_over_in_the_midst_of_chunks(what: Callable[[Both], object], said: int) -> None:
+def test_the_law_takes_over_in_the_midst_of_chunks(what: Callable[[BothServers], object], said: int) -> None:
     both = streaming()
     for _ in range(said):
         both.say(ResponseData(ONE, b"ok"))
