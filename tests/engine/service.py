@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from http import HTTPStatus
+from typing import TypeAlias
+
+from attrs import evolve
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level, OpenFile, ReadConfig, ReadFile, Send
@@ -13,7 +16,7 @@ from svc_proto.engine.date import http_date
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, Later, ask, wait
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, empty_response, json_response
-from svc_proto.engine.router import Kind, Route, Router
+from svc_proto.engine.router import BODY_LIMIT, Handler, Kind, Route, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Accepted, ChannelId, Failure, OperationId, Received, Sent, Started
@@ -22,6 +25,8 @@ from svc_proto.wire.limits import Limits
 from tests.playbook import CH, PATIENT, Playbook, accepted, counting_entropy, wire_bytes
 
 __all__ = ["HANDSHAKE", "STREAM_LIMIT", "Access", "Recorder", "TestBook", "ToyService", "get", "open_book", "post"]
+
+Answer: TypeAlias = Response | Streamed | Later | Flow[Response | Streamed]
 
 BIG = 600_000  # bytes of the answer of /big
 STREAM_LIMIT = 2_000_000  # bytes of a body of /stream
@@ -98,71 +103,37 @@ class ToyService:
         self.barred = False  # nobody may any more
         self.asked = 0
         self.extra_fields: tuple[tuple[bytes, bytes], ...] = ()
-        self.answer: Callable[[Request], Response | Streamed | Later | Flow[Response | Streamed]] = lambda request: (
-            plain(b"")
-        )
+        self.answer: Callable[[Request], Answer] = lambda request: plain(b"")
         self.router = Router(
             [
-                self._get("/hello", lambda request: plain(b"hello")),
-                Route(method="POST", pattern="/echo", access=Access.ANY, handler=self._echo),
-                Route(method="POST", pattern="/small", access=Access.ANY, handler=self._echo, body_limit=10),
-                Route(
-                    method="POST",
-                    pattern="/stream",
-                    access=Access.ANY,
-                    handler=lambda request: self.answer(request),
-                    body_limit=STREAM_LIMIT,
-                    streamed=True,
-                ),
-                self._get("/answer", lambda request: self.answer(request)),
-                self._get("/file", self._file),
-                self._get("/park", self._park),
-                Route(method="GET", pattern="/hangs-up", access=Access.ANY, handler=self._park, hangs_up=True),
-                self._get("/quit", self._quit),
-                self._get("/boom", self._boom),
-                self._get("/boom-later", self._boom_later),
-                self._get("/teapot", self._teapot),
-                self._get("/teapot-later", self._teapot_later),
-                self._get("/blame", self._blame),
-                self._get("/header", lambda request: Response(200, Headers([(b"x", b"a\r\nb")]))),
-                self._get("/header-later", self._header_later),
-                self._get("/empty", lambda request: empty_response()),
-                self._get("/big", lambda request: plain(b"b" * BIG)),
-                self._get("/item/{name}", lambda request: json_response(200, request.params)),
-                self._get("/private", lambda request: plain(b"never"), access=Access.NOBODY),
-                Route(method="POST", pattern="/slow", access=Access.SLOW, handler=self._echo, body_limit=10),
-                Route(
-                    method="POST",
-                    pattern="/slow-stream",
-                    access=Access.SLOW,
-                    handler=lambda request: self.answer(request),
-                    streamed=True,
-                ),
-                Route(
-                    method="GET",
-                    pattern="/slow-ws",
-                    access=Access.SLOW,
-                    handler=lambda request: self.handler,
-                    kind=Kind.WEBSOCKET,
-                ),
-                Route(method="GET", pattern="/open", access=Access.OPEN, handler=self._echo, body_limit=0),
-                Route(method="POST", pattern="/keyless", access=Access.OPEN, handler=self._echo),
-                Route(
-                    method="GET",
-                    pattern="/open-ws",
-                    access=Access.OPEN,
-                    handler=lambda request: self.handler,
-                    kind=Kind.WEBSOCKET,
-                    body_limit=0,
-                ),
-                self._get("/access-bug", lambda request: plain(b"never"), access=Access.BUG),
-                Route(
-                    method="GET",
-                    pattern="/ws",
-                    access=Access.ANY,
-                    handler=lambda request: self.handler,
-                    kind=Kind.WEBSOCKET,
-                ),
+                _route("GET /hello", lambda request: plain(b"hello")),
+                _route("POST /echo", self._echo),
+                _route("POST /small", self._echo, body_limit=10),
+                evolve(_route("POST /stream", self._answer, body_limit=STREAM_LIMIT), streamed=True),
+                _route("GET /answer", self._answer),
+                _route("GET /file", self._file),
+                _route("GET /park", self._park),
+                evolve(_route("GET /hangs-up", self._park), hangs_up=True),
+                _route("GET /quit", self._quit),
+                _route("GET /boom", self._boom),
+                _route("GET /boom-later", self._parked(self._boom)),
+                _route("GET /teapot", self._teapot),
+                _route("GET /teapot-later", self._parked(self._teapot)),
+                _route("GET /blame", self._blame),
+                _route("GET /header", self._header),
+                _route("GET /header-later", self._parked(self._header)),
+                _route("GET /empty", lambda request: empty_response()),
+                _route("GET /big", lambda request: plain(b"b" * BIG)),
+                _route("GET /item/{name}", lambda request: json_response(200, request.params)),
+                _route("GET /private", lambda request: plain(b"never"), Access.NOBODY),
+                _route("POST /slow", self._echo, Access.SLOW, body_limit=10),
+                evolve(_route("POST /slow-stream", self._answer, Access.SLOW), streamed=True),
+                evolve(_route("GET /slow-ws", self._socket, Access.SLOW), kind=Kind.WEBSOCKET),
+                _route("GET /open", self._echo, Access.OPEN, body_limit=0),
+                _route("POST /keyless", self._echo, Access.OPEN),
+                evolve(_route("GET /open-ws", self._socket, Access.OPEN, body_limit=0), kind=Kind.WEBSOCKET),
+                _route("GET /access-bug", lambda request: plain(b"never"), Access.BUG),
+                evolve(_route("GET /ws", self._socket), kind=Kind.WEBSOCKET),
             ]
         )
 
@@ -209,8 +180,11 @@ class ToyService:
 
     # --- handlers ---
 
-    def _get(self, pattern: str, handler: Callable[[Request], object], *, access: Access = Access.ANY) -> Route:
-        return Route(method="GET", pattern=pattern, access=access, handler=handler)  # type: ignore[arg-type]  # odd ones
+    def _answer(self, request: Request) -> Answer:
+        return self.answer(request)
+
+    def _socket(self, request: Request) -> Recorder:
+        return self.handler
 
     def _ask_around(self) -> Flow[object]:
         if self.known:
@@ -259,23 +233,23 @@ class ToyService:
     def _boom(self, request: Request) -> Response:
         raise RuntimeError("a secret")
 
-    def _boom_later(self, request: Request) -> Flow[Response]:
-        yield from self._park(request)
-        raise RuntimeError("a secret")
-
     def _teapot(self, request: Request) -> Response:
-        raise Refused(418, "teapot", "short and stout")
-
-    def _teapot_later(self, request: Request) -> Flow[Response]:
-        yield from self._park(request)
         raise Refused(418, "teapot", "short and stout")
 
     def _blame(self, request: Request) -> Response:
         raise RemoteProtocolError("the parts do not fit", status=422)
 
-    def _header_later(self, request: Request) -> Flow[Response]:
-        yield from self._park(request)
+    def _header(self, request: Request) -> Response:
         return Response(200, Headers([(b"x", b"a\r\nb")]))
+
+    def _parked(self, handler: Callable[[Request], Response]) -> Handler:
+        """The same, once the request has been parked."""
+
+        def answer(request: Request) -> Flow[Response]:
+            yield from self._park(request)
+            return handler(request)
+
+        return answer
 
 
 class TestBook(Playbook):
@@ -332,6 +306,12 @@ def post(target: bytes, body: bytes, *fields: bytes, length: int | None = None) 
     """The bytes of a POST; with `length`, one that announces another length than it has."""
     size = b"Content-Length: %d" % (len(body) if length is None else length)
     return b"\r\n".join([b"POST " + target + b" HTTP/1.1", b"Host: x", size, *fields]) + b"\r\n\r\n" + body
+
+
+def _route(line: str, handler: Handler, access: Access = Access.ANY, *, body_limit: int = BODY_LIMIT) -> Route:
+    """A row of the table; the line is its method and its pattern."""
+    method, pattern = line.split()
+    return Route(method=method, pattern=pattern, access=access, handler=handler, body_limit=body_limit)
 
 
 def _nothing() -> None:
