@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from attrs import frozen
 
-from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Connect, Connected, Ready, Send, Tell
-from svc_proto.device.handset import HandsetCommand, Performed, Reply
 from svc_proto.device.person import KEYBOARD
 from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
-from svc_proto.device.safety.consent import Consents
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ChannelId, Closed, Fact, ReadClosed, Received, Sent, Started
@@ -30,6 +27,7 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
+from tests.device.safety.recorder import ScriptedHandset
 from tests.playbook import Playbook, counting_entropy
 
 RELAY = Address("127.0.0.1", 8767)
@@ -38,45 +36,6 @@ KEYS = ChannelId(2)
 TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)
 ASKING = SafetySettings(armed=True)
 TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
-
-
-class ScriptedHandset:
-    """Performs what was written down for a path; remembers what it was asked. Everything is granted on it."""
-
-    def __init__(self, build: str = "sideload") -> None:
-        self.build = build
-        self.consents = Consents(accessibility=True, screen_capture=True, overlay=True)
-        self.foreground = "com.example.mail"
-        self.texts: dict[str, str] = {}
-        self.usable = True  # what waking it comes to
-        self.answers: dict[str, Performed | Exception] = {}
-        self.asked: list[HandsetCommand] = []
-        self.uploads: list[tuple[str, str]] = []
-        self.fault: Exception | None = None  # of `status` and `uploaded`
-
-    def perform(self, command: HandsetCommand, now: Moment) -> Performed:
-        self.asked.append(command)
-        answer = self.answers.get(command.path, Reply(200, {"ok": True}))
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def uploaded(self, token: str, scheme: str) -> Reply:
-        if self.fault is not None:
-            raise self.fault
-        self.uploads.append((token, scheme))
-        return Reply(200, {"media": f"MEDIA:{scheme}://{token}"})
-
-    def status(self, now: Moment) -> Mapping[str, object]:
-        if self.fault is not None:
-            raise self.fault
-        return {"battery": 64}
-
-    def text_of(self, node_id: str) -> str | None:
-        return self.texts.get(node_id)
-
-    def wake(self, now: Moment) -> bool:
-        return self.usable
 
 
 @frozen

@@ -28,7 +28,8 @@ from svc_proto.wire.events import (
     SocketClosed,
     TextMessage,
 )
-from tests.device.rig import RELAY, STREAM, TOKEN, Rig, Said, ScriptedHandset, feed, is_status
+from tests.device.rig import RELAY, STREAM, TOKEN, Rig, Said, feed, is_status
+from tests.device.safety.recorder import ScriptedHandset
 from tests.machines.lifecycles import check_table
 from tests.playbook import Playbook, counting_entropy, sends
 

@@ -22,7 +22,8 @@ from svc_proto.wire.events import (
     ResponseHead,
     SocketClosed,
 )
-from tests.device.rig import STREAM, Rig, ScriptedHandset, feed
+from tests.device.rig import STREAM, Rig, feed
+from tests.device.safety.recorder import ScriptedHandset
 from tests.playbook import LOCAL, PEER, Playbook, sends
 
 S = PhoneState

@@ -13,7 +13,8 @@ from svc_proto.device.handset import HandsetCommand, Later, Performed, Reply
 from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.device.safety.settings import SafetySettings
 from svc_proto.facts import FailureKind
-from tests.device.rig import TOKEN, Rig, ScriptedHandset
+from tests.device.rig import TOKEN, Rig
+from tests.device.safety.recorder import ScriptedHandset
 
 BANK, MAIL = DEFAULT_BLOCKLIST[0], "com.example.mail"
 IDLE = 300.0  # s

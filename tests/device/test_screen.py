@@ -17,7 +17,7 @@ from svc_proto.device.safety.settings import SafetySettings, Switch
 from svc_proto.device.screen import PHONE_SESSION, SeenPhone
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId, Received, Started
-from tests.device.rig import ScriptedHandset
+from tests.device.safety.recorder import ScriptedHandset
 from tests.loops.seen import Seen
 from tests.loops.virtual import VirtualWorld
 from tests.loops.world import bearer

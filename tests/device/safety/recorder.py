@@ -1,4 +1,4 @@
-"""A handset that records what reaches it, and a gate around it with everything granted."""
+"""A scripted handset, and a gate around it with everything granted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from attrs import Factory, define
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, NeedsUpload, Performed, Reply
 from svc_proto.device.safety.confirmation import Awaiting
+from svc_proto.device.safety.consent import Consents
 from svc_proto.device.safety.gate import SafetyGate
 
 NOW = Moment(1_000.0, 1_800_000_000.0)
@@ -60,26 +61,38 @@ def command(path: str, request_id: str = "r1", /, **body: object) -> HandsetComm
 
 
 @define
-class Recorder:
-    """Performs nothing, and remembers everything it was asked for."""
+class ScriptedHandset:
+    """Performs what was written down for a path; remembers what it was asked. Everything is granted on it."""
 
+    build: str = "sideload"
+    consents: Consents = Factory(lambda: Consents(accessibility=True, screen_capture=True, overlay=True))
     foreground: str = "com.example.mail"
     texts: dict[str, str] = Factory(dict)
-    answers: dict[str, Performed] = Factory(dict)
-    performed: list[HandsetCommand] = Factory(list)
+    answers: dict[str, Performed | Exception] = Factory(dict)
+    asked: list[HandsetCommand] = Factory(list)
+    uploads: list[tuple[str, str]] = Factory(list)
+    base_status: dict[str, object] = Factory(lambda: {"battery": 64})
+    fault: Exception | None = None  # of `status` and `uploaded`
     usable: bool = True  # what waking the phone comes to
     behind: str | None = None  # the app that a dismissed lock uncovers
     woken: int = 0
-    base_status: dict[str, object] = Factory(dict)
 
     def perform(self, command: HandsetCommand, now: Moment) -> Performed:
-        self.performed.append(command)
-        return self.answers.get(command.path, OK)
+        self.asked.append(command)
+        answer = self.answers.get(command.path, OK)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def uploaded(self, token: str, scheme: str) -> Reply:
+        if self.fault is not None:
+            raise self.fault
+        self.uploads.append((token, scheme))
         return Reply(200, {"media": f"MEDIA:{scheme}://{token}"})
 
     def status(self, now: Moment) -> Mapping[str, object]:
+        if self.fault is not None:
+            raise self.fault
         return self.base_status
 
     def text_of(self, node_id: str) -> str | None:
@@ -92,7 +105,7 @@ class Recorder:
         return self.usable
 
 
-def gate_of(handset: Recorder, *, flavor: str = "sideload", master: bool = True) -> SafetyGate:
+def gate_of(handset: ScriptedHandset, *, flavor: str = "sideload", master: bool = True) -> SafetyGate:
     """A gate with accessibility, overlay permission, capture consent and the master toggle."""
     gate = SafetyGate(handset, flavor=flavor, wake=handset.wake)
     gate.set_accessibility(True)
@@ -103,10 +116,10 @@ def gate_of(handset: Recorder, *, flavor: str = "sideload", master: bool = True)
     return gate
 
 
-def refused(gate: SafetyGate, handset: Recorder, asked: HandsetCommand) -> Reply:
+def refused(gate: SafetyGate, handset: ScriptedHandset, asked: HandsetCommand) -> Reply:
     reply = gate.perform(asked, NOW)
     assert isinstance(reply, Reply)
-    assert handset.performed == []
+    assert handset.asked == []
     return reply
 
 

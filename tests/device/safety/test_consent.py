@@ -10,7 +10,7 @@ from svc_proto.device.safety.gate import SafetyGate
 from tests.device.safety.recorder import (
     NOW,
     OK,
-    Recorder,
+    ScriptedHandset,
     ask,
     command,
     gate_of,
@@ -20,7 +20,7 @@ from tests.device.safety.recorder import (
 
 
 def test_a_screenshot_needs_consent() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     gate.set_capture_consent(False)
     told = {"error": "screen capture has not been allowed on the phone"}
@@ -46,7 +46,7 @@ def test_only_the_consent_to_capture_ends_with_the_session() -> None:
 
 @pytest.mark.parametrize("how", ["user", "idle", "process"])
 def test_every_way_of_turning_off_ends_it(how: str) -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     now = NOW
     match how:
@@ -60,11 +60,11 @@ def test_every_way_of_turning_off_ends_it(how: str) -> None:
     gate.set_master(True, now)
     reply = gate.perform(command("/screenshot"), now)
     assert isinstance(reply, Reply)
-    assert (reply.status, handset.performed) == (500, [])
+    assert (reply.status, handset.asked) == (500, [])
 
 
 def test_the_gates_work_on_the_system_s_own_grants() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     system = Consents(accessibility=True, overlay=True)
     gate = SafetyGate(handset, consents=system)
     assert gate.set_master(True, NOW)
@@ -80,7 +80,7 @@ def test_the_gates_work_on_the_system_s_own_grants() -> None:
 
 
 def test_an_overlay_that_the_system_took_away() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     system = Consents(accessibility=True, overlay=True)
     gate = SafetyGate(handset, consents=system)
     gate.set_master(True, NOW)
@@ -91,4 +91,4 @@ def test_an_overlay_that_the_system_took_away() -> None:
     assert request_id == "r1"
     assert isinstance(reply, Reply)
     assert reply.result["error_code"] == "user_denied"
-    assert handset.performed == []
+    assert handset.asked == []

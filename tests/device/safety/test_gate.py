@@ -20,7 +20,7 @@ from tests.device.safety.recorder import (
     NOW,
     OK,
     PICTURE,
-    Recorder,
+    ScriptedHandset,
     ask,
     command,
     gate_of,
@@ -33,9 +33,9 @@ from tests.device.safety.recorder import (
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
 def test_with_everything_granted_only_four_routes_ask(path: str) -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     outcome = gate_of(handset).perform(command(path), NOW)
-    assert (outcome, len(handset.performed)) == ((Awaiting("c1"), 0) if path in ASKING else (OK, 1))
+    assert (outcome, len(handset.asked)) == ((Awaiting("c1"), 0) if path in ASKING else (OK, 1))
 
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
@@ -58,7 +58,7 @@ def test_with_everything_granted_only_four_routes_ask(path: str) -> None:
 def test_a_gate_lets_through_what_is_free_of_it(
     flavor: str, master: bool, accessible: bool, free: set[str], status: int, told: dict[str, object], path: str
 ) -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset, flavor=flavor, master=master)
     gate.set_accessibility(accessible)
     if path in free:
@@ -73,7 +73,7 @@ def test_a_gate_lets_through_what_is_free_of_it(
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
 def test_with_a_blocked_app_in_front(path: str) -> None:
-    handset = Recorder(foreground=BANK)
+    handset = ScriptedHandset(foreground=BANK)
     gate = gate_of(handset)
     if path in FREE:
         assert gate.perform(command(path), NOW) == OK
@@ -84,18 +84,18 @@ def test_with_a_blocked_app_in_front(path: str) -> None:
 
 
 def test_an_unknown_app_in_front_passes() -> None:
-    assert gate_of(Recorder(foreground="unknown")).perform(command("/screen"), NOW) == OK
+    assert gate_of(ScriptedHandset(foreground="unknown")).perform(command("/screen"), NOW) == OK
 
 
 @pytest.mark.parametrize("path", ["/open_app", "/send_intent", "/broadcast", "/share_media", "/send_mms"])
 def test_a_blocked_target(path: str) -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     reply = refused(gate_of(handset), handset, command(path, package=BANK))
     assert (reply.status, reply.result["error"]) == (403, f"blocked package {BANK}")
 
 
 def test_the_first_gate_that_refuses_is_the_one_named() -> None:
-    handset = Recorder(foreground=BANK)
+    handset = ScriptedHandset(foreground=BANK)
     gate = gate_of(handset)
     gate.set_capture_consent(False)
     gate.set_accessibility(False)
@@ -114,7 +114,7 @@ def test_the_first_gate_that_refuses_is_the_one_named() -> None:
 
 @pytest.mark.parametrize("path", ["/nothing", "/tap/", "/TAP", "tap", "", "/events/", "/return_to_me"])
 def test_a_route_that_has_no_gates_is_not_performed(path: str) -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     assert refused(gate_of(handset, master=False), handset, command(path)).status == 403
     assert refused(gate_of(handset), handset, command(path)).status == 404
 
@@ -134,25 +134,25 @@ def test_a_route_that_has_no_gates_is_not_performed(path: str) -> None:
     ],
 )
 def test_allowed_once(asked: HandsetCommand) -> None:
-    handset = Recorder(texts={"w0:1": "Delete"})
+    handset = ScriptedHandset(texts={"w0:1": "Delete"})
     gate = gate_of(handset)
     key = ask(gate, asked)
-    assert handset.performed == []
+    assert handset.asked == []
     assert [each.command for each in gate.confirmations()] == [asked]
     assert gate.next_deadline() == NOW.mono + 25
     assert gate.decide(key, allow=True, now=later(1)) == ("r1", Reply(200, {"ok": True, "confirmed": True}))
     assert gate.decide(key, allow=True, now=later(1)) is None
-    assert handset.performed == [asked]
+    assert handset.asked == [asked]
     assert gate.perform(HandsetCommand(asked.method, asked.path, asked.body, "r2"), later(2)) == Awaiting("c2")
 
 
 @pytest.mark.parametrize("text", ["Resend", "sender", "PayPal", "send_now", "posting", "OK"])
 def test_harmless_texts_do_not_ask(text: str) -> None:
-    assert gate_of(Recorder()).perform(command("/tap_text", text=text), NOW) == OK
+    assert gate_of(ScriptedHandset()).perform(command("/tap_text", text=text), NOW) == OK
 
 
 def test_denied() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     key = ask(gate, command("/tap_text", text="Send"))
     answer = gate.decide(key, allow=False, remember=True, now=NOW)
@@ -162,11 +162,11 @@ def test_denied() -> None:
     assert DENIED.items() <= answer[1].result.items()
     assert gate.trust.verbs == ()
     assert gate.decide(key, allow=True, now=NOW) is None
-    assert handset.performed == []
+    assert handset.asked == []
 
 
 def test_timed_out() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     gate.set_confirmation_timeout(1)
     key = ask(gate, command("/call", number="+1"))
@@ -179,11 +179,11 @@ def test_timed_out() -> None:
     assert (first, second, reply.status) == ("r1", "r2", 403)
     assert DENIED.items() <= reply.result.items()
     assert gate.advance(later(12)) == []
-    assert handset.performed == []
+    assert handset.asked == []
 
 
 def test_without_overlay_permission_it_is_denied_at_once() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     key = ask(gate, command("/call", "r0"))
     gate.set_overlay_permission(False, NOW)
@@ -194,7 +194,7 @@ def test_without_overlay_permission_it_is_denied_at_once() -> None:
 
 
 def test_do_not_ask_again_by_verb() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     gate.decide(ask(gate, command("/tap_text", text="Send")), allow=True, remember=True, now=NOW)
     assert gate.perform(command("/type", text="send it"), NOW) == OK
@@ -205,12 +205,12 @@ def test_do_not_ask_again_by_verb() -> None:
 
 
 def test_do_not_ask_again_by_action_and_the_other_gates_still_apply() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     gate.decide(ask(gate, command("/call", number="+1")), allow=True, remember=True, now=NOW)
     assert gate.perform(command("/call", number="+2"), NOW) == OK
     ask(gate, command("/send_sms", "r2"))
-    handset.performed.clear()
+    handset.asked.clear()
     handset.foreground = BANK
     assert refused(gate, handset, command("/call")).status == 403
 
@@ -227,7 +227,7 @@ def test_do_not_ask_again_by_action_and_the_other_gates_still_apply() -> None:
     ],
 )
 def test_an_allow_passes_every_gate_again(change: str, status: int, code: str | None) -> None:
-    handset = Recorder(texts={"w0:1": "Send"})
+    handset = ScriptedHandset(texts={"w0:1": "Send"})
     gate = gate_of(handset)
     gate.set_unattended(True)
     key = ask(gate, command("/tap", nodeId="w0:1"))
@@ -249,11 +249,11 @@ def test_an_allow_passes_every_gate_again(change: str, status: int, code: str | 
     assert isinstance(answer[1], Reply)
     assert (answer[1].status, answer[1].result.get("error_code")) == (status, code)
     assert "confirmed" not in answer[1].result
-    assert handset.performed == []
+    assert handset.asked == []
 
 
 def test_turning_the_master_off_withdraws_what_waits_for_good() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     key = ask(gate, command("/call"))
     gate.set_master(False, NOW)
@@ -262,11 +262,11 @@ def test_turning_the_master_off_withdraws_what_waits_for_good() -> None:
     ((request_id, reply),) = gate.advance(NOW)
     assert isinstance(reply, Reply)
     assert (request_id, reply.result["error_code"]) == ("r1", "bridge_disabled")
-    assert handset.performed == []
+    assert handset.asked == []
 
 
 def test_the_same_command_again_is_not_asked_about_twice() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     key = ask(gate, command("/call", number="+1"))
     assert ask(gate, command("/call", number="+1")) == key
@@ -277,7 +277,7 @@ def test_the_same_command_again_is_not_asked_about_twice() -> None:
 
 
 def test_overlays_are_bounded() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     for number in range(16):
         ask(gate, command("/call", f"r{number}"))
@@ -285,7 +285,7 @@ def test_overlays_are_bounded() -> None:
 
 
 def test_confirmed_is_added_to_a_later_reply_and_not_to_a_file() -> None:
-    handset = Recorder(answers={"/call": Later(2.0, Reply(200, {"a": 1})), "/send_sms": PICTURE})
+    handset = ScriptedHandset(answers={"/call": Later(2.0, Reply(200, {"a": 1})), "/send_sms": PICTURE})
     gate = gate_of(handset)
     answer = gate.decide(ask(gate, command("/call")), allow=True, now=NOW)
     assert answer == ("r1", Later(2.0, Reply(200, {"a": 1, "confirmed": True})))
@@ -296,26 +296,26 @@ def test_confirmed_is_added_to_a_later_reply_and_not_to_a_file() -> None:
 
 
 def test_idle_time_ends_it_before_the_next_command_is_judged() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     gate.set_auto_disable_minutes(5, NOW)
     assert gate.perform(command("/screen"), later(299)) == OK
     assert gate.next_deadline() == later(599).mono
-    handset.performed.clear()
+    handset.asked.clear()
     reply = gate.perform(command("/screen"), later(599))
     assert isinstance(reply, Reply)
     assert reply.result["error_code"] == "bridge_disabled"
-    assert (gate.armed, gate.next_deadline(), handset.performed) == (False, None, [])
+    assert (gate.armed, gate.next_deadline(), handset.asked) == (False, None, [])
 
 
 def test_a_shorter_interval_can_end_it_at_once() -> None:
-    gate = gate_of(Recorder())
+    gate = gate_of(ScriptedHandset())
     gate.set_auto_disable_minutes(5, later(400))
     assert not gate.armed
 
 
 def test_a_lost_connection_ends_everything_that_waits() -> None:
-    handset = Recorder(answers={"/screenshot": PICTURE})
+    handset = ScriptedHandset(answers={"/screenshot": PICTURE})
     gate = gate_of(handset)
     key = ask(gate, command("/call"))
     ask(gate, command("/call", "r2"))
@@ -328,11 +328,11 @@ def test_a_lost_connection_ends_everything_that_waits() -> None:
         ("r2", "Failed"),
         ("r1", "Failed"),
     ]
-    assert [each.path for each in handset.performed] == ["/screenshot"]
+    assert [each.path for each in handset.asked] == ["/screenshot"]
 
 
 def test_a_command_that_nobody_waits_for_is_not_performed() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     first, second = ask(gate, command("/call")), ask(gate, command("/call", "r2"))
     assert gate.forget("r2")
@@ -340,12 +340,12 @@ def test_a_command_that_nobody_waits_for_is_not_performed() -> None:
     assert gate.decide(second, allow=True, now=NOW) is None
     assert gate.decide(first, allow=True, now=NOW) is not None
     assert gate.advance(later(100)) == []
-    assert [each.request_id for each in handset.performed] == ["r1"]
+    assert [each.request_id for each in handset.asked] == ["r1"]
     assert [entry.status.value for entry in gate.log.entries()] == ["Failed", "Success"]
 
 
 def test_the_end_of_the_process_is_the_end_of_all_but_the_settings() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     gate.set_unattended(True)
     key = ask(gate, command("/call"))
@@ -360,7 +360,7 @@ def test_the_end_of_the_process_is_the_end_of_all_but_the_settings() -> None:
 
 
 def test_an_upload_that_fails_is_logged() -> None:
-    gate = gate_of(Recorder(answers={"/screenshot": PICTURE}))
+    gate = gate_of(ScriptedHandset(answers={"/screenshot": PICTURE}))
     gate.perform(command("/screenshot"), NOW)
     for _ in range(2):
         gate.upload_failed("r1", Reply(500, {"error": "no token"}))
@@ -370,7 +370,7 @@ def test_an_upload_that_fails_is_logged() -> None:
 
 
 def test_what_a_question_could_not_show_is_refused_unasked_and_logged() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = gate_of(handset)
     reply = refused(gate, handset, command("/send_sms", to="+1 1", body="hello", cc="+1 900"))
     assert reply.status == 400
@@ -379,7 +379,7 @@ def test_what_a_question_could_not_show_is_refused_unasked_and_logged() -> None:
 
 
 def test_every_command_is_logged() -> None:
-    gate = gate_of(Recorder(answers={"/wait": Later(1.0, OK)}))
+    gate = gate_of(ScriptedHandset(answers={"/wait": Later(1.0, OK)}))
     for path in ALL_ROUTES:
         gate.perform(command(path, path), NOW)
     logged = [(f"/{entry.method}", entry.status.value) for entry in reversed(gate.log.entries())]
@@ -391,7 +391,7 @@ def test_every_command_is_logged() -> None:
 
 
 def test_a_screenshot_is_logged_with_its_token() -> None:
-    gate = gate_of(Recorder(answers={"/screenshot": PICTURE}))
+    gate = gate_of(ScriptedHandset(answers={"/screenshot": PICTURE}))
     for request_id in ("r1", "r2"):
         assert gate.perform(command("/screenshot", request_id), NOW) == PICTURE
     reply = Reply(200, {"media": "MEDIA:svc-relay://t2"})
@@ -402,7 +402,7 @@ def test_a_screenshot_is_logged_with_its_token() -> None:
 
 
 def test_uploads_that_never_end_are_forgotten() -> None:
-    gate = gate_of(Recorder(answers={"/screenshot": PICTURE}))
+    gate = gate_of(ScriptedHandset(answers={"/screenshot": PICTURE}))
     for number in range(MAX_UPLOADS + 1):
         gate.perform(command("/screenshot", f"r{number}"), NOW)
     gate.uploaded("t", "svc-relay")
@@ -414,7 +414,7 @@ def test_uploads_that_never_end_are_forgotten() -> None:
 
 def test_the_users_own_lists_are_used_even_when_empty() -> None:
     lists = Blocklist(()), DestructiveVerbs(()), Trust()
-    gate = SafetyGate(Recorder(foreground=BANK), blocklist=lists[0], verbs=lists[1], trust=lists[2])
+    gate = SafetyGate(ScriptedHandset(foreground=BANK), blocklist=lists[0], verbs=lists[1], trust=lists[2])
     assert (gate.blocklist, gate.verbs, gate.trust) == lists
     gate.set_accessibility(True)
     gate.set_master(True, NOW)
@@ -422,8 +422,8 @@ def test_the_users_own_lists_are_used_even_when_empty() -> None:
 
 
 def test_a_handset_without_gates_has_the_same_reply_for_a_file() -> None:
-    plain: Handset = Recorder()
-    assert gate_of(Recorder()).uploaded("t", "s") == plain.uploaded("t", "s")
+    plain: Handset = ScriptedHandset()
+    assert gate_of(ScriptedHandset()).uploaded("t", "s") == plain.uploaded("t", "s")
 
 
 def test_all_routes_are_here() -> None:

@@ -11,7 +11,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Performed, Reply
 from svc_proto.device.safety.confirmation import Awaiting
 from svc_proto.device.safety.gate import SafetyGate
-from tests.device.safety.recorder import BANK, Recorder, later
+from tests.device.safety.recorder import BANK, ScriptedHandset, later
 
 MAIL = "com.example.mail"
 NODES = {"w0:1": "Send", "w0:2": "Cancel"}
@@ -400,7 +400,7 @@ class Gates(RuleBasedStateMachine):
         assert len(self.gate.log) <= 100
 
 
-class Watched(Recorder):
+class Watched(ScriptedHandset):
     """Tells the model of every performance at the moment it happens."""
 
     def __init__(self, model: Gates) -> None:

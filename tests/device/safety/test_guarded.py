@@ -9,7 +9,7 @@ from svc_proto.device.safety.guarded import GuardedHandset, NamesTargets
 from tests.device.safety.recorder import (
     NOW,
     OK,
-    Recorder,
+    ScriptedHandset,
     ask,
     command,
     gate_of,
@@ -17,7 +17,7 @@ from tests.device.safety.recorder import (
 
 
 def test_a_handset_that_names_what_is_pressed() -> None:
-    class Naming(Recorder):
+    class Naming(ScriptedHandset):
         def texts_pressed(self, command: HandsetCommand) -> list[str]:
             return [self.texts[str(command.body["text"])]]
 
@@ -52,5 +52,5 @@ def test_the_simulated_handset_can_be_guarded() -> None:
 
 
 def test_a_handset_that_does_not_name_what_is_pressed() -> None:
-    handset: GuardedHandset = Recorder()
+    handset: GuardedHandset = ScriptedHandset()
     assert not isinstance(handset, NamesTargets)

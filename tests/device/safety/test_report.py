@@ -6,7 +6,7 @@ from svc_proto.device.safety.gate import SafetyGate
 from tests.device.safety.recorder import (
     NOW,
     OK,
-    Recorder,
+    ScriptedHandset,
     command,
     gate_of,
     later,
@@ -14,7 +14,7 @@ from tests.device.safety.recorder import (
 
 
 def test_status() -> None:
-    handset = Recorder(
+    handset = ScriptedHandset(
         base_status={
             "device": {"name": "x"},
             "bridge": {"notification_listener_granted": True, "master_enabled": True},
@@ -45,7 +45,7 @@ def test_status() -> None:
 
 
 def test_status_without_accessibility_does_not_say_what_is_in_front() -> None:
-    handset = Recorder(base_status={"device": {"name": "x", "current_app": "com.a"}, "current_app": "com.a"})
+    handset = ScriptedHandset(base_status={"device": {"name": "x", "current_app": "com.a"}, "current_app": "com.a"})
     gate = gate_of(handset)
     assert gate.status(NOW)["current_app"] == "com.a"
     gate.set_accessibility(False)
@@ -61,7 +61,7 @@ def test_status_without_accessibility_does_not_say_what_is_in_front() -> None:
 
 
 def test_status_of_a_store_build() -> None:
-    gate = gate_of(Recorder(), flavor="googlePlay")
+    gate = gate_of(ScriptedHandset(), flavor="googlePlay")
     gate.set_unattended(True)
     status = gate.status(NOW)
     bridge, safety, unattended = status["bridge"], status["safety"], status["unattended"]
@@ -74,7 +74,7 @@ def test_status_of_a_store_build() -> None:
 
 
 def test_without_accessibility_the_master_cannot_be_turned_on_and_reads_as_off() -> None:
-    handset = Recorder()
+    handset = ScriptedHandset()
     gate = SafetyGate(handset)
     assert not gate.set_master(True, NOW)
     assert not gate.set_master(False, NOW)

@@ -14,7 +14,7 @@ from tests.device.safety.recorder import (
     BANK,
     NOW,
     OK,
-    Recorder,
+    ScriptedHandset,
     command,
     gate_of,
     refused,
@@ -23,7 +23,7 @@ from tests.device.safety.recorder import (
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
 def test_unattended_access_and_a_locked_phone(path: str) -> None:
-    handset = Recorder(usable=False)
+    handset = ScriptedHandset(usable=False)
     gate = gate_of(handset)
     gate.set_unattended(True)
     if path not in ACTING:
@@ -40,7 +40,7 @@ def test_unattended_access_and_a_locked_phone(path: str) -> None:
 
 
 def test_unattended_access_without_a_way_to_wake_leaves_it_to_the_handset() -> None:
-    gate = SafetyGate(Recorder())
+    gate = SafetyGate(ScriptedHandset())
     gate.set_accessibility(True)
     gate.set_master(True, NOW)
     gate.set_unattended(True)
@@ -48,7 +48,7 @@ def test_unattended_access_without_a_way_to_wake_leaves_it_to_the_handset() -> N
 
 
 def test_the_app_behind_a_dismissed_lock_is_checked() -> None:
-    handset = Recorder(behind=BANK)
+    handset = ScriptedHandset(behind=BANK)
     gate = gate_of(handset)
     gate.set_unattended(True)
     assert refused(gate, handset, command("/tap", x=1, y=2)) == Reply(403, {"error": f"blocked package {BANK}"})
@@ -56,7 +56,7 @@ def test_the_app_behind_a_dismissed_lock_is_checked() -> None:
 
 
 def test_it_is_off_at_first_and_wakes_nothing() -> None:
-    handset = Recorder(usable=False)
+    handset = ScriptedHandset(usable=False)
     unattended = Unattended(handset.wake)
     assert (unattended.wakes, unattended.make_ready(NOW), handset.woken) == (False, True, 0)
     unattended.enabled = True

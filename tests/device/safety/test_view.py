@@ -9,7 +9,7 @@ from svc_proto.device.safety.master import MasterState, MasterTrigger
 from svc_proto.device.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, Chip, ConfirmationView, SafetyView
 from tests.device.safety.recorder import (
     NOW,
-    Recorder,
+    ScriptedHandset,
     ask,
     command,
     gate_of,
@@ -22,7 +22,7 @@ from tests.device.safety.recorder import (
 @pytest.mark.parametrize("wanted", [False, True])
 @pytest.mark.parametrize("in_background", [False, True])
 def test_what_the_user_sees(master: bool, unattended: bool, wanted: bool, in_background: bool) -> None:
-    gate = gate_of(Recorder(), master=master)
+    gate = gate_of(ScriptedHandset(), master=master)
     gate.set_unattended(unattended)
     gate.set_status_overlay(wanted)
     assert gate.foreground_notification is master
@@ -37,7 +37,7 @@ def test_what_the_user_sees(master: bool, unattended: bool, wanted: bool, in_bac
 
 
 def test_the_view() -> None:
-    gate = gate_of(Recorder())
+    gate = gate_of(ScriptedHandset())
     gate.set_notification_listener(False)
     gate.blocklist.remove("com.venmo")
     gate.verbs.add("call")
@@ -84,7 +84,7 @@ def test_the_view() -> None:
 
 
 def test_the_view_says_why_it_is_off_and_what_to_do() -> None:
-    gate = gate_of(Recorder())
+    gate = gate_of(ScriptedHandset())
     assert gate.view(later(1800)).turned_off_by is MasterTrigger.IDLE
     gate.set_master(True, later(1800))
     assert gate.view(later(1800)).turned_off_by is None
@@ -94,4 +94,4 @@ def test_the_view_says_why_it_is_off_and_what_to_do() -> None:
     assert not gate.set_master(True, later(1800))
     view = gate.view(later(1800))
     assert (view.hint, view.auto_disable_at_ms) == (ACCESSIBILITY_HINT, None)
-    assert SafetyGate(Recorder(), flavor="googlePlay").view(NOW).hint is None
+    assert SafetyGate(ScriptedHandset(), flavor="googlePlay").view(NOW).hint is None
