@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 from attrs import define, evolve
 
@@ -52,6 +52,7 @@ PEER = Address("127.0.0.1", 50_000)
 REMOTE = Address("203.0.113.7", 50_000)
 
 Check: TypeAlias = "Command | Callable[[Command], bool]"
+Order = TypeVar("Order", bound=Operation[Any])
 
 
 def accepted(ch: int = CH, peer: Address = PEER, *, tls: bool = False, alpn: str | None = None) -> Accepted:
@@ -198,7 +199,7 @@ class Playbook:
         self._checked = True
         return self._commands
 
-    def order(self, kind: type[Operation[object]]) -> Operation[object]:
+    def order(self, kind: type[Order]) -> Order:
         """The one operation of a kind among the commands of the last step."""
         (found,) = [command for command in self.take() if isinstance(command, kind)]
         return found

@@ -10,8 +10,7 @@ from clients.demo_program import Demo
 from svc_proto.commands import Connect, Connected, Exit, Tell
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Address, Closed, FailureKind, Started, Stopping
-from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
-from tests.device.rig import STREAM, RelayEnd
+from tests.device.rig import RelayEnd
 from tests.playbook import Playbook, counting_entropy
 from tests.servers.conftest import Failing
 from tests.servers.support import running
@@ -58,7 +57,6 @@ def started() -> tuple[Playbook, Connect]:
     )
     book >> Started()
     connect = book.order(Connect)
-    assert isinstance(connect, Connect)
     return book, connect
 
 
@@ -70,8 +68,7 @@ def answered(book: Playbook, connect: Connect, status: int, body: bytes) -> None
     end = RelayEnd(connect.ch)
     book.answer(connect, Connected(Address("127.0.0.1", 8767)))
     end.hear(book.take())
-    head = ResponseHead(STREAM, status, Headers(((b"content-length", b"%d" % len(body)),)))
-    book >> end.say(head, ResponseData(STREAM, body), ResponseEnd(STREAM))
+    book >> end.answer(status, body)
 
 
 def test_a_relay_that_is_not_there() -> None:

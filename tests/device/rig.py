@@ -13,22 +13,27 @@ from svc_proto.device.person import KEYBOARD
 from svc_proto.device.phone import Phone, PhoneConfig, PhoneState
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Engine
-from svc_proto.facts import Accepted, Address, ChannelId, Closed, Fact, ReadClosed, Received, Sent, Started
+from svc_proto.facts import Accepted, Address, ChannelId, Closed, ReadClosed, Received, Sent, Started
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptSocket,
     CloseSocket,
     Event,
+    Headers,
     Ping,
     Pong,
     RequestData,
     RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
     StreamId,
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
 from tests.device.safety.recorder import ScriptedHandset
 from tests.playbook import Playbook, counting_entropy
+from tests.wire.pair import drain
 
 RELAY = Address("127.0.0.1", 8767)
 STREAM = StreamId(1)
@@ -61,16 +66,18 @@ class RelayEnd:
             if isinstance(command, Send) and command.ch == self.ch:
                 self.conn.receive_data(command.data)
                 self.heard += len(command.data)
-        events = []
-        while (event := self.conn.next_event()) is not None:
-            events.append(event)
-        return events
+        return drain(self.conn)
 
     def say(self, *events: Event) -> Received:
         """The fact that brings these events to the phone."""
         for event in events:
             self.conn.send(event)
         return Received(self.ch, self.conn.data_to_send())
+
+    def answer(self, status: int, body: bytes, *fields: tuple[bytes, bytes]) -> Received:
+        """The fact that brings a whole response."""
+        head = ResponseHead(STREAM, status, Headers(((b"content-length", b"%d" % len(body)), *fields)))
+        return self.say(head, ResponseData(STREAM, body), ResponseEnd(STREAM))
 
 
 class Rig:
@@ -110,10 +117,15 @@ class Rig:
         assert isinstance(connect, Connect)
         return connect
 
+    def connected(self, connect: Connect | None = None) -> RelayEnd:
+        """A connection that was asked for stands."""
+        order = connect or self.book.order(Connect)
+        self.book.answer(order, Connected(RELAY))
+        return RelayEnd(order.ch)
+
     def asked(self, connect: Connect) -> RequestHead:
         """The connection stands: the request for a WebSocket."""
-        self.end = RelayEnd(connect.ch)
-        self.book.answer(connect, Connected(RELAY))
+        self.end = self.connected(connect)
         (head, *_) = self.end.hear(self.book.take())
         assert isinstance(head, RequestHead)
         assert head.websocket
@@ -177,7 +189,6 @@ class Rig:
         self.book.after(0.001)
         connect = self.book.order(Connect)
         assert self.is_in(PhoneState.CONNECTING)
-        assert isinstance(connect, Connect)
         return connect
 
     # --- looks ---
@@ -236,9 +247,3 @@ def request(events: Iterable[Event]) -> tuple[RequestHead, bytes]:
     gathered = list(events)
     (head,) = [event for event in gathered if isinstance(event, RequestHead)]
     return head, b"".join(event.data for event in gathered if isinstance(event, RequestData))
-
-
-def feed(rig: Rig, fact: Fact) -> list[Command]:
-    """One step whose commands are looked at by the caller."""
-    rig.book >> fact
-    return rig.book.take()

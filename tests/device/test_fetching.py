@@ -6,25 +6,14 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import Abort, Cancel, Command, Connect, Connected, Tell
+from svc_proto.commands import Abort, Cancel, Command, Connect, Tell
 from svc_proto.device.preferences import MIB, Preferences
 from svc_proto.facts import Closed, FailureKind, Stopping
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
-from tests.device.rig import RELAY, STREAM, TOKEN, RelayEnd, Rig
+from tests.device.rig import STREAM, TOKEN, RelayEnd, Rig, seated
 
 PNG = b"\x89PNG"
 SMALL = Preferences(max_inbound_mb=5, cache_cap_mb=50)
-
-
-def rig_of(*, online: bool = True, **config: Any) -> Rig:
-    rig = Rig(token=TOKEN, **config)
-    if online:
-        rig.online()
-    else:
-        rig.start()
-    rig.sit()
-    rig.told()
-    return rig
 
 
 def show(rig: Rig, text: str = "MEDIA:svc-relay://abc") -> list[Connect]:
@@ -38,8 +27,7 @@ def connects(commands: list[Command]) -> list[Connect]:
 
 
 def connected(rig: Rig, order: Connect) -> tuple[RelayEnd, RequestHead]:
-    rig.book.answer(order, Connected(RELAY))
-    end = RelayEnd(order.ch)
+    end = rig.connected(order)
     (head, *_) = end.hear(rig.book.take())
     assert isinstance(head, RequestHead)
     return end, head
@@ -48,8 +36,7 @@ def connected(rig: Rig, order: Connect) -> tuple[RelayEnd, RequestHead]:
 def answer(rig: Rig, order: Connect, status: int = 200, body: bytes = PNG) -> list[Command]:
     """The relay answers a fetch; what the phone does then."""
     end, _ = connected(rig, order)
-    head = ((b"content-length", b"%d" % len(body)), (b"content-type", b"image/png"))
-    rig.book >> end.say(ResponseHead(STREAM, status, Headers(head)), ResponseData(STREAM, body), ResponseEnd(STREAM))
+    rig.book >> end.answer(status, body, (b"content-type", b"image/png"))
     commands = rig.book.take()
     rig.book >> Closed(end.ch)
     return commands + rig.book.take()
@@ -65,7 +52,7 @@ def cards(rig: Rig) -> list[tuple[object, ...]]:
 
 
 def test_a_token_is_fetched() -> None:
-    rig = rig_of()
+    rig = seated()
     (order,) = show(rig)
     assert cards(rig) == [(1, "LOADING", "", False)]
     end, head = connected(rig, order)
@@ -85,13 +72,13 @@ def test_a_token_is_fetched() -> None:
 
 
 def test_a_path_of_the_host() -> None:
-    rig = rig_of()
+    rig = seated()
     (order,) = show(rig, "MEDIA:/tmp/a&b.png")
     assert connected(rig, order)[1].target == "/media/by-path?path=%2Ftmp%2Fa%26b.png"
 
 
 def test_several_in_one_text() -> None:
-    rig = rig_of()
+    rig = seated()
     orders = show(rig, " ".join(f"MEDIA:svc-relay://t{number}" for number in range(6)))
     assert len(orders) == 4  # at once
     (fifth,) = connects(answer(rig, orders[0]))
@@ -106,7 +93,7 @@ def test_several_in_one_text() -> None:
     [(404, "file not found"), (403, "sandbox violation"), (401, "relay offline"), (500, "relay offline")],
 )
 def test_the_card_names_the_reason(status: int, message: str) -> None:
-    rig = rig_of()
+    rig = seated()
     (order,) = show(rig)
     answer(rig, order, status, b"{}")
     assert cards(rig)[-1] == (1, "unavailable card", message, True)
@@ -122,14 +109,14 @@ def test_the_card_names_the_reason(status: int, message: str) -> None:
 
 
 def test_a_relay_that_is_away() -> None:
-    rig = rig_of()
+    rig = seated()
     (order,) = show(rig)
     rig.book.fail(order, FailureKind.UNREACHABLE).take()
     assert cards(rig)[-1] == (1, "unavailable card", "relay offline", True)
 
 
 def test_a_relay_that_is_too_slow() -> None:
-    rig = rig_of()
+    rig = seated()
     (order,) = show(rig)
     for _ in range(6):
         rig.book.after(20.0).take()
@@ -143,7 +130,7 @@ def test_a_relay_that_is_too_slow() -> None:
 
 
 def test_too_large_by_its_own_word() -> None:
-    rig = rig_of(preferences=SMALL)
+    rig = seated(preferences=SMALL)
     (order,) = show(rig)
     end, _ = connected(rig, order)
     rig.book >> end.say(ResponseHead(STREAM, 200, Headers(((b"content-length", b"%d" % (5 * MIB + 1)),))))
@@ -152,7 +139,7 @@ def test_too_large_by_its_own_word() -> None:
 
 
 def test_too_large_without_a_word() -> None:
-    rig = rig_of(preferences=SMALL)
+    rig = seated(preferences=SMALL)
     (order,) = show(rig)
     end, _ = connected(rig, order)
     rig.book >> end.say(
@@ -166,14 +153,14 @@ def test_too_large_without_a_word() -> None:
 
 
 def test_larger_than_other_answers_may_be() -> None:
-    rig = rig_of()
+    rig = seated()
     (order,) = show(rig)
     answer(rig, order, body=bytes(9 * MIB))
     assert cards(rig)[-1][1] == "READY"
 
 
 def test_the_cache_keeps_its_cap() -> None:
-    rig = rig_of(preferences=Preferences(max_inbound_mb=30, cache_cap_mb=50))
+    rig = seated(preferences=Preferences(max_inbound_mb=30, cache_cap_mb=50))
     for _ in range(2):
         (order,) = show(rig)
         rig.book.after(1.0).take()
@@ -186,7 +173,7 @@ def test_the_cache_keeps_its_cap() -> None:
 
 
 def test_on_cellular_it_waits_for_a_tap() -> None:
-    rig = rig_of(on_cellular=True)
+    rig = seated(on_cellular=True)
     assert show(rig) == []
     assert cards(rig) == [(1, "LOADING", "", True)]
     rig.type("tap 1")
@@ -196,12 +183,12 @@ def test_on_cellular_it_waits_for_a_tap() -> None:
 
 
 def test_on_cellular_it_may_be_allowed() -> None:
-    rig = rig_of(on_cellular=True, preferences=Preferences(auto_fetch_on_cellular=True))
+    rig = seated(on_cellular=True, preferences=Preferences(auto_fetch_on_cellular=True))
     assert len(show(rig)) == 1
 
 
 def test_before_the_first_welcome_it_waits() -> None:
-    rig = rig_of(online=False)
+    rig = seated(online=False)
     assert show(rig) == []
     rig = Rig(token=TOKEN)
     connect = rig.start()
@@ -229,7 +216,7 @@ def test_without_a_token_it_waits() -> None:
 
 
 def test_a_stop_gives_it_up() -> None:
-    rig = rig_of()
+    rig = seated()
     (ready,) = show(rig, "MEDIA:svc-relay://a")
     answer(rig, ready)
     (order,) = show(rig, "MEDIA:svc-relay://b")
@@ -238,7 +225,7 @@ def test_a_stop_gives_it_up() -> None:
 
 
 def test_only_so_many_are_remembered() -> None:
-    rig = rig_of()
+    rig = seated()
     orders = show(rig)
     show(rig, " ".join(["MEDIA:svc-relay://x"] * 60))
     rig.type("show " + " ".join(["MEDIA:svc-relay://y"] * 45))
@@ -249,7 +236,7 @@ def test_only_so_many_are_remembered() -> None:
 
 
 def test_what_is_forgotten_may_have_been_fetched() -> None:
-    rig = rig_of(on_cellular=True)
+    rig = seated(on_cellular=True)
     show(rig)
     show(rig, " ".join(["MEDIA:svc-relay://x"] * 100))
     rig.type("tap 2")  # one of a hundred
@@ -266,7 +253,7 @@ def test_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError
 
     monkeypatch.setattr("svc_proto.peers.peer.fetch", broken)
-    rig = rig_of()
+    rig = seated()
     rig.book.logs.bugs = True
     show(rig)
     assert cards(rig)[-1] == (1, "unavailable card", "relay offline", True)

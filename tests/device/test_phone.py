@@ -28,7 +28,7 @@ from svc_proto.wire.events import (
     SocketClosed,
     TextMessage,
 )
-from tests.device.rig import RELAY, STREAM, TOKEN, Rig, Said, feed, is_status
+from tests.device.rig import RELAY, STREAM, TOKEN, Rig, Said, is_status
 from tests.device.safety.recorder import ScriptedHandset
 from tests.machines.lifecycles import check_table
 from tests.playbook import Playbook, counting_entropy, sends
@@ -158,7 +158,7 @@ def test_a_refusal_without_a_reason(payload: object) -> None:
     rig.opened()
     rig.message("system", "auth.fail", payload)
     rig.book.take()
-    assert Exit(1, "the relay refused: no reason given") in feed(rig, Closed(rig.end.ch))
+    assert Exit(1, "the relay refused: no reason given") in (rig.book >> Closed(rig.end.ch)).take()
 
 
 def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
@@ -168,7 +168,7 @@ def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
         TextMessage(STREAM, '{"channel":"system","type":"auth.fail","payload":{"reason":"no"}}'),
         CloseSocket(STREAM, 1000),
     )
-    assert Exit(1, "the relay refused: no") in [*feed(rig, fact), *feed(rig, Closed(rig.end.ch))]
+    assert Exit(1, "the relay refused: no") in [*(rig.book >> fact).take(), *(rig.book >> Closed(rig.end.ch)).take()]
 
 
 def test_a_refused_phone_does_not_wait_for_the_close_for_ever() -> None:
@@ -197,7 +197,7 @@ def test_a_welcome_without_a_token(token: object) -> None:
     rig.message("system", "auth.ok", {"session_token": token})
     rig.book.take()
     assert rig.is_in(S.GIVEN_UP)
-    assert Exit(1, "the relay sent no session token") in feed(rig, Closed(rig.end.ch))
+    assert Exit(1, "the relay sent no session token") in (rig.book >> Closed(rig.end.ch)).take()
 
 
 def test_a_relay_that_never_answers() -> None:
@@ -284,7 +284,7 @@ def test_no_message_makes_the_phone_raise(state: str, data: st.DataObject) -> No
             break
         message = data.draw(ENVELOPES.map(json.dumps) | st.text(max_size=40) | st.binary(max_size=40))
         event = TextMessage(STREAM, message) if isinstance(message, str) else BinaryMessage(STREAM, message)
-        for command in feed(rig, rig.end.say(event)):
+        for command in (rig.book >> rig.end.say(event)).take():
             if isinstance(command, Send):
                 rig.end.conn.receive_data(command.data)
         while rig.end.conn.next_event() is not None:
@@ -306,9 +306,12 @@ def test_no_bytes_make_the_phone_raise(state: str, pieces: list[bytes]) -> None:
     else:
         rig.online()
     for piece in filter(None, pieces):
-        feed(rig, Received(rig.end.ch, piece))
-    feed(rig, ReadClosed(rig.end.ch))
-    feed(rig, Closed(rig.end.ch))
+        rig.book >> Received(rig.end.ch, piece)
+        rig.book.take()
+    rig.book >> ReadClosed(rig.end.ch)
+    rig.book.take()
+    rig.book >> Closed(rig.end.ch)
+    rig.book.take()
     assert not [log for log in rig.book.logs if log.event == "bug"]
 
 

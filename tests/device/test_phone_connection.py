@@ -16,13 +16,9 @@ from svc_proto.facts import (
     Stopping,
 )
 from svc_proto.wire.events import (
-    Headers,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
     SocketClosed,
 )
-from tests.device.rig import STREAM, Rig, feed
+from tests.device.rig import STREAM, Rig
 from tests.device.safety.recorder import ScriptedHandset
 from tests.playbook import LOCAL, PEER, Playbook, sends
 
@@ -84,8 +80,7 @@ def test_another_refusal_of_the_upgrade() -> None:
 
 def refuse(rig: Rig, status: int, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
     rig.asked(rig.start())
-    head = ResponseHead(STREAM, status, Headers(((b"content-length", b"2"), *headers)))
-    rig.book >> rig.end.say(head, ResponseData(STREAM, b"no"), ResponseEnd(STREAM))
+    rig.book >> rig.end.answer(status, b"no", *headers)
     assert Abort(rig.end.ch) in rig.book.take()
     assert rig.is_in(S.RESTING)
 
@@ -133,7 +128,7 @@ def test_stopped_while_connecting() -> None:
 def test_stopped_while_waiting_for_the_upgrade() -> None:
     rig = Rig()
     rig.asked(rig.start())
-    commands = feed(rig, Stopping(10.0))
+    commands = (rig.book >> Stopping(10.0)).take()
     assert Abort(rig.end.ch) in commands
     assert rig.book.core.handle(Closed(rig.end.ch), rig.book.now) == [Exit(0)]
 
@@ -168,7 +163,7 @@ def test_stopped_after_a_refusal_the_reason_stays() -> None:
     rig.book >> Stopping(10.0)
     rig.book.take()
     assert rig.is_in(S.GIVEN_UP)
-    assert Exit(1, "the relay refused: no") in feed(rig, Closed(rig.end.ch))
+    assert Exit(1, "the relay refused: no") in (rig.book >> Closed(rig.end.ch)).take()
 
 
 def test_stopped_before_the_start() -> None:

@@ -46,8 +46,7 @@ def online(rig: Rig, connect: Connect) -> Compute:
     """Sign in over TLS: the question for the pin."""
     rig.opened(connect)
     rig.welcome()
-    (asked,) = [command for command in rig.book.take() if isinstance(command, Compute)]
-    return asked
+    return rig.book.order(Compute)
 
 
 def test_the_first_connection_over_tls_pins_the_key() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from svc_proto.commands import Abort, Cancel, Command, Connect, Connected, Ready, Tell
+from svc_proto.commands import Abort, Cancel, Command, Connect, Ready, Tell
 from svc_proto.device.phone import PhoneState
 from svc_proto.facts import Closed, FailureKind, ReadClosed, Started, Stopping
 from svc_proto.machines.route_choice import Candidate
-from svc_proto.wire.events import CloseSocket, Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
-from tests.device.rig import RELAY, STREAM, TOKEN, RelayEnd, Rig
+from svc_proto.wire.events import CloseSocket, RequestHead
+from tests.device.rig import STREAM, TOKEN, Rig
 
 LAN = Candidate("lan", 0, "ws://lan.example:8767")
 LAN2 = Candidate("lan", 0, "ws://lan2.example:8767")
@@ -32,16 +32,11 @@ def connects(commands: Sequence[Command]) -> list[Connect]:
 
 def answer(rig: Rig, probe: Connect, status: int = 200, target: str = "/health") -> list[Command]:
     """A candidate answers its probe; what the phone does then."""
-    end = RelayEnd(probe.ch)
-    rig.book.answer(probe, Connected(RELAY))
+    end = rig.connected(probe)
     head, *_ = end.hear(rig.book.take())
     assert isinstance(head, RequestHead)
     assert (head.method, head.target) == ("GET", target)
-    rig.book >> end.say(
-        ResponseHead(STREAM, status, Headers(((b"content-length", b"2"),))),
-        ResponseData(STREAM, b"{}"),
-        ResponseEnd(STREAM),
-    )
+    rig.book >> end.answer(status, b"{}")
     commands = rig.book.take()
     rig.book >> Closed(probe.ch) << []
     return commands

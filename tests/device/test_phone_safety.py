@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import Abort, Connect, Connected, Tell
+from svc_proto.commands import Abort, Connect, Tell
 from svc_proto.device.handset import Later, NeedsUpload, Reply
 from svc_proto.device.phone import PhoneState
 from svc_proto.device.safety.activity import ActivityStatus
@@ -14,8 +14,7 @@ from svc_proto.device.safety.confirmation import ConfirmationState
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.device.safety.view import SafetyView
 from svc_proto.facts import Closed, FailureKind, Stopping
-from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
-from tests.device.rig import RELAY, STREAM, TOKEN, RelayEnd, Rig, seated
+from tests.device.rig import TOKEN, Rig, seated
 
 OK = {"ok": True}
 ALLOWED = {"ok": True, "confirmed": True}
@@ -259,13 +258,9 @@ def test_the_log_hears_of_uploads() -> None:
     rig = seated()
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot", "good")
-    connect = rig.book.order(Connect)
-    assert isinstance(connect, Connect)
-    rig.book.answer(connect, Connected(RELAY))
-    end = RelayEnd(connect.ch)
+    end = rig.connected()
     end.hear(rig.book.take())
-    head = ResponseHead(STREAM, 200, Headers(((b"content-length", b"15"),)))
-    rig.book >> end.say(head, ResponseData(STREAM, b'{"token":"abc"}'), ResponseEnd(STREAM))
+    rig.book >> end.answer(200, b'{"token":"abc"}')
     assert Abort(end.ch) in rig.book.take()
     rig.book >> Closed(end.ch) << []
     rig.command("/screenshot", "bad")

@@ -10,7 +10,7 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.pcm import wav_head
-from svc_proto.commands import Command, Compute, Connect, Connected, Tell
+from svc_proto.commands import Command, Compute, Connect, Tell
 from svc_proto.device import talking
 from svc_proto.device.consoles import PAIR_ANEW
 from svc_proto.device.talking import HEARING_RATE, LONGEST, PIECE, READ_WITHIN, READY_WITHIN, SILENT_WITHIN
@@ -19,16 +19,12 @@ from svc_proto.wire.events import (
     AcceptSocket,
     BinaryMessage,
     CloseSocket,
-    Headers,
     RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
     SocketClosed,
     TextMessage,
 )
 from svc_proto.wire.limits import MAX_TEXT
-from tests.device.rig import ASKING, RELAY, STREAM, TOKEN, RelayEnd, Rig, request
+from tests.device.rig import ASKING, STREAM, TOKEN, RelayEnd, Rig, request
 
 MADE = {"success": True, "websocket_path": "/voice/realtime-agent/v1"}
 READY = {"type": "voice.session.ready", "chat_session_id": None}
@@ -53,7 +49,7 @@ class Talk:
     def say(self, text: str) -> None:
         """The person says something: the phone asks for a session."""
         self.rig.type(f"say {text}")
-        self.connected()
+        self.end = self.rig.connected()
         head, body = request(self.end.hear(self.rig.book.take()))
         assert (head.method, head.target) == ("POST", "/voice/realtime-agent/session")
         assert head.headers.get(b"authorization") == f"Bearer {TOKEN}".encode()
@@ -63,28 +59,19 @@ class Talk:
         """The person plays a recording: it is read first."""
         self.rig.type(f"say {path}")
         order = self.rig.book.order(Compute)
-        assert isinstance(order, Compute)
         assert (order.name, order.args) == ("speech.read", (path, HEARING_RATE, LONGEST))
         return order
 
-    def connected(self) -> None:
-        connect = self.rig.book.order(Connect)
-        assert isinstance(connect, Connect)
-        self.end = RelayEnd(connect.ch)
-        self.rig.book.answer(connect, Connected(RELAY))
-
     def answered(self, status: int = 200, body: object = MADE) -> list[Command]:
         """The relay's answer."""
-        data = json.dumps(body).encode()
-        head = ResponseHead(STREAM, status, Headers([(b"content-length", str(len(data)).encode())]))
-        self.rig.book >> self.end.say(head, ResponseData(STREAM, data), ResponseEnd(STREAM))
+        self.rig.book >> self.end.answer(status, json.dumps(body).encode())
         return [] if status == 200 and body == MADE else self.rig.book.take()
 
     def open(self, text: str = "What is on the screen?") -> None:
         """A session that is ready: the phone says what it was told."""
         self.say(text)
         self.answered()
-        self.connected()
+        self.end = self.rig.connected()
         head, *_ = self.end.hear(self.rig.book.take())
         assert isinstance(head, RequestHead)
         assert (head.target, head.websocket) == ("/voice/realtime-agent/v1", True)
@@ -163,10 +150,10 @@ def test_an_answer_that_comes_whole_and_silent() -> None:
 def test_a_recording_is_said_in_pieces() -> None:
     talk = Talk()
     talk.rig.book.answer(talk.play("My memo.wav"), b"\1\2" * PIECE)
-    talk.connected()
+    talk.end = talk.rig.connected()
     talk.end.hear(talk.rig.book.take())
     talk.answered()
-    talk.connected()
+    talk.end = talk.rig.connected()
     talk.end.hear(talk.rig.book.take())
     talk.rig.book >> talk.end.say(AcceptSocket(STREAM)) << []
     piece = {"sample_rate": HEARING_RATE, "audio_base64": b64encode(b"\1\2" * (PIECE // 2)).decode("ascii")}
@@ -260,7 +247,7 @@ def test_a_session_that_is_never_ready() -> None:
     talk = Talk()
     talk.say("Hi")
     talk.answered()
-    talk.connected()
+    talk.end = talk.rig.connected()
     talk.end.hear(talk.rig.book.take())
     talk.rig.book >> talk.end.say(AcceptSocket(STREAM)) << []
     assert notes(talk.rig.book.after(READY_WITHIN).take()) == ["voice: the agent did not answer in time"]
@@ -276,7 +263,7 @@ def test_refusals() -> None:
         assert notes(talk.answered(status, body)) == [f"voice: the relay makes no voice session: {why}"]
     talk.say("Hi")
     talk.answered()
-    talk.connected()
+    talk.end = talk.rig.connected()
     talk.end.hear(talk.rig.book.take())
     assert notes(talk.answered(404, {})) == ["voice: the relay opens no voice session: status 404"]
     talk.rig.type("say Hi")

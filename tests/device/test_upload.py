@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.commands import Abort, Cancel, Connect, Connected, Exit
+from svc_proto.commands import Abort, Cancel, Connect, Exit
 from svc_proto.device.handset import NeedsUpload
-from svc_proto.facts import Closed, FailureKind, Received, Stopping
-from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
+from svc_proto.facts import Closed, FailureKind, Stopping
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
-from tests.device.rig import RELAY, STREAM, TOKEN, RelayEnd, Rig, feed, request
+from tests.device.rig import TOKEN, RelayEnd, Rig, request
 from tests.playbook import sends
 
 PICTURE = NeedsUpload("screen.png", "image/png", b"\x89PNG")
@@ -18,15 +17,8 @@ def upload(rig: Rig) -> RelayEnd:
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot")
     connect = rig.book.order(Connect)
-    assert isinstance(connect, Connect)
     assert (connect.host, connect.port, connect.tls) == ("127.0.0.1", 8767, False)
-    rig.book.answer(connect, Connected(RELAY))
-    return RelayEnd(connect.ch)
-
-
-def answer(end: RelayEnd, status: int, body: bytes) -> Received:
-    head = ResponseHead(STREAM, status, Headers(((b"content-length", b"%d" % len(body)),)))
-    return end.say(head, ResponseData(STREAM, body), ResponseEnd(STREAM))
+    return rig.connected(connect)
 
 
 def test_an_upload(rig: Rig) -> None:
@@ -41,7 +33,7 @@ def test_an_upload(rig: Rig) -> None:
     assert isinstance(begin, PartBegin)
     assert (begin.name, begin.filename, begin.content_type) == ("file", "screen.png", "image/png")
     assert data == PartData(b"\x89PNG")
-    rig.book >> answer(end, 200, b'{"ok":true,"token":"abc"}')
+    rig.book >> end.answer(200, b'{"ok":true,"token":"abc"}')
     assert Abort(end.ch) in rig.book.take()
     assert rig.responses() == [("r1", 200, {"media": "MEDIA:hermes-relay://abc"})]
     assert rig.handset.uploads == [("abc", "hermes-relay")]
@@ -61,7 +53,7 @@ def test_an_upload(rig: Rig) -> None:
 def test_an_upload_that_the_relay_does_not_take(rig: Rig, status: int, body: bytes, problem: str) -> None:
     end = upload(rig)
     end.hear(rig.book.take())
-    rig.book >> answer(end, status, body)
+    rig.book >> end.answer(status, body)
     assert rig.responses() == [("r1", 500, {"error": f"the file could not be uploaded: {problem}"})]
 
 
@@ -83,7 +75,7 @@ def test_an_upload_that_takes_too_long(rig: Rig) -> None:
 def test_an_upload_when_the_socket_is_lost(rig: Rig) -> None:
     end = upload(rig)
     rig.book.take()
-    assert Abort(end.ch) in feed(rig, Closed(rig.end.ch))
+    assert Abort(end.ch) in (rig.book >> Closed(rig.end.ch)).take()
     rig.book >> Closed(end.ch) << []
 
 
@@ -106,5 +98,5 @@ def test_a_bug_after_the_upload(rig: Rig) -> None:
     end = upload(rig)
     end.hear(rig.book.take())
     rig.handset.fault = RuntimeError("bug")
-    rig.book >> answer(end, 200, b'{"token":"abc"}')
+    rig.book >> end.answer(200, b'{"token":"abc"}')
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from svc_proto.commands import (
-    Command,
-    Compute,
-    SendFile,
-)
+from svc_proto.commands import Command, Compute, SendFile
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.stream import FilePart
 from svc_proto.wire.events import Headers
-from tests.engine.service import TestBook
+from tests.engine.service import TestBook, open_book
 
-__all__ = ["TEXT", "file_answer", "only_send_file", "without_work"]
+__all__ = ["TEXT", "file_answer", "sending", "without_work"]
 
 TEXT = Headers([(b"content-type", b"text/plain")])
 
@@ -27,6 +23,8 @@ def file_answer(length: int = 5, *, status: int = 200, headers: Headers = TEXT) 
     return lambda request: Response(status, headers, file=FilePart(7, 2, length))
 
 
-def only_send_file(commands: list[Command]) -> SendFile:
-    (found,) = [command for command in commands if isinstance(command, SendFile)]
-    return found
+def sending(length: int = 5) -> tuple[TestBook, SendFile]:
+    """A file is asked for, and on its way."""
+    book = open_book()
+    book.toy.answer = file_answer(length)
+    return book, book.get(b"/answer").order(SendFile)

@@ -155,7 +155,6 @@ def test_a_flow_answers_when_it_knows() -> None:
     opening = book.get(b"/file").order(OpenFile)
     book >> Done(opening.op, OpenedFile(7, "/f", 5, 0.0))
     reading = book.order(ReadFile)
-    assert isinstance(reading, ReadFile)
     assert reading.handle == 7
     book.answer(reading, b"12345") << [book.says(200, b"12345")]
     assert book.toy.cleaned == ["file"]

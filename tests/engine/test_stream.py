@@ -37,7 +37,7 @@ from svc_proto.facts import (
 from svc_proto.wire.events import Headers
 from svc_proto.wire.limits import Limits
 from tests.engine.service import STREAM_LIMIT, TestBook, get, open_book, plain, post
-from tests.engine.streams import file_answer, only_send_file, without_work
+from tests.engine.streams import file_answer, sending, without_work
 from tests.playbook import CH, sends, wire_bytes
 from tests.wire.chunks import Cuts, cut, cuts
 
@@ -290,11 +290,8 @@ def file_head(book: TestBook, length: int, *more: bytes) -> Send:
 
 
 def test_a_file_is_sent_after_its_head_and_then_released() -> None:
-    book = open_book()
-    book.toy.answer = file_answer()
-    commands = book.get(b"/answer").take()
-    order = only_send_file(commands)
-    assert commands == [file_head(book, 5), SendFile(order.op, CH, 7, 2, 5)]
+    book, order = sending()
+    book << [file_head(book, 5), SendFile(order.op, CH, 7, 2, 5)]
     book >> Done(order.op, 5) << [ReleaseFile(7)]
     book.get(b"/hello") << [book.says(200, b"hello")]
 
@@ -308,7 +305,7 @@ def test_a_flow_answers_with_a_file_too() -> None:
 
     book.toy.answer = handle
     book.get(b"/answer") << []
-    order = only_send_file(book.after(1.0).take())
+    order = book.after(1.0).order(SendFile)
     book >> Done(order.op, 5) << [ReleaseFile(7)]
 
 
@@ -320,7 +317,7 @@ def test_a_flow_that_never_waits_answers_with_a_file_too() -> None:
         return file_answer()(request)
 
     book.toy.answer = handle
-    only_send_file(book.get(b"/answer").take())
+    book.get(b"/answer").order(SendFile)
     book >> Closed(CH)
     (cancel, release) = book.take()
     assert isinstance(cancel, Cancel)
@@ -328,9 +325,7 @@ def test_a_flow_that_never_waits_answers_with_a_file_too() -> None:
 
 
 def test_a_large_file_goes_part_by_part() -> None:
-    book = open_book()
-    book.toy.answer = file_answer(2 * MEG + 3)
-    order = only_send_file(book.get(b"/answer").take())
+    book, order = sending(2 * MEG + 3)
     parts = []
     while True:
         parts.append((order.offset, order.n))
@@ -338,7 +333,7 @@ def test_a_large_file_goes_part_by_part() -> None:
         commands = book.take()
         if commands == [ReleaseFile(7)]:
             break
-        order = only_send_file(commands)
+        order = book.order(SendFile)
     assert parts == [(2, MEG), (2 + MEG, MEG), (2 + 2 * MEG, 3)]
 
 
@@ -348,7 +343,7 @@ def test_requests_behind_a_file_wait() -> None:
     book >> Received(CH, get(b"/answer") + get(b"/hello"))
     commands = book.take()
     assert commands[-1] == PauseReading(CH)
-    order = only_send_file(commands)
+    order = book.order(SendFile)
     book.after(50.0) << []  # and nobody is told to hurry
     book >> Done(order.op, 5) << [ReleaseFile(7), ResumeReading(CH), book.says(200, b"hello")]
 
@@ -362,11 +357,8 @@ def test_head_of_a_file_and_a_file_of_nothing() -> None:
 
 
 def test_a_peer_that_does_not_read_is_cut() -> None:
-    book = open_book()
-    book.toy.answer = file_answer(50 * MEG)
-    commands = book.get(b"/answer").take()
-    order = only_send_file(commands)
-    book >> Sent(CH, len(wire_bytes(commands))) << []
+    book, order = sending(50 * MEG)
+    book.sent() << []
     book.after(59.9) << []
     book.after(0.2) << [Abort(CH)]
     book >> Closed(CH) << [Cancel(order.op), ReleaseFile(7)]
@@ -376,11 +368,8 @@ def test_a_peer_that_does_not_read_is_cut() -> None:
 
 def test_a_peer_that_reads_slowly_gets_all_of_a_file() -> None:
     """`write_timeout` is for no progress: 16 bytes a minute are enough."""
-    book = open_book()
-    book.toy.answer = file_answer(64)
-    commands = book.get(b"/answer").take()
-    order = only_send_file(commands)
-    book >> Sent(CH, len(wire_bytes(commands))) << []
+    book, order = sending(64)
+    book.sent() << []
     for _ in range(4):
         book.after(59.0) << []
         book >> Sent(CH, 16) << []
@@ -391,13 +380,11 @@ def test_a_peer_that_reads_slowly_gets_all_of_a_file() -> None:
 
 
 def test_a_file_behind_bytes_that_have_not_left() -> None:
-    book = open_book()
-    book.toy.answer = file_answer(64)
-    commands = book.get(b"/answer").take()
-    order = only_send_file(commands)
+    book, order = sending(64)
+    head = len(wire_bytes(book.take()))
     book >> Done(order.op, 64) << [ReleaseFile(7)]  # told before the head was
     book.after(59.0) << []
-    book >> Sent(CH, len(wire_bytes(commands)) + 64) << []
+    book >> Sent(CH, head + 64) << []
     book.after(14.0) << []
     book.after(2.0) << [CloseWrite(CH)]
 
@@ -411,9 +398,7 @@ def test_a_file_behind_bytes_that_have_not_left() -> None:
     ],
 )
 def test_a_file_that_cannot_be_sent_cuts_the_connection(answer: object, problem: str | None) -> None:
-    book = open_book()
-    book.toy.answer = file_answer()
-    order = only_send_file(book.get(b"/answer").take())
+    book, order = sending()
     (
         book
         >> (Failed(order.op, answer) if isinstance(answer, Failure) else Done(order.op, answer))
@@ -426,17 +411,13 @@ def test_a_file_that_cannot_be_sent_cuts_the_connection(answer: object, problem:
 
 
 def test_a_lost_connection_releases_the_file() -> None:
-    book = open_book()
-    book.toy.answer = file_answer()
-    order = only_send_file(book.get(b"/answer").take())
+    book, order = sending()
     book >> Closed(CH, "reset") << [Cancel(order.op), ReleaseFile(7)]
     book >> Failed(order.op, Failure(FailureKind.CANCELLED)) << []
 
 
 def test_stopping_lets_a_file_end_and_cuts_it_at_the_end_of_the_grace() -> None:
-    book = open_book()
-    book.toy.answer = file_answer()
-    order = only_send_file(book.get(b"/answer").take())
+    book, order = sending()
     book >> Stopping(5.0) << []
     book.after(5.0) << [Abort(CH), Cancel(order.op), ReleaseFile(7), Exit(0)]
 

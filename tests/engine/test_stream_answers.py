@@ -14,6 +14,7 @@ from svc_proto.commands import (
     ReleaseFile,
     ResumeReading,
     Send,
+    SendFile,
 )
 from svc_proto.engine.flow import Flow, ask, sleep, wait
 from svc_proto.engine.message import Streamed
@@ -28,7 +29,7 @@ from svc_proto.facts import (
 )
 from svc_proto.wire.limits import Limits
 from tests.engine.service import TestBook, get, open_book
-from tests.engine.streams import TEXT, file_answer, only_send_file, without_work
+from tests.engine.streams import TEXT, file_answer, without_work
 from tests.playbook import CH, sends, wire_bytes
 
 # --- streamed answers ---
@@ -175,9 +176,8 @@ def test_a_bug_in_a_producer_cuts_the_connection() -> None:
 def test_a_peer_that_reads_wakes_no_ordinary_answer() -> None:
     book = open_book(Limits(high_water=100, low_water=50))
     book.toy.answer = file_answer()
-    commands = book.get(b"/answer").take()
-    order = only_send_file(commands)
-    book >> Sent(CH, len(wire_bytes(commands))) << [ResumeReading(CH)]
+    order = book.get(b"/answer").order(SendFile)
+    book.sent() << [ResumeReading(CH)]
     book >> Done(order.op, 5) << [ReleaseFile(7)]
 
 
