@@ -1,7 +1,7 @@
-"""A caller under test and the server it talks to, in the server role of our own wire: the same words in each version.
+"""A core under test and our own wire in the other role: the same words in each version.
 
-What the caller sends is heard by the server at once, and what that answers by itself (settings, windows, pongs) goes
-back, until both are silent. Everything else the caller orders is in `orders`.
+What the core sends is heard by the peer at once, and what that answers by itself (settings, windows, pongs) goes
+back, until both are silent. Everything else the core orders is in `orders`.
 """
 
 from __future__ import annotations
@@ -14,47 +14,30 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address, ChannelId, Done, Fact, Received, Sent, Started
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import Event, RequestData
+from svc_proto.wire.events import Event, RequestData, ResponseData
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
-from tests.playbook import Life, Playbook, counting_entropy
+from tests.playbook import CH, Life, Playbook, counting_entropy
 from tests.wire.pair import seeded
 
-__all__ = ["Dialogue"]
+__all__ = ["Conversation", "Dialogue"]
 
 
-class Dialogue:
-    """One call over one version of HTTP, on its first connection and on those after it."""
+class Conversation:
+    """A core and the peer of one of its connections, which takes all that it hears."""
 
-    def __init__(
-        self, flow: Callable[[Engine], Flow[Any]], version: str, *, server: Http2Connection | None = None
-    ) -> None:
+    def __init__(self, book: Playbook, version: str, role: Role, ch: ChannelId = CH) -> None:
+        self.book = book
         self.version = version
-        self.caller = Life(flow)
-        self.book = Playbook(Engine(self.caller, entropy=counting_entropy()))
+        self.ch = ch
+        self.peer = self.connection(role)
+        self.reads = True  # the peer
         self.heard: list[Event] = []
         self.orders: list[Command] = []
-        self.ch = ChannelId(-1)
-        self.reads = True  # the server
-        self.peer: Http1Connection | Http2Connection = Http1Connection(Role.SERVER, entropy=seeded(7))
-        self._step(Started())
-        self.connect = self._last(Connect)
-        self.begin(server)
 
-    @property
-    def results(self) -> list[Any]:
-        """What the caller got."""
-        return self.caller.results
-
-    def begin(self, server: Http2Connection | None = None) -> None:
-        """The connection that was asked for stands."""
-        two = self.version == "2"
-        make = Http2Connection if two else Http1Connection
-        self.peer = server or make(Role.SERVER, entropy=seeded(7))
-        self.connect, self.orders = self._last(Connect), []
-        self.ch = self.connect.ch
-        alpn = ("h2" if two else "http/1.1") if self.connect.tls else None
-        self.tell(Done(self.connect.op, Connected(Address("192.0.2.1", self.connect.port), alpn)))
+    def connection(self, role: Role) -> Http1Connection | Http2Connection:
+        """A new end of the version."""
+        return (Http2Connection if self.version == "2" else Http1Connection)(role, entropy=seeded(7))
 
     def tell(self, fact: Fact) -> None:
         """Something happened."""
@@ -62,13 +45,13 @@ class Dialogue:
         self.settle()
 
     def say(self, *events: Event) -> None:
-        """The server says so."""
+        """The peer says so."""
         for event in events:
             self.peer.send(event)
         self.settle()
 
     def raw(self, data: bytes) -> None:
-        """The server sends these bytes."""
+        """The peer sends these bytes."""
         self.tell(Received(self.ch, data))
 
     def after(self, seconds: float) -> None:
@@ -99,13 +82,37 @@ class Dialogue:
                 self.orders.append(command)
         while (event := self.peer.next_event()) is not None:
             self.heard.append(event)
-            if isinstance(event, RequestData) and isinstance(self.peer, Http2Connection):
+            if isinstance(event, RequestData | ResponseData) and isinstance(self.peer, Http2Connection):
                 self.peer.taken(event.stream, len(event.data))
         if left:
             self._step(Sent(self.ch, left))
 
-    def _last(self, kind: type[Connect]) -> Connect:
-        return next(order for order in reversed(self.orders) if isinstance(order, kind))
+
+class Dialogue(Conversation):
+    """One call over one version of HTTP, on its first connection and on those after it."""
+
+    def __init__(
+        self, flow: Callable[[Engine], Flow[Any]], version: str, *, server: Http2Connection | None = None
+    ) -> None:
+        self.caller = Life(flow)
+        book = Playbook(Engine(self.caller, entropy=counting_entropy()))
+        super().__init__(book, version, Role.SERVER, ChannelId(-1))
+        self._step(Started())
+        self.begin(server)
+
+    @property
+    def results(self) -> list[Any]:
+        """What the caller got."""
+        return self.caller.results
+
+    def begin(self, server: Http2Connection | None = None) -> None:
+        """The connection that was asked for stands."""
+        self.peer = server or self.connection(Role.SERVER)
+        self.connect = next(order for order in reversed(self.orders) if isinstance(order, Connect))
+        self.orders = []
+        self.ch = self.connect.ch
+        alpn = ("h2" if self.version == "2" else "http/1.1") if self.connect.tls else None
+        self.tell(Done(self.connect.op, Connected(Address("192.0.2.1", self.connect.port), alpn)))
 
     def took(self) -> list[Command]:
         """What was ordered since the last time, but for the pauses of HTTP/1.1."""

@@ -14,16 +14,14 @@ from svc_proto.commands import (
     ReadFile,
     ReleaseFile,
     ResumeReading,
-    Send,
     SendFile,
 )
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Streamed
 from svc_proto.engine.stream import ResponseWriter
-from svc_proto.facts import Closed, Done, Fact, OperationId, Received, Sent
+from svc_proto.facts import Closed, Done, OperationId, Received
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
-    Event,
     Headers,
     RequestData,
     RequestEnd,
@@ -34,12 +32,11 @@ from svc_proto.wire.events import (
     StreamId,
     StreamReset,
 )
-from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
+from tests.engine.client_peer import Conversation
 from tests.engine.service import STREAM_LIMIT, open_book
 from tests.engine.streams import TEXT, file_answer
 from tests.playbook import CH
-from tests.wire.pair import drain, seeded
 
 CHUNKED = Headers(((b"host", b"x"), (b"transfer-encoding", b"chunked")))
 S = StreamId(1)
@@ -50,49 +47,23 @@ def talk(request: pytest.FixtureRequest) -> Talk:
     return Talk(request.param)
 
 
-class Talk:
-    """A client of either version and the service. `heard` is what the client heard, `others` what is no `Send`."""
+class Talk(Conversation):
+    """A client of either version and the service."""
 
     def __init__(self, version: str) -> None:
-        self.two = version == "2"
-        self.book = open_book()
-        self.toy = self.book.toy
-        make = Http2Connection if self.two else Http1Connection
-        self.client = make(Role.CLIENT, entropy=seeded())
-        self.heard: list[Event] = []
-        self.others: list[Command] = []
+        book = open_book()
+        super().__init__(book, version, Role.CLIENT)
+        self.toy = book.toy
         self.op = OperationId(0)
         self.cleaned = 0
 
-    def say(self, *events: Event) -> None:
-        for event in events:
-            self.client.send(event)
-        while data := self.client.data_to_send():
-            self.tell(Received(CH, data))
+    @property
+    def others(self) -> list[Command]:
+        """What is ordered of the world, but for work."""
+        return [order for order in self.orders if not isinstance(order, Compute)]
 
     def begin(self, target: str = "/stream", headers: Headers = CHUNKED) -> None:
         self.say(RequestHead(S, "POST", target, headers))
-
-    def tell(self, fact: Fact) -> None:
-        self.hear((self.book >> fact).take())
-
-    def after(self, seconds: float) -> None:
-        self.hear(self.book.after(seconds).take())
-
-    def hear(self, commands: list[Command]) -> None:
-        sent = 0
-        for command in commands:
-            if isinstance(command, Send):
-                sent += len(command.data)
-                self.client.receive_data(command.data)
-            elif not isinstance(command, Compute):
-                self.others.append(command)
-        for event in drain(self.client):
-            self.heard.append(event)
-            if isinstance(event, ResponseData) and isinstance(self.client, Http2Connection):
-                self.client.taken(S, len(event.data))
-        if sent:
-            self.hear((self.book >> Sent(CH, sent)).take())
 
     def resume(self, answer: object = None) -> None:
         """The work of `deaf` is done."""
@@ -108,13 +79,13 @@ class Talk:
 
     def cut(self) -> bool:
         """The client can tell that the answer is not whole."""
-        if self.two:
+        if self.version == "2":
             return isinstance(self.heard[-1], StreamReset) and Abort(CH) not in self.others
         return Abort(CH) in self.others
 
     def goes_on(self) -> bool:
         """Another request on the same connection is answered."""
-        stream = StreamId(3 if self.two else 2)
+        stream = StreamId(3 if self.version == "2" else 2)
         self.say(RequestHead(stream, "GET", "/hello", Headers(((b"host", b"x"),))), RequestEnd(stream))
         return self.heard[-2:] == [ResponseData(stream, b"hello"), ResponseEnd(stream)]
 
@@ -216,16 +187,16 @@ def test_a_handler_that_does_not_read_holds_the_peer(talk: Talk) -> None:
     talk.begin()
     for _ in range(8):
         talk.say(RequestData(S, b"x" * 100_000))
-    if talk.two:
-        assert isinstance(talk.client, Http2Connection)
-        assert talk.client.unsent(S) > 200_000
+    if talk.version == "2":
+        assert isinstance(talk.peer, Http2Connection)
+        assert talk.peer.unsent(S) > 200_000
     else:
         assert talk.others == [PauseReading(CH)]
     talk.after(300.0)  # that is not the peer's fault
     assert not talk.cut()
     talk.resume()
     assert talk.ended
-    if not talk.two:
+    if talk.version == "1.1":
         assert talk.others[-1] == ResumeReading(CH)
     talk.say(RequestEnd(S))
     assert talk.goes_on()
@@ -267,7 +238,7 @@ def test_a_body_that_does_not_come(talk: Talk) -> None:
 def test_a_body_that_is_malformed(talk: Talk) -> None:
     talk.toy.answer = talk.loud
     talk.begin()
-    if talk.two:
+    if talk.version == "2":
         talk.tell(Received(CH, b"\x00\x00\x04\x01\x05\x00\x00\x00\x01\x00\x01A\x00"))  # trailers with a bad name
     else:
         talk.tell(Received(CH, b"nonsense\r\n"))
@@ -292,9 +263,8 @@ def test_a_file_before_the_body_has_ended(talk: Talk) -> None:
     if isinstance(order, ReadFile):
         talk.tell(Done(order.op, b"hello"))
     else:
-        talk.client.receive_data(b"hello")
+        talk.peer.receive_data(b"hello")
         talk.tell(Done(order.op, 5))
-    talk.heard += drain(talk.client)
     assert (talk.body, talk.ended) == (b"hello", True)
     assert ReleaseFile(7) in talk.others
     talk.say(RequestData(S, b"x"), RequestEnd(S))
