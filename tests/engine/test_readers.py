@@ -9,6 +9,7 @@ import pytest
 
 from svc_proto.commands import Abort, Cancel, PauseReading, ResumeReading, Send
 from svc_proto.engine.client import Fetched, fetch
+from svc_proto.engine.client_channel import Into
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep, wait
 from svc_proto.engine.readers import (
@@ -36,14 +37,16 @@ END = Received(ONE, b"0\r\n\r\n")
 
 
 class Slow:
-    """Reads a batch when told to, and keeps what came."""
+    """Reads when told to, and keeps what came: the data of a batch of events, or a piece of a body."""
 
     tap: Callable[[str, str], bool] | None = None
 
-    def __init__(self, within: float) -> None:
+    def __init__(self, into: Into[EventReader] | Into[BodyReader], within: float) -> None:
+        self.into = into
         self.within = within
-        self.batches: list[object] = []
+        self.kept: list[object] = []
         self.engine: Engine
+        self.reader: EventReader | BodyReader
 
     def read(self) -> None:
         """Go on."""
@@ -52,32 +55,38 @@ class Slow:
     def flow(self, engine: Engine) -> Flow[object]:
         self.engine = engine
         reader = yield from fetch(
-            engine, "POST", URL, into=events(), headers=((b"x-a", b"b"),), body=b"hi", connect_within=5.0, within=20.0
+            engine, "POST", URL, into=self.into, headers=((b"x-a", b"b"),), body=b"hi", connect_within=5.0, within=20.0
         )
-        if not isinstance(reader, EventReader):
+        if not isinstance(reader, EventReader | BodyReader):
             return reader
-        if self.tap is not None:
+        self.reader = reader
+        if self.tap is not None and isinstance(reader, EventReader):
             reader.tap(self.tap)
         try:
             while True:
                 self.ticket = engine.new_op()
                 yield from wait(self.ticket, engine.now.mono + 10_000.0)
-                batch = yield from reader.read(within=self.within)
-                if not isinstance(batch, tuple):
-                    return batch
-                self.batches.append([event.data for event in batch])
+                came = yield from reader.read(within=self.within)
+                if not isinstance(came, tuple | bytes):
+                    return came
+                self.kept.append(came if isinstance(came, bytes) else [event.data for event in came])
         finally:
             reader.drop()
 
 
-def reading(*, within: float = SILENCE) -> tuple[Playbook, Life, Slow]:
-    """A stream whose request is out."""
-    slow = Slow(within)
+def asking(slow: Slow, request: Send) -> tuple[Playbook, Life]:
+    """Its request is out."""
     book, caller = calling(slow.flow)
     book >> Started() << [CONNECT]
-    book >> Done(OP, PEER) << [REQUEST]
-    book >> Sent(ONE, len(REQUEST.data)) << []
-    return book, caller, slow
+    book >> Done(OP, PEER) << [request]
+    book >> Sent(ONE, len(request.data)) << []
+    return book, caller
+
+
+def reading(*, within: float = SILENCE) -> tuple[Playbook, Life, Slow]:
+    """A stream whose request is out."""
+    slow = Slow(events(), within)
+    return *asking(slow, REQUEST), slow
 
 
 def opened(*, within: float = SILENCE) -> tuple[Playbook, Life, Slow]:
@@ -94,11 +103,11 @@ def test_events_in_batches() -> None:
     book, caller, slow = opened()
     book >> chunk(b"data: one\n\ndata: two\n\ndata: th") << []
     book.act(slow.read) << []
-    assert slow.batches == [["one", "two"]]
+    assert slow.kept == [["one", "two"]]
     book.act(slow.read) << []
-    assert len(slow.batches) == 1  # it waits for more
+    assert len(slow.kept) == 1  # it waits for more
     book >> chunk(b"ree\n\n") << []
-    assert slow.batches == [["one", "two"], ["three"]]
+    assert slow.kept == [["one", "two"], ["three"]]
     book.act(slow.read) << []
     book >> END << [Abort(ONE)]
     assert caller.results == [None]
@@ -109,7 +118,7 @@ def test_what_came_before_the_end_is_there_to_read() -> None:
     book >> chunk(b"data: last\n\n") << []
     book >> END << []
     book.act(slow.read) << []
-    assert slow.batches == [["last"]]
+    assert slow.kept == [["last"]]
     book.act(slow.read) << [Abort(ONE)]
     assert caller.results == [None]
 
@@ -122,7 +131,7 @@ def test_it_is_not_read_while_much_is_unread() -> None:
     book >> chunk(big) << [PauseReading(ONE)]
     book.after(10.0) << []
     book.act(slow.read) << [ResumeReading(ONE)]
-    assert [len(batch) for batch in slow.batches if isinstance(batch, list)] == [3]
+    assert [len(batch) for batch in slow.kept if isinstance(batch, list)] == [3]
 
 
 def test_empty_events_count_too() -> None:
@@ -157,7 +166,7 @@ def test_a_stream_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None
     book.take()
     if not asked:
         book.act(slow.read).take()
-    assert slow.batches == [["a"]]
+    assert slow.kept == [["a"]]
     (failure,) = caller.results
     assert failure.kind is FailureKind.UNREACHABLE
 
@@ -224,7 +233,7 @@ def test_giving_it_up() -> None:
     book >> Closed(ONE) << []
     book, caller, slow = reading()
     book.act(caller.task.cancel) << [Abort(ONE)]
-    book, caller = calling(Slow(1.0).flow)
+    book, caller = calling(Slow(events(), 1.0).flow)
     book >> Started() << [CONNECT]
     book.act(caller.task.cancel) << [Cancel(OP)]
 
@@ -250,9 +259,9 @@ def test_an_event_that_comes_alone_is_shown_before_it_is_kept() -> None:
     book, slow, taken = tapped()
     book.act(slow.read) << []
     book >> chunk("event: a\ndata: ü\n\n".encode()) << []
-    assert (taken, slow.batches) == ([("a", "ü")], [["0"]])
+    assert (taken, slow.kept) == ([("a", "ü")], [["0"]])
     book >> chunk(b"event: b\ndata: 1\n\n") << []
-    assert slow.batches == [["0"], ["1"]]
+    assert slow.kept == [["0"], ["1"]]
 
 
 @pytest.mark.parametrize(
@@ -272,7 +281,7 @@ def test_what_does_not_come_alone_is_kept_in_order(reads: list[bytes], batch: li
     for data in reads:
         book >> chunk(data) << []
     book.act(slow.read) << []
-    assert (taken, slow.batches[1:]) == ([], [batch])
+    assert (taken, slow.kept[1:]) == ([], [batch])
 
 
 @pytest.mark.lane
@@ -299,7 +308,7 @@ def test_chunks_in_halves_and_behind_a_pause_are_read_as_ever() -> None:
     for part in (whole[:5], whole[5:]):
         book >> Received(ONE, part) << []
     book.act(slow.read) << []
-    assert (taken, slow.batches[1:]) == ([], [["1"]])
+    assert (taken, slow.kept[1:]) == ([], [["1"]])
 
 
 @pytest.mark.lane

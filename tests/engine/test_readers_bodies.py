@@ -7,61 +7,24 @@ import pytest
 from svc_proto.commands import Abort, PauseReading, ResumeReading, Send
 from svc_proto.engine.client import Fetched, fetch
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.readers import MAX_UNREAD, BodyReader, pieces
-from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
+from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Started
 from tests.engine.test_client import CONNECT, ONE, OP, PEER, calling
+from tests.engine.test_readers import END, URL, Slow, asking, chunk
 from tests.playbook import Life, Playbook
 
-URL = "http://127.0.0.1:8642/speech"
 REQUEST = Send(
     ONE,
-    b"POST /speech HTTP/1.1\r\nhost: 127.0.0.1:8642\r\nconnection: close\r\nx-a: b\r\ncontent-length: 2\r\n\r\nhi",
+    b"POST /stream HTTP/1.1\r\nhost: 127.0.0.1:8642\r\nconnection: close\r\nx-a: b\r\ncontent-length: 2\r\n\r\nhi",
 )
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: audio/pcm\r\nTransfer-Encoding: chunked\r\n\r\n"
-END = Received(ONE, b"0\r\n\r\n")
-
-
-class Slow:
-    """Reads when told to, and keeps what came."""
-
-    def __init__(self) -> None:
-        self.pieces: list[bytes] = []
-        self.kind: bytes | None = None
-        self.engine: Engine
-
-    def read(self) -> None:
-        """Go on."""
-        self.engine.resume(self.ticket, None)
-
-    def flow(self, engine: Engine) -> Flow[object]:
-        self.engine = engine
-        reader = yield from fetch(
-            engine, "POST", URL, into=pieces(), headers=((b"x-a", b"b"),), body=b"hi", within=20.0
-        )
-        if not isinstance(reader, BodyReader):
-            return reader
-        self.kind = reader.head.headers.get(b"content-type")
-        try:
-            while True:
-                self.ticket = engine.new_op()
-                yield from wait(self.ticket, engine.now.mono + 10_000.0)
-                data = yield from reader.read(within=60.0)
-                if not isinstance(data, bytes):
-                    return data
-                self.pieces.append(data)
-        finally:
-            reader.drop()
 
 
 def reading() -> tuple[Playbook, Life, Slow]:
     """A body whose request is out."""
-    slow = Slow()
-    book, caller = calling(slow.flow)
-    book >> Started() << [CONNECT]
-    book >> Done(OP, PEER) << [REQUEST]
-    book >> Sent(ONE, len(REQUEST.data)) << []
-    return book, caller, slow
+    slow = Slow(pieces(), 60.0)
+    return *asking(slow, REQUEST), slow
 
 
 def opened() -> tuple[Playbook, Life, Slow]:
@@ -70,21 +33,18 @@ def opened() -> tuple[Playbook, Life, Slow]:
     return book, caller, slow
 
 
-def chunk(data: bytes) -> Received:
-    return Received(ONE, b"%x\r\n%s\r\n" % (len(data), data))
-
-
 def test_bytes_as_they_come() -> None:
     book, caller, slow = opened()
-    assert slow.kind == b"audio/pcm"
+    assert isinstance(slow.reader, BodyReader)
+    assert slow.reader.head.headers.get(b"content-type") == b"audio/pcm"
     book >> chunk(b"one") << []
     book >> chunk(b"two") << []
     book.act(slow.read) << []
-    assert slow.pieces == [b"onetwo"]
+    assert slow.kept == [b"onetwo"]
     book.act(slow.read) << []
-    assert slow.pieces == [b"onetwo"]  # it waits for more
+    assert slow.kept == [b"onetwo"]  # it waits for more
     book >> chunk(b"three") << []
-    assert slow.pieces == [b"onetwo", b"three"]
+    assert slow.kept == [b"onetwo", b"three"]
     book.act(slow.read) << []
     book >> END << [Abort(ONE)]
     assert caller.results == [None]
@@ -95,7 +55,7 @@ def test_a_part_is_read_the_same() -> None:
     book >> Received(ONE, HEAD.replace(b"200 OK", b"206 Partial Content")) << []
     book >> chunk(b"one") << []
     book.act(slow.read) << []
-    assert slow.pieces == [b"one"]
+    assert slow.kept == [b"one"]
 
 
 def test_what_came_before_the_end_is_there_to_read() -> None:
@@ -103,7 +63,7 @@ def test_what_came_before_the_end_is_there_to_read() -> None:
     book >> chunk(b"last") << []
     book >> END << []
     book.act(slow.read) << []
-    assert slow.pieces == [b"last"]
+    assert slow.kept == [b"last"]
     book.act(slow.read) << [Abort(ONE)]
     assert caller.results == [None]
 
@@ -114,7 +74,7 @@ def test_it_is_not_read_while_much_is_unread() -> None:
     book >> chunk(b"x") << [PauseReading(ONE)]
     book.after(10.0) << []
     book.act(slow.read) << [ResumeReading(ONE)]
-    assert [len(piece) for piece in slow.pieces] == [MAX_UNREAD]
+    assert slow.kept == [bytes(MAX_UNREAD - 1) + b"x"]
 
 
 def test_silence_is_counted_from_the_question() -> None:
@@ -139,7 +99,7 @@ def test_a_body_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None:
     book.take()
     if not asked:
         book.act(slow.read).take()
-    assert slow.pieces == [b"a"]
+    assert slow.kept == [b"a"]
     (failure,) = caller.results
     assert isinstance(failure, Failure)
     assert failure.kind in (FailureKind.UNREACHABLE, FailureKind.INVALID)
@@ -180,8 +140,7 @@ def test_no_answer_at_all() -> None:
 
 
 def test_nobody_there() -> None:
-    slow = Slow()
-    book, caller = calling(slow.flow)
+    book, caller = calling(Slow(pieces(), 60.0).flow)
     book >> Started() << [CONNECT]
     book >> Failed(OP, Failure(FailureKind.UNREACHABLE)) << []
     assert caller.results == [Failure(FailureKind.UNREACHABLE)]
@@ -208,6 +167,6 @@ def test_a_hold_and_what_is_unread_stop_it_each_by_itself() -> None:
     book >> Received(ONE, HEAD) << []
     (reader,) = readers
     book.act(lambda: reader.hold(True)) << [PauseReading(ONE)]
-    book >> Received(ONE, b"%x\r\n%s\r\n" % (MAX_UNREAD, bytes(MAX_UNREAD))) << []
+    book >> chunk(bytes(MAX_UNREAD)) << []
     book.act(lambda: reader.hold(False)) << []
     book.act(lambda: list(reader.read(within=5.0))) << [ResumeReading(ONE)]
