@@ -38,16 +38,11 @@ from svc_proto.facts import (
     Sent,
 )
 from tests.runtimes.support import TIMEOUT, Live, read_all, read_exactly, running
+from tests.runtimes.test_channels import echo
 
 Files = tuple[Path, Path]
 OP = OperationId(1)
 CH = ChannelId(1)
-
-
-def echo(fact: Fact) -> list[Command]:
-    if isinstance(fact, Received):
-        return [Send(fact.ch, fact.data)]
-    return [CloseWrite(fact.ch)] if isinstance(fact, ReadClosed) else []
 
 
 def secure(live: Live, certificate: Files, *, version: ssl.TLSVersion | None = None) -> ssl.SSLSocket:

@@ -10,10 +10,11 @@ import pytest
 
 from runtimes.tls import TlsFileError, server_context
 from svc_proto.basics.pins import pin_of
-from svc_proto.commands import Command, ReloadTls, Send, TlsReloaded
-from svc_proto.facts import Accepted, Done, Fact, Failed, FailureKind, OperationId, Received, Reloading
+from svc_proto.commands import ReloadTls, TlsReloaded
+from svc_proto.facts import Accepted, Done, Failed, FailureKind, OperationId, Reloading
 from tests.runtimes.certificates import make_certificate
 from tests.runtimes.support import Live, read_exactly, running
+from tests.runtimes.test_channels import echo
 
 OP = OperationId(1)
 
@@ -21,10 +22,6 @@ OP = OperationId(1)
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
     return make_certificate(tmp_path)
-
-
-def echo(fact: Fact) -> list[Command]:
-    return [Send(fact.ch, fact.data)] if isinstance(fact, Received) else []
 
 
 def shown(live: Live) -> str:
