@@ -21,6 +21,7 @@ from svc_proto.machines.bridge import (
     relay_outcome,
 )
 from tests.machines.lifecycles import check_table
+from tests.machines.sources import at
 
 # Wire bridge 4.3 "Decision derivation": every row begins at pending, and transitions are one-way from there.
 ROWS = [
@@ -33,10 +34,6 @@ ROWS = [
     ("pending", (BridgeTrigger.SEND_FAILED, BridgeTrigger.PHONE_LOST), "error"),
 ]
 PHONE = 2  # a socket number
-
-
-def at(seconds: float) -> Moment:
-    return Moment(seconds, 1_795_000_000.0 + seconds)
 
 
 def begin(

@@ -7,7 +7,6 @@ import pytest
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.basics.moment import Moment
 from svc_proto.machines.consent import (
     CONSENT_TABLE,
     Allowed,
@@ -19,6 +18,7 @@ from svc_proto.machines.consent import (
 )
 from svc_proto.schema.members import Members
 from svc_proto.schema.oauth import AuthorizationRequest, Client
+from tests.machines.sources import at
 from tests.playbook import counting_entropy
 
 VERIFIER, CHALLENGE = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -27,10 +27,6 @@ QUESTION = AuthorizationRequest(
     client=CLIENT, redirect="https://a.example/", scope="bridge", challenge=CHALLENGE, state=None
 )
 YES = Allowed("bridge", 60.0)
-
-
-def at(mono: float) -> Moment:
-    return Moment(mono, 1000.0 + mono)
 
 
 class Desk:

@@ -5,9 +5,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from svc_proto.basics.moment import Moment
 from svc_proto.machines.limiter import LIMITER_TABLE, Limiter, LimiterState, LimiterTrigger, address_key
 from tests.machines.lifecycles import check_table
+from tests.machines.sources import at
 
 # SPEC.md "Rate limiting of WebSocket authentication" and wire core 5, sentence by sentence.
 ROWS = [
@@ -28,10 +28,6 @@ ROWS = [
     ("blocked", (LimiterTrigger.REGISTERED,), "clear"),
 ]
 HOME = "192.0.2.1"
-
-
-def at(seconds: float) -> Moment:
-    return Moment(seconds, 0.0)
 
 
 def fail(limiter: Limiter, *times: float, address: str = HOME) -> bool:

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.moment import Moment
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing import (
     CODE_TABLE,
@@ -22,6 +21,7 @@ from svc_proto.machines.pairing import (
     phone_wishes,
 )
 from tests.machines.lifecycles import check_table
+from tests.machines.sources import at
 
 # SPEC.md, States and transitions, Pairing code: state, trigger, next state.
 SPEC_ROWS = [
@@ -36,10 +36,6 @@ TRIGGERS = {
     "phone sends the code in its first `system/auth` envelope": (CodeTrigger.CONSUME,),
     "10 minutes after registration": (CodeTrigger.TEN_MINUTES,),
 }
-
-
-def at(seconds: float) -> Moment:
-    return Moment(seconds, 1_795_000_000.0 + seconds)
 
 
 def test_the_table_is_that_of_the_spec() -> None:

@@ -3,12 +3,8 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.moment import Moment
 from svc_proto.machines.phones import MAX_STATUS, Phones, take_selector
-
-
-def at(seconds: float) -> Moment:
-    return Moment(seconds, 1_795_000_000.0 + seconds)
+from tests.machines.sources import at
 
 
 def connect(phones: Phones, socket: int, device_id: str = "", name: str = "", form_factor: str = "phone") -> int | None:
