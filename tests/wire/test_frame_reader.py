@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import zlib
 
 import pytest
@@ -18,34 +17,20 @@ from svc_proto.wire.deflate import DeflateParameters, InboundGuard
 from svc_proto.wire.events import Event
 from svc_proto.wire.frame_reader import FrameReader
 from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.pair import WHOLE
+from tests.wire.test_websocket import KEY, frame
 
-KEY = b"\x37\xfa\x21\x3d"
 LIMIT = 70_000
-
-
-def frame(first: int, payload: bytes = b"", *, masked: bool = True, size: int | None = None) -> bytes:
-    """A frame, its length in the shortest form; `size` is what it says in place of its own."""
-    n = len(payload) if size is None else size
-    if n < 126:
-        head = bytes([n])
-    elif n < 65_536:
-        head = b"\x7e" + struct.pack("!H", n)
-    else:
-        head = b"\x7f" + struct.pack("!Q", n)
-    if not masked:
-        return bytes([first]) + head + payload
-    body = bytes(byte ^ KEY[at % 4] for at, byte in enumerate(payload))
-    return bytes([first, head[0] | 0x80]) + head[1:] + KEY + body
 
 
 def reader(*, client: bool = False, deflate: bool = False) -> FrameReader:
     return FrameReader(client, InboundGuard(LIMIT, DeflateParameters() if deflate else None))
 
 
-def read(frames: FrameReader | LawReader, data: bytes, sizes: Cuts | None = None) -> list[Frame | str]:
+def read(frames: FrameReader | LawReader, data: bytes, sizes: Cuts = WHOLE) -> list[Frame | str]:
     """What comes of the bytes, cut so; a broken rule is the last of it."""
     found: list[Frame | str] = []
-    for piece in cut(data, sizes or [1_000_000]):
+    for piece in cut(data, sizes):
         frames.receive_bytes(piece)
         try:
             while (each := frames.next_frame()) is not None:

@@ -30,6 +30,7 @@ from svc_proto.wire.websocket import LIFE, MAX_PONGS, WebSocket, WebSocketState,
 from tests.wire.chunks import Cuts, cut, cuts
 from tests.wire.pair import ONE, WHOLE, open_pair, seeded
 
+KEY = b"\x37\xfa\x21\x3d"  # the masking key of RFC 6455 section 5.7
 SMALL = Limits(max_message=1000)
 
 
@@ -39,20 +40,19 @@ def socket(
     return WebSocket(role, ONE, limits=limits, entropy=seeded(), deflate=deflate)
 
 
-def frame(first: int, payload: bytes = b"", *, masked: bool = True) -> bytes:
-    """A frame as a client sends it, with the mask of RFC 6455 section 5.7; `first` is its first byte."""
-    size = len(payload)
-    if size < 126:
-        head = bytes([size])
-    elif size < 65536:
-        head = b"\x7e" + struct.pack("!H", size)
+def frame(first: int, payload: bytes = b"", *, masked: bool = True, size: int | None = None) -> bytes:
+    """A frame as a client sends it, its length in the shortest form; `size` is what it says in place of its own."""
+    n = len(payload) if size is None else size
+    if n < 126:
+        head = bytes([n])
+    elif n < 65_536:
+        head = b"\x7e" + struct.pack("!H", n)
     else:
-        head = b"\x7f" + struct.pack("!Q", size)
+        head = b"\x7f" + struct.pack("!Q", n)
     if not masked:
         return bytes([first]) + head + payload
-    key = b"\x37\xfa\x21\x3d"
-    body = bytes(byte ^ key[index % 4] for index, byte in enumerate(payload))
-    return bytes([first, head[0] | 0x80]) + head[1:] + key + body
+    body = bytes(byte ^ KEY[at % 4] for at, byte in enumerate(payload))
+    return bytes([first, head[0] | 0x80]) + head[1:] + KEY + body
 
 
 def feed(ws: WebSocket, data: bytes, sizes: Cuts = WHOLE) -> list[Event]:
