@@ -10,6 +10,7 @@ from svc_proto.wire.limits import Limits
 from tests.engine.http2_book import HOST, Book2
 from tests.engine.service import HANDSHAKE, TestBook, open_book
 from tests.playbook import PATIENT, accepted, sends
+from tests.wire.pair import say
 from tests.wire.test_websocket import frame
 
 __all__ = ["AGREED", "CH", "EIGHT", "FOUR", "KIB", "OPEN", "SIX", "TIGHT", "come", "crowd", "held", "many", "some"]
@@ -52,7 +53,6 @@ def many(book: Book2, heads: int, path: str = "/open") -> bytes:
     data = b""
     for number in range(heads):
         stream = StreamId(2 * number + 1)
-        book.client.send(RequestHead(stream, "GET", path, HOST))
-        book.client.send(RequestEnd(stream))
+        say(book.client, RequestHead(stream, "GET", path, HOST), RequestEnd(stream))
         data += book.client.data_to_send()
     return data

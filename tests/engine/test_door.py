@@ -24,7 +24,7 @@ from tests.engine.door_book import AGREED, CH, EIGHT, FOUR, KIB, SIX, TIGHT, com
 from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
 from tests.engine.service import get, open_book, post
 from tests.playbook import PATIENT, accepted, sends, wire_bytes
-from tests.wire.pair import seeded
+from tests.wire.pair import say, seeded
 from tests.wire.test_websocket import frame, packed
 
 # --- who is let in --------------------------------------------------------------------------------------------------
@@ -140,8 +140,7 @@ def test_what_counts_over_http2() -> None:
     assert LANE + 300 < held(book.book) < LANE + 600  # the first is free
     book.book >> Received(CH, whole[500:])
     assert held(book.book) == LANE
-    book.client.send(RequestHead(FIVE, "POST", "/keyless", HOST))
-    book.client.send(RequestData(FIVE, bytes(5000)))
+    say(book.client, RequestHead(FIVE, "POST", "/keyless", HOST), RequestData(FIVE, bytes(5000)))
     book.talk()
     assert held(book.book) == 2 * LANE + 5000
     book.client.abandon(FIVE)
@@ -174,8 +173,7 @@ def test_heads_count_while_their_requests_are_under_way() -> None:
 def test_who_asks_over_http2_and_is_answered_at_once_never_waits() -> None:
     book = Book2(evolve(PATIENT, stranger_budget=0, stranger_share=0))
     for stream in (ONE, THREE):
-        book.client.send(RequestHead(stream, "GET", "/open", HOST))
-        book.client.send(RequestEnd(stream))
+        say(book.client, RequestHead(stream, "GET", "/open", HOST), RequestEnd(stream))
     book.talk()
     book.client.send(RequestHead(FIVE, "GET", "/open-ws", HOST, websocket=True))
     book.talk()
@@ -189,8 +187,7 @@ def test_of_many_packed_requests_a_few_are_begun_in_one_go() -> None:
     assert len(data) < 2 * KIB
     book.book >> Received(CH, data)
     assert len(answers(book.hear(book.book.take()))) == HEADS - 1  # the end of the last one waits, too
-    book.client.send(RequestHead(StreamId(101), "GET", "/open", HOST))
-    book.client.send(RequestEnd(StreamId(101)))
+    say(book.client, RequestHead(StreamId(101), "GET", "/open", HOST), RequestEnd(StreamId(101)))
     book.book >> Received(CH, book.client.data_to_send())  # behind them
     assert book.hear(book.book.take()) == []
     assert [len(answers(book.after(0.001))) for _ in range(3)] == [HEADS, HEADS + 3, 0]
@@ -239,8 +236,7 @@ def test_trust_that_comes_too_late() -> None:
 
 def test_one_stream_vouches_for_its_connection() -> None:
     book = Book2(TIGHT)
-    book.client.send(RequestHead(ONE, "POST", "/keyless", HOST))
-    book.client.send(RequestData(ONE, bytes(5000)))
+    say(book.client, RequestHead(ONE, "POST", "/keyless", HOST), RequestData(ONE, bytes(5000)))
     book.talk()
     book.ask(THREE, "/hello")
     book.talk()
@@ -253,8 +249,7 @@ def test_one_stream_vouches_for_its_connection() -> None:
 def test_http2_is_held_back_as_a_whole() -> None:
     book = Book2(TIGHT)
     for stream in (ONE, THREE):
-        book.client.send(RequestHead(stream, "POST", "/keyless", HOST))
-        book.client.send(RequestData(stream, bytes(50 * KIB)))
+        say(book.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(50 * KIB)))
         book.talk()
     assert book.pauses == [PauseReading(CH)]
     book.after(5.0)
@@ -267,8 +262,7 @@ def test_a_connection_that_came_by_no_door() -> None:
     book = open_book()
     book.engine.attach(ServerChannel(book.engine, accepted(4), book.toy, DEFAULT_LIMITS, http2=Http2Channel))
     client = Http2Connection(Role.CLIENT, entropy=seeded())
-    client.send(RequestHead(ONE, "GET", "/hello", HOST))
-    client.send(RequestEnd(ONE))
+    say(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
     book >> Received(FOUR, client.data_to_send()) << [sends(FOUR, contains=b"hello")]
     assert held(book) == 0
 
@@ -325,8 +319,7 @@ def test_far_too_much_goes_at_once() -> None:
 def test_far_too_much_over_http2_goes_at_once() -> None:
     book = Book2(TIGHT)
     for stream in (ONE, THREE, FIVE):
-        book.client.send(RequestHead(stream, "POST", "/keyless", HOST))
-        book.client.send(RequestData(stream, bytes(60 * KIB)))
+        say(book.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(60 * KIB)))
     book.talk()
     assert book.others[-1] == Abort(CH)
 

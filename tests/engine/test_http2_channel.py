@@ -46,7 +46,7 @@ from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
 from tests.engine.service import get, open_book
 from tests.playbook import CH, PATIENT, accepted, wire_bytes
 from tests.wire.http2_pair import resets
-from tests.wire.pair import drain, merged, seeded
+from tests.wire.pair import drain, merged, say, seeded
 
 # --- how it begins --------------------------------------------------------------------------------------------------
 
@@ -54,8 +54,7 @@ from tests.wire.pair import drain, merged, seeded
 def test_the_preface_may_come_in_pieces() -> None:
     book = open_book()
     client = Http2Connection(Role.CLIENT, entropy=seeded())
-    client.send(RequestHead(ONE, "GET", "/hello", HOST))
-    client.send(RequestEnd(ONE))
+    say(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
     data = client.data_to_send()
     for piece in (data[:1], data[1:3]):
         book >> Received(CH, piece) << []
@@ -210,8 +209,7 @@ def test_the_peer_that_only_begins_a_head() -> None:
 
 def test_a_body_that_comes_too_slowly_costs_its_stream() -> None:
     book = Book2()
-    book.client.send(RequestHead(ONE, "POST", "/echo", HOST))
-    book.client.send(RequestData(ONE, b"begun"))
+    say(book.client, RequestHead(ONE, "POST", "/echo", HOST), RequestData(ONE, b"begun"))
     book.ask(THREE, "/hello")
     assert list(answers(book.talk())) == [3]
     heard = book.after(36.0)
@@ -232,8 +230,7 @@ def test_a_peer_that_takes_a_request_back() -> None:
 
 def test_a_body_that_is_not_wanted_any_more() -> None:
     book = Book2(Limits(max_drain=1000))
-    book.client.send(RequestHead(ONE, "POST", "/small", HOST))
-    book.client.send(RequestData(ONE, bytes(11)))
+    say(book.client, RequestHead(ONE, "POST", "/small", HOST), RequestData(ONE, bytes(11)))
     assert [type(event) for event in book.talk()][:1] == [ResponseHead]
     book = Book2(Limits(max_drain=1000))
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"expect", b"100-continue")))))
@@ -273,8 +270,7 @@ def test_an_upload_that_ends_behind_its_refusal_leaves_nothing_to_wait_for() -> 
     book = Book2()
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
-    book.client.send(RequestData(ONE, bytes(300_000)))
-    book.client.send(RequestEnd(ONE))
+    say(book.client, RequestData(ONE, bytes(300_000)), RequestEnd(ONE))
     assert book.talk() == []
     assert book.client.idle
     book.book >> Stopping(5.0)
@@ -308,8 +304,7 @@ def test_a_request_that_ends_before_the_peer_has_read_its_early_answer() -> None
     book.toy.answer = lambda request: Response(200, body=b"x" * 300_000)  # more than the window
     book.client.send(RequestHead(ONE, "POST", "/stream", Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
-    book.client.send(RequestData(ONE, bytes(300_000)))
-    book.client.send(RequestEnd(ONE))
+    say(book.client, RequestData(ONE, bytes(300_000)), RequestEnd(ONE))
     book.talk()
     assert book.after(3.0) == []
     book.client.taken(ONE, 200_000)
@@ -476,8 +471,7 @@ def test_a_producer_that_does_not_wait_loses_its_stream() -> None:
 def test_a_file_passes_through_the_core(method: str) -> None:
     book = Book2()
     book.toy.answer = lambda request: Response(200, file=FilePart(7, 10, 100_000))
-    book.client.send(RequestHead(ONE, method, "/answer", HOST))
-    book.client.send(RequestEnd(ONE))
+    say(book.client, RequestHead(ONE, method, "/answer", HOST), RequestEnd(ONE))
     heard = book.talk()
     if method == "HEAD":
         assert book.others == [ReleaseFile(7)]

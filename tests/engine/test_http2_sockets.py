@@ -13,7 +13,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_book import FIVE, ONE, THREE, Book2, answers
-from tests.wire.pair import seeded
+from tests.wire.pair import say, seeded
 
 
 def test_sockets_beside_requests() -> None:
@@ -103,8 +103,7 @@ def test_what_comes_for_a_stream_that_was_just_cut() -> None:
         socket._carrier.drop()
 
     book.toy.handler.on_text = once  # type: ignore[method-assign] # what a service in trouble would do
-    book.client.send(TextMessage(ONE, "one"))
-    book.client.send(TextMessage(ONE, "two"))
+    say(book.client, TextMessage(ONE, "one"), TextMessage(ONE, "two"))
     book.talk()
     assert texts == ["one"]
     assert book.toy.handler.told[-1][:2] == ("closed", 1006)

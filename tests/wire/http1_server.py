@@ -10,7 +10,7 @@ from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEn
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.chunks import Cuts
-from tests.wire.pair import ONE, WHOLE, feed, seeded
+from tests.wire.pair import ONE, WHOLE, feed, say, seeded
 
 LENGTH_2 = Headers(((b"content-length", b"2"),))
 GET = b"GET /health?x=1 HTTP/1.1\r\nHost: a\r\nX-A: 1\r\n\r\n"
@@ -38,9 +38,7 @@ def signs(connection: Http1Connection) -> list[str]:
 
 
 def answer(connection: Http1Connection, stream: StreamId, body: bytes = b"ok", headers: Headers = LENGTH_2) -> bytes:
-    connection.send(ResponseHead(stream, 200, headers))
-    connection.send(ResponseData(stream, body))
-    connection.send(ResponseEnd(stream))
+    say(connection, ResponseHead(stream, 200, headers), ResponseData(stream, body), ResponseEnd(stream))
     return connection.data_to_send()
 
 

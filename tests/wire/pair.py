@@ -40,6 +40,7 @@ __all__ = [
     "merged",
     "open_pair",
     "outcome",
+    "say",
     "seeded",
 ]
 
@@ -69,6 +70,12 @@ def merged(events: list[Event]) -> list[Event]:
         last[event.stream] = len(out)
         out.append(event)
     return out
+
+
+def say(connection: Connection, *events: Event) -> None:
+    """Say events, one after another."""
+    for event in events:
+        connection.send(event)
 
 
 def drain(connection: Connection) -> list[Event]:
@@ -144,8 +151,7 @@ class Pair(Generic[C]):
 def open_pair(version: type[C], *, deflate: bool = True) -> Pair[C]:
     """A pair with a WebSocket open on stream 1."""
     pair = Pair(version, deflate=deflate)
-    pair.client.send(RequestHead(ONE, "GET", "/ws", HOST, websocket=True))
-    pair.client.send(RequestEnd(ONE))
+    say(pair.client, RequestHead(ONE, "GET", "/ws", HOST, websocket=True), RequestEnd(ONE))
     _, to_server = pair.exchange()
     assert [type(event) for event in to_server] == [RequestHead, RequestEnd]
     pair.server.send(AcceptSocket(ONE))

@@ -27,7 +27,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
 from tests.wire.chunks import Cuts, cut, cuts
-from tests.wire.pair import HOST, ONE, TWO, WHOLE, drain, feed, outcome, seeded
+from tests.wire.pair import HOST, ONE, TWO, WHOLE, drain, feed, outcome, say, seeded
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 SMALL = Limits(max_head=300, max_fields=5)
@@ -38,8 +38,7 @@ def client(limits: Limits = SMALL, *, deflate: bool = False) -> Http1Connection:
 
 
 def ask(connection: Http1Connection, stream: StreamId = ONE, method: str = "GET", *, websocket: bool = False) -> bytes:
-    connection.send(RequestHead(stream, method, "/a?b", HOST, websocket=websocket))
-    connection.send(RequestEnd(stream))
+    say(connection, RequestHead(stream, method, "/a?b", HOST, websocket=websocket), RequestEnd(stream))
     return connection.data_to_send()
 
 
@@ -83,8 +82,7 @@ def test_an_answer_before_the_request_is_complete() -> None:
     connection.send(RequestHead(ONE, "POST", "/", Headers((*HOST, (b"content-length", b"5")))))
     assert feed(connection, OK)[-1] == ResponseEnd(ONE)
     assert not connection.idle
-    connection.send(RequestData(ONE, b"hello"))
-    connection.send(RequestEnd(ONE))
+    say(connection, RequestData(ONE, b"hello"), RequestEnd(ONE))
     ask(connection, TWO)
 
 
@@ -270,8 +268,7 @@ def test_a_101_that_is_not_for_us(old: bytes, new: bytes) -> None:
 
 def test_a_101_for_an_upgrade_that_the_caller_asked_for_is_refused() -> None:
     connection = client()
-    connection.send(RequestHead(ONE, "GET", "/", Headers((*HOST, (b"upgrade", b"h2c")))))
-    connection.send(RequestEnd(ONE))
+    say(connection, RequestHead(ONE, "GET", "/", Headers((*HOST, (b"upgrade", b"h2c")))), RequestEnd(ONE))
     with pytest.raises(RemoteProtocolError, match="101"):
         feed(connection, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n")
 

@@ -30,7 +30,7 @@ from tests.wire.http1_server import (
     fails,
     server,
 )
-from tests.wire.pair import ONE, WHOLE, Outcome, feed, outcome
+from tests.wire.pair import ONE, WHOLE, Outcome, feed, outcome, say
 
 # --- what must be refused ---------------------------------------------------------------------------------------
 
@@ -174,8 +174,7 @@ def test_a_bad_body_during_the_answer() -> None:
     connection.send(ResponseHead(ONE, 200, LENGTH_2))
     fails(connection, b"x\r\n")
     assert not connection.must_close
-    connection.send(ResponseData(ONE, b"ok"))
-    connection.send(ResponseEnd(ONE))
+    say(connection, ResponseData(ONE, b"ok"), ResponseEnd(ONE))
     assert connection.must_close
 
 

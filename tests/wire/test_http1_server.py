@@ -39,7 +39,7 @@ from tests.wire.http1_server import (
     server,
     signs,
 )
-from tests.wire.pair import ONE, THREE, TWO, drain, feed, merged, seeded
+from tests.wire.pair import ONE, THREE, TWO, drain, feed, merged, say, seeded
 
 # --- requests and responses -------------------------------------------------------------------------------------
 
@@ -112,9 +112,7 @@ def test_an_incomplete_head_is_pending() -> None:
 def test_some_responses_have_no_body(status: int, head: bytes) -> None:
     connection = server()
     feed(connection, GET)
-    connection.send(ResponseHead(ONE, status, LENGTH_2))
-    connection.send(ResponseData(ONE, b"ok"))
-    connection.send(ResponseEnd(ONE))
+    say(connection, ResponseHead(ONE, status, LENGTH_2), ResponseData(ONE, b"ok"), ResponseEnd(ONE))
     assert connection.data_to_send() == head
     assert connection.idle
 
@@ -447,9 +445,7 @@ def test_a_body_from_elsewhere_of_a_length_beyond_memory() -> None:
 def test_head_has_no_body_from_elsewhere_either() -> None:
     connection = server()
     feed(connection, GET.replace(b"GET", b"HEAD"))
-    connection.send(ResponseHead(ONE, 200, LENGTH_2))
-    connection.send(ResponseElsewhere(ONE, 2))
-    connection.send(ResponseEnd(ONE))
+    say(connection, ResponseHead(ONE, 200, LENGTH_2), ResponseElsewhere(ONE, 2), ResponseEnd(ONE))
     assert connection.data_to_send() == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
     assert not connection.must_close
 

@@ -22,7 +22,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.http1_server import answer, server
-from tests.wire.pair import ONE, TWO, Outcome, feed, outcome, seeded
+from tests.wire.pair import ONE, TWO, Outcome, feed, outcome, say, seeded
 
 SMALL = Limits(max_head=200, max_fields=5)
 PAD = b"x" * 300
@@ -57,8 +57,7 @@ def as_client(data: bytes, method: str = "GET", limits: Limits = DEFAULT_LIMITS,
 
     def run(pieces: list[bytes]) -> Outcome:
         connection = Http1Connection(Role.CLIENT, limits=limits, entropy=seeded())
-        connection.send(RequestHead(ONE, method, "/", Headers(((b"host", b"a"),))))
-        connection.send(RequestEnd(ONE))
+        say(connection, RequestHead(ONE, method, "/", Headers(((b"host", b"a"),))), RequestEnd(ONE))
         return converse(connection, pieces, eof=eof)
 
     return however_cut(run, data)

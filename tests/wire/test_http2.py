@@ -30,7 +30,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http2 import Http2Connection
 from tests.wire.chunks import Cuts, cuts
 from tests.wire.http2_pair import signs
-from tests.wire.pair import HOST, ONE, THREE, Pair, open_pair, seeded
+from tests.wire.pair import HOST, ONE, THREE, Pair, open_pair, say, seeded
 
 TRAILERS = Headers(((b"t", b"v"),))
 LENGTH_2 = Headers(((b"content-length", b"2"),))
@@ -61,8 +61,7 @@ def test_requests_and_responses_however_they_are_cut(sizes: Cuts) -> None:
     pair.client.send(RequestData(ONE, b"llo"))
     pair.client.send(RequestEnd(ONE, TRAILERS))
     assert pair.client.next_stream == THREE
-    pair.client.send(RequestHead(THREE, "GET", "/d", HOST))
-    pair.client.send(RequestEnd(THREE))
+    say(pair.client, RequestHead(THREE, "GET", "/d", HOST), RequestEnd(THREE))
     assert "idle" not in signs(pair.client)
     _, heard = pair.exchange()
     assert heard == [
@@ -89,9 +88,7 @@ def test_requests_and_responses_however_they_are_cut(sizes: Cuts) -> None:
         ResponseData(THREE, b"ok"),
         ResponseEnd(THREE, TRAILERS),
     ]
-    pair.server.send(ResponseHead(ONE, 204, LENGTH_2))
-    pair.server.send(ResponseData(ONE, b"not sent"))
-    pair.server.send(ResponseEnd(ONE))
+    say(pair.server, ResponseHead(ONE, 204, LENGTH_2), ResponseData(ONE, b"not sent"), ResponseEnd(ONE))
     assert pair.exchange()[0] == [ResponseHead(ONE, 204, http_version="2"), ResponseEnd(ONE)]
     assert "idle" in signs(pair.server)
     assert "idle" in signs(pair.client)
@@ -100,23 +97,17 @@ def test_requests_and_responses_however_they_are_cut(sizes: Cuts) -> None:
 
 def test_the_answer_to_head_has_no_body() -> None:
     pair = Pair(Http2Connection)
-    pair.client.send(RequestHead(ONE, "HEAD", "/", HOST))
-    pair.client.send(RequestEnd(ONE))
+    say(pair.client, RequestHead(ONE, "HEAD", "/", HOST), RequestEnd(ONE))
     pair.exchange()
-    pair.server.send(ResponseHead(ONE, 200, LENGTH_2))
-    pair.server.send(ResponseData(ONE, b"ok"))
-    pair.server.send(ResponseEnd(ONE))
+    say(pair.server, ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"ok"), ResponseEnd(ONE))
     assert pair.exchange()[0] == [ResponseHead(ONE, 200, LENGTH_2, "2"), ResponseEnd(ONE)]
 
 
 def test_a_large_answer_waits_for_its_reader() -> None:
     pair = Pair(Http2Connection)
-    pair.client.send(RequestHead(ONE, "GET", "/", HOST))
-    pair.client.send(RequestEnd(ONE))
+    say(pair.client, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     pair.exchange()
-    pair.server.send(ResponseHead(ONE, 200))
-    pair.server.send(ResponseData(ONE, bytes(600_000)))
-    pair.server.send(ResponseEnd(ONE))
+    say(pair.server, ResponseHead(ONE, 200), ResponseData(ONE, bytes(600_000)), ResponseEnd(ONE))
     assert pair.server.unsent(ONE) == 600_000
     assert "waiting" in signs(pair.server)
     heard = pair.exchange()[0]
@@ -136,8 +127,7 @@ def test_a_large_answer_waits_for_its_reader() -> None:
 def test_streams_take_turns_and_the_owner_says_how_much() -> None:
     pair = Pair(Http2Connection)
     for stream in (ONE, THREE):
-        pair.client.send(RequestHead(stream, "GET", "/", HOST))
-        pair.client.send(RequestEnd(stream))
+        say(pair.client, RequestHead(stream, "GET", "/", HOST), RequestEnd(stream))
     pair.exchange()
     for stream in (ONE, THREE):
         pair.server.send(ResponseHead(stream, 200))
@@ -167,15 +157,12 @@ def test_a_websocket(sizes: Cuts) -> None:
     assert end == RequestEnd(ONE)
     with pytest.raises(LocalProtocolError, match="subprotocol"):
         pair.server.send(AcceptSocket(ONE, subprotocol="b"))
-    pair.server.send(AcceptSocket(ONE, TRAILERS, "B"))
-    pair.server.send(TextMessage(ONE, "welcome"))
+    say(pair.server, AcceptSocket(ONE, TRAILERS, "B"), TextMessage(ONE, "welcome"))
     (accepted, text), _ = pair.exchange()
     assert isinstance(accepted, SocketAccepted)
     assert (accepted.subprotocol, accepted.deflate, accepted.headers.get(b"t")) == ("B", True, b"v")
     assert text == TextMessage(ONE, "welcome")
-    pair.client.send(TextMessage(ONE, "x" * 5000))
-    pair.client.send(BinaryMessage(ONE, b"y"))
-    pair.client.send(Ping(ONE, b"p"))
+    say(pair.client, TextMessage(ONE, "x" * 5000), BinaryMessage(ONE, b"y"), Ping(ONE, b"p"))
     heard = pair.exchange()
     assert heard == ([Pong(ONE, b"p")], [TextMessage(ONE, "x" * 5000), BinaryMessage(ONE, b"y"), Ping(ONE, b"p")])
     pair.server.send(CloseSocket(ONE, 1001, "bye"))
@@ -194,9 +181,7 @@ def test_a_websocket_that_was_declined() -> None:
     pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "GET", "/ws", HOST, websocket=True))
     pair.exchange()
-    pair.server.send(ResponseHead(ONE, 403, LENGTH_2))
-    pair.server.send(ResponseData(ONE, b"no"))
-    pair.server.send(ResponseEnd(ONE))
+    say(pair.server, ResponseHead(ONE, 403, LENGTH_2), ResponseData(ONE, b"no"), ResponseEnd(ONE))
     heard: list[Event] = [ResponseHead(ONE, 403, LENGTH_2, "2"), ResponseData(ONE, b"no"), ResponseEnd(ONE)]
     assert pair.exchange() == (heard, [])
     assert "idle" in signs(pair.server)
@@ -239,8 +224,7 @@ def test_a_socket_whose_stream_is_given_up_behind_its_close_frame() -> None:
 
 def test_a_server_that_goes_away_finishes_what_it_has() -> None:
     pair = Pair(Http2Connection)
-    pair.client.send(RequestHead(ONE, "GET", "/", HOST))
-    pair.client.send(RequestEnd(ONE))
+    say(pair.client, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     pair.exchange()
     pair.client.send(RequestHead(THREE, "GET", "/", HOST))
     crossing = pair.client.data_to_send()
@@ -252,8 +236,7 @@ def test_a_server_that_goes_away_finishes_what_it_has() -> None:
     assert reset.stream == THREE
     pair.server.receive_data(crossing)
     assert pair.server.next_event() is None
-    pair.server.send(ResponseHead(ONE, 200))
-    pair.server.send(ResponseEnd(ONE))
+    say(pair.server, ResponseHead(ONE, 200), ResponseEnd(ONE))
     assert pair.exchange()[0] == [ResponseHead(ONE, 200, http_version="2"), ResponseEnd(ONE)]
     assert "must_close" in signs(pair.server)
     assert "must_close" in signs(pair.client)
@@ -264,9 +247,7 @@ def test_a_server_that_goes_away_finishes_what_it_has() -> None:
 
 def test_an_end_of_input_within_a_message() -> None:
     pair = Pair(Http2Connection)
-    pair.client.send(RequestHead(ONE, "POST", "/", HOST))
-    pair.client.send(RequestHead(THREE, "GET", "/", HOST))
-    pair.client.send(RequestEnd(THREE))
+    say(pair.client, RequestHead(ONE, "POST", "/", HOST), RequestHead(THREE, "GET", "/", HOST), RequestEnd(THREE))
     pair.exchange()
     pair.server.receive_eof()
     event = pair.server.next_event()
@@ -274,8 +255,7 @@ def test_an_end_of_input_within_a_message() -> None:
     assert event.stream == ONE
     assert pair.server.next_event() is None
     assert "must_close" not in signs(pair.server)  # the other is still answered
-    pair.server.send(ResponseHead(THREE, 200))
-    pair.server.send(ResponseEnd(THREE))
+    say(pair.server, ResponseHead(THREE, 200), ResponseEnd(THREE))
     assert pair.server.data_to_send()
     assert "must_close" in signs(pair.server)
     pair.client.receive_eof()
@@ -286,12 +266,9 @@ def test_an_end_of_input_within_a_message() -> None:
 def test_a_stream_that_is_given_up() -> None:
     pair = Pair(Http2Connection)
     for stream in (ONE, THREE):
-        pair.client.send(RequestHead(stream, "POST", "/", HOST))
-        pair.client.send(RequestData(stream, b"part"))
+        say(pair.client, RequestHead(stream, "POST", "/", HOST), RequestData(stream, b"part"))
     pair.exchange()
-    pair.server.send(ResponseHead(ONE, 413, LENGTH_2))
-    pair.server.send(ResponseData(ONE, b"no"))
-    pair.server.send(ResponseEnd(ONE))
+    say(pair.server, ResponseHead(ONE, 413, LENGTH_2), ResponseData(ONE, b"no"), ResponseEnd(ONE))
     pair.server.send(StreamReset(ONE))  # behind the answer
     pair.server.send(StreamReset(THREE))
     heard, _ = pair.exchange()
@@ -311,9 +288,7 @@ def test_an_answer_that_is_written_and_a_request_that_is_not_wanted() -> None:
     pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "POST", "/", HOST))
     pair.exchange()
-    pair.server.send(ResponseHead(ONE, 204))
-    pair.server.send(ResponseEnd(ONE))
-    pair.server.send(StreamReset(ONE))
+    say(pair.server, ResponseHead(ONE, 204), ResponseEnd(ONE), StreamReset(ONE))
     heard, _ = pair.exchange()
     assert heard == [ResponseHead(ONE, 204, http_version="2"), ResponseEnd(ONE)]
     assert "idle" in signs(pair.server)

@@ -30,7 +30,7 @@ from svc_proto.wire.http2_frames import PREFACE
 from svc_proto.wire.limits import Limits
 from tests.wire.chunks import Cuts
 from tests.wire.http2_pair import CONNECT, GET, POST, SETTINGS, BareClient, frame, resets, signs
-from tests.wire.pair import HOST, ONE, THREE, WHOLE, drain, feed, seeded
+from tests.wire.pair import HOST, ONE, THREE, WHOLE, drain, feed, say, seeded
 
 PING, RST, PRIORITY, WINDOW = 6, 3, 2, 8
 Fields = list[tuple[bytes, bytes]]
@@ -205,8 +205,7 @@ def test_the_answer_to_a_malformed_request_may_have_no_body(status: int) -> None
     bad, _ = bare.talk()
     assert isinstance(bad, BadRequest)
     assert bad.method == "HEAD"
-    bare.us.send(ResponseHead(ONE, status))
-    bare.us.send(ResponseEnd(ONE))
+    say(bare.us, ResponseHead(ONE, status), ResponseEnd(ONE))
     bare.talk()
     assert [type(event).__name__ for event in bare.heard[-2:]] == ["ResponseReceived", "StreamReset"]
     assert "idle" in signs(bare.us)
@@ -295,8 +294,7 @@ def test_data_before_the_websocket_is_open() -> None:
     bare.h2.send_headers(3, CONNECT)
     bare.h2.end_stream(3)
     assert len(bare.talk()) == 2
-    bare.us.send(AcceptSocket(THREE))
-    bare.us.send(TextMessage(THREE, "hi"))
+    say(bare.us, AcceptSocket(THREE), TextMessage(THREE, "hi"))
     (closed,) = bare.talk()
     assert getattr(closed, "code", None) == 1006
     assert "idle" in signs(bare.us)
@@ -390,8 +388,7 @@ def test_resets_that_the_peer_makes_us_send() -> None:
         bare.h2.send_headers(stream, GET[:2])
         if stream < 200:
             bare.talk()
-            bare.us.send(ResponseHead(StreamId(stream), 400))
-            bare.us.send(ResponseEnd(StreamId(stream)))
+            say(bare.us, ResponseHead(StreamId(stream), 400), ResponseEnd(StreamId(stream)))
     with pytest.raises(RemoteProtocolError, match="cannot be served"):
         bare.talk()
 
@@ -413,9 +410,7 @@ def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte() -> None:
     bare.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
     bare.h2.send_headers(1, GET, end_stream=True)
     bare.talk()
-    bare.us.send(ResponseHead(ONE, 200))
-    bare.us.send(ResponseData(ONE, b"abc"))
-    bare.us.send(ResponseEnd(ONE))
+    say(bare.us, ResponseHead(ONE, 200), ResponseData(ONE, b"abc"), ResponseEnd(ONE))
     bare.talk()
     assert bare.us.unsent(ONE) == 3
     for left in (2, 1, 0):
@@ -425,8 +420,7 @@ def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte() -> None:
     assert "idle" in signs(bare.us)
     bare.h2.send_headers(3, GET, end_stream=True)
     bare.talk()
-    bare.us.send(ResponseHead(THREE, 200))
-    bare.us.send(ResponseData(THREE, bytes(5000)))
+    say(bare.us, ResponseHead(THREE, 200), ResponseData(THREE, bytes(5000)))
     with pytest.raises(RemoteProtocolError, match="nothing"):
         bare.talk(frame(WINDOW, b"\x00\x00\x00\x01", stream=3) * 1100)
 
@@ -464,8 +458,7 @@ def test_a_client_that_goes_away_hears_the_rest() -> None:
     bare.h2.close_connection()
     assert bare.talk() == []
     assert "must_close" not in signs(bare.us)
-    bare.us.send(ResponseHead(ONE, 200))
-    bare.us.send(ResponseEnd(ONE))
+    say(bare.us, ResponseHead(ONE, 200), ResponseEnd(ONE))
     assert len(bare.us.data_to_send()) > 9
     assert "must_close" in signs(bare.us)
 
@@ -493,8 +486,7 @@ def test_only_the_declared_error_leaves(data: DataObject, role: Role) -> None:
     for sizes in ([1_000_000], [1]):
         us = Http2Connection(role, limits=Limits(max_head=2000), entropy=seeded())
         if role is Role.CLIENT:
-            us.send(RequestHead(ONE, "GET", "/", HOST))
-            us.send(RequestHead(THREE, "POST", "/", HOST))
+            say(us, RequestHead(ONE, "GET", "/", HOST), RequestHead(THREE, "POST", "/", HOST))
         heard = [repr(event) for event in feed_raw(us, stream, sizes)]
         outcomes.append((heard, us.data_to_send()))
     assert outcomes[0] == outcomes[1]

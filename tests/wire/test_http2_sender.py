@@ -26,7 +26,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from tests.wire.http2_pair import POST, BareClient, BareServer
-from tests.wire.pair import HOST, ONE, THREE, open_pair, seeded
+from tests.wire.pair import HOST, ONE, THREE, open_pair, say, seeded
 
 
 def test_what_a_server_must_not_say() -> None:
@@ -81,8 +81,7 @@ def test_what_a_client_must_not_say() -> None:
     for event in early:
         with pytest.raises(LocalProtocolError):
             us.send(event)
-    us.send(RequestHead(ONE, "GET", "/", HOST))
-    us.send(RequestEnd(ONE))
+    say(us, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     late: tuple[Event, ...] = (
         RequestEnd(ONE),
         RequestData(ONE, b""),

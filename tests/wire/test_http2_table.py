@@ -11,7 +11,7 @@ from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, ResponseEnd, ResponseHead
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE, Cutter, Kind
-from tests.wire.pair import ONE, THREE, feed, seeded
+from tests.wire.pair import ONE, THREE, feed, say, seeded
 
 GET = bytes.fromhex("82868401") + b"\x01a"  # :authority as a literal
 
@@ -74,8 +74,7 @@ def test_the_smallest_size_is_said_and_the_last(frames: list[tuple[int, ...]], s
     # RFC 7541 section 4.2: "the smallest maximum table size that occurs in that interval MUST be signaled"
     us = Http2Connection(Role.SERVER, entropy=seeded())
     feed(us, PREFACE + settings() + b"".join(settings(*sizes) for sizes in frames) + asked(1))
-    us.send(ResponseHead(ONE, 200))
-    us.send(ResponseEnd(ONE))
+    say(us, ResponseHead(ONE, 200), ResponseEnd(ONE))
     assert updates(block(us)) == said
 
 
@@ -86,8 +85,7 @@ def test_what_was_in_the_table_is_forgotten_with_it() -> None:
     decoded = []
     feed(us, PREFACE + settings() + asked(1))
     for stream, between in ((ONE, settings(0, 4096) + asked(3)), (THREE, b"")):
-        us.send(ResponseHead(stream, 200, answer))
-        us.send(ResponseEnd(stream))
+        say(us, ResponseHead(stream, 200, answer), ResponseEnd(stream))
         said = block(us)
         decoded.append((updates(said), decoder.decode(said, raw=True)))
         feed(us, between)

@@ -28,7 +28,7 @@ from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.websocket import LIFE, MAX_PONGS, WebSocket, WebSocketState, WebSocketTrigger
 from tests.wire.chunks import Cuts, cut, cuts
-from tests.wire.pair import ONE, WHOLE, open_pair, seeded
+from tests.wire.pair import ONE, WHOLE, open_pair, say, seeded
 
 KEY = b"\x37\xfa\x21\x3d"  # the masking key of RFC 6455 section 5.7
 SMALL = Limits(max_message=1000)
@@ -98,10 +98,7 @@ def test_a_message_of_very_many_pieces() -> None:
 
 def test_what_is_sent() -> None:
     ws = socket()
-    ws.send(TextMessage(ONE, "Hello"))
-    ws.send(BinaryMessage(ONE, b"x" * 126))
-    ws.send(Ping(ONE, b"p"))
-    ws.send(Pong(ONE, b"q" * 125))
+    say(ws, TextMessage(ONE, "Hello"), BinaryMessage(ONE, b"x" * 126), Ping(ONE, b"p"), Pong(ONE, b"q" * 125))
     assert ws.data_to_send() == b"\x81\x05Hello\x82\x7e\x00\x7e" + b"x" * 126 + b"\x89\x01p\x8a\x7d" + b"q" * 125
     assert ws.data_to_send() == b""
 
