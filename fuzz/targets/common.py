@@ -22,7 +22,7 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
-from tests.wire.pair import drain, merged
+from tests.wire.pair import drain, merged, say
 
 __all__ = ["Replies", "Target", "heard_again", "pieces_of", "same_however_cut"]
 
@@ -60,8 +60,7 @@ class Replies:
             case RequestEnd() if stream in self._sockets:
                 connection.send(AcceptSocket(stream))
             case RequestEnd():
-                for said in (ResponseHead(stream, 200), ResponseData(stream, b"ok"), ResponseEnd(stream)):
-                    connection.send(said)
+                say(connection, ResponseHead(stream, 200), ResponseData(stream, b"ok"), ResponseEnd(stream))
             case TextMessage() | BinaryMessage():
                 connection.send(event)
             case _:
@@ -79,8 +78,7 @@ def heard_again(events: Sequence[Event], client: Connection, server: Connection)
     if not mine or not isinstance(mine[-1], RequestEnd):
         return
     try:
-        for said in mine:
-            client.send(said)
+        say(client, *mine)
     except LocalProtocolError:
         return
     server.receive_data(client.data_to_send())

@@ -8,7 +8,7 @@ from fuzz.targets.common import Replies, heard_again, same_however_cut
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, ResponseEnd
 from svc_proto.wire.http1 import Http1Connection
-from tests.wire.pair import ONE, Outcome, outcome
+from tests.wire.pair import ONE, Outcome, outcome, say
 
 __all__ = ["answer", "chunks", "http1"]
 
@@ -47,8 +47,7 @@ def _serve(pieces: list[bytes]) -> Outcome:
 def _listen(pieces: list[bytes]) -> Outcome:
     """What answers the request. What follows answers nothing, and is noticed when it comes: how it is cut matters."""
     connection = Http1Connection(Role.CLIENT, entropy=bytes)
-    connection.send(RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))))
-    connection.send(RequestEnd(ONE))
+    say(connection, RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))), RequestEnd(ONE))
     found = outcome(connection, pieces, eof=True)
     kinds = [type(event) for event in found.heard]
     return Outcome(found.heard[: kinds.index(ResponseEnd) + 1]) if ResponseEnd in kinds else found

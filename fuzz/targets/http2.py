@@ -17,7 +17,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
-from tests.wire.pair import FIVE, ONE, THREE, Outcome, outcome
+from tests.wire.pair import FIVE, ONE, THREE, Outcome, outcome, say
 
 __all__ = ["answer2", "http2"]
 
@@ -55,11 +55,9 @@ def _serve(pieces: list[bytes]) -> Outcome:
 
 def _listen(pieces: list[bytes]) -> Outcome:
     connection = Http2Connection(Role.CLIENT, entropy=bytes)
-    connection.send(RequestHead(ONE, "GET", "/", HOST))
-    connection.send(RequestEnd(ONE))
+    say(connection, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     connection.send(RequestHead(THREE, "POST", "/x", Headers((*HOST, (b"content-length", b"70000")))))
-    connection.send(RequestData(THREE, b"x" * 70_000))  # more than a window
-    connection.send(RequestEnd(THREE))
+    say(connection, RequestData(THREE, b"x" * 70_000), RequestEnd(THREE))  # more than a window
     connection.send(RequestHead(FIVE, "GET", "/ws", HOST, websocket=True))
     connection.data_to_send()
 

@@ -88,14 +88,13 @@ class Rig:
         *,
         remote: str = "ws://127.0.0.1:8767",
         safety: SafetySettings = TRUSTING,
-        build: str = "sideload",
         watched: bool = False,
         handset: ScriptedHandset | None = None,
         **config: Any,
     ) -> None:
         if not config.keys() & {"code", "token"}:
             config["code"] = "ABC123"
-        self.handset = handset or ScriptedHandset(build)
+        self.handset = handset or ScriptedHandset()
         self.news: list[Tell] = []
         self.phone = Phone(
             PhoneConfig(remote=remote, **config), self.handset, safety, on_news=self.news.append, watched=watched

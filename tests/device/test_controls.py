@@ -10,6 +10,7 @@ from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.device.safety.view import ACCESSIBILITY_HINT
 from svc_proto.facts import Closed, ReadClosed, Received
 from tests.device.rig import KEYS, Rig, seated
+from tests.device.safety.recorder import ScriptedHandset
 
 
 def say(rig: Rig, line: str) -> list[str]:
@@ -111,7 +112,7 @@ def test_switches() -> None:
 
 
 def test_a_store_build_has_nothing_to_turn_on() -> None:
-    rig = seated(SafetySettings(), build="googlePlay")
+    rig = seated(SafetySettings(), handset=ScriptedHandset("googlePlay"))
     assert say(rig, "on") == ["this build has no Device Control"]
 
 

@@ -15,6 +15,7 @@ from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.device.safety.view import SafetyView
 from svc_proto.facts import Closed, FailureKind, Stopping
 from tests.device.rig import TOKEN, Rig, seated
+from tests.device.safety.recorder import ScriptedHandset
 
 OK = {"ok": True}
 ALLOWED = {"ok": True, "confirmed": True}
@@ -238,7 +239,7 @@ def test_idle_while_the_relay_is_away() -> None:
 
 
 def test_a_store_build() -> None:
-    rig = seated(build="googlePlay")
+    rig = seated(handset=ScriptedHandset("googlePlay"))
     rig.type("on")
     rig.book.take()
     rig.command("/screen")

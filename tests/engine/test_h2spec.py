@@ -36,9 +36,8 @@ class Case(NamedTuple):
     wanted: str
 
 
-def frame(kind: int, flags: int, stream: int, payload: bytes = b"", *, size: int | None = None) -> bytes:
-    length = len(payload) if size is None else size
-    return struct.pack(">I", length)[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
 
 
 def block(*fields: tuple[str, str]) -> bytes:
@@ -92,7 +91,6 @@ PING = frame(Kind.PING, 0, 0, b"h2spec\0\0")
 GOAWAY = frame(Kind.GOAWAY, 0, 0, struct.pack(">II", 0, 0))
 ENABLE_PUSH, MAX_STREAMS, INITIAL_WINDOW, MAX_FRAME = 2, 3, 4, 5
 STARVED = settings((INITIAL_WINDOW, 0))
-LITERAL = block(*fields("GET", "/hello", ("user-agent", "x" * 40)))
 COMMON = b"\x82\x86\x41\x01a\x44\x06/hello"  # of the static table, and :authority and :path
 
 

@@ -386,9 +386,9 @@ def test_the_store_outlives_processes() -> None:
     bench.ask(lambda op: Query(op, SaveSession("b", {"n": [2]})))
     bench.ask(lambda op: Query(op, DeleteSession("a")))
     bench.ask(lambda op: Query(op, DeleteSession("a")))
-    process = bench.process.restart()
+    bench.process = bench.process.restart()
     bench.world.run_idle()
-    bench.order(Query(op(901), LoadSessions()), process=process)
+    bench.order(Query(op(901), LoadSessions()))
     bench.world.run_idle()
     assert bench.toy.answer(901) == ("done", ({"n": [2]},))
     assert bench.relay.store.sessions == {"b": {"n": [2]}}

@@ -29,10 +29,10 @@ def test_chats_are_answered_and_survive_a_kill() -> None:
     bench = Bench(World())
     assert bench.ask(lambda op: Query(op, CreateChat(session=chat()))) is True
     assert bench.ask(lambda op: Query(op, AddMessages(session_id="c", messages=(message("m"),)))) is True
-    process = bench.process.restart()
+    bench.process = bench.process.restart()
     bench.world.run_idle()
-    bench.order(Query(op(901), ListMessages(session_id="c")), process=process)
-    bench.order(Query(op(902), SearchMessages(query="hello", limit=1)), process=process)
+    bench.order(Query(op(901), ListMessages(session_id="c")))
+    bench.order(Query(op(902), SearchMessages(query="hello", limit=1)))
     bench.world.run_idle()
     assert bench.toy.answer(901) == ("done", (message("m"),))
     (hits,) = [fact.result for fact in bench.toy.of(Done) if fact.op == 902]

@@ -122,19 +122,18 @@ class Bench:
     def toy(self) -> Toy:
         return self.toys[-1]
 
-    def order(self, *commands: Command, process: Process | None = None) -> None:
+    def order(self, *commands: Command) -> None:
         """Have the toy order something now."""
         self.toy.orders.extend(commands)
         self.toy.deadline = self.world.now
-        target = process or self.process
-        target.nudge()
+        self.process.nudge()
         self.world.run_until(lambda: not self.toy.orders)
 
-    def ask(self, make: Callable[[OperationId], Operation[Any]], *, limit: float = 60.0) -> Any:
+    def ask(self, make: Callable[[OperationId], Operation[Any]]) -> Any:
         """Order an operation and run until its answer: the result, or the `Failure`."""
         op = self.toy.new_op()
         self.order(make(op))
-        self.world.run_until(lambda: self.toy.answer(op) is not None, limit)
+        self.world.run_until(lambda: self.toy.answer(op) is not None, 60.0)
         answer = self.toy.answer(op)
         return answer if isinstance(answer, Failure) else answer[1]  # type: ignore[index]
 
@@ -150,8 +149,8 @@ def connected(bench: Bench) -> Wire:
     return wire
 
 
-def connect(bench: Bench, host: str, port: int, *, tls: bool = False, limit: float = 60.0) -> object:
+def connect(bench: Bench, host: str, port: int, *, tls: bool = False) -> object:
     """Have the toy connect from channel 1; the answer."""
     bench.order(Connect(OperationId(901), OUT, host, port, tls))
-    bench.world.run_until(lambda: bench.toy.answer(901) is not None, limit)
+    bench.world.run_until(lambda: bench.toy.answer(901) is not None, 60.0)
     return bench.toy.answer(901)
