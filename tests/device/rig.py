@@ -172,8 +172,8 @@ class Rig:
         self.book >> Received(self.end.ch, b"\x8a\x00")
 
     def vanish(self) -> None:
-        """The connection is lost."""
-        self.book >> Closed(self.end.ch, "reset")
+        """The connection is lost; what the phone does then may be looked at, or not."""
+        (self.book >> Closed(self.end.ch, "reset")).take()
 
     def hang_up(self, code: int = 1000) -> None:
         """The relay closes the socket, in order."""

@@ -147,7 +147,6 @@ def test_both_go_with_the_connection() -> None:
     typed(rig, "chat hello")
     rig.told()
     rig.vanish()
-    rig.book.take()
     notes = [text for kind, text in told(rig) if kind == "note"]
     assert notes == ["shell: the connection is lost", "chat: the connection is lost; not sent: 1"]
     rig.book >> Received(KEYS, b"shell b\n")

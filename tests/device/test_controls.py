@@ -86,7 +86,6 @@ def test_a_yes_after_the_connection_was_lost() -> None:
     rig = seated()
     ask(rig, "r1")
     rig.vanish()
-    rig.book.take()
     assert say(rig, "y") == ["there is no question open"]
     rig.online(connect=rig.next_connect())
     second = ask(rig, "r2")

@@ -131,7 +131,6 @@ def test_after_pairing_the_token_is_used_and_the_code_forgotten() -> None:
     rig = Rig(code="ABC123", ttl_seconds=60)
     rig.online()
     rig.vanish()
-    rig.book.take()
     auth = rig.opened(rig.next_connect())
     assert auth.payload == {**IDENTITY, "session_token": TOKEN}
     rig.told()

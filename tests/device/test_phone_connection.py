@@ -38,7 +38,6 @@ def test_pauses_double_with_jitter_and_begin_anew_after_a_success() -> None:
         connect = rig.next_connect()
     rig.online(connect=connect)
     rig.vanish()
-    rig.book.take()
     assert 1.0 <= rig.pause() <= 1.25
     warnings = [(log.event, dict(log.fields)) for log in rig.book.logs if log.level is Level.WARNING]
     assert warnings == [("not connected", {"problem": "unreachable"})] * 7 + [("connection lost", {"code": 1006})]

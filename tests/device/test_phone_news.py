@@ -62,7 +62,6 @@ def test_the_first_connection_over_tls_pins_the_key() -> None:
     assert (told.event, told.fields) == ("pinned", {"url": "wss://relay.example", "pin": PIN})
     rig.book.take()
     rig.vanish()
-    rig.book.take()
     connect = rig.next_connect()
     rig.opened(connect)
     rig.welcome()

@@ -82,7 +82,6 @@ def test_for_a_minute_a_route_is_believed() -> None:
     (order,) = connects(answer(rig, probe))
     rig.online(connect=order)
     rig.vanish()
-    rig.book.take()
     again = rig.next_connect()  # at once the socket, no probe
     rig.online(connect=again)
     assert routes_told(rig) == ["lan", "lan"]
@@ -90,7 +89,6 @@ def test_for_a_minute_a_route_is_believed() -> None:
         rig.delivered()
         rig.book.after(29.0).take()
     rig.vanish()
-    rig.book.take()
     probe = rig.next_connect()
     (order,) = connects(answer(rig, probe))
     assert host(order) == "lan.example"
@@ -114,7 +112,6 @@ def test_a_relay_that_does_not_let_us_in_is_asked_again() -> None:
     (order,) = connects(answer(rig, probe))
     rig.opened(order)
     rig.vanish()
-    rig.book.take()
     probe = rig.next_connect()
     assert connects(answer(rig, probe))
 
@@ -174,7 +171,6 @@ def test_a_choice_that_ends_after_the_connection_does() -> None:
     rig.type("cellular")
     (probe,) = connects(rig.book.take())
     rig.vanish()
-    rig.book.take()
     answer(rig, probe)
     assert rig.is_in(S.RESTING)
 
@@ -182,7 +178,6 @@ def test_a_choice_that_ends_after_the_connection_does() -> None:
 def test_while_it_rests_it_comes_back_at_once() -> None:
     rig = online_on_the_lan()
     rig.vanish()
-    rig.book.take()
     rig.type("wifi")
     (probe,) = connects(rig.book.take())
     assert rig.is_in(S.CONNECTING)
@@ -209,7 +204,6 @@ def test_with_one_address_only_a_rest_ends() -> None:
     rig.type("wifi")
     assert connects(rig.book.take()) == []
     rig.vanish()
-    rig.book.take()
     rig.type("cellular")
     assert len(connects(rig.book.take())) == 1
 

@@ -259,7 +259,6 @@ class Life(RuleBasedStateMachine):
         self.dead += [asked.request_id for asked in self.open.values()]
         self.open.clear()
         self.rig.vanish()
-        self.rig.book.take()
         self.connection = Connection()
         for _ in range(fails):
             self.rig.book.fail(self.rig.next_connect(), FailureKind.UNREACHABLE).take()

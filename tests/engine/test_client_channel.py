@@ -98,10 +98,7 @@ def test_a_server_that_never_makes_room() -> None:
 
 def test_messages_wait_too_and_so_does_the_close_behind_them() -> None:
     bare = Bare()
-    talk, handler, socket = bare.opened()
-    for _ in range(8):
-        assert socket.send_text("x" * 50_000)
-    talk.after(0.0)
+    talk, handler, socket = bare.waiting()
     assert not socket.writable
     bare.talk(frame(0, b"\x88\x02\x03\xe8", flags=1, stream=1))  # its close frame, and the end of its stream
     assert handler.told[-1] == ("closed", 1000, "")
@@ -112,10 +109,7 @@ def test_messages_wait_too_and_so_does_the_close_behind_them() -> None:
 
 def test_a_socket_that_may_be_written_again() -> None:
     bare = Bare()
-    talk, handler, socket = bare.opened()
-    for _ in range(8):
-        socket.send_text("x" * 50_000)
-    talk.after(0.0)
+    _, handler, socket = bare.waiting()
     bare.talk(frame(8, b"\x00\x0f\x00\x00", stream=1) + frame(8, b"\x00\x0f\x00\x00"))
     assert handler.told[-1] == ("writable",)
     assert socket.writable
@@ -169,10 +163,7 @@ def test_what_waits_for_the_socket_has_its_own_deadline() -> None:
 
 def test_a_broken_connection_ends_what_waits() -> None:
     bare = Bare()
-    talk, handler, socket = bare.opened()
-    for _ in range(8):
-        socket.send_text("x" * 50_000)
-    talk.after(0.0)
+    talk, handler, _ = bare.waiting()
     bare.talk(frame(6, b"short"))
     assert talk.took() == [CloseWrite(talk.ch)]
     talk.tell(Closed(talk.ch))
@@ -181,10 +172,7 @@ def test_a_broken_connection_ends_what_waits() -> None:
 
 def test_a_server_that_ends_while_messages_wait() -> None:
     bare = Bare()
-    talk, handler, socket = bare.opened()
-    for _ in range(8):
-        socket.send_text("x" * 50_000)
-    talk.after(0.0)
+    talk, handler, _ = bare.waiting()
     talk.tell(ReadClosed(talk.ch))
     assert talk.took() == [CloseWrite(talk.ch)]
     assert handler.told[-1][:2] == ("closed", 1006)
@@ -201,6 +189,14 @@ class Bare:
         self.talk(frame(4, settings))
         self.talk(frame(1, b"\x88", flags=4, stream=1))  # :status 200
         return talk, handler, handler.open_socket
+
+    def waiting(self) -> tuple[Dialogue, Recorder, Socket]:
+        """More messages than the window takes."""
+        talk, handler, socket = self.opened()
+        for _ in range(8):
+            assert socket.send_text("x" * 50_000)
+        talk.after(0.0)
+        return talk, handler, socket
 
     def talk(self, data: bytes) -> None:
         self.dialogue.tell(Received(self.dialogue.ch, data))

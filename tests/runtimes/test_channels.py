@@ -22,6 +22,12 @@ def echo(fact: Fact) -> list[Command]:
     return []
 
 
+def reset(sock: socket.socket) -> None:
+    """Close it with an RST, whatever is still to be sent."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
+
 def test_echo_and_both_sides_close(runtime: str) -> None:
     with running(runtime, echo) as live:
         sock = live.connect()
@@ -215,8 +221,7 @@ def test_abort_in_answer_to_accepted_and_received(runtime: str) -> None:
 def test_the_peer_resets(runtime: str) -> None:
     with running(runtime) as live:
         sock, ch = live.accept()
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        sock.close()
+        reset(sock)
         assert "reset" in live.closed(ch).why
 
 
@@ -226,8 +231,7 @@ def test_a_reset_that_comes_while_data_is_unread(runtime: str) -> None:
         live.order(PauseReading(ch), Send(ch, b"paused"))
         assert read_exactly(sock, 6) == b"paused"
         sock.sendall(b"last words")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        sock.close()
+        reset(sock)
         live.order(ResumeReading(ch))
         assert "reset" in live.closed(ch).why
 
@@ -238,8 +242,7 @@ def test_sending_to_a_peer_that_has_gone(runtime: str) -> None:
         live.order(PauseReading(ch))
         live.order(Send(ch, b"1"))
         assert read_exactly(sock, 1) == b"1"
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        sock.close()
+        reset(sock)
         live.order(Send(ch, b"2"))
         assert live.closed(ch).why
 
@@ -250,8 +253,7 @@ def test_closing_towards_a_peer_that_has_gone(runtime: str) -> None:
         live.order(PauseReading(ch))
         live.order(Send(ch, b"1"))
         read_exactly(sock, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        sock.close()
+        reset(sock)
         live.order(CloseWrite(ch), ResumeReading(ch))
         assert live.closed(ch).why
 
@@ -261,8 +263,7 @@ def test_a_blocked_writer_hears_of_the_reset(runtime: str) -> None:
         sock, ch = live.accept()
         live.order(PauseReading(ch), Send(ch, b"z" * 16_000_000))
         read_exactly(sock, 10)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        sock.close()
+        reset(sock)
         assert live.closed(ch).why
 
 

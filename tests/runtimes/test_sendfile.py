@@ -13,9 +13,9 @@ import pytest
 
 from runtimes.tls import server_context
 from svc_proto.commands import Abort, Cancel, CloseWrite, OpenFile, ReleaseFile, Send, SendFile
-from svc_proto.facts import Accepted, ChannelId, Closed, Done, Failed, FailureKind, OperationId, Sent
+from svc_proto.facts import ChannelId, Closed, Done, Failed, FailureKind, OperationId, Sent
 from tests.runtimes.support import TIMEOUT, Live, ops, read_all, read_exactly, running
-from tests.runtimes.test_tls import Files, secure
+from tests.runtimes.test_tls import Files, secured
 
 SIZE = 10 * 1024 * 1024
 AHEAD = 2 * 1024 * 1024  # bytes: the kernel would take more by itself
@@ -40,9 +40,7 @@ def open_file(live: Live, op: Iterator[OperationId], path: Path) -> int:
 
 def peer_of(live: Live, certificate: Files | None) -> tuple[socket.socket, ChannelId]:
     """A peer, over TLS with a certificate, and its channel."""
-    if certificate is None:
-        return live.accept()
-    return secure(live, certificate), live.expect(Accepted).ch
+    return live.accept() if certificate is None else secured(live, certificate)
 
 
 def test_ten_megabytes_between_two_sends(runtime: str, op: Iterator[OperationId], big: Path) -> None:
@@ -68,8 +66,7 @@ def test_ten_megabytes_between_two_sends(runtime: str, op: Iterator[OperationId]
 def test_ten_megabytes_over_tls(runtime: str, op: Iterator[OperationId], big: Path, certificate: Files) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, big)
-        sock = secure(live, certificate)
-        ch = live.expect(Accepted).ch
+        sock, ch = secured(live, certificate)
         sending, second = next(op), next(op)
         live.order(
             Send(ch, b"head"),
@@ -103,9 +100,8 @@ def test_refusals(runtime: str, op: Iterator[OperationId], tmp_path: Path, certi
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, path)
         sock, ch = live.accept()
-        secured = secure(live, certificate)
-        secured_ch = live.expect(Accepted).ch
-        for channel, peer in ((ch, sock), (secured_ch, secured)):
+        over_tls, tls_ch = secured(live, certificate)
+        for channel, peer in ((ch, sock), (tls_ch, over_tls)):
             answer = live.ask(SendFile(next(op), channel, handle, 5, 100))
             assert isinstance(answer, Failed)
             assert answer.error.kind is FailureKind.INVALID
@@ -121,7 +117,7 @@ def test_refusals(runtime: str, op: Iterator[OperationId], tmp_path: Path, certi
         assert isinstance(answer, Failed)
         assert answer.error.kind is FailureKind.CANCELLED
         sock.close()
-        secured.close()
+        over_tls.close()
 
 
 @pytest.mark.parametrize("tls", [False, True])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-import struct
 import threading
 from pathlib import Path
 
@@ -38,7 +37,7 @@ from svc_proto.facts import (
     Sent,
 )
 from tests.runtimes.support import TIMEOUT, Live, read_all, read_exactly, running
-from tests.runtimes.test_channels import echo
+from tests.runtimes.test_channels import echo, reset
 
 Files = tuple[Path, Path]
 OP = OperationId(1)
@@ -52,6 +51,11 @@ def secure(live: Live, certificate: Files, *, version: ssl.TLSVersion | None = N
     context.set_alpn_protocols(["h2", "http/1.1"])
     assert live.extra is not None
     return context.wrap_socket(live.connect(live.extra), server_hostname="localhost")
+
+
+def secured(live: Live, certificate: Files) -> tuple[ssl.SSLSocket, ChannelId]:
+    """A peer over TLS, and its channel."""
+    return secure(live, certificate), live.expect(Accepted).ch
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -93,8 +97,7 @@ def test_ciphers_that_http2_forbids_are_not_taken(ciphers: str, taken: bool, cer
 def test_server_sends_much_to_a_slow_reader_then_closes(runtime: str, certificate: Files) -> None:
     size = 5_000_000
     with running(runtime, tls=server_context(*certificate)) as live:
-        sock = secure(live, certificate)
-        ch = live.expect(Accepted).ch
+        sock, ch = secured(live, certificate)
         live.order(Send(ch, b"a" * size), Send(ch, b"b"), CloseWrite(ch))
         assert 0 < live.expect(Sent).n < size
         data = read_all(sock)
@@ -107,8 +110,7 @@ def test_server_sends_much_to_a_slow_reader_then_closes(runtime: str, certificat
 
 def test_we_close_first_and_the_peer_goes_on(runtime: str, certificate: Files) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
-        sock = secure(live, certificate)
-        ch = live.expect(Accepted).ch
+        sock, ch = secured(live, certificate)
         live.order(Send(ch, b"bye"), CloseWrite(ch))
         assert read_all(sock) == b"bye"
         sock.sendall(b"still here")
@@ -119,8 +121,7 @@ def test_we_close_first_and_the_peer_goes_on(runtime: str, certificate: Files) -
 
 def test_an_end_without_close_notify_is_told(runtime: str, certificate: Files) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
-        sock = secure(live, certificate)
-        ch = live.expect(Accepted).ch
+        sock, ch = secured(live, certificate)
         sock.shutdown(socket.SHUT_WR)
         assert "close_notify" in live.closed(ch).why
         sock.close()
@@ -177,15 +178,9 @@ def test_closing_while_paused_with_data_unread(runtime: str, certificate: Files)
         live.closed(ch)
 
 
-def reset(sock: ssl.SSLSocket) -> None:
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    sock.close()
-
-
 def test_the_peer_resets(runtime: str, certificate: Files) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
-        sock = secure(live, certificate)
-        ch = live.expect(Accepted).ch
+        sock, ch = secured(live, certificate)
         reset(sock)
         assert live.closed(ch).why
 
@@ -193,8 +188,7 @@ def test_the_peer_resets(runtime: str, certificate: Files) -> None:
 def test_the_peer_resets_while_we_write(runtime: str, certificate: Files) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
         for blocked in (True, False):
-            sock = secure(live, certificate)
-            ch = live.expect(Accepted).ch
+            sock, ch = secured(live, certificate)
             live.order(PauseReading(ch), Send(ch, b"x" * (16_000_000 if blocked else 1)))
             assert read_exactly(sock, 1) == b"x"
             reset(sock)
@@ -205,8 +199,7 @@ def test_the_peer_resets_while_we_write(runtime: str, certificate: Files) -> Non
 
 def test_closing_behind_much_that_waits(runtime: str, certificate: Files) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
-        sock = secure(live, certificate)
-        ch = live.expect(Accepted).ch
+        sock, ch = secured(live, certificate)
         live.order(Send(ch, b"a" * 3_000_000))
         live.order(CloseWrite(ch))
         assert len(read_all(sock)) == 3_000_000
@@ -216,8 +209,7 @@ def test_closing_behind_much_that_waits(runtime: str, certificate: Files) -> Non
 
 def test_garbage_in_the_stream_ends_the_channel(runtime: str, certificate: Files) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
-        sock = secure(live, certificate)
-        ch = live.expect(Accepted).ch
+        sock, ch = secured(live, certificate)
         raw = socket.socket(fileno=sock.detach())
         raw.sendall(b"this is no TLS record at all")
         assert live.closed(ch).why.startswith("TLS")

@@ -116,6 +116,12 @@ def gate_of(handset: ScriptedHandset, *, flavor: str = "sideload", master: bool 
     return gate
 
 
+def gated(*, flavor: str = "sideload", master: bool = True) -> tuple[ScriptedHandset, SafetyGate]:
+    """A handset, and the gate around it."""
+    handset = ScriptedHandset()
+    return handset, gate_of(handset, flavor=flavor, master=master)
+
+
 def refused(gate: SafetyGate, handset: ScriptedHandset, asked: HandsetCommand) -> Reply:
     reply = gate.perform(asked, NOW)
     assert isinstance(reply, Reply)

@@ -13,15 +13,14 @@ from tests.device.safety.recorder import (
     ScriptedHandset,
     ask,
     command,
-    gate_of,
+    gated,
     later,
     refused,
 )
 
 
 def test_a_screenshot_needs_consent() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     gate.set_capture_consent(False)
     told = {"error": "screen capture has not been allowed on the phone"}
     assert refused(gate, handset, command("/screenshot")) == Reply(500, told)
@@ -46,8 +45,7 @@ def test_only_the_consent_to_capture_ends_with_the_session() -> None:
 
 @pytest.mark.parametrize("how", ["user", "idle", "process"])
 def test_every_way_of_turning_off_ends_it(how: str) -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     now = NOW
     match how:
         case "user":

@@ -24,6 +24,7 @@ from tests.device.safety.recorder import (
     ask,
     command,
     gate_of,
+    gated,
     later,
     refused,
 )
@@ -58,8 +59,7 @@ def test_with_everything_granted_only_four_routes_ask(path: str) -> None:
 def test_a_gate_lets_through_what_is_free_of_it(
     flavor: str, master: bool, accessible: bool, free: set[str], status: int, told: dict[str, object], path: str
 ) -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset, flavor=flavor, master=master)
+    handset, gate = gated(flavor=flavor, master=master)
     gate.set_accessibility(accessible)
     if path in free:
         assert gate.perform(command(path), NOW) == OK
@@ -152,8 +152,7 @@ def test_harmless_texts_do_not_ask(text: str) -> None:
 
 
 def test_denied() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     key = ask(gate, command("/tap_text", text="Send"))
     answer = gate.decide(key, allow=False, remember=True, now=NOW)
     assert answer is not None
@@ -166,8 +165,7 @@ def test_denied() -> None:
 
 
 def test_timed_out() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     gate.set_confirmation_timeout(1)
     key = ask(gate, command("/call", number="+1"))
     ask(gate, command("/call", "r2", number="+2"))
@@ -183,8 +181,7 @@ def test_timed_out() -> None:
 
 
 def test_without_overlay_permission_it_is_denied_at_once() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     key = ask(gate, command("/call", "r0"))
     gate.set_overlay_permission(False, NOW)
     assert [request_id for request_id, _ in gate.advance(NOW)] == ["r0"]
@@ -194,8 +191,7 @@ def test_without_overlay_permission_it_is_denied_at_once() -> None:
 
 
 def test_do_not_ask_again_by_verb() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    _, gate = gated()
     gate.decide(ask(gate, command("/tap_text", text="Send")), allow=True, remember=True, now=NOW)
     assert gate.perform(command("/type", text="send it"), NOW) == OK
     ask(gate, command("/type", text="send and delete"))  # another verb beside a trusted one
@@ -205,8 +201,7 @@ def test_do_not_ask_again_by_verb() -> None:
 
 
 def test_do_not_ask_again_by_action_and_the_other_gates_still_apply() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     gate.decide(ask(gate, command("/call", number="+1")), allow=True, remember=True, now=NOW)
     assert gate.perform(command("/call", number="+2"), NOW) == OK
     ask(gate, command("/send_sms", "r2"))
@@ -253,8 +248,7 @@ def test_an_allow_passes_every_gate_again(change: str, status: int, code: str | 
 
 
 def test_turning_the_master_off_withdraws_what_waits_for_good() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     key = ask(gate, command("/call"))
     gate.set_master(False, NOW)
     gate.set_master(True, NOW)
@@ -266,8 +260,7 @@ def test_turning_the_master_off_withdraws_what_waits_for_good() -> None:
 
 
 def test_the_same_command_again_is_not_asked_about_twice() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     key = ask(gate, command("/call", number="+1"))
     assert ask(gate, command("/call", number="+1")) == key
     reply = refused(gate, handset, command("/call", number="+2"))
@@ -277,8 +270,7 @@ def test_the_same_command_again_is_not_asked_about_twice() -> None:
 
 
 def test_overlays_are_bounded() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     for number in range(16):
         ask(gate, command("/call", f"r{number}"))
     assert refused(gate, handset, command("/call", "more")).status == 503
@@ -296,8 +288,7 @@ def test_confirmed_is_added_to_a_later_reply_and_not_to_a_file() -> None:
 
 
 def test_idle_time_ends_it_before_the_next_command_is_judged() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     gate.set_auto_disable_minutes(5, NOW)
     assert gate.perform(command("/screen"), later(299)) == OK
     assert gate.next_deadline() == later(599).mono
@@ -332,8 +323,7 @@ def test_a_lost_connection_ends_everything_that_waits() -> None:
 
 
 def test_a_command_that_nobody_waits_for_is_not_performed() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     first, second = ask(gate, command("/call")), ask(gate, command("/call", "r2"))
     assert gate.forget("r2")
     assert not gate.forget("r2")
@@ -345,8 +335,7 @@ def test_a_command_that_nobody_waits_for_is_not_performed() -> None:
 
 
 def test_the_end_of_the_process_is_the_end_of_all_but_the_settings() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     gate.set_unattended(True)
     key = ask(gate, command("/call"))
     gate.process_died()
@@ -370,8 +359,7 @@ def test_an_upload_that_fails_is_logged() -> None:
 
 
 def test_what_a_question_could_not_show_is_refused_unasked_and_logged() -> None:
-    handset = ScriptedHandset()
-    gate = gate_of(handset)
+    handset, gate = gated()
     reply = refused(gate, handset, command("/send_sms", to="+1 1", body="hello", cc="+1 900"))
     assert reply.status == 400
     (entry,) = gate.log.entries()

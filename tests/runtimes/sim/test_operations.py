@@ -11,6 +11,7 @@ from attrs import frozen
 from runtimes.failures import HostError
 from runtimes.sim.check import ContractError
 from runtimes.sim.faults import Faults
+from runtimes.sim.wire import Wire
 from runtimes.sim.world import World
 from svc_proto.commands import (
     Abort,
@@ -55,6 +56,15 @@ def opened(bench: Bench, path: str) -> OpenedFile:
     answer = bench.ask(lambda op: OpenFile(op, path))
     assert isinstance(answer, OpenedFile)
     return answer
+
+
+def unread(data: bytes = bytes(100_000)) -> tuple[Bench, Wire, OpenedFile]:
+    """A file that is open, and a peer that does not read."""
+    bench = Bench(World())
+    bench.relay.disk.put("/big", data)
+    wire = bench.world.connect(bench.phone, "relay", 80)
+    wire.pause()
+    return bench, wire, opened(bench, "/big")
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
@@ -142,11 +152,7 @@ def test_slow_operations_take_seconds() -> None:
 
 
 def test_a_file_goes_out_past_the_core() -> None:
-    bench = Bench(World())
-    bench.relay.disk.put("/big", bytes(range(250)) * 1000)
-    wire = bench.world.connect(bench.phone, "relay", 80)
-    wire.pause()
-    file = opened(bench, "/big")
+    bench, wire, file = unread(bytes(range(250)) * 1000)
     bench.order(SendFile(op(901), CH, file.handle, 1000, 200_000), CloseWrite(CH), ReleaseFile(file.handle))
     bench.world.run_for(5.0)
     assert bench.toy.answer(901) is None
@@ -169,11 +175,7 @@ def test_sending_past_the_end_of_a_file_fails() -> None:
 
 
 def test_a_file_on_a_channel_that_closes() -> None:
-    bench = Bench(World())
-    bench.relay.disk.put("/big", bytes(100_000))
-    wire = bench.world.connect(bench.phone, "relay", 80)
-    wire.pause()
-    file = opened(bench, "/big")
+    bench, _, file = unread()
     bench.order(SendFile(op(901), CH, file.handle, 0, 100_000))
     bench.order(Abort(CH), SendFile(op(902), CH, file.handle, 0, 1))
     bench.world.run_idle()
@@ -185,11 +187,7 @@ def test_a_file_on_a_channel_that_closes() -> None:
 
 
 def test_a_file_that_has_begun_is_given_up() -> None:
-    bench = Bench(World())
-    bench.relay.disk.put("/big", bytes(100_000))
-    wire = bench.world.connect(bench.phone, "relay", 80)
-    wire.pause()
-    file = opened(bench, "/big")
+    bench, wire, file = unread()
     bench.order(SendFile(op(901), CH, file.handle, 0, 100_000))
     bench.order(Cancel(op(901)), CloseWrite(CH))
     wire.resume()
@@ -197,11 +195,7 @@ def test_a_file_that_has_begun_is_given_up() -> None:
 
 
 def test_sending_a_file_is_given_up() -> None:
-    bench = Bench(World())
-    bench.relay.disk.put("/big", bytes(100_000))
-    wire = bench.world.connect(bench.phone, "relay", 80)
-    wire.pause()
-    file = opened(bench, "/big")
+    bench, wire, file = unread()
     bench.order(Send(CH, bytes(100_000)), SendFile(op(901), CH, file.handle, 0, 100_000))
     bench.order(Cancel(op(901)))
     bench.order(Send(CH, b"end"), CloseWrite(CH))
@@ -527,11 +521,7 @@ def test_a_killed_process_hears_nothing_more() -> None:
 
 
 def test_files_and_connections_of_a_killed_process() -> None:
-    bench = Bench(World())
-    bench.relay.disk.put("/big", bytes(100_000))
-    wire = bench.world.connect(bench.phone, "relay", 80)
-    wire.pause()
-    file = opened(bench, "/big")
+    bench, wire, file = unread()
     bench.order(SendFile(op(901), CH, file.handle, 0, 100_000))
     assert bench.toy.of(Accepted)
     bench.process.kill()
