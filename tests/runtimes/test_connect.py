@@ -15,6 +15,7 @@ from runtimes.host import Services
 from svc_proto.commands import Cancel, CloseWrite, Connect, Connected, Send
 from svc_proto.facts import Address, ChannelId, Done, Failed, FailureKind, OperationId, Received
 from tests.runtimes.support import TIMEOUT, read_exactly, running
+from tests.runtimes.test_operations import refusal
 
 OP = OperationId(1)
 CH = ChannelId(1)
@@ -75,9 +76,7 @@ def test_a_socket_of_this_host(runtime: str, tmp_path: Path) -> None:
     path = str(tmp_path / "socket")
     with socket.socket(socket.AF_UNIX) as listening, running(runtime) as live:
         listening.bind(path)
-        answer = live.ask(Connect(OP, CH, path, 6379))  # nobody listens
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.UNREACHABLE
+        assert refusal(live, Connect(OP, CH, path, 6379)) is FailureKind.UNREACHABLE  # nobody listens
         listening.listen()
         assert live.done(Connect(OP, CH, path, 6379)) == Connected(Address(path, 6379))
         peer, _ = listening.accept()
@@ -88,17 +87,13 @@ def test_a_socket_of_this_host(runtime: str, tmp_path: Path) -> None:
         assert peer.recv(1) == b""
         peer.close()
         live.closed(CH)
-        answer = live.ask(Connect(OP, CH, f"{path}-none", 6379))
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.NOT_FOUND
+        assert refusal(live, Connect(OP, CH, f"{path}-none", 6379)) is FailureKind.NOT_FOUND
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_refused(runtime: str, host: str) -> None:
     with running(runtime) as live:
-        answer = live.ask(Connect(OP, CH, host, refused_port()))
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.UNREACHABLE
+        assert refusal(live, Connect(OP, CH, host, refused_port())) is FailureKind.UNREACHABLE
 
 
 def test_a_name_that_is_not_known(runtime: str) -> None:
@@ -106,15 +101,9 @@ def test_a_name_that_is_not_known(runtime: str) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "no")
 
     with running(runtime, services=Services(resolver=resolver)) as live:
-        answer = live.ask(Connect(OP, CH, "nowhere.example", 80))
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.UNREACHABLE
-        answer = live.ask(Connect(OperationId(3), ChannelId(5), "127.0.0.1", 99_999_999))
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.INVALID
-        answer = live.ask(Connect(OperationId(2), ChannelId(3), "::bad::", 80))
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.UNREACHABLE
+        assert refusal(live, Connect(OP, CH, "nowhere.example", 80)) is FailureKind.UNREACHABLE
+        assert refusal(live, Connect(OperationId(3), ChannelId(5), "127.0.0.1", 99_999_999)) is FailureKind.INVALID
+        assert refusal(live, Connect(OperationId(2), ChannelId(3), "::bad::", 80)) is FailureKind.UNREACHABLE
 
 
 def test_the_next_address_is_tried(runtime: str) -> None:
@@ -146,9 +135,7 @@ def test_cancel_while_connecting(runtime: str) -> None:
     with silent() as deaf, running(runtime) as live:
         live.order(Connect(OP, CH, "127.0.0.1", deaf))
         live.order(Cancel(OP), Cancel(OP))
-        answer = live.answer(OP)
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.CANCELLED
+        assert refusal(live, OP) is FailureKind.CANCELLED
 
 
 def test_cancel_while_resolving(runtime: str) -> None:
@@ -161,9 +148,7 @@ def test_cancel_while_resolving(runtime: str) -> None:
     with running(runtime, services=Services(resolver=resolver)) as live:
         live.order(Connect(OP, CH, "slow.example", 1))
         live.order(Cancel(OP))
-        answer = live.answer(OP)
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.CANCELLED
+        assert refusal(live, OP) is FailureKind.CANCELLED
         go.set()
 
 

@@ -48,8 +48,9 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def refusal(live: Live, operation: Operation[object]) -> FailureKind:
-    answer = live.ask(operation)
+def refusal(live: Live, what: Operation[object] | int) -> FailureKind:
+    """How an operation fails, or one that was ordered before, by its number."""
+    answer = live.answer(what) if isinstance(what, int) else live.ask(what)
     assert isinstance(answer, Failed), answer
     return answer.error.kind
 
@@ -368,9 +369,7 @@ def test_giving_up_work_that_runs_and_work_that_waits(runtime: str, op: Iterator
         assert begun.wait(TIMEOUT)
         live.order(*[Cancel(number) for number in [waiting, *running_ops, OperationId(99)]])
         for number in [waiting, *running_ops]:
-            answer = live.answer(number)
-            assert isinstance(answer, Failed)
-            assert answer.error.kind is FailureKind.CANCELLED
+            assert refusal(live, number) is FailureKind.CANCELLED
         go.set()
         assert live.done(Compute(last, "note")) is None
         assert ran == ["note"]

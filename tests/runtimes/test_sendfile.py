@@ -15,6 +15,7 @@ from runtimes.tls import server_context
 from svc_proto.commands import Abort, Cancel, CloseWrite, OpenFile, ReleaseFile, Send, SendFile
 from svc_proto.facts import ChannelId, Closed, Done, Failed, FailureKind, OperationId, Sent
 from tests.runtimes.support import TIMEOUT, Live, ops, read_all, read_exactly, running
+from tests.runtimes.test_operations import refusal
 from tests.runtimes.test_tls import Files, secured
 
 SIZE = 10 * 1024 * 1024
@@ -102,20 +103,12 @@ def test_refusals(runtime: str, op: Iterator[OperationId], tmp_path: Path, certi
         sock, ch = live.accept()
         over_tls, tls_ch = secured(live, certificate)
         for channel, peer in ((ch, sock), (tls_ch, over_tls)):
-            answer = live.ask(SendFile(next(op), channel, handle, 5, 100))
-            assert isinstance(answer, Failed)
-            assert answer.error.kind is FailureKind.INVALID
+            assert refusal(live, SendFile(next(op), channel, handle, 5, 100)) is FailureKind.INVALID
             assert read_exactly(peer, 5) == b"56789"
-        answer = live.ask(SendFile(next(op), ch, 999, 0, 1))
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.INVALID
-        answer = live.ask(SendFile(next(op), ChannelId(999), handle, 0, 1))
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.CANCELLED
+        assert refusal(live, SendFile(next(op), ch, 999, 0, 1)) is FailureKind.INVALID
+        assert refusal(live, SendFile(next(op), ChannelId(999), handle, 0, 1)) is FailureKind.CANCELLED
         live.order(CloseWrite(ch))
-        answer = live.ask(SendFile(next(op), ch, handle, 0, 1))
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.CANCELLED
+        assert refusal(live, SendFile(next(op), ch, handle, 0, 1)) is FailureKind.CANCELLED
         sock.close()
         over_tls.close()
 
@@ -129,9 +122,7 @@ def test_abort_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, ce
         live.order(SendFile(sending, ch, handle, 0, SIZE))
         read_exactly(sock, 1000)
         live.order(Abort(ch))
-        answer = live.answer(sending)
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.CANCELLED
+        assert refusal(live, sending) is FailureKind.CANCELLED
         live.closed(ch)
         with pytest.raises((ConnectionResetError, ssl.SSLError, AssertionError)):
             read_exactly(sock, SIZE)
@@ -164,9 +155,7 @@ def test_cancel_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, c
         read_exactly(sock, 1000)
         live.order(Cancel(second), Cancel(first))
         for number in (second, first):
-            answer = live.answer(number)
-            assert isinstance(answer, Failed)
-            assert answer.error.kind is FailureKind.CANCELLED
+            assert refusal(live, number) is FailureKind.CANCELLED
         assert len(read_all(sock)) < SIZE
         sock.close()
         live.closed(ch)
@@ -228,9 +217,7 @@ def test_a_failing_disk(runtime: str, op: Iterator[OperationId], big: Path, monk
         handle = open_file(live, op, big)
         sock, ch = live.accept()
         monkeypatch.setattr(os, "sendfile", broken)
-        answer = live.ask(SendFile(next(op), ch, handle, 0, SIZE))
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.INTERNAL
+        assert refusal(live, SendFile(next(op), ch, handle, 0, SIZE)) is FailureKind.INTERNAL
         live.order(Send(ch, b"goes on"))
         assert read_exactly(sock, 7) == b"goes on"
         sock.close()

@@ -38,6 +38,7 @@ from svc_proto.facts import (
 )
 from tests.runtimes.support import TIMEOUT, Live, read_all, read_exactly, running
 from tests.runtimes.test_channels import echo, reset
+from tests.runtimes.test_operations import refusal
 
 Files = tuple[Path, Path]
 OP = OperationId(1)
@@ -333,9 +334,7 @@ def test_a_name_that_cannot_be_in_a_certificate(runtime: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", listening.getsockname())]
         with running(runtime, services=Services(resolver=lambda host, port: found)) as live:
-            answer = live.ask(Connect(OP, CH, ".example", 1, tls=True))
-            assert isinstance(answer, Failed)
-            assert answer.error.kind is FailureKind.TLS
+            assert refusal(live, Connect(OP, CH, ".example", 1, tls=True)) is FailureKind.TLS
 
 
 def test_a_server_that_hangs_up_or_is_silent(runtime: str) -> None:
@@ -353,9 +352,7 @@ def test_a_server_that_hangs_up_or_is_silent(runtime: str) -> None:
         peer, _ = listening.accept()
         assert peer.recv(1)
         live.order(Cancel(second))
-        answer = live.answer(second)
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.CANCELLED
+        assert refusal(live, second) is FailureKind.CANCELLED
         peer.close()
 
 
