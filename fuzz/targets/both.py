@@ -7,18 +7,16 @@ after each step: events, errors with their texts, properties, and the bytes that
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, TypeAlias, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import Event, StreamId
-from svc_proto.wire.websocket import WebSocket
 
 __all__ = ["Both", "MisusedError", "say"]
 
-End: TypeAlias = Connection | WebSocket
-Law = TypeVar("Law", bound=End)
-Lane = TypeVar("Lane", bound=End)
+Law = TypeVar("Law", bound=Connection)
+Lane = TypeVar("Lane", bound=Connection)
 
 
 class MisusedError(Exception):
@@ -71,7 +69,7 @@ class Both(Generic[Law, Lane]):
         """The peer is known."""
         self.do(lambda end: end.trust(StreamId(self.stream)))
 
-    def do(self, what: Callable[[End], object]) -> object:
+    def do(self, what: Callable[[Connection], object]) -> object:
         """What comes of it."""
         law, lane = _outcome(what, self.law), _outcome(what, self.lane)
         assert lane == law, f"the lane: {lane!r}, the law: {law!r}"
@@ -85,7 +83,7 @@ class Both(Generic[Law, Lane]):
             assert lane == law, f"{name}: the lane: {lane!r}, the law: {law!r}"
 
 
-def say(end: End, events: Sequence[Event]) -> str | None:
+def say(end: Connection, events: Sequence[Event]) -> str | None:
     """Say events up to the first that may not be said; why not."""
     try:
         for event in events:
@@ -95,7 +93,7 @@ def say(end: End, events: Sequence[Event]) -> str | None:
     return None
 
 
-def _outcome(what: Callable[[End], object], end: End) -> object:
+def _outcome(what: Callable[[Connection], object], end: Connection) -> object:
     try:
         return what(end)
     except RemoteProtocolError as error:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fuzz.targets.common import same_however_cut
-from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.deflate import DeflateParameters
 from svc_proto.wire.events import BinaryMessage, Event, Ping, Pong, StreamId, TextMessage
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket import WebSocket
+from tests.wire.pair import Outcome, outcome
 
 __all__ = ["CLIENT", "DEFLATE", "make_socket", "websocket"]
 
@@ -22,9 +22,10 @@ def websocket(data: bytes) -> None:
     if not data:
         return
     bits, frames = data[0], data[1:]
-    whole = same_however_cut(lambda pieces: _hear(bits, pieces), frames)
+    whole, _ = same_however_cut(lambda pieces: _hear(bits, pieces), frames)
     said, heard = make_socket(bits ^ CLIENT), make_socket(bits)
-    for event in whole:
+    assert whole.status is None, "a socket closes, it does not raise"
+    for event in whole.heard:
         if not isinstance(event, TextMessage | BinaryMessage | Ping | Pong):
             continue
         said.send(event)
@@ -50,24 +51,12 @@ def make_socket(bits: int, *, limits: Limits = LIMITS, max_message: int | None =
     )
 
 
-def _hear(bits: int, pieces: list[bytes]) -> list[Event | str]:
+def _hear(bits: int, pieces: list[bytes]) -> tuple[Outcome, str]:
+    """What is heard, each message said back at once, and how it stands in the end."""
     socket = make_socket(bits)
-    events: list[Event | str] = []
-    for piece in pieces:
-        socket.receive_data(piece)
-        while (event := socket.next_event()) is not None:
-            events.append(event)
-            if isinstance(event, TextMessage | BinaryMessage):
-                _echo(socket, event)
-        socket.data_to_send()
-    socket.receive_eof()
-    while (event := socket.next_event()) is not None:
-        events.append(event)
-    return [*events, socket.state.name]
 
+    def echo(event: Event) -> None:
+        if isinstance(event, TextMessage | BinaryMessage):
+            socket.send(event)
 
-def _echo(socket: WebSocket, event: Event) -> None:
-    try:
-        socket.send(event)
-    except LocalProtocolError as error:
-        raise AssertionError(f"a message that was heard cannot be said: {error}") from error
+    return outcome(socket, pieces, echo, eof=True), socket.state.name

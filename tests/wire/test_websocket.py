@@ -27,8 +27,8 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.websocket import LIFE, MAX_PONGS, WebSocket, WebSocketState, WebSocketTrigger
-from tests.wire.chunks import Cuts, cut, cuts
-from tests.wire.pair import ONE, WHOLE, open_pair, say, seeded
+from tests.wire.chunks import Cuts, cuts
+from tests.wire.pair import ONE, WHOLE, drain, feed, open_pair, say, seeded
 
 KEY = b"\x37\xfa\x21\x3d"  # the masking key of RFC 6455 section 5.7
 SMALL = Limits(max_message=1000)
@@ -53,14 +53,6 @@ def frame(first: int, payload: bytes = b"", *, masked: bool = True, size: int | 
         return bytes([first]) + head + payload
     body = bytes(byte ^ KEY[at % 4] for at, byte in enumerate(payload))
     return bytes([first, head[0] | 0x80]) + head[1:] + KEY + body
-
-
-def feed(ws: WebSocket, data: bytes, sizes: Cuts = WHOLE) -> list[Event]:
-    events: list[Event] = []
-    for piece in cut(data, sizes):
-        ws.receive_data(piece)
-        events.extend(iter(ws.next_event, None))
-    return events
 
 
 def closing(code: int, reason: bytes = b"") -> bytes:
@@ -210,7 +202,7 @@ def test_the_end_without_a_close_frame(ours: bool) -> None:
         ws.send(CloseSocket(ONE))
     ws.receive_data(frame(0x81, b"last") + b"\x81")
     ws.receive_eof()
-    events: list[Event] = list(iter(ws.next_event, None))
+    events = drain(ws)
     closed = events.pop()
     assert isinstance(closed, SocketClosed)
     assert (closed.code, closed.clean, closed.ours) == (1006, False, None)
@@ -486,7 +478,7 @@ def test_cuts_do_not_matter_and_nothing_escapes(data: bytes, deflate: bool, size
         ws = socket(limits=SMALL, deflate=AGREED if deflate else None)
         events = feed(ws, data, way)
         ws.receive_eof()
-        events.extend(iter(ws.next_event, None))
+        events += drain(ws)
         assert [isinstance(event, SocketClosed) for event in events].count(True) == 1
         assert isinstance(events[-1], SocketClosed)
         outcomes.append((events, ws.data_to_send()))
