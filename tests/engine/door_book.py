@@ -9,7 +9,7 @@ from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_book import HOST, Book2
 from tests.engine.service import HANDSHAKE, TestBook, open_book
-from tests.playbook import PATIENT, accepted, sends
+from tests.playbook import CH, PATIENT, accepted, sends
 from tests.wire.pair import say
 from tests.wire.test_websocket import frame
 
@@ -20,7 +20,6 @@ TIGHT = evolve(PATIENT, stranger_budget=100 * KIB, stranger_share=100 * KIB, str
 OPEN = HANDSHAKE % b"/open-ws"
 AGREED = OPEN.replace(b"\r\n\r\n", b"\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n")
 FOUR, SIX, EIGHT = ChannelId(4), ChannelId(6), ChannelId(8)
-CH = ChannelId(2)
 
 
 def some(size: int) -> bytes:

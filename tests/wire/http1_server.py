@@ -31,12 +31,6 @@ def server(limits: Limits = DEFAULT_LIMITS) -> Http1Connection:
     return Http1Connection(Role.SERVER, limits=limits, entropy=seeded())
 
 
-def signs(connection: Http1Connection) -> list[str]:
-    """The properties that are True."""
-    names = ("must_close", "paused", "idle", "head_pending")
-    return [name for name in names if getattr(connection, name)]
-
-
 def answer(connection: Http1Connection, stream: StreamId, body: bytes = b"ok", headers: Headers = LENGTH_2) -> bytes:
     say(connection, ResponseHead(stream, 200, headers), ResponseData(stream, body), ResponseEnd(stream))
     return connection.data_to_send()

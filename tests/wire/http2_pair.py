@@ -15,7 +15,7 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.pair import drain, feed, merged, seeded
 
-__all__ = ["CONNECT", "GET", "POST", "SETTINGS", "BareClient", "BareServer", "frame", "resets", "signs"]
+__all__ = ["CONNECT", "GET", "POST", "SETTINGS", "BareClient", "BareServer", "frame", "resets"]
 
 SETTINGS = 4  # the kind of a frame
 GET = [(b":method", b"GET"), (b":scheme", b"http"), (b":path", b"/health?x=1"), (b":authority", b"a")]
@@ -82,12 +82,6 @@ class BareServer(Bare):
     def __init__(self, *, deflate: bool = True) -> None:
         super().__init__(Http2Connection(Role.CLIENT, entropy=seeded(), deflate=deflate), client=False)
         assert self.talk() == []
-
-
-def signs(connection: Http2Connection) -> list[str]:
-    """The properties that are True."""
-    names = ("must_close", "paused", "idle", "head_pending", "ready", "waiting")
-    return [name for name in names if getattr(connection, name)]
 
 
 def resets(events: list[Event]) -> list[StreamId]:

@@ -42,6 +42,7 @@ __all__ = [
     "outcome",
     "say",
     "seeded",
+    "signs",
 ]
 
 ONE, TWO, THREE, FIVE = StreamId(1), StreamId(2), StreamId(3), StreamId(5)
@@ -90,6 +91,12 @@ def feed(connection: Connection, data: bytes, sizes: Cuts = WHOLE) -> list[Event
         connection.receive_data(piece)
         events += drain(connection)
     return merged(events)
+
+
+def signs(connection: Connection) -> list[str]:
+    """The properties that are True."""
+    more = ("ready", "waiting") if isinstance(connection, Http2Connection) else ()
+    return [name for name in ("must_close", "paused", "idle", "head_pending", *more) if getattr(connection, name)]
 
 
 @frozen

@@ -37,9 +37,8 @@ from tests.wire.http1_server import (
     UPGRADE,
     answer,
     server,
-    signs,
 )
-from tests.wire.pair import ONE, THREE, TWO, drain, feed, merged, say, seeded
+from tests.wire.pair import ONE, THREE, TWO, drain, feed, merged, say, seeded, signs
 
 # --- requests and responses -------------------------------------------------------------------------------------
 

@@ -29,8 +29,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from tests.wire.chunks import Cuts, cuts
-from tests.wire.http2_pair import signs
-from tests.wire.pair import HOST, ONE, THREE, Pair, open_pair, say, seeded
+from tests.wire.pair import HOST, ONE, THREE, Pair, open_pair, say, seeded, signs
 
 TRAILERS = Headers(((b"t", b"v"),))
 LENGTH_2 = Headers(((b"content-length", b"2"),))
