@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Ready
-from svc_proto.engine.core import Engine
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route, Router
-from svc_proto.engine.server import ServerChannel
-from svc_proto.facts import Accepted
 from svc_proto.wire.events import Headers, RequestHead
-from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.sse import encode_event
+from tests.peers.service import Access, ScriptedService
 
 __all__ = ["EVIL", "Hostile"]
 
 EVIL = """<img src=x onerror="alert(1)"><script>alert(2)</script><b>"'&lt;"""
 LATER = 4_000_000_000
-
-
-class Access(Enum):
-    ANYBODY = "anybody"
 
 
 SESSION: dict[str, Any] = {
@@ -98,7 +89,7 @@ TURN = [
 ]
 
 
-class Hostile:
+class Hostile(ScriptedService):
     """Both servers in one."""
 
     def __init__(self) -> None:
@@ -121,7 +112,7 @@ class Hostile:
         rows.append(
             Route(method="POST", pattern="/api/sessions/{id}/chat/stream", access=Access.ANYBODY, handler=self._turn)
         )
-        self.router = Router(rows)
+        super().__init__(Router(rows))
 
     @staticmethod
     def _saying(body: Any) -> Any:
@@ -131,25 +122,5 @@ class Hostile:
         fields = Headers([(b"content-type", b"text/event-stream")])
         return Response(200, fields, b"".join(encode_event(data, event=name) for name, data in TURN))
 
-    # --- Service and HttpApp ---
-
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
-
-    def on_started(self) -> None:
-        self.engine.emit(Ready())
-
-    def on_accepted(self, fact: Accepted) -> ServerChannel:
-        return ServerChannel(self.engine, fact, self, DEFAULT_LIMITS)
-
-    def on_stopping(self) -> None:
-        pass
-
-    def authorize(self, access: Enum, request: Request) -> object:
-        return None
-
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         return json_response(refused.status, {"error": EVIL})
-
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        return ()

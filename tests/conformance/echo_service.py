@@ -12,13 +12,10 @@ GET /sse-open         how many endless streams are open
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 
 import attrs
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Ready
-from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http2_channel import Http2Channel, Lane
 from svc_proto.engine.message import Request, Response, Streamed
@@ -31,6 +28,7 @@ from svc_proto.wire.events import BinaryMessage, Event, Headers, RequestHead, St
 from svc_proto.wire.handshake import handshake_problem
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.urls import split_target
+from tests.peers.service import Access, ScriptedService
 
 __all__ = ["EVENTS", "LIMITS", "EchoService", "resumed"]
 
@@ -55,53 +53,21 @@ EVENTS = (
 )
 
 
-class Access(Enum):
-    """Who may."""
-
-    ANY = "any"
-
-
-class EchoService:
+class EchoService(ScriptedService):
     """The service, and its HTTP side."""
 
-    engine: Engine
-
-    def __init__(self, limits: Limits = LIMITS) -> None:
-        self.router = EchoRouter(self)
+    def __init__(self) -> None:
+        super().__init__(EchoRouter(self))
         self.streams = 0  # endless ones that are open
         self.greetings: dict[tuple[ChannelId, StreamId], str] = {}  # what a socket says first
-        self._limits = limits
-
-    # --- Service ---
-
-    def bind(self, engine: Engine) -> None:
-        """See `Service`."""
-        self.engine = engine
-
-    def on_started(self) -> None:
-        """See `Service`."""
-        self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> ServerChannel:
         """See `Service`."""
-        return EchoChannel(self.engine, fact, self, self._limits, http2=EchoHttp2Channel)
-
-    def on_stopping(self) -> None:
-        """See `Service`."""
-
-    # --- HttpApp ---
-
-    def authorize(self, access: Enum, request: Request) -> object:
-        """Anybody may."""
-        return None
+        return EchoChannel(self.engine, fact, self, LIMITS, http2=EchoHttp2Channel)
 
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """One line of text."""
         return _text(f"{refused.message}\n", refused.status, refused.headers)
-
-    def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """None."""
-        return ()
 
     # --- handlers ---
 
@@ -272,7 +238,7 @@ def resumed(last: bytes) -> bytes:
 
 
 def _route(method: str, path: str, handler: Handler | Callable[[Request], SocketEcho], kind: Kind = Kind.HTTP) -> Route:
-    return Route(method=method, pattern=path, access=Access.ANY, handler=handler, kind=kind, body_limit=MAX_BODY)
+    return Route(method=method, pattern=path, access=Access.ANYBODY, handler=handler, kind=kind, body_limit=MAX_BODY)
 
 
 def _text(text: str, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
