@@ -11,8 +11,7 @@ from attrs import frozen
 from runtimes.option import check_runtime
 from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
 from tests.conformance.chromium_suite import chromium
-from tests.conformance.mcp_oauth_suite import mcp_oauth
-from tests.conformance.mcp_phone_suite import mcp_inspector, mcp_python, mcp_typescript
+from tests.conformance.mcp_phone_suite import mcp_inspector, mcp_oauth, mcp_python, mcp_typescript
 from tests.conformance.mcp_server_suite import mcp_server
 from tests.conformance.mcp_suite import mcp
 from tests.conformance.nghttp_suite import h2load, nghttp

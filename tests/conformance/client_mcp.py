@@ -1,4 +1,4 @@
-"""Run by `mcp_oauth_suite` with the folder of `mcp` and a relay's address: the official client comes in by OAuth.
+"""Run by `mcp_phone_suite` with the folder of `mcp` and an errand: the official client comes in by OAuth.
 
 Its browser and the owner are scripted; the owner answers where programs of the relay's host do. Prints what was seen.
 """
@@ -129,10 +129,11 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def main(folder: str, url: str) -> None:
+def main(folder: str, errand: str) -> None:
     """Come in, call, refresh, be sent away."""
     site.addsitedir(folder)
     sys.path.insert(0, folder)  # before what this venv has of the same names
+    url = json.loads(errand)["url"].removesuffix("/mcp")
     sys.stdout.write(json.dumps(asyncio.run(told(url))))
 
 

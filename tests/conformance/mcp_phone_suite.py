@@ -19,7 +19,7 @@ from tests.conformance.result import Result
 from tests.conformance.tools import attempt, node, npm_package, pip_target, program
 from tests.ports import free_port
 
-__all__ = ["INSPECTOR", "SDK", "mcp_inspector", "mcp_python", "mcp_typescript"]
+__all__ = ["INSPECTOR", "SDK", "mcp_inspector", "mcp_oauth", "mcp_python", "mcp_typescript"]
 
 HERE = Path(__file__).parent
 SDK = "@modelcontextprotocol/sdk@1.32.2"
@@ -27,6 +27,20 @@ INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
 WITHIN = 60.0  # s for one command
 ADDRESS = re.compile(rb"(http://[^\s\x07\x1b]+/oauth/authorize[^\s\x07\x1b]+)[\x07\x1b\r]")
 AUTH_REQUIRED = 3  # how the inspector leaves where it would have to ask somebody
+BY_OAUTH = {
+    "comes in": [False, False],
+    "token": ["Bearer", 3600, "bridge"],
+    "refreshes": [False],
+    "another token": True,
+    "comes back": [False],
+    "was asked once": 1,
+    "listed": "MCP: Conformance",
+    "revoked": "PermissionError",
+    "asked anew": 1,
+    "without a grant": "PermissionError",
+    "only looks": [False, True],
+}
+"""What is seen of a client that comes in by OAuth. A tool answers whether it has failed."""
 
 
 def mcp_python(runtime: str) -> Result:
@@ -34,6 +48,13 @@ def mcp_python(runtime: str) -> Result:
     folder = pip_target("mcp", MCP)
     command = (sys.executable, str(HERE / "client_mcp_phone.py"), str(folder))
     return _compared(runtime, MCP, *command, wanted=WANTED | STATELESS)
+
+
+def mcp_oauth(runtime: str) -> Result:
+    """The same is let in by the owner, calls, has its token renewed, comes back, and is sent away."""
+    folder = pip_target("mcp", MCP)
+    command = (sys.executable, str(HERE / "client_mcp.py"), str(folder))
+    return _compared(runtime, f"{MCP} by OAuth", *command, wanted=BY_OAUTH)
 
 
 def mcp_typescript(runtime: str) -> Result:
