@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import click
 from attrs import frozen
@@ -17,11 +18,10 @@ from tests.conformance.mcp_suite import mcp
 from tests.conformance.nghttp_suite import h2load, nghttp
 from tests.conformance.openapi_suite import documents
 from tests.conformance.pyodide_suite import pyodide
-from tests.conformance.requests_suite import GUNICORN, in_memory, over_socket
+from tests.conformance.requests_suite import corpus, in_memory, over_socket
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import eventsource, httpx_sse
-from tests.conformance.tools import FOLDER, Certificate, Unavailable, echo_server, sdist
-from tests.runtimes.certificates import make_certificate
+from tests.conformance.tools import Unavailable
 
 __all__ = ["SUITES", "Suite", "main"]
 
@@ -31,91 +31,31 @@ ONE = ("anyio",)  # where one of many minutes does, or one that needs no loop
 
 @frozen
 class Suite:
-    """What to run on one loop, keeping the verdicts of a run that was broken off or not; and on which loops."""
+    """What to run on a loop, and on which; `resumed` keeps the verdicts of a run that was broken off."""
 
-    run: Callable[[str, bool], Result]
+    run: Callable[[str], Result]
     runtimes: tuple[str, ...] = LOOPS
-
-
-def _requests(runtime: str, resume: bool) -> Result:
-    return in_memory(sdist(GUNICORN) / "tests" / "requests")
-
-
-def _requests_over_socket(runtime: str, resume: bool) -> Result:
-    folder = sdist(GUNICORN) / "tests" / "requests"
-    with echo_server(runtime) as port:
-        return over_socket(folder, port, runtime)
-
-
-def _pyodide(runtime: str, resume: bool) -> Result:
-    return pyodide()
-
-
-def _documents(runtime: str, resume: bool) -> Result:
-    return documents(runtime)
-
-
-def _served(suite: Callable[[int, str], Result]) -> Suite:
-    def run(runtime: str, resume: bool) -> Result:
-        with echo_server(runtime) as port:
-            return suite(port, runtime)
-
-    return Suite(run)
-
-
-def _served_twice(suite: Callable[[int, int, str], Result]) -> Suite:
-    """Without TLS, and with."""
-
-    def run(runtime: str, resume: bool) -> Result:
-        with echo_server(runtime) as port, echo_server(runtime, _certificate()) as secure_port:
-            return suite(port, secure_port, runtime)
-
-    return Suite(run)
-
-
-def _certificate() -> Certificate:
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    return make_certificate(FOLDER)
-
-
-def _chromium(runtime: str, resume: bool) -> Result:
-    certificate = _certificate()
-    with echo_server(runtime) as port, echo_server(runtime, certificate) as secure_port:
-        return chromium(port, secure_port, runtime, certificate)
-
-
-def _mcp(runtime: str, resume: bool) -> Result:
-    return mcp(runtime)
-
-
-def _autobahn(runtime: str, resume: bool) -> Result:
-    with echo_server(runtime) as port:
-        return autobahn(port, runtime, resume=resume)
-
-
-def _autobahn_over_http2(runtime: str, resume: bool) -> Result:
-    with echo_server(runtime) as port:
-        return autobahn_over_http2(port, runtime, resume=resume)
+    resumed: Callable[[str], Result] | None = None
 
 
 SUITES = {
-    "requests": Suite(_requests, ONE),
-    "requests-socket": Suite(_requests_over_socket),
-    "httpx-sse": _served(httpx_sse),
-    "eventsource": _served(eventsource),
-    "nghttp": _served_twice(nghttp),
-    "h2load": _served_twice(h2load),
-    "chromium": Suite(_chromium),
-    "mcp": Suite(_mcp),
-    "mcp-python": Suite(lambda runtime, resume: mcp_python(runtime)),
-    "mcp-typescript": Suite(lambda runtime, resume: mcp_typescript(runtime)),
-    "mcp-inspector": Suite(lambda runtime, resume: mcp_inspector(runtime)),
-    "mcp-oauth": Suite(lambda runtime, resume: mcp_oauth(runtime)),
-    "mcp-server": Suite(lambda runtime, resume: mcp_server(runtime)),
-    "pyodide": Suite(_pyodide, ONE),
-    "schemathesis": Suite(_documents, ONE),
-    "autobahn": Suite(_autobahn, ONE),
-    "autobahn-h2": Suite(_autobahn_over_http2, ONE),
+    "requests": Suite(lambda runtime: in_memory(corpus()), ONE),
+    "requests-socket": Suite(over_socket),
+    "httpx-sse": Suite(httpx_sse),
+    "eventsource": Suite(eventsource),
+    "nghttp": Suite(nghttp),
+    "h2load": Suite(h2load),
+    "chromium": Suite(chromium),
+    "mcp": Suite(mcp),
+    "mcp-python": Suite(mcp_python),
+    "mcp-typescript": Suite(mcp_typescript),
+    "mcp-inspector": Suite(mcp_inspector),
+    "mcp-oauth": Suite(mcp_oauth),
+    "mcp-server": Suite(mcp_server),
+    "pyodide": Suite(lambda runtime: pyodide(), ONE),
+    "schemathesis": Suite(documents, ONE),
+    "autobahn": Suite(autobahn, ONE, partial(autobahn, resume=True)),
+    "autobahn-h2": Suite(autobahn_over_http2, ONE, partial(autobahn_over_http2, resume=True)),
 }
 
 
@@ -134,13 +74,14 @@ def main(names: tuple[str, ...], runtimes: tuple[str, ...], resume: bool) -> Non
     good = True
     for name in names or tuple(SUITES):
         suite = SUITES[name]
+        run = suite.resumed if resume and suite.resumed else suite.run
         for runtime in runtimes or suite.runtimes:
             try:
-                result = suite.run(runtime, resume)
+                result = run(runtime)
             except Unavailable as why:
                 click.echo(f"{name}: SKIPPED, {why}")
                 break
-            except RuntimeError as problem:  # of a program that a suite needs
+            except (RuntimeError, AssertionError) as problem:  # of a program that a suite needs
                 click.echo(f"{name}: FAILED, {problem}")
                 good = False
                 continue

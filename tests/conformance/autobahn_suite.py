@@ -13,10 +13,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,12 +23,21 @@ import click
 
 from svc_proto.wire.events import TextMessage
 from tests.conformance.result import Result
-from tests.conformance.tools import FOLDER, Unavailable, pip_target, program, run, stopping
+from tests.conformance.tools import (
+    FOLDER,
+    Unavailable,
+    connected,
+    echo_server,
+    pip_target,
+    program,
+    run,
+    stopping,
+)
 from tests.loops.live import LiveWire
 from tests.loops.wires import Ws
 from tests.ports import free_port
 
-__all__ = ["AUTOBAHN", "CHAPTERS", "KOSOKU", "autobahn", "autobahn_over_http2"]
+__all__ = ["AUTOBAHN", "CHAPTERS", "KOSOKU", "autobahn", "autobahn_over_http2", "judge"]
 
 AUTOBAHN = "autobahntestsuite==25.10.1"
 KOSOKU = "kosoku==0.1.0"
@@ -38,7 +45,6 @@ BASIC = (*range(1, 8), 9, 10)
 CHAPTERS = (*BASIC, *(f"12.{n}" for n in range(1, 6)), *(f"13.{n}" for n in range(1, 8)))
 BASIC_CASES, CASES = 301, 517  # in those chapters
 WITHIN = 3600.0  # s for a chapter; the longest take two minutes of an idle machine
-PROXY_WITHIN = 10.0  # s until nghttpx answers
 GOOD = ("OK", "INFORMATIONAL")
 WSTEST = (
     "import site, sys; site.addsitedir(sys.argv[1]); "
@@ -52,18 +58,20 @@ KOSOKU_RUN = (
 Verdicts = dict[str, tuple[str, str]]  # of a case: of its behaviour, and of how it closed
 
 
-def autobahn(port: int, runtime: str, *, resume: bool = False) -> Result:
-    """Run the suite; OK and INFORMATIONAL pass, for the behaviour and for the close. `resume` keeps what is there."""
-    return _judge(port, f"autobahn-{runtime}", f"on {runtime}", resume=resume)
+def autobahn(runtime: str, *, resume: bool = False) -> Result:
+    """Run the suite. `resume` keeps what is there."""
+    with echo_server(runtime) as port:
+        return judge(port, f"autobahn-{runtime}", f"on {runtime}", resume=resume)
 
 
-def autobahn_over_http2(port: int, runtime: str, *, resume: bool = False) -> Result:
+def autobahn_over_http2(runtime: str, *, resume: bool = False) -> Result:
     """The same by way of nghttpx."""
-    with _nghttpx(port) as front:
-        return _judge(front, f"autobahn-h2-{runtime}", f"over HTTP/2 on {runtime}", resume=resume)
+    with echo_server(runtime) as port, _nghttpx(port) as front:
+        return judge(front, f"autobahn-h2-{runtime}", f"over HTTP/2 on {runtime}", resume=resume)
 
 
-def _judge(port: int, name: str, where: str, *, resume: bool) -> Result:
+def judge(port: int, name: str, where: str, *, resume: bool = False) -> Result:
+    """Of what listens there OK and INFORMATIONAL pass, for the behaviour and for the close."""
     python: str | None = None
     suite, chapters, count = KOSOKU, BASIC, BASIC_CASES
     with suppress(Unavailable):
@@ -142,7 +150,7 @@ def _nghttpx(port: int) -> Iterator[int]:
     options = [f"--frontend=127.0.0.1,{front};no-tls", f"--backend=127.0.0.1,{port};;proto=h2"]
     command = [program("nghttpx"), "--conf=/dev/null", "--workers=1", "--log-level=FATAL", *options]
     with stopping(subprocess.Popen(command, stderr=subprocess.DEVNULL, text=True)):
-        with _connected(front) as sock:
+        with connected(front) as sock:
             ws = Ws(LiveWire(sock), "localhost", os.urandom, path="/version")
             if ws.receive() != TextMessage(ws._stream, "2"):
                 raise RuntimeError("nghttpx does not speak HTTP/2 to the echo")
@@ -150,13 +158,3 @@ def _nghttpx(port: int) -> Iterator[int]:
             if ws.wire.read_all():  # it closes when the stream has ended behind the closing handshake
                 raise RuntimeError("the stream goes on after the closing handshake")
         yield front
-
-
-def _connected(port: int) -> socket.socket:
-    """A connection to a program that is about to listen."""
-    for _ in range(int(PROXY_WITHIN / 0.1)):
-        try:
-            return socket.create_connection(("127.0.0.1", port), timeout=PROXY_WITHIN)
-        except ConnectionRefusedError:
-            time.sleep(0.1)
-    raise Unavailable("nghttpx does not start")

@@ -7,15 +7,14 @@ is trusted by its key.
 from __future__ import annotations
 
 import json
-import ssl
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from svc_proto.basics.pins import pin_of
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import FIVE
-from tests.conformance.tools import Certificate, attempt, npm_package, program
+from tests.conformance.tools import attempt, echo_servers, npm_package, program
+from tests.servers.support import shown_pin
 
 __all__ = ["PLAYWRIGHT", "chromium"]
 
@@ -27,23 +26,23 @@ EXTENSIONS = "permessage-deflate; server_max_window_bits=12; client_max_window_b
 STREAMED = "one two three"
 
 
-def chromium(port: int, secure_port: int, runtime: str, certificate: Certificate) -> Result:
+def chromium(runtime: str) -> Result:
     """The same page over HTTP/1.1 and over HTTP/2."""
     browser = program("chromium", "chromium-browser", "chromium-headless-shell")
     node, modules = program("node"), npm_package(PLAYWRIGHT)
-    pin = pin_of(ssl.PEM_cert_to_DER_cert(certificate[0].read_text())).removeprefix("sha256/")
     result = Result(f"Chromium by {PLAYWRIGHT} on {runtime}")
-    for version, protocol, url, key in (
-        ("1.1", "http/1.1", f"http://127.0.0.1:{port}", ""),
-        ("2", "h2", f"https://127.0.0.1:{secure_port}", pin),
-    ):
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            command: list[str | Path] = [node, HERE / "client_chromium.cjs", browser, profile, key, url]
-            done = attempt(command, within=WITHIN, env={"NODE_PATH": str(modules)})
-        if done.returncode:
-            result.note(f"HTTP/{version}", f"exit code {done.returncode}: {done.stderr[-1000:]!r}")
-            continue
-        _judge(result, version, protocol, json.loads(done.stdout))
+    with echo_servers(runtime) as (port, secure_port):
+        for version, protocol, url, pin in (
+            ("1.1", "http/1.1", f"http://127.0.0.1:{port}", ""),
+            ("2", "h2", f"https://127.0.0.1:{secure_port}", shown_pin(secure_port).removeprefix("sha256/")),
+        ):
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+                command: list[str | Path] = [node, HERE / "client_chromium.cjs", browser, profile, pin, url]
+                done = attempt(command, within=WITHIN, env={"NODE_PATH": str(modules)})
+            if done.returncode:
+                result.note(f"HTTP/{version}", f"exit code {done.returncode}: {done.stderr[-1000:]!r}")
+                continue
+            _judge(result, version, protocol, json.loads(done.stdout))
     return result
 
 

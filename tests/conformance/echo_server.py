@@ -1,4 +1,7 @@
-"""`python -m tests.conformance.echo_server --port 9001`: the echo on a real loop, with TLS where a certificate is."""
+"""`python -m tests.conformance.echo_server --port 9001`: the echo on a real loop, with TLS where a certificate is.
+
+With `--shop` the server of MCP is there in its place.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from runtimes.run import run
 from runtimes.tls import TlsFileError, server_context
 from svc_proto.engine.core import Engine
 from tests.conformance.echo_service import EchoService
+from tests.conformance.mcp_shop import Shop
 
 __all__ = ["main"]
 
@@ -27,7 +31,8 @@ PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
 @runtime_option
 @click.option("--cert", type=PEM, help="Certificate chain, PEM; with it the server speaks TLS alone.")
 @click.option("--key", type=PEM, help="Its key, PEM; the same file if not given.")
-def main(host: str, port: int, runtime: str, cert: Path | None, key: Path | None) -> None:
+@click.option("--shop", is_flag=True, help="Serve MCP at /mcp instead.")
+def main(host: str, port: int, runtime: str, cert: Path | None, key: Path | None, shop: bool) -> None:
     """Echo over HTTP and WebSocket until it is interrupted. Says where on standard output when it is ready."""
     try:
         listener = bind(host, port, tls=None if cert is None else server_context(cert, key))
@@ -38,7 +43,7 @@ def main(host: str, port: int, runtime: str, cert: Path | None, key: Path | None
     def say() -> None:
         click.echo(f"echo: {scheme}://{listener.address.host}:{listener.address.port}")
 
-    core = Engine(EchoService(), entropy=os.urandom)
+    core = Engine(Shop() if shop else EchoService(), entropy=os.urandom)
     sys.exit(run(Program(core=core, listeners=[listener], on_ready=say), runtime))
 
 

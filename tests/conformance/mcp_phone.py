@@ -19,7 +19,7 @@ from urllib.request import urlopen
 
 from svc_proto.agent.tools.phone import ROWS
 from svc_proto.wire.events import TextMessage
-from tests.conformance.tools import attempt
+from tests.conformance.tools import told
 from tests.servers.support import STREAM, Client, call, running, running_relay
 
 __all__ = ["CALLS", "STATELESS", "WANTED", "Errand", "World", "carried_out", "in_a_world"]
@@ -236,7 +236,5 @@ def in_a_world(runtime: str) -> Iterator[World]:
 def carried_out(runtime: str, command: Sequence[str], env: dict[str, str] | None = None) -> dict[str, Any]:
     """What a client saw that was started by this command."""
     with in_a_world(runtime) as world:
-        done = attempt((*command, json.dumps(world.errand)), within=WITHIN, env=env)
-        if done.returncode:
-            raise RuntimeError(f"{command[0]} failed with {done.returncode}: {done.stderr[-2000:].decode()}")
-        return {**json.loads(done.stdout), "came back": world.cutter.came_back, "performed": world.performed}
+        seen = told((*command, json.dumps(world.errand)), within=WITHIN, env=env)
+        return {**seen, "came back": world.cutter.came_back, "performed": world.performed}

@@ -6,7 +6,7 @@ import re
 
 from tests.conformance.mcp_suite import CONFORMANCE, NODE
 from tests.conformance.result import Result
-from tests.conformance.tools import Unavailable, attempt, listening, node, npm_package
+from tests.conformance.tools import Unavailable, attempt, echo_server, node, npm_package
 
 __all__ = ["LEFT_OUT", "SCENARIOS", "mcp_server"]
 
@@ -40,7 +40,7 @@ def mcp_server(runtime: str) -> Result:
     """The scenarios for servers, against the machines of `/mcp` with the tools that those name (`mcp_shop`)."""
     script = npm_package(CONFORMANCE) / "@modelcontextprotocol/conformance/dist/index.js"
     result = Result(f"scenarios for servers, {CONFORMANCE} on {runtime}")
-    with listening("mcp_shop", runtime) as port:
+    with echo_server(runtime, shop=True) as port:
         url = f"http://127.0.0.1:{port}/mcp"
         done = attempt((node(NODE), script, "server", "--url", url, "--suite", "all"), within=WITHIN)
     told = {name: (int(good), int(bad)) for name, good, bad in _TOLD.findall(done.stdout.decode())}

@@ -1,4 +1,4 @@
-"""`python -m tests.conformance.mcp_shop --port 9001`: an MCP server on our machines, with tools that scenarios name.
+"""`python -m tests.conformance.echo_server --shop`: an MCP server on our machines, with tools that scenarios name.
 
 What is tried is `svc_proto.mcp`, which knows nothing of phones: tools, resources and prompts are those of
 `@modelcontextprotocol/conformance`. Anybody on this host may come in, but no page of another name.
@@ -6,21 +6,14 @@ What is tried is `svc_proto.mcp`, which knows nothing of phones: tools, resource
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 
-import click
 from attrs import evolve
 
-from runtimes.host import Program
-from runtimes.listen import BindError, bind
-from runtimes.option import runtime_option
-from runtimes.run import run
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
 from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.engine.callers import is_local
@@ -34,7 +27,7 @@ from svc_proto.mcp.updates import Resource
 from svc_proto.wire.events import RequestHead
 from tests.peers.service import Access, ScriptedService
 
-__all__ = ["OFFER", "Shop", "main"]
+__all__ = ["OFFER", "Shop"]
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
@@ -204,24 +197,3 @@ class Shop(ScriptedService):
     def refusal(self, refused: Refused, head: RequestHead) -> Response:
         """As of the relay."""
         return json_response(refused.status, {"ok": False, "error": refused.message}, refused.headers)
-
-
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--port", type=click.IntRange(0, 65_535), default=9001, show_default=True, help="Port; 0: a free one.")
-@runtime_option
-def main(port: int, runtime: str) -> None:
-    """Serve MCP on 127.0.0.1 until it is interrupted. Says where on standard output when it is ready."""
-    try:
-        listener = bind("127.0.0.1", port)
-    except BindError as error:
-        raise click.ClickException(str(error)) from error
-
-    def say() -> None:
-        click.echo(f"shop: http://127.0.0.1:{listener.address.port}/mcp")
-
-    core = Engine(Shop(), entropy=os.urandom)
-    sys.exit(run(Program(core=core, listeners=[listener], on_ready=say), runtime))
-
-
-if __name__ == "__main__":
-    main()

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 from tests.conformance.result import Result
-from tests.conformance.tools import attempt, node, npm_package, pip_target, run, stopping
+from tests.conformance.tools import attempt, connected, node, npm_package, pip_target, stopping, told
 from tests.ports import free_port
+from tests.servers.support import ROOT
 
 __all__ = ["CONFORMANCE", "MCP", "NODE", "mcp"]
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
 MCP = "mcp==2.3.0"
 CONFORMANCE = "@modelcontextprotocol/conformance@0.1.16"
 NODE = 22  # major version that it needs
@@ -40,7 +36,7 @@ def mcp(runtime: str) -> Result:
     with stopping(
         subprocess.Popen([*server, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
     ):
-        _wait_for(port)
+        connected(port).close()
         _official(result, "HTTP", _told(runtime, f"http://127.0.0.1:{port}/mcp"))
     suite = npm_package(CONFORMANCE) / "@modelcontextprotocol/conformance/dist/index.js"
     for scenario in SCENARIOS:
@@ -53,25 +49,12 @@ def mcp(runtime: str) -> Result:
     return result
 
 
-def _official(result: Result, way: str, told: dict[str, Any]) -> None:
-    result.compare(f"{way}: a result", told.get("add", {}).get("structuredContent"), {"result": 6})
-    result.compare(f"{way}: a tool that fails", told.get("fail", {}).get("isError"), True)
-    result.compare(f"{way}: no problem", told.get("problem"), None)
+def _official(result: Result, way: str, seen: dict[str, Any]) -> None:
+    result.compare(f"{way}: a result", seen.get("add", {}).get("structuredContent"), {"result": 6})
+    result.compare(f"{way}: a tool that fails", seen.get("fail", {}).get("isError"), True)
+    result.compare(f"{way}: no problem", seen.get("problem"), None)
 
 
 def _told(runtime: str, *target: str) -> dict[str, Any]:
     command = (sys.executable, "-m", "tests.conformance.mcp_client", runtime, *target)
-    told = json.loads(run(command, within=WITHIN, env={"PYTHONPATH": str(ROOT)}))
-    assert isinstance(told, dict)
-    return told
-
-
-def _wait_for(port: int) -> None:
-    until = time.monotonic() + WITHIN
-    while time.monotonic() < until:
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1.0)
-        except urllib.error.HTTPError:
-            return
-        except OSError:
-            time.sleep(0.1)
+    return told(command, within=WITHIN, env={"PYTHONPATH": str(ROOT)})

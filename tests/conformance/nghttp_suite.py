@@ -14,7 +14,7 @@ from attrs import frozen
 
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import open_streams
-from tests.conformance.tools import FOLDER, attempt, program, stopping
+from tests.conformance.tools import FOLDER, attempt, echo_servers, program, stopping
 
 __all__ = ["h2load", "nghttp"]
 
@@ -77,62 +77,69 @@ UPLOADS: dict[str, tuple[str, ...]] = {
 }
 
 
-def nghttp(port: int, secure_port: int, runtime: str) -> Result:
+def nghttp(runtime: str) -> Result:
     """Every route and every way to ask, frame by frame."""
     tool = program("nghttp")
     result = Result(f"HTTP/2, nghttp on {runtime}")
-    upload = _upload()
-    for name, base in _bases(port, secure_port).items():
-        for route in ROUTES:
-            command = [tool, "-y", *route.options, f"{base}{route.path}"]
-            case = f"{name}, {' '.join((*route.options, route.path))}"
-            result.note(case, _problem(command, route))
-        for way, options in WAYS.items():
-            command = [tool, "-y", *options, f"{base}/big?n=200000"]
-            result.note(f"{name}, {way}", _problem(command, Route("", 200, b"x" * 200_000)))
-        for way, options in UPLOADS.items():
-            command = [tool, "-y", *options, "-d", str(upload), f"{base}/up"]
-            result.note(f"{name}, {way}", _problem(command, Route("", 200, upload.read_bytes())))
-        many = attempt([tool, "-yns", "-m", "150", f"{base}/big?n=2000"], within=WITHIN)  # 100 may be open
-        result.compare(f"{name}, 150 requests", many.stdout.count(b" 200 "), 150)
-        interim = attempt([tool, "-ynv", "--expect-continue", "-d", upload, f"{base}/up"], within=WITHIN)
-        result.compare(f"{name}, 100 Continue", [status for _, status in _statuses(interim)], [100, 200])
-    with stopping(subprocess.Popen([tool, "-n", f"http://127.0.0.1:{port}/sse?endless"], text=True)):
-        result.compare("endless", open_streams(port, 1), 1)
-    result.compare("gone", open_streams(port), 0)
-    upgrade = attempt([tool, "-nvu", f"http://127.0.0.1:{port}/"], within=WITHIN)
+    with echo_servers(runtime) as (port, secure_port):
+        base = f"http://127.0.0.1:{port}"
+        _ask_all(result, tool, "h2c", base)
+        _ask_all(result, tool, "h2", f"https://127.0.0.1:{secure_port}")
+        with stopping(subprocess.Popen([tool, "-n", f"{base}/sse?endless"], text=True)):
+            result.compare("endless", open_streams(port, 1), 1)
+        result.compare("gone", open_streams(port), 0)
+        upgrade = attempt([tool, "-nvu", f"{base}/"], within=WITHIN)
     told = b"HTTP/1.1 200 OK\r\n" in upgrade.stdout  # RFC 9113 section 3.1: nobody upgrades to h2c any more
     result.note("Upgrade: h2c is not taken", None if told else _told(upgrade))
     return result
 
 
-def h2load(port: int, secure_port: int, runtime: str) -> Result:
+def h2load(runtime: str) -> Result:
     """Many requests on some connections: all of them succeed, and the bodies have the right size together."""
     tool = program("h2load")
     result = Result(f"HTTP/2 and HTTP/1.1 under load, h2load on {runtime}")
-    upload = _upload()
-    for name, base in _bases(port, secure_port).items():
-        h2, h1 = ("h2c", ("-p", "http/1.1")) if base.startswith("http:") else ("h2", ("--h1",))
-        loads: dict[str, tuple[tuple[str, ...], str, str, int]] = {
-            "10 connections of 20 streams": (("-n", "1000", "-c", "10", "-m", "20"), "/", h2, 6),
-            "300 streams asked for": (("-n", "1000", "-c", "2", "-m", "300"), "/", h2, 6),
-            "one at a time": (("-n", "200", "-c", "5", "-m", "1"), "/", h2, 6),
-            "bodies": (("-n", "200", "-c", "5", "-m", "10"), "/big?n=100000", h2, 100_000),
-            "small windows": (("-n", "50", "-c", "2", "-m", "10", "-w", "12", "-W", "14"), "/big?n=50000", h2, 50_000),
-            "uploads": (("-n", "100", "-c", "5", "-m", "10", "-d", str(upload)), "/up", h2, UPLOAD),
-            "HTTP/1.1": (("-n", "500", "-c", "10", *h1), "/", "http/1.1", 6),
-            "HTTP/1.1, pipelined": (("-n", "500", "-c", "5", "-m", "20", *h1), "/", "http/1.1", 6),
-            "HTTP/1.1, uploads": (("-n", "100", "-c", "5", "-d", str(upload), *h1), "/up", "http/1.1", UPLOAD),
-        }
-        for case, (options, path, protocol, size) in loads.items():
-            done = attempt([tool, *options, f"{base}{path}"], within=WITHIN)
-            n = int(options[1])
-            result.note(f"{name}, {case}", _load_problem(done, n, n * size, protocol))
+    with echo_servers(runtime) as (port, secure_port):
+        _load_all(result, tool, "h2c", f"http://127.0.0.1:{port}", ("-p", "http/1.1"))
+        _load_all(result, tool, "h2", f"https://127.0.0.1:{secure_port}", ("--h1",))
     return result
 
 
-def _bases(port: int, secure_port: int) -> dict[str, str]:
-    return {"h2c": f"http://127.0.0.1:{port}", "h2": f"https://127.0.0.1:{secure_port}"}
+def _ask_all(result: Result, tool: str, name: str, base: str) -> None:
+    upload = _upload()
+    for route in ROUTES:
+        command = [tool, "-y", *route.options, f"{base}{route.path}"]
+        case = f"{name}, {' '.join((*route.options, route.path))}"
+        result.note(case, _problem(command, route))
+    for way, options in WAYS.items():
+        command = [tool, "-y", *options, f"{base}/big?n=200000"]
+        result.note(f"{name}, {way}", _problem(command, Route("", 200, b"x" * 200_000)))
+    for way, options in UPLOADS.items():
+        command = [tool, "-y", *options, "-d", str(upload), f"{base}/up"]
+        result.note(f"{name}, {way}", _problem(command, Route("", 200, upload.read_bytes())))
+    many = attempt([tool, "-yns", "-m", "150", f"{base}/big?n=2000"], within=WITHIN)  # 100 may be open
+    result.compare(f"{name}, 150 requests", many.stdout.count(b" 200 "), 150)
+    interim = attempt([tool, "-ynv", "--expect-continue", "-d", upload, f"{base}/up"], within=WITHIN)
+    result.compare(f"{name}, 100 Continue", [status for _, status in _statuses(interim)], [100, 200])
+
+
+def _load_all(result: Result, tool: str, h2: str, base: str, h1: tuple[str, ...]) -> None:
+    """`h2` is what its HTTP/2 is called there, `h1` how HTTP/1.1 is asked for."""
+    upload = str(_upload())
+    loads: dict[str, tuple[tuple[str, ...], str, str, int]] = {
+        "10 connections of 20 streams": (("-n", "1000", "-c", "10", "-m", "20"), "/", h2, 6),
+        "300 streams asked for": (("-n", "1000", "-c", "2", "-m", "300"), "/", h2, 6),
+        "one at a time": (("-n", "200", "-c", "5", "-m", "1"), "/", h2, 6),
+        "bodies": (("-n", "200", "-c", "5", "-m", "10"), "/big?n=100000", h2, 100_000),
+        "small windows": (("-n", "50", "-c", "2", "-m", "10", "-w", "12", "-W", "14"), "/big?n=50000", h2, 50_000),
+        "uploads": (("-n", "100", "-c", "5", "-m", "10", "-d", upload), "/up", h2, UPLOAD),
+        "HTTP/1.1": (("-n", "500", "-c", "10", *h1), "/", "http/1.1", 6),
+        "HTTP/1.1, pipelined": (("-n", "500", "-c", "5", "-m", "20", *h1), "/", "http/1.1", 6),
+        "HTTP/1.1, uploads": (("-n", "100", "-c", "5", "-d", upload, *h1), "/up", "http/1.1", UPLOAD),
+    }
+    for case, (options, path, protocol, size) in loads.items():
+        done = attempt([tool, *options, f"{base}{path}"], within=WITHIN)
+        n = int(options[1])
+        result.note(f"{h2}, {case}", _load_problem(done, n, n * size, protocol))
 
 
 def _upload() -> Path:

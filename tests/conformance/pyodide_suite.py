@@ -7,7 +7,8 @@ from tempfile import TemporaryDirectory
 
 from tests.borrow import CORE, borrow
 from tests.conformance.result import Result
-from tests.conformance.tools import ROOT, npm_package, program, run
+from tests.conformance.tools import npm_package, program, run
+from tests.servers.support import ROOT
 
 __all__ = ["PYODIDE", "pyodide"]
 

@@ -29,8 +29,9 @@ from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.conformance.corpus import Case, Expected, load, with_host
 from tests.conformance.result import Result
+from tests.conformance.tools import echo_server, sdist
 
-__all__ = ["DIFFERENT", "GUNICORN", "NOT_APPLICABLE", "in_memory", "over_socket"]
+__all__ = ["DIFFERENT", "GUNICORN", "NOT_APPLICABLE", "corpus", "in_memory", "over_socket"]
 
 GUNICORN = "gunicorn==27.0.1"  # its files, and so the tables here, change between releases
 WITHIN = 5.0  # s for the answer of a server on this machine
@@ -85,6 +86,11 @@ class Heard:
     whole: bool  # the last request was complete, or there was none
 
 
+def corpus() -> Path:
+    """The folder of it, as it is published."""
+    return sdist(GUNICORN) / "tests" / "requests"
+
+
 def in_memory(folder: Path) -> Result:
     """Every case through the wire layer: whole, byte by byte, split everywhere; each time with the same outcome."""
     result = Result("requests, in memory")
@@ -103,18 +109,19 @@ def in_memory(folder: Path) -> Result:
     return result
 
 
-def over_socket(folder: Path, port: int, runtime: str) -> Result:
+def over_socket(runtime: str) -> Result:
     """Every case to the echo server: all of it at once, then a half-close; each request is answered, or refused."""
     result = Result(f"requests, over a socket on {runtime}")
-    for case in load(folder):
-        if case.name in NOT_APPLICABLE:
-            result.leave_out(case.name, NOT_APPLICABLE[case.name])
-        elif _limits(case) != DEFAULT_LIMITS:
-            result.leave_out(case.name, "needs a limit of its own; run in memory")
-        elif case.name == "valid/099":
-            result.leave_out(case.name, "its body breaks off, which nobody can answer; run in memory")
-        else:
-            result.note(case.name, _ask(case, port), DIFFERENT.get(case.name))
+    with echo_server(runtime) as port:
+        for case in load(corpus()):
+            if case.name in NOT_APPLICABLE:
+                result.leave_out(case.name, NOT_APPLICABLE[case.name])
+            elif _limits(case) != DEFAULT_LIMITS:
+                result.leave_out(case.name, "needs a limit of its own; run in memory")
+            elif case.name == "valid/099":
+                result.leave_out(case.name, "its body breaks off, which nobody can answer; run in memory")
+            else:
+                result.note(case.name, _ask(case, port), DIFFERENT.get(case.name))
     return result
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 import urllib.request
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tests.conformance.result import Result
-from tests.conformance.tools import npm_package, pip_target, program, run
+from tests.conformance.tools import echo_server, npm_package, pip_target, program, told
 
 __all__ = ["EVENTSOURCE", "FIVE", "HTTPX_SSE", "eventsource", "httpx_sse", "open_streams"]
 
@@ -26,44 +23,40 @@ FIVE.append(("message", "last", "3"))
 RETRY = 250  # ms, of the fourth event
 
 
-def httpx_sse(port: int, runtime: str) -> Result:
+def httpx_sse(runtime: str) -> Result:
     """It reads each stream once."""
     folder = pip_target("httpx-sse", *HTTPX_SSE)
-    command = (sys.executable, str(HERE / "client_httpx_sse.py"), str(folder), _url(port))
-    told = _told(command, {})
+    with echo_server(runtime) as port:
+        seen = told((sys.executable, HERE / "client_httpx_sse.py", folder, _url(port)), within=WITHIN)
+        left = open_streams(port)
     result = Result(f"event streams, {' and '.join(HTTPX_SSE)} on {runtime}")
     for name in ("plain", "slow"):
-        result.compare(name, _triples(told[name]), FIVE)
-    result.compare("retry", [event["retry"] for event in told["plain"]], [None, None, None, RETRY, None])
-    result.compare("endless", _triples(told["endless"]), [("tick", "tick", "")] * 3)
-    result.compare("Last-Event-ID", _triples(told["resumed"]), [("resumed", "3", "")])
-    result.compare("gone", open_streams(port), 0)
+        result.compare(name, _triples(seen[name]), FIVE)
+    result.compare("retry", [event["retry"] for event in seen["plain"]], [None, None, None, RETRY, None])
+    result.compare("endless", _triples(seen["endless"]), [("tick", "tick", "")] * 3)
+    result.compare("Last-Event-ID", _triples(seen["resumed"]), [("resumed", "3", "")])
+    result.compare("gone", left, 0)
     return result
 
 
-def eventsource(port: int, runtime: str) -> Result:
+def eventsource(runtime: str) -> Result:
     """It comes back after the `retry` that it was told, with the last id."""
-    folder = npm_package(EVENTSOURCE)
-    command = (program("node"), str(HERE / "client_eventsource.cjs"), _url(port))
-    told = _told(command, {"NODE_PATH": str(folder)})
+    env = {"NODE_PATH": str(npm_package(EVENTSOURCE))}
+    with echo_server(runtime) as port:
+        seen = told((program("node"), HERE / "client_eventsource.cjs", _url(port)), within=WITHIN, env=env)
+        left = open_streams(port)
     result = Result(f"event streams, {EVENTSOURCE} on {runtime}")
     # It tells no id with an event that has none of its own; the standard wants the last one. It sends the right one.
     five = [event if event[2] != "2" or "line" in event[1] else (*event[:2], "") for event in FIVE]
-    result.compare("plain, and back", _triples(told["plain"]), [*five, ("resumed", "3", "")])
-    result.compare("slow", _triples(told["slow"]), five)
-    result.compare("endless", _triples(told["endless"]), [("tick", "tick", "")] * 3)
-    result.compare("gone", open_streams(port), 0)
+    result.compare("plain, and back", _triples(seen["plain"]), [*five, ("resumed", "3", "")])
+    result.compare("slow", _triples(seen["slow"]), five)
+    result.compare("endless", _triples(seen["endless"]), [("tick", "tick", "")] * 3)
+    result.compare("gone", left, 0)
     return result
 
 
 def _url(port: int) -> str:
     return f"http://127.0.0.1:{port}"
-
-
-def _told(command: Sequence[str], env: dict[str, str]) -> dict[str, Any]:
-    told = json.loads(run(command, within=WITHIN, env=env))
-    assert isinstance(told, dict)
-    return told
 
 
 def _triples(events: list[dict[str, str]]) -> list[tuple[str, str, str]]:

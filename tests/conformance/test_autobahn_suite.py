@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance import autobahn_suite
-from tests.conformance.autobahn_suite import autobahn
+from tests.conformance.autobahn_suite import judge
 from tests.conformance.tools import Unavailable
 
 OK, LATE, INFORMATIONAL = ("OK", "OK"), ("FAILED", "UNCLEAN"), ("INFORMATIONAL", "INFORMATIONAL")
@@ -44,7 +44,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runner:
 
 
 def test_what_failed_is_run_once_more(run: Runner) -> None:
-    result = autobahn(1, "trio")
+    result = judge(1, "autobahn-trio", "on trio")
     assert run.runs == [["1.*"], ["12.1.*"], ["12.1.1", "12.1.2"]]
     assert result.passed == 3
     assert result.failed == {"12.1.2": "NON-STRICT, close OK"}
@@ -55,13 +55,13 @@ def test_what_failed_is_run_once_more(run: Runner) -> None:
 def test_a_run_that_was_broken_off_goes_on(run: Runner, tmp_path: Path) -> None:
     run("", 1, tmp_path / "autobahn-trio" / "1", ["1.*"])
     run.runs.clear()
-    assert autobahn(1, "trio", resume=True).passed == 3
+    assert judge(1, "autobahn-trio", "on trio", resume=True).passed == 3
     assert run.runs == [["12.1.*"], ["12.1.1", "12.1.2"]]
 
 
 def test_a_case_that_was_not_run_is_missed(run: Runner) -> None:
     del run.told["1.2"]
-    assert autobahn(1, "trio").failed["all"] == "3 cases were run, not 4"
+    assert judge(1, "autobahn-trio", "on trio").failed["all"] == "3 cases were run, not 4"
 
 
 def test_without_an_old_python_another_runner_takes_the_basic_cases(
@@ -73,6 +73,6 @@ def test_without_an_old_python_another_runner_takes_the_basic_cases(
     monkeypatch.setattr(autobahn_suite, "program", missing)
     monkeypatch.setattr(autobahn_suite, "BASIC", (1,))
     monkeypatch.setattr(autobahn_suite, "BASIC_CASES", 2)
-    result = autobahn(1, "trio")
+    result = judge(1, "autobahn-trio", "on trio")
     assert run.runs == [["1.*"]]
     assert (result.passed, result.failed) == (2, {})

@@ -6,25 +6,33 @@ reason, and is skipped.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.runtimes.certificates import make_certificate
+from tests.servers.support import ROOT, running
 
 __all__ = [
     "FOLDER",
-    "ROOT",
-    "Certificate",
     "Unavailable",
     "attempt",
+    "connected",
     "echo_server",
-    "listening",
+    "echo_servers",
     "node",
     "npm_package",
     "pip_target",
@@ -32,15 +40,12 @@ __all__ = [
     "run",
     "sdist",
     "stopping",
+    "told",
 ]
 
-Certificate = tuple[Path, Path]  # PEM files: the chain, its key
-
-ROOT = Path(__file__).parents[2]  # of the repository
 FOLDER = ROOT / "build" / "conformance"
 FETCH_WITHIN = 300.0  # s
-STOP_WITHIN = 20.0  # s
-LISTENS = re.compile(r"(?:echo|shop): https?://.*:(\d+)")
+START_WITHIN = STOP_WITHIN = 20.0  # s
 
 
 class Unavailable(Exception):  # noqa: N818 - not an error: the suite is skipped
@@ -106,45 +111,49 @@ def run(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] 
     return done.stdout.decode("utf-8")
 
 
+def told(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What a program printed: an object of JSON. As `run`."""
+    found = json.loads(run(command, within=within, env=env))
+    assert isinstance(found, dict)
+    return found
+
+
 def attempt(
     command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program, whatever comes of it; one that takes longer is killed, and its return code is that of SIGKILL."""
-    with subprocess.Popen(
-        [str(word) for word in command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-        env={**os.environ, **(env or {})},
-    ) as process:
-        try:
-            out, err = process.communicate(timeout=within)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            out, err = process.communicate()
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    words = [str(word) for word in command]
+    given = {**os.environ, **(env or {})}
+    try:
+        return subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, env=given, timeout=within, check=False
+        )
+    except subprocess.TimeoutExpired as late:
+        return subprocess.CompletedProcess(words, -signal.SIGKILL, late.stdout or b"", late.stderr or b"")
 
 
 @contextmanager
-def listening(module: str, runtime: str, *more: str) -> Iterator[int]:
-    """A server of ours in a process of its own; its port."""
-    command = [sys.executable, "-m", f"tests.conformance.{module}", "--port", "0", "--runtime", runtime, *more]
-    with stopping(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = LISTENS.match(line)
-        if found is None:
-            raise RuntimeError(f"{module} did not start on {runtime}: {line!r}")
-        yield int(found[1])
+def echo_server(
+    runtime: str = "anyio", certificate: tuple[Path, Path] | None = None, *, shop: bool = False
+) -> Iterator[int]:
+    """The echo in a process of its own, with TLS where a certificate is given, or the shop in its place; its port."""
+    options = ["--port", "0", *(["--shop"] if shop else [])]
+    if certificate is not None:
+        options += ["--cert", str(certificate[0]), "--key", str(certificate[1])]
+    with (
+        TemporaryDirectory() as home,
+        running(Path(home), "tests.conformance.echo_server", *options, runtime=runtime) as echo,
+    ):
+        yield int(echo.line(r"^echo: https?://.*:(\d+)")[1])
+        echo.stop()
 
 
 @contextmanager
-def echo_server(runtime: str = "anyio", certificate: Certificate | None = None) -> Iterator[int]:
-    """The echo in a process of its own, with TLS where a certificate is given; its port."""
-    more = () if certificate is None else ("--cert", str(certificate[0]), "--key", str(certificate[1]))
-    with listening("echo_server", runtime, *more) as port:
-        yield port
+def echo_servers(runtime: str) -> Iterator[tuple[int, int]]:
+    """One without TLS, and one with: their ports."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with echo_server(runtime) as port, echo_server(runtime, make_certificate(FOLDER)) as secure_port:
+        yield port, secure_port
 
 
 @contextmanager
@@ -156,6 +165,18 @@ def stopping(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
         finally:
             process.terminate()
             process.wait(STOP_WITHIN)
+
+
+def connected(port: int) -> socket.socket:
+    """A connection to a program of this host that is about to listen."""
+    until = time.monotonic() + START_WITHIN
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=START_WITHIN)
+        except ConnectionRefusedError:
+            if time.monotonic() > until:
+                raise RuntimeError(f"nobody listens on port {port}") from None
+            time.sleep(0.1)
 
 
 def _fetch(what: str, command: Sequence[str]) -> None:
