@@ -66,6 +66,10 @@ class Desk:
         assert self.say(method="notifications/initialized") == []
         return result
 
+    def act(self, what: Callable[[], object]) -> list[Any]:
+        """Something happens in the server's process."""
+        return self._take(self.book.act(what))
+
     def after(self, seconds: float) -> list[Any]:
         return self._take(self.book.after(seconds))
 
@@ -101,8 +105,7 @@ class Shop:
     def __init__(self) -> None:
         self.done: list[object] = []
         self.asks_there = False
-        self.on_echo: Callable[[], None] = lambda: None  # what else happens then
-        self.on_begin: Callable[[], None] = lambda: None  # the same, of what waits, too
+        self.on_begin: Callable[[], None] = lambda: None  # what else happens when a tool begins
         self.ringing: list[Callable[[Any], bool]] = []  # whom to tell who has opened
         self.watching: list[Callable[[], None]] = []  # who is to be told when the sign is another
 
@@ -154,7 +157,6 @@ class Shop:
     def _echo(self, arguments: Arguments) -> Flow[Sequence[Content]]:
         yield from ()
         self.on_begin()
-        self.on_echo()
         self.done.append(dict(arguments))
         return [{"type": "text", "text": str(arguments.get("word"))}]
 

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 
 from attrs import evolve
 
 from svc_proto.basics.errors import ToolError
 from tests.mcp.desk import Desk, Shop
-
-
-def void(answer: object) -> None:
-    """Nobody wants it."""
-
-
-def during(shop: Shop, desk: Desk, what: Sequence[Callable[[], object]]) -> list[Any]:
-    """These things happen; what is told of them, but the answer of the tool that has them happen."""
-    told = list[Any]()
-    for each in what:
-        shop.on_echo = lambda: void(each())  # noqa: B023 - it is called before the next one
-        told += desk.say(id="now", method="tools/call", params={"name": "echo"})
-    shop.done = [each for each in shop.done if not isinstance(each, dict)]  # but what that tool has done
-    return [each for each in told if each["id"] != "now"]
 
 
 def test_tools(desk: Desk, shop: Shop) -> None:
@@ -56,14 +41,14 @@ def test_a_tool_that_waits_for_one_thing(desk: Desk, shop: Shop) -> None:
     desk.open()
     assert desk.say(id="a", method="tools/call", params={"name": "ring", "arguments": {"word": "Ann"}}) == []
     assert desk.say(id="b", method="tools/call", params={"name": "ring", "arguments": {"word": "Bob"}}) == []
-    told = during(shop, desk, [lambda: shop.ringing[1]("out"), lambda: shop.ringing[0]("in")])
+    told = [*desk.act(partial(shop.ringing[1], "out")), *desk.act(partial(shop.ringing[0], "in"))]
     assert [(each["id"], each["result"]["content"][0]["text"]) for each in told] == [
         ("b", "Bob: out"),
         ("a", "Ann: in"),
     ]
     assert shop.ringing[0]("again") is False
     desk.say(id="c", method="tools/call", params={"name": "ring", "_meta": {"progressToken": "p"}})
-    (answer,) = during(shop, desk, [lambda: shop.ringing[2]("in")])
+    (answer,) = desk.act(partial(shop.ringing[2], "in"))
     assert (answer["id"], desk.after(60.0), desk.engine.next_deadline()) == ("c", [], None)  # no progress from then on
     assert desk.ask("tools/call", name="ring", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
     for name in ("ring", "knock"):
@@ -75,9 +60,8 @@ def test_what_such_a_tool_makes_of_it(desk: Desk, shop: Shop) -> None:
     desk.open()
     for number in range(2):
         assert desk.say(id=f"n{number}", method="tools/call", params={"name": "ring"}) == []
-    failed, broken = during(
-        shop, desk, [lambda: shop.ringing[0](ToolError("no key")), lambda: shop.ringing[1](ZeroDivisionError())]
-    )
+    (failed,) = desk.act(partial(shop.ringing[0], ToolError("no key")))
+    (broken,) = desk.act(partial(shop.ringing[1], ZeroDivisionError()))
     assert failed["result"] == {"content": [{"type": "text", "text": "no key"}], "isError": True}
     assert (broken["error"]["code"], desk.ask("ping")) == (-32603, {})
 
@@ -88,9 +72,9 @@ def test_such_a_tool_in_its_order(desk: Desk, shop: Shop) -> None:
         params = {"name": "turn" if word == "c" else "knock", "arguments": {"word": word}}
         assert desk.say(id=f"n{number}", method="tools/call", params=params) == []
     assert shop.done == ["a"]
-    (first,) = during(shop, desk, [lambda: shop.ringing[0]("in")])
+    (first,) = desk.act(partial(shop.ringing[0], "in"))
     assert (first["id"], shop.done) == ("n0", ["a", "b"])
-    (second,) = during(shop, desk, [lambda: shop.ringing[1]("in")])
+    (second,) = desk.act(partial(shop.ringing[1], "in"))
     assert (second["id"], shop.done) == ("n1", ["a", "b", "c"])
     assert desk.say(method="notifications/cancelled", params={"requestId": "n2"}) == []
     assert shop.done[2:] == ["c", "end of c", "d"]
@@ -106,7 +90,7 @@ def test_such_a_tool_that_asks(desk: Desk, shop: Shop) -> None:
     assert desk.ask("tools/call", name="call", arguments={"word": "Ann"})["isError"] is True
     shop.asks_there = True
     assert desk.say(id="a", method="tools/call", params={"name": "call", "arguments": {"word": "Ann"}}) == []
-    assert during(shop, desk, [lambda: shop.ringing[0]("in")])[0]["result"]["isError"] is False
+    assert desk.act(partial(shop.ringing[0], "in"))[0]["result"]["isError"] is False
     said = desk.ask("tools/call", name="call", arguments={"word": "nobody"})["content"]
     assert said == [{"type": "text", "text": "nobody: nobody"}]
 

@@ -89,7 +89,7 @@ def test_what_is_refused_is_told_and_no_bug(desk: Desk, shop: Shop) -> None:
     def refuse() -> None:
         raise Refused(503, "shut", "the shop is shut")
 
-    shop.on_echo = refuse
+    shop.on_begin = refuse
     desk.open()
     answer = desk.ask("tools/call", name="echo")
     assert (answer["code"], answer["message"]) == (-32603, "the shop is shut")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.mcp.looking import EVERY, watch_by_looking
-from tests.mcp.desk import Desk, Shop
+from tests.mcp.desk import Desk
 
 
-def test_a_change_is_told_once(desk: Desk, shop: Shop) -> None:
+def test_a_change_is_told_once(desk: Desk) -> None:
     engine: Engine = desk.engine
     words = iter(["a", "a", "b", None, "b", "c", "c"])
     told: list[float] = []
@@ -21,17 +23,15 @@ def test_a_change_is_told_once(desk: Desk, shop: Shop) -> None:
             raise ToolError("it is not there")
         return word
 
-    stops = []
-    shop.on_echo = lambda: stops.append(
-        watch_by_looking(engine, read, lambda: told.append(round(engine.now.mono - begun)))
-    )
-    desk.open()
+    def tell() -> None:
+        told.append(round(engine.now.mono - begun))
+
+    stops: list[Callable[[], None]] = []
     begun = engine.now.mono
-    desk.say(id=99, method="tools/call", params={"name": "echo"})
+    desk.act(lambda: stops.append(watch_by_looking(engine, read, tell)))
     for _ in range(5):
         desk.after(EVERY)
     assert told == [round(2 * EVERY), round(5 * EVERY)]
-    shop.on_echo = stops[0]
-    desk.say(id=99, method="tools/call", params={"name": "echo"})
+    desk.act(stops[0])
     desk.after(10 * EVERY)
     assert next(words) == "c"  # nobody looks any more

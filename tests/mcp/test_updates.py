@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,34 +18,17 @@ SIGN = "shop://sign"
 UPDATED = {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": SIGN}}
 
 
-def during(shop: Shop, desk: Desk, what: Callable[[], None], times: int = 1) -> list[Any]:
-    """Something happens as many times; what is told beside the answers of the tool that does it."""
-    shop.on_echo = what
-    said = [each for _ in range(times) for each in desk.say(id=99, method="tools/call", params={"name": "echo"})]
-    assert len([each for each in said if each.get("id") == 99]) == times
-    return [each for each in said if "method" in each]
-
-
-def turn(shop: Shop, desk: Desk, times: int = 1) -> list[Any]:
-    return during(shop, desk, shop.turn_sign, times)
-
-
-def turn_on_the_web(web: Web, session: str) -> None:
-    web.shop.on_echo = web.shop.turn_sign
-    assert web.tool(session, "echo").result.status == 200
-
-
 def test_a_client_is_told_once_a_second(shop: Shop, desk: Desk) -> None:
     assert desk.open()["capabilities"]["resources"] == {"subscribe": True}
     assert desk.ask("resources/unsubscribe", uri=SIGN) == {}
     assert desk.ask("resources/subscribe", uri=SIGN) == desk.ask("resources/subscribe", uri=SIGN) == {}
     assert len(shop.watching) == 1
-    assert turn(shop, desk, 5) == [UPDATED]
+    assert [said for _ in range(5) for said in desk.act(shop.turn_sign)] == [UPDATED]
     assert desk.after(EVERY / 2) == []
-    assert turn(shop, desk) == []
+    assert desk.act(shop.turn_sign) == []
     assert desk.after(EVERY / 2) == [UPDATED]
     assert desk.after(10 * EVERY) == []
-    assert turn(shop, desk, 2) == [UPDATED]
+    assert [said for _ in range(2) for said in desk.act(shop.turn_sign)] == [UPDATED]
     assert desk.ask("resources/unsubscribe", uri=SIGN) == {}
     assert desk.after(EVERY) == []
     assert shop.watching == []
@@ -66,17 +48,17 @@ def test_what_cannot_be_subscribed(shop: Shop, desk: Desk) -> None:
 
 def test_lines_wait_for_a_client_that_does_not_read(shop: Shop, desk: Desk) -> None:
     def hold(holding: bool) -> list[Any]:
-        return during(shop, desk, partial(desk.server.hold, holding))
+        return desk.act(partial(desk.server.hold, holding))
 
     desk.open()
     assert hold(True) == []  # it has subscribed to nothing
     desk.ask("resources/subscribe", uri=SIGN)
     assert hold(True) == []
     for _ in range(3):
-        assert turn(shop, desk) == []
+        assert desk.act(shop.turn_sign) == []
         assert desk.after(EVERY) == []
     assert hold(False) == [UPDATED]
-    assert hold(True) == turn(shop, desk) == hold(False) == []  # a round has just been
+    assert hold(True) == desk.act(shop.turn_sign) == hold(False) == []  # a round has just been
     assert desk.after(EVERY) == [UPDATED]
 
 
@@ -100,7 +82,7 @@ def listen(web: Web, session: str, **headers: str) -> Any:
 def test_who_listens_is_told_as_events(web: Web) -> None:
     session = subscribed(web)
     listening = listen(web, session)
-    turn_on_the_web(web, session)
+    web.book.within(web.shop.turn_sign)
     assert web.told(listening) == [UPDATED]
     assert [event.id for event in events(listening)] == ["0-1"]
     assert web.told(listen(web, session)) == []  # it was told already
@@ -112,7 +94,7 @@ def test_who_listens_is_told_as_events(web: Web) -> None:
 def test_who_does_not_listen_finds_each_change_once(web: Web) -> None:
     session = subscribed(web)
     for _ in range(200):
-        turn_on_the_web(web, session)
+        web.book.within(web.shop.turn_sign)
         web.book.after(EVERY)
     listening = listen(web, session, **{"last-event-id": "0-3"})
     assert web.told(listening) == [UPDATED]
@@ -123,7 +105,7 @@ def test_who_does_not_listen_finds_each_change_once(web: Web) -> None:
 def test_sessions_have_their_own(web: Web) -> None:
     mine, other = subscribed(web), web.open()
     listening, quiet = listen(web, mine), listen(web, other)
-    turn_on_the_web(web, mine)
+    web.book.within(web.shop.turn_sign)
     assert (web.told(listening), web.told(quiet)) == ([UPDATED], [])
 
 
@@ -158,10 +140,8 @@ def test_a_request_that_listens(shop: Shop, desk: Desk) -> None:
     ]
     assert desk.say(id=5, method="subscriptions/listen", params=modern(notifications={})) == [acknowledged(5)]
     updated = note("l", "resources/updated", uri=SIGN)
-    shop.on_echo = shop.turn_sign
-    first, _ = desk.say(id=99, method="tools/call", params=modern(name="echo"))
-    assert first == updated
-    assert len(desk.say(id=99, method="tools/call", params=modern(name="echo"))) == 1
+    assert desk.act(shop.turn_sign) == [updated]
+    assert desk.act(shop.turn_sign) == []
     assert desk.after(EVERY) == [updated]
     assert desk.say(method="notifications/cancelled", params={"requestId": "l"}) == []
     assert (shop.watching, desk.after(EVERY)) == ([], [])
@@ -171,13 +151,8 @@ def test_a_request_that_listens(shop: Shop, desk: Desk) -> None:
 
 def test_a_request_that_listens_waits_for_its_reader(shop: Shop, desk: Desk) -> None:
     desk.say(id="l", method="subscriptions/listen", params=listening(SIGN))
-
-    def say(what: Callable[[], None]) -> list[Any]:
-        shop.on_echo = what
-        return [each for each in desk.say(id=9, method="tools/call", params=modern(name="echo")) if "method" in each]
-
-    assert say(partial(desk.server.hold, True)) == say(shop.turn_sign) == []
-    assert say(partial(desk.server.hold, False)) == [note("l", "resources/updated", uri=SIGN)]
+    assert desk.act(partial(desk.server.hold, True)) == desk.act(shop.turn_sign) == []
+    assert desk.act(partial(desk.server.hold, False)) == [note("l", "resources/updated", uri=SIGN)]
     assert desk.stop() == [end_of("l")]
     assert shop.watching == []
 
@@ -201,9 +176,8 @@ def test_listening_by_http(web: Web) -> None:
     call = web.stateless("subscriptions/listen", notifications={"resourceSubscriptions": [SIGN]})
     assert (web.status(call), web.told(call)) == (200, [acknowledged(1, resourceSubscriptions=[SIGN])])
     assert [event.id for event in events(call)] == [""]  # nobody comes back to it
-    web.shop.on_echo = web.shop.turn_sign
     for _ in range(3):
-        assert web.stateless("tools/call", name="echo").result.status == 200
+        web.book.within(web.shop.turn_sign)
         web.book.after(EVERY)
     assert web.told(call)[1:] == [note(1, "resources/updated", uri=SIGN)] * 3
     web.book.after(KEEPALIVE_EVERY)
