@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from typing import Any
 
@@ -13,35 +12,9 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.api.mcp_agent import agent_offer
 from svc_proto.api.store import ListChats, ListMessages
 from svc_proto.basics.errors import Refused
-from svc_proto.wire.sse import EventStreamDecoder
 from tests.api.puppet import TurnBook
-from tests.api.world import KEY, ApiBook, ApiCall
-
-TYPES = [(b"accept", b"application/json, text/event-stream"), (b"content-type", b"application/json")]
-VERSION = "2025-11-25"
-
-
-class Client:
-    """One session of MCP with the API."""
-
-    def __init__(self, book: ApiBook, *, key: str | None = None) -> None:
-        self.book = book
-        self.key = key
-        self.session = b""
-        answer = self.call("initialize", protocolVersion=VERSION, capabilities={}).result
-        assert answer.status == 200, answer
-        self.about = answer.json["result"]
-        self.session = answer.headers.get(b"mcp-session-id") or b""
-
-    def call(self, method: str, identity: int | None = 1, /, **params: Any) -> ApiCall:
-        headers = [*TYPES, *([(b"mcp-session-id", self.session)] if self.session else [])]
-        numbered = {} if identity is None else {"id": identity}
-        body = {"jsonrpc": "2.0", **numbered, "method": method, "params": params}
-        return self.book.call("POST", "/mcp", body, key=self.key, headers=headers)
-
-    def ask(self, method: str, **params: Any) -> Any:
-        answer = self.call(method, **params).result.json
-        return answer.get("result", answer.get("error"))
+from tests.api.world import KEY, ApiBook
+from tests.mcp.web import Session, fields, heard
 
 
 def texts(result: Any) -> list[str]:
@@ -49,7 +22,7 @@ def texts(result: Any) -> list[str]:
 
 
 def test_what_it_offers() -> None:
-    client = Client(ApiBook())
+    client = Session(ApiBook())
     assert client.about["serverInfo"]["name"] == "svc-agent"
     assert sorted(client.about["capabilities"]) == ["resources", "tools"]
     (tool,) = client.ask("tools/list")["tools"]
@@ -60,7 +33,7 @@ def test_what_it_offers() -> None:
 
 def test_chats_of_a_store_that_fails_are_refused_and_no_bug() -> None:
     book = ApiBook()
-    client = Client(book)
+    client = Session(book)
     book.refuse = (ListChats, ListMessages)
     for uri in ("chat://sessions", "chat://sessions/any"):
         refused = client.ask("resources/read", uri=uri)
@@ -70,13 +43,13 @@ def test_chats_of_a_store_that_fails_are_refused_and_no_bug() -> None:
 
 def test_a_turn_and_the_next_one_in_its_chat() -> None:
     book = ApiBook()
-    client = Client(book)
-    first = client.call("tools/call", name="ask", arguments={"message": "/echo Hello there"})
+    client = Session(book)
+    first = client.tool("ask", message="/echo Hello there")
     book.after(1.0)
     words, session = texts(first.result.json["result"])
     assert words == "Hello there"
     identity = session.removeprefix("(session: ").removesuffix(")")
-    second = client.call("tools/call", name="ask", arguments={"message": "/echo Again", "session": identity})
+    second = client.tool("ask", message="/echo Again", session=identity)
     book.after(1.0)
     assert texts(second.result.json["result"])[0] == "Again"
     rows = client.ask("resources/read", uri=f"chat://sessions/{identity}")["contents"][0]["text"]
@@ -87,19 +60,18 @@ def test_a_turn_and_the_next_one_in_its_chat() -> None:
 
 def test_its_words_come_as_progress() -> None:
     book = ApiBook()
-    client = Client(book)
-    params = {"name": "ask", "arguments": {"message": "/count 100"}, "_meta": {"progressToken": "t"}}
-    call = client.call("tools/call", **params)
+    client = Session(book)
+    call = client.tool("ask", token="t", message="/count 100")
     book.after(10.0)
-    told = [json.loads(event.data) for event in EventStreamDecoder().receive_data(call.body) if event.data]
+    told = heard(call)
     notes = [each["params"] for each in told[:-1]]
     assert {note["progressToken"] for note in notes} == {"t"}
     assert all(one["progress"] < two["progress"] for one, two in pairwise(notes))
     assert texts(told[-1]["result"])[0].startswith("1 2 3")
     assert 2 < len(notes) < 10
-    tool = client.call("tools/call", 2, **{**params, "arguments": {"message": "/wait 1"}})
+    tool = client.tool("ask", token="t", message="/wait 1")
     book.after(3.0)
-    assert "[demo_wait]" in tool.text
+    assert b"[demo_wait]" in tool.body
 
 
 def test_the_tool_by_itself() -> None:
@@ -112,23 +84,22 @@ def test_the_tool_by_itself() -> None:
 
 def test_whoever_cancels_stops_the_turn() -> None:
     book = TurnBook()
-    client = Client(book)
-    client.call("tools/call", 7, name="ask", arguments={"message": "x"})
+    client = Session(book)
+    client.tool("ask", 7, message="x")
     book.after(1.0)
     assert len(book.api.runs) == 1
-    assert client.call("notifications/cancelled", None, requestId=7).result.status == 202
+    assert client.cancel(7) == 202
     book.after(1.0)
     assert len(book.api.runs) == 0
 
 
 def test_a_turn_that_was_cancelled_tells_nobody_of_its_words() -> None:
     book = TurnBook()
-    client = Client(book)
-    params = {"name": "ask", "arguments": {"message": "x"}, "_meta": {"progressToken": "t"}}
-    client.call("tools/call", 7, **params)
+    client = Session(book)
+    client.tool("ask", 7, token="t", message="x")
     book.after(1.0)
     (run,) = book.api.runs._runs.values()
-    assert client.call("notifications/cancelled", None, requestId=7).result.status == 202
+    assert client.cancel(7) == 202
     book.within(lambda: run.tell(TextDelta("too late")))
     book.after(1.0)
     assert len(book.api.runs) == 0
@@ -142,24 +113,24 @@ def test_a_turn_that_was_cancelled_tells_nobody_of_its_words() -> None:
     ],
 )
 def test_what_cannot_be_asked(arguments: dict[str, object], why: str) -> None:
-    result = Client(ApiBook()).ask("tools/call", name="ask", arguments=arguments)
+    result = Session(ApiBook()).ask("tools/call", name="ask", arguments=arguments)
     assert (result["isError"], texts(result)) == (True, [why])
 
 
 def test_a_turn_that_fails_and_one_that_is_stopped() -> None:
     book = ApiBook(ApiConfig(key=KEY, model_base_url="http://127.0.0.1:1/v1"))
-    client = Client(book)
-    call = client.call("tools/call", name="ask", arguments={"message": "x"})
+    client = Session(book)
+    call = client.tool("ask", message="x")
     book.after(1_000.0)
-    assert "cannot be reached" in call.text
+    assert b"cannot be reached" in call.body
     book = TurnBook()
-    client = Client(book)
-    call = client.call("tools/call", name="ask", arguments={"message": "x"})
+    client = Session(book)
+    call = client.tool("ask", message="x")
     book.after(1.0)
     (run,) = book.api.runs._runs
     book.within(lambda: book.api.runs.stop(run))
     book.after(1.0)
-    assert "the turn was stopped" in call.text
+    assert b"the turn was stopped" in call.body
 
 
 def test_a_server_at_its_end_and_a_chat_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,29 +138,26 @@ def test_a_server_at_its_end_and_a_chat_that_is_none(monkeypatch: pytest.MonkeyP
         raise Refused(503, "gateway_draining", "the server is shutting down")
 
     book = ApiBook()
-    client = Client(book)
+    client = Session(book)
     missing = client.ask("resources/read", uri="chat://sessions/none")
     assert missing["message"] == "there is no such session"
     assert client.ask("resources/read", uri="chat://other")["code"] == -32002
     monkeypatch.setattr(book.api, "refuse_while_stopping", refuse)
-    call = client.call("tools/call", name="ask", arguments={"message": "x"})
+    call = client.tool("ask", message="x")
     book.after(1.0)
     assert texts(call.result.json["result"]) == ["the server is shutting down"]
 
 
 def test_it_needs_the_key_and_ends_with_it() -> None:
     book = ApiBook()
-    refused = book.call("POST", "/mcp", {}, key="", headers=TYPES).result
+    refused = book.call("POST", "/mcp", {}, key="", headers=fields()).result
     assert refused.status == 401
-    client = Client(book)
+    client = Session(book)
     assert len(book.api.mcp.sessions) == 1
-    headers = [*TYPES, (b"mcp-session-id", client.session)]
-    listening = book.call("GET", "/mcp", headers=headers)
+    listening = client.listen()
     book.within(lambda: book.api._end_holder("main key", "this API key was replaced"))
     assert len(book.api.mcp.sessions) == 0
     book.after(1.0)
     assert listening.gone
-    again = Client(book)
-    gone = book.call("DELETE", "/mcp", headers=[*TYPES, (b"mcp-session-id", again.session)]).result
-    assert gone.status == 204
+    assert Session(book).end() == 204
     book.stop()

@@ -10,9 +10,7 @@ from svc_proto.mcp.call import MODERN
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.world import World, bearer
 from tests.mcp.desk import modern
-from tests.mcp.web import HANDSHAKE, message
-
-TYPES = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+from tests.mcp.web import HANDSHAKE, TYPES, message
 
 
 def encoded(body: Mapping[str, Any]) -> bytes:

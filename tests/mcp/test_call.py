@@ -11,7 +11,7 @@ import pytest
 from svc_proto.mcp.call import Said, _Progress
 from tests.engine.service import open_book
 from tests.mcp.desk import Desk, Shop, modern
-from tests.mcp.web import Web
+from tests.mcp.web import Web, heard
 
 
 def test_what_no_json_can_say_is_a_bug(desk: Desk) -> None:
@@ -38,7 +38,7 @@ def test_progress_in_the_stateless_way(web: Web) -> None:
     web.book.after(5.0)
     web.book.after(5.0)
     web.book.within(lambda: web.shop.ringing[0]("in"))
-    first, second, answer = web.told(call)
+    first, second, answer = heard(call)
     assert (first["params"]["progress"], second["params"]["progress"]) == (5, 10)
     assert (answer["id"], answer["result"]["content"][0]["text"]) == (1, "Ann: in")
     assert call.answer is not None

@@ -11,7 +11,7 @@ from svc_proto.mcp.call import MODERN
 from svc_proto.mcp.http import DEFER, MAX_CALLERS
 from svc_proto.schema.mcp_messages import HANDSHAKES
 from tests.mcp.desk import ELICITS
-from tests.mcp.web import Web, message
+from tests.mcp.web import Web, heard, message, status
 from tests.relay.world import REMOTE
 
 PING = message("ping")
@@ -46,7 +46,7 @@ def test_who_goes_away_cancels(web: Web) -> None:
     assert web.shop.done == ["a", "end of a"]
     late = web.stateless("tools/call", name="wait", arguments={"word": "b"})
     web.book.after(DEFER)
-    assert web.status(late) == 200
+    assert status(late) == 200
     late.vanish()
     assert web.shop.done[2:] == ["b", "end of b"]
 
@@ -56,7 +56,7 @@ def test_who_closes_his_end_has_gone_away(web: Web) -> None:
     web.book.feed(ReadClosed(call.ch))
     assert (call.aborted, web.shop.done) == (True, ["a", "end of a"])
     session = web.open()
-    listening = web.call("GET", headers=web.of(session))
+    listening = session.listen()
     web.book.feed(ReadClosed(listening.ch))
     assert listening.aborted
     asked = web.call("POST", message("ping"))
@@ -68,7 +68,7 @@ def test_two_callers_with_one_number(web: Web) -> None:
     calls = [web.stateless("tools/call", name="wait", arguments={"word": word}) for word in "ab"]
     calls[0].vanish()
     assert web.shop.done == ["a", "b", "end of a"]
-    assert web.status(calls[1]) == 0
+    assert status(calls[1]) == 0
 
 
 def test_the_stateless_question(web: Web) -> None:
@@ -80,43 +80,43 @@ def test_the_stateless_question(web: Web) -> None:
 
 def test_a_session(web: Web) -> None:
     session = web.open()
-    assert len(session) == 32
-    tools = web.post(message("tools/list", "x"), web.of(session))
+    assert len(session.identity) == 32
+    tools = session.post(message("tools/list", "x"))
     assert (tools.status, tools.json["id"], len(tools.json["result"]["tools"])) == (200, "x", 10)
-    unknown = web.post(message("nope"), web.of(session))
+    unknown = session.post(message("nope"))
     assert (unknown.status, unknown.json["error"]["code"]) == (200, -32601)
-    assert web.call("DELETE", headers=web.of(session)).result.status == 204
+    assert session.end() == 204
     for method in ("DELETE", "GET", "POST"):
-        assert web.call(method, PING if method == "POST" else None, web.of(session)).result.status == 404
+        assert session.call(method, PING if method == "POST" else None).result.status == 404
     assert web.book.leaks() == []
 
 
 def test_calls_side_by_side_and_cancelled(web: Web) -> None:
     session = web.open()
-    calls = [web.tool(session, "wait", number, word=str(number)) for number in range(2)]
-    twice = web.tool(session, "wait", 1).result
+    calls = [session.tool("wait", number, word=str(number)) for number in range(2)]
+    twice = session.tool("wait", 1).result
     assert (twice.status, twice.json["error"]["code"], twice.json["id"]) == (400, -32600, 1)
-    assert web.post(message("notifications/cancelled", None, requestId=0), web.of(session)).status == 202
+    assert session.cancel(0) == 202
     assert (calls[0].result.status, calls[0].result.body) == (202, b"")
-    assert web.status(calls[1]) == 0
+    assert status(calls[1]) == 0
     calls[1].vanish()
     assert web.shop.done == ["0", "1", "end of 0"]  # to go away is not to cancel
-    web.call("DELETE", headers=web.of(session))
+    session.end()
     assert web.shop.done[-1] == "end of 1"
 
 
 def test_a_question(web: Web) -> None:
     session = web.open(ELICITS)
-    call = web.tool(session, "pay", word="bread")
-    (asked,) = web.told(call)
+    call = session.tool("pay", 7, word="bread")
+    (asked,) = heard(call)
     assert asked["method"] == "elicitation/create"
     answer = {"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}
-    assert web.post(answer, web.of(session)).status == 202
-    assert web.told(call)[-1]["result"]["isError"] is False
+    assert session.post(answer).status == 202
+    assert heard(call)[-1]["result"]["isError"] is False
     assert call.answer is not None
     # Its end was told, and can be told again.
-    back = web.call("GET", headers=web.of(session, **{"last-event-id": "1-1"}))
-    assert web.told(back)[0]["id"] == 7
+    back = session.listen("1-1")
+    assert heard(back)[0]["id"] == 7
 
 
 def test_offers_are_kept_for_those_who_called_last(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,15 +124,15 @@ def test_offers_are_kept_for_those_who_called_last(web: Web, monkeypatch: pytest
     monkeypatch.setattr("svc_proto.mcp.http.MAX_CALLERS", 1)
     web.open()
     web.open(token=web.book.pair().token)
-    assert web.open()
+    web.open()
 
 
 def test_a_revoked_caller_has_nothing_left(web: Web) -> None:
     other = web.book.pair().token
     theirs = web.open(token=other)
     session = web.open()
-    waiting, listening = web.tool(session, "wait", 1, word="a"), web.call("GET", headers=web.of(session))
-    told = web.tool(session, "wait", 2, token="p", word="b")
+    waiting, listening = session.tool("wait", 1, word="a"), session.listen()
+    told = session.tool("wait", 2, token="p", word="b")
     web.book.after(DEFER)
     alone = web.stateless("tools/call", name="wait", arguments={"word": "c"})
     gone = web.book.request("DELETE", f"/sessions/{web.token[:8]}", token=web.token, peer=REMOTE)
@@ -140,14 +140,14 @@ def test_a_revoked_caller_has_nothing_left(web: Web) -> None:
     assert (alone.result.status, listening.aborted, told.aborted, waiting.aborted) == (401, True, True, True)
     assert sorted(map(str, web.shop.done)) == ["a", "b", "c", "end of a", "end of b", "end of c"]
     assert len(web.server._answers) == 1  # what was kept ready for them, too
-    assert web.post(PING, web.of(session)).status == 401
-    assert web.post(PING, web.of(theirs), token=other).status == 200
+    assert session.post(PING).status == 401
+    assert theirs.post(PING).status == 200
 
 
 def test_the_process_ends(web: Web) -> None:
     session = web.open()
-    listening = web.call("GET", headers=web.of(session))
-    call = web.tool(session, "wait", word="a")
+    listening = session.listen()
+    call = session.tool("wait", word="a")
     web.book.stop()
     assert (listening.answer is not None, call.result.status) == (True, 202)
     assert web.shop.done == ["a", "end of a"]

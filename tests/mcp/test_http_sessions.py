@@ -7,7 +7,7 @@ import pytest
 from svc_proto.mcp.call import MODERN
 from svc_proto.mcp.http_sessions import IDLE, MAX_KEPT, MAX_OF_CALLER, MAX_SESSIONS
 from tests.mcp.desk import ELICITS
-from tests.mcp.web import HANDSHAKE, Web, message
+from tests.mcp.web import HANDSHAKE, Web, heard, message, status
 
 PING = message("ping")
 
@@ -26,18 +26,17 @@ def test_what_opens_no_session(web: Web) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_a_version_that_is_not_known_has_no_session(web: Web, method: str) -> None:
-    answer = web.call(method, headers=web.of(web.open(), **{"mcp-protocol-version": "2031-01-01"})).result
+    answer = web.open().call(method, headers={"mcp-protocol-version": "2031-01-01"}).result
     assert (answer.status, answer.json["code"]) == (400, "unsupported_version")
 
 
 def test_another_bearers_session_is_not_there(web: Web) -> None:
-    session = web.open()
-    other = web.book.pair().token
-    assert session in web.server.sessions
+    session, other = web.open(), web.open(token=web.book.pair().token)
+    assert session.identity in web.server.sessions
     assert "another" not in web.server.sessions
-    assert web.post(PING, web.of(session), token=other).status == 404
-    assert web.call("DELETE", headers=web.of(session), token=other).result.status == 404
-    assert web.post(PING, web.of(session)).status == 200
+    other.headers = session.headers
+    assert (other.post(PING).status, other.end()) == (404, 404)
+    assert session.post(PING).status == 200
 
 
 def test_what_was_told_is_kept_as_long_as_there_is_room(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,21 +45,21 @@ def test_what_was_told_is_kept_as_long_as_there_is_room(web: Web, monkeypatch: p
     session = web.open(ELICITS)
     word = "x" * 1024
     for number in range(1, 19):
-        (asked,) = web.told(call := web.tool(session, "pay", number, word=word))
-        web.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}, web.of(session))
+        (asked,) = heard(call := session.tool("pay", number, word=word))
+        session.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}})
         assert call.answer is not None
-    assert web.call("GET", headers=web.of(session, **{"last-event-id": "1-1"})).result.status == 400
-    assert web.call("GET", headers=web.of(session, **{"last-event-id": "18-1"})).result.status == 200
+    assert session.listen("1-1").result.status == 400
+    assert session.listen("18-1").result.status == 200
     assert web.server.sessions.kept > 1024
-    web.call("DELETE", headers=web.of(session))
+    session.end()
     assert web.server.sessions.kept == 0
 
 
 @pytest.mark.parametrize("limit", ["MAX_KEPT", "MAX_SESSIONS"])  # bytes of answers; answers
 def test_what_just_has_room_is_kept(web: Web, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     def told(number: int) -> None:
-        (asked,) = web.told(web.tool(session, "pay", number, word="x" * 1024))
-        web.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}, web.of(session))
+        (asked,) = heard(session.tool("pay", number, word="x" * 1024))
+        session.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}})
 
     session = web.open(ELICITS)
     told(1)
@@ -73,12 +72,12 @@ def test_what_just_has_room_is_kept(web: Web, monkeypatch: pytest.MonkeyPatch, l
 
 
 def test_an_idle_session_ends(web: Web) -> None:
-    used, heard, idle = web.open(), web.open(), web.open()
-    listening = web.call("GET", headers=web.of(heard))
+    used, hearing, idle = web.open(), web.open(), web.open()
+    listening = hearing.listen()
     web.book.after(IDLE - 60)
-    assert web.post(PING, web.of(used)).status == 200
+    assert used.post(PING).status == 200
     web.book.after(60)
-    assert [web.post(PING, web.of(session)).status for session in (used, heard, idle)] == [200, 200, 404]
+    assert [session.post(PING).status for session in (used, hearing, idle)] == [200, 200, 404]
     listening.vanish()
     web.book.after(2 * IDLE)
     assert len(web.server.sessions) == 0
@@ -86,18 +85,18 @@ def test_an_idle_session_ends(web: Web) -> None:
 
 def test_the_idle_make_room(web: Web) -> None:
     busy = web.open()
-    web.tool(busy, "wait")
+    busy.tool("wait")
     idle = web.open()
     sessions = [web.open() for _ in range(MAX_OF_CALLER - 1)]
-    assert web.post(PING, web.of(busy)).status == 200
-    assert web.post(PING, web.of(idle)).status == 404
+    assert busy.post(PING).status == 200
+    assert idle.post(PING).status == 404
     for session in sessions:
-        web.call("GET", headers=web.of(session))
+        session.listen()
     web.book.after(1.0)  # uses of one second are alike
-    web.post(PING, web.of(sessions[0]))
+    sessions[0].post(PING)
     sessions = [*sessions[2:], sessions[0], web.open()]  # of those who only listen the one that was silent for longest
     for session in sessions:
-        assert web.status(web.tool(session, "wait")) == 0
+        assert status(session.tool("wait")) == 0
     assert web.post(message("initialize", protocolVersion=HANDSHAKE)).status == 429
 
 
@@ -105,10 +104,9 @@ def test_there_is_a_bound_for_all(web: Web, monkeypatch: pytest.MonkeyPatch) -> 
     assert MAX_SESSIONS > MAX_OF_CALLER
     monkeypatch.setattr("svc_proto.mcp.http_sessions.MAX_SESSIONS", 2)
     first, _ = web.open(), web.open()
-    second = web.book.pair().token
-    mine = web.open(token=second)
-    assert web.post(PING, web.of(first)).status == 404
+    mine = web.open(token=web.book.pair().token)
+    assert first.post(PING).status == 404
     assert len(web.server.sessions) == 2
-    for session, token in ((mine, second), (web.open(), web.token)):
-        web.call("POST", message("tools/call", 9, name="wait"), web.of(session), token=token)
+    for session in (mine, web.open()):
+        session.tool("wait")
     assert web.post(message("initialize", protocolVersion=HANDSHAKE)).status == 503

@@ -12,14 +12,14 @@ from svc_proto.mcp.http import DEFER
 from svc_proto.mcp.http_stream import KEEPALIVE_EVERY, MAX_EVENTS, Notices, ReplayLog
 from svc_proto.wire.sse import encode_comment, encode_event
 from tests.engine.service import open_book
-from tests.mcp.web import Web, events, message
+from tests.mcp.web import Web, events, heard, status
 
 
 def test_long_calls_become_streams(web: Web) -> None:
     call = web.stateless("tools/call", name="wait")
     web.book.after(DEFER)
-    assert web.status(call) == 200
-    assert web.told(call) == []
+    assert status(call) == 200
+    assert heard(call) == []
     web.book.after(KEEPALIVE_EVERY)
     assert encode_comment("keepalive") in bytes(call.inbox)
 
@@ -29,11 +29,11 @@ def test_each_call_has_its_own_time_until_it_is_a_stream(web: Web) -> None:
     web.book.after(DEFER - 1)
     other = web.stateless("tools/call", name="wait")
     web.book.after(1)
-    assert (web.status(first), web.status(other)) == (200, 0)
+    assert (status(first), status(other)) == (200, 0)
     web.book.after(DEFER - 2)
-    assert web.status(other) == 0
+    assert status(other) == 0
     web.book.after(1)
-    assert web.status(other) == 200
+    assert status(other) == 200
 
 
 def test_a_note_that_comes_again_is_told_once_in_its_last_place() -> None:
@@ -50,47 +50,47 @@ def test_a_note_that_comes_again_is_told_once_in_its_last_place() -> None:
 
 def test_progress_and_the_way_back(web: Web) -> None:
     session = web.open()
-    call = web.tool(session, "wait", token="p")
+    call = session.tool("wait", 7, token="p")
     web.book.after(DEFER + 5)
-    first, second = web.told(call)
+    first, second = heard(call)
     assert (first["params"]["progress"], second["params"]["progress"]) == (5, 10)
     assert [event.id for event in events(call)] == ["1-0", "1-1", "1-2"]  # the first has a number only
     call.vanish()
     web.book.after(5)
-    back = web.call("GET", headers=web.of(session, **{"last-event-id": "1-1"}))
-    assert [note["params"]["progress"] for note in web.told(back)] == [10, 15]
-    later = web.call("GET", headers=web.of(session, **{"last-event-id": "1-2"}))
+    back = session.listen("1-1")
+    assert [note["params"]["progress"] for note in heard(back)] == [10, 15]
+    later = session.listen("1-2")
     assert back.answer is not None  # the newer reader is the one
-    assert web.post(message("notifications/cancelled", None, requestId=7), web.of(session)).status == 202
+    assert session.cancel(7) == 202
     assert later.answer is not None
-    assert [note["params"]["progress"] for note in web.told(later)] == [15]
-    whole = web.call("GET", headers=web.of(session, **{"last-event-id": "1-3"}))
+    assert [note["params"]["progress"] for note in heard(later)] == [15]
+    whole = session.listen("1-3")
     assert (whole.result.status, whole.result.body) == (200, b"")
 
 
 @pytest.mark.parametrize("last", ["", "x", "9-1", "1-", "-1", "1-1-1", "1234567890-1"])
 def test_a_way_back_that_is_none(web: Web, last: str) -> None:
     session = web.open()
-    assert web.call("GET", headers=web.of(session, **{"last-event-id": last})).result.status == 400
+    assert session.listen(last).result.status == 400
 
 
 def test_versions_that_know_no_empty_events(web: Web) -> None:
     session = web.open(version="2025-06-18")
-    call = web.tool(session, "wait")
+    call = session.tool("wait")
     web.book.after(DEFER)
-    assert (web.status(call), b"id: " in bytes(call.inbox)) == (200, False)
+    assert (status(call), b"id: " in bytes(call.inbox)) == (200, False)
     session = web.open()
-    call = web.tool(session, "wait")
+    call = session.tool("wait")
     web.book.after(DEFER)
     assert b"id: 1-0\ndata: \n\n" in bytes(call.inbox)
 
 
 def test_readers_who_are_too_far_behind(web: Web) -> None:
     session = web.open()
-    call = web.tool(session, "wait", token="p")
+    call = session.tool("wait", token="p")
     web.book.after(DEFER * (MAX_EVENTS + 2))
     call.vanish()
-    behind = web.call("GET", headers=web.of(session, **{"last-event-id": "1-0"}))
+    behind = session.listen("1-0")
     assert (behind.result.status, behind.result.body) == (200, b"")
 
 
@@ -106,10 +106,10 @@ def test_as_many_events_are_kept_as_there_may_be(web: Web) -> None:
 
 def test_what_is_said_without_a_request(web: Web) -> None:
     session = web.open()
-    listening = web.call("GET", headers=web.of(session))
-    assert web.status(listening) == 200
+    listening = session.listen()
+    assert status(listening) == 200
     web.book.after(KEEPALIVE_EVERY)
     assert encode_comment("keepalive") in bytes(listening.inbox)
-    assert web.call("GET", headers=web.of(session, accept="application/json")).result.status == 406
-    web.call("DELETE", headers=web.of(session))
+    assert session.call("GET", headers={"accept": "application/json"}).result.status == 406
+    session.end()
     assert listening.answer is not None

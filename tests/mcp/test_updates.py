@@ -12,7 +12,7 @@ from svc_proto.mcp.http_stream import KEEPALIVE_EVERY
 from svc_proto.mcp.updates import EVERY, MAX_LISTENING
 from svc_proto.wire.sse import encode_comment
 from tests.mcp.desk import Desk, Shop, modern
-from tests.mcp.web import Web, events, message
+from tests.mcp.web import Session, Web, events, heard, status
 
 SIGN = "shop://sign"
 UPDATED = {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": SIGN}}
@@ -69,25 +69,21 @@ def test_the_end_of_a_client(shop: Shop, desk: Desk) -> None:
     assert shop.watching == []
 
 
-def subscribed(web: Web) -> str:
+def subscribed(web: Web) -> Session:
     session = web.open()
-    assert web.post(message("resources/subscribe", uri=SIGN), web.of(session)).json["result"] == {}
+    assert session.ask("resources/subscribe", uri=SIGN) == {}
     return session
-
-
-def listen(web: Web, session: str, **headers: str) -> Any:
-    return web.call("GET", headers=web.of(session, **headers))
 
 
 def test_who_listens_is_told_as_events(web: Web) -> None:
     session = subscribed(web)
-    listening = listen(web, session)
+    listening = session.listen()
     web.book.within(web.shop.turn_sign)
-    assert web.told(listening) == [UPDATED]
+    assert heard(listening) == [UPDATED]
     assert [event.id for event in events(listening)] == ["0-1"]
-    assert web.told(listen(web, session)) == []  # it was told already
-    assert web.told(listen(web, session, **{"last-event-id": "0-0"})) == [UPDATED]
-    web.call("DELETE", headers=web.of(session))
+    assert heard(session.listen()) == []  # it was told already
+    assert heard(session.listen("0-0")) == [UPDATED]
+    session.end()
     assert web.shop.watching == []
 
 
@@ -96,17 +92,17 @@ def test_who_does_not_listen_finds_each_change_once(web: Web) -> None:
     for _ in range(200):
         web.book.within(web.shop.turn_sign)
         web.book.after(EVERY)
-    listening = listen(web, session, **{"last-event-id": "0-3"})
-    assert web.told(listening) == [UPDATED]
+    listening = session.listen("0-3")
+    assert heard(listening) == [UPDATED]
     assert [event.id for event in events(listening)] == ["0-200"]
     assert listening.answer is None  # it goes on
 
 
 def test_sessions_have_their_own(web: Web) -> None:
     mine, other = subscribed(web), web.open()
-    listening, quiet = listen(web, mine), listen(web, other)
+    listening, quiet = mine.listen(), other.listen()
     web.book.within(web.shop.turn_sign)
-    assert (web.told(listening), web.told(quiet)) == ([UPDATED], [])
+    assert (heard(listening), heard(quiet)) == ([UPDATED], [])
 
 
 # --- in the stateless way -------------------------------------------------------------------------------------------
@@ -169,17 +165,17 @@ def test_requests_that_listen_are_bounded(web: Web, monkeypatch: pytest.MonkeyPa
     first = web.stateless("subscriptions/listen", notifications={})
     assert web.stateless("subscriptions/listen", notifications={}).result.json["error"]["code"] == -32000
     first.vanish()
-    assert web.status(web.stateless("subscriptions/listen", notifications={})) == 200
+    assert status(web.stateless("subscriptions/listen", notifications={})) == 200
 
 
 def test_listening_by_http(web: Web) -> None:
     call = web.stateless("subscriptions/listen", notifications={"resourceSubscriptions": [SIGN]})
-    assert (web.status(call), web.told(call)) == (200, [acknowledged(1, resourceSubscriptions=[SIGN])])
+    assert (status(call), heard(call)) == (200, [acknowledged(1, resourceSubscriptions=[SIGN])])
     assert [event.id for event in events(call)] == [""]  # nobody comes back to it
     for _ in range(3):
         web.book.within(web.shop.turn_sign)
         web.book.after(EVERY)
-    assert web.told(call)[1:] == [note(1, "resources/updated", uri=SIGN)] * 3
+    assert heard(call)[1:] == [note(1, "resources/updated", uri=SIGN)] * 3
     web.book.after(KEEPALIVE_EVERY)
     assert encode_comment("keepalive") in bytes(call.inbox)
     call.vanish()
@@ -193,10 +189,10 @@ def test_the_end_of_what_listens(web: Web) -> None:
     web.book.within(lambda: web.server.end_of("somebody else"))
     assert mine.answer is None
     web.book.within(lambda: web.server.end_of(caller))
-    assert (web.told(mine)[1:], mine.answer is not None) == ([end_of(1)], True)
+    assert (heard(mine)[1:], mine.answer is not None) == ([end_of(1)], True)
     other = web.stateless("subscriptions/listen", notifications={"resourceSubscriptions": [SIGN]})
     web.book.stop()
-    assert (web.told(other)[1:], web.shop.watching) == ([end_of(1)], [])
+    assert (heard(other)[1:], web.shop.watching) == ([end_of(1)], [])
 
 
 def test_who_listens_is_kept_before_those_who_are_silent(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,6 +201,6 @@ def test_who_listens_is_kept_before_those_who_are_silent(web: Web, monkeypatch: 
     web.open(token=web.book.pair().token)
     web.token = web.book.pair().token
     second = web.stateless("subscriptions/listen", notifications={})
-    assert (len(web.told(first)), len(web.told(second))) == (1, 1)
+    assert (len(heard(first)), len(heard(second))) == (1, 1)
     web.open(token=web.book.pair().token)
-    assert (web.told(first)[1:], len(web.told(second))) == ([end_of(1)], 1)
+    assert (heard(first)[1:], len(heard(second))) == ([end_of(1)], 1)

@@ -1,4 +1,4 @@
-"""A shop behind `/mcp` of a relay, and its callers: messages in by POST, answers and events out."""
+"""Callers of `/mcp` of a server in memory: messages in by POST, answers and events out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 
 from svc_proto.mcp.call import MODERN
 from svc_proto.mcp.http import McpServer
-from svc_proto.wire.events import ResponseData, ResponseHead
+from svc_proto.wire.events import ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
+from tests.http_book import HttpBook
 from tests.mcp.desk import Shop, modern
 from tests.relay.world import REMOTE, Answer, Call, RelayBook
 
-__all__ = ["HANDSHAKE", "Web", "events", "message"]
+__all__ = ["HANDSHAKE", "TYPES", "Session", "Web", "events", "fields", "heard", "message", "status"]
 
 HANDSHAKE = "2025-11-25"
+TYPES = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 Texts = Mapping[str, str | None]
 
 
@@ -25,14 +27,84 @@ def message(method: str, identity: int | str | None = 1, /, **params: Any) -> di
     return {"jsonrpc": "2.0", **numbered, "method": method, "params": params}
 
 
+def fields(headers: Texts | None = None) -> list[tuple[bytes, bytes]]:
+    """The headers of a request: the types, and these; one of None is left out."""
+    said = {**TYPES, **(headers or {})}
+    return [(name.encode(), value.encode()) for name, value in said.items() if value is not None]
+
+
 def events(call: Call) -> list[ServerSentEvent]:
     """What a stream has told so far."""
-    body = b"".join(event.data for event in call.events if isinstance(event, ResponseData))
-    return EventStreamDecoder().receive_data(body)
+    return EventStreamDecoder().receive_data(call.body)
+
+
+def heard(call: Call) -> list[Any]:
+    """The messages of a stream."""
+    return [json.loads(event.data) for event in events(call) if event.data]
+
+
+def status(call: Call) -> int:
+    """Of an answer whose end may be still to come; 0: there is none."""
+    return next((event.status for event in call.events if isinstance(event, ResponseHead)), 0)
+
+
+class Session:
+    """A client that has opened a session; `way` is how its calls come, as `HttpBook.call` takes it."""
+
+    def __init__(
+        self, book: HttpBook, capabilities: Mapping[str, object] | None = None, version: str = HANDSHAKE, **way: Any
+    ) -> None:
+        self.book = book
+        self.way = way
+        self.headers: dict[str, str] = {}
+        self.numbers = 0  # of requests
+        opened = self.begin("initialize", protocolVersion=version, capabilities=capabilities or {}).result
+        assert opened.status == 200, opened
+        self.about = opened.json["result"]
+        self.identity = (opened.headers.get(b"mcp-session-id") or b"").decode()
+        self.headers = {"mcp-session-id": self.identity, "mcp-protocol-version": version}
+        note = self.post(message("notifications/initialized", None))
+        assert (note.status, note.body) == (202, b"")
+
+    def call(self, method: str, body: object = None, headers: Texts | None = None) -> Call:
+        """A request over HTTP."""
+        shown = fields({**self.headers, **(headers or {})})
+        return self.book.call(method, "/mcp", body, headers=shown, **self.way)
+
+    def post(self, body: object) -> Answer:
+        """A message that is answered at once."""
+        return self.call("POST", body).result
+
+    def begin(self, method: str, identity: int | str | None = None, /, **params: Any) -> Call:
+        """A request; without an identity it has the next number."""
+        self.numbers += 1
+        return self.call("POST", message(method, self.numbers if identity is None else identity, **params))
+
+    def ask(self, method: str, **params: Any) -> Any:
+        """One that is answered at once: its result, or its error."""
+        answer = self.begin(method, **params).result.json
+        return answer.get("result", answer.get("error"))
+
+    def tool(self, name: str, identity: int | None = None, *, token: object = None, **arguments: object) -> Call:
+        """A call of a tool."""
+        meta = {} if token is None else {"_meta": {"progressToken": token}}
+        return self.begin("tools/call", identity, name=name, arguments=arguments, **meta)
+
+    def cancel(self, identity: int) -> int:
+        """A request is wanted no more: the status of what is said to that."""
+        return self.post(message("notifications/cancelled", None, requestId=identity)).status
+
+    def listen(self, last: str | None = None) -> Call:
+        """Hear what is said by itself, or what comes after the event of that number."""
+        return self.call("GET", headers={"last-event-id": last})
+
+    def end(self) -> int:
+        """Want no more of it: the status of the answer."""
+        return self.call("DELETE").result.status
 
 
 class Web:
-    """One bearer, and the sessions that he opens."""
+    """A relay with a shop, and one bearer."""
 
     def __init__(self) -> None:
         self.shop = Shop()
@@ -40,30 +112,19 @@ class Web:
         self.server = self.book.relay._mcp = McpServer(self.book.engine, lambda session: self.shop.offer())
         self.token = self.book.pair().token
 
-    def call(self, method: str, body: object = None, headers: Texts | None = None, *, token: str = "") -> Call:
-        """A request over HTTP; a header of None is left out."""
-        fields = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-        said = {**fields, **(headers or {})}
-        pairs = [(name.encode(), value.encode()) for name, value in said.items() if value is not None]
-        return self.book.call(method, "/mcp", body, token=token or self.token, headers=pairs, peer=REMOTE)
+    def call(self, method: str, body: object = None, headers: Texts | None = None) -> Call:
+        """A request over HTTP."""
+        return self.book.call(method, "/mcp", body, token=self.token, headers=fields(headers), peer=REMOTE)
 
-    def post(self, body: object, headers: Texts | None = None, *, token: str = "") -> Answer:
+    def post(self, body: object, headers: Texts | None = None) -> Answer:
         """One that is answered at once."""
-        return self.call("POST", body, headers, token=token).result
+        return self.call("POST", body, headers).result
 
-    def open(self, capabilities: Mapping[str, object] | None = None, version: str = HANDSHAKE, token: str = "") -> str:
-        """A session: its number."""
-        about: dict[str, Any] = {"protocolVersion": version, "capabilities": capabilities or {}}
-        answer = self.post(message("initialize", **about), token=token)
-        assert answer.status == 200, answer
-        session = (answer.headers.get(b"mcp-session-id") or b"").decode()
-        note = self.post(message("notifications/initialized", None), self.of(session), token=token)
-        assert (note.status, note.body) == (202, b"")
-        return session
-
-    def of(self, session: str, **more: str) -> dict[str, str]:
-        """The headers of a session."""
-        return {"mcp-session-id": session, "mcp-protocol-version": HANDSHAKE, **more}
+    def open(
+        self, capabilities: Mapping[str, object] | None = None, version: str = HANDSHAKE, *, token: str = ""
+    ) -> Session:
+        """A session; with a `token` another bearer's."""
+        return Session(self.book, capabilities, version, token=token or self.token, peer=REMOTE)
 
     def stateless(self, method: str, headers: Texts | None = None, *, elicits: bool = False, **params: Any) -> Call:
         """A request that says by itself what it speaks."""
@@ -73,17 +134,3 @@ class Web:
             said["mcp-name"] = name
         about: dict[str, Any] = modern({"elicitation": {}} if elicits else {}, **params)
         return self.call("POST", message(method, **about), {**said, **(headers or {})})
-
-    def tool(self, session: str, name: str, identity: int = 7, token: Any = None, **arguments: object) -> Call:
-        """A call of a tool in a session."""
-        meta = {} if token is None else {"_meta": {"progressToken": token}}
-        body = message("tools/call", identity, name=name, arguments=arguments, **meta)
-        return self.call("POST", body, self.of(session))
-
-    def status(self, call: Call) -> int:
-        """Of an answer whose end may be still to come; 0: there is none."""
-        return next((event.status for event in call.events if isinstance(event, ResponseHead)), 0)
-
-    def told(self, call: Call) -> list[Any]:
-        """The messages of a stream."""
-        return [json.loads(event.data) for event in events(call) if event.data]

@@ -10,9 +10,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.http_book import Fields
-from tests.mcp.web import HANDSHAKE, message
-from tests.relay.mcp_agent import TYPES
-from tests.relay.world import REMOTE, Answer, Call, RelayBook
+from tests.mcp.web import Session, fields
+from tests.relay.world import REMOTE, Answer, RelayBook
 
 __all__ = ["FORM", "HOST", "PLACE", "Guest", "wrong"]
 
@@ -129,17 +128,12 @@ class Guest:
 
     # --- what the tokens are for ---
 
-    def mcp(self, body: object, *fields: tuple[bytes, bytes], token: str | None = None) -> Call:
-        shown = token or self.access
-        headers = (*TYPES, *fields)
-        return self.book.call("POST", "/mcp", body, token=shown, headers=headers, peer=REMOTE, tls=True, host=HOST)
+    def mcp(self, body: object, *, token: str | None = None) -> Answer:
+        return self.call("POST", "/mcp", body, token=token or self.access, headers=fields())
 
-    def open(self) -> tuple[tuple[bytes, bytes], ...]:
-        """A session of MCP: the header that names it."""
-        about: dict[str, Any] = {"protocolVersion": HANDSHAKE, "capabilities": {}}
-        answer = self.mcp(message("initialize", **about)).result
-        assert answer.status == 200, answer
-        return ((b"mcp-session-id", answer.headers.get(b"mcp-session-id") or b""),)
+    def open(self) -> Session:
+        """A session of MCP."""
+        return Session(self.book, token=self.access, peer=REMOTE, tls=True, host=HOST)
 
 
 def _location(answer: Answer) -> str:

@@ -11,9 +11,9 @@ import pytest
 from svc_proto.basics.errors import ToolError
 from svc_proto.commands import ReadFile, ReleaseFile
 from svc_proto.relay.mcp_link import RelayPhones
-from tests.mcp.web import events
+from tests.mcp.web import events, heard
 from tests.relay.guest import Guest
-from tests.relay.mcp_agent import TYPES, Agent, result, text, upload
+from tests.relay.mcp_agent import Agent, result, text, upload
 from tests.relay.routes.media_world import PNG, open_book
 from tests.relay.world import REMOTE, Call, RelayBook
 
@@ -29,7 +29,7 @@ def agent(book: RelayBook) -> Agent:
 
 
 def test_a_tool_is_the_route(book: RelayBook, agent: Agent) -> None:
-    called = agent.tool("tap", x=1, y=2)
+    called = agent.tool("phone_tap", x=1, y=2)
     command = agent.paired.phone.command()
     assert (command["method"], command["path"], command["body"]) == ("POST", "/tap", {"x": 1, "y": 2})
     agent.paired.phone.reply(command, 200, {"ok": True})
@@ -38,7 +38,7 @@ def test_a_tool_is_the_route(book: RelayBook, agent: Agent) -> None:
     assert (record["path"], record["decision"], record["asked_by"]) == ("/tap", "executed", "Pixel")
     (log,) = [log for log in book.logs if log.event == "phone driven"]
     assert log.fields["session"] == agent.paired.prefix
-    read = agent.tool("screen", device="Pixel", include_bounds=False)
+    read = agent.tool("phone_screen", device="Pixel", include_bounds=False)
     command = agent.paired.phone.command()
     assert command["params"] == {"include_bounds": "true"}
     agent.paired.phone.reply(command, 200, [1])
@@ -46,7 +46,7 @@ def test_a_tool_is_the_route(book: RelayBook, agent: Agent) -> None:
 
 
 def test_a_result_is_told_as_text_and_as_itself(agent: Agent) -> None:
-    called = agent.tool("ping")
+    called = agent.tool("phone_ping")
     agent.paired.phone.reply(agent.paired.phone.command(), 200, {"pong": True})
     assert result(called) == {
         "content": [{"type": "text", "text": '{"pong":true}'}],
@@ -62,7 +62,7 @@ def test_a_session_is_told_of_what_it_has_done_itself(book: RelayBook, agent: Ag
         return [(row["path"], row["params"], row["decision"]) for row in rows]
 
     for x in (1, 2):
-        agent.tool("tap", x=x, y=2)
+        agent.tool("phone_tap", x=x, y=2)
         agent.paired.phone.reply(agent.paired.phone.command(), 200, {})
     assert told(agent) == [("/tap", {"x": x, "y": 2}, "executed") for x in (2, 1)]
     assert told(Agent(book)) == []
@@ -76,43 +76,43 @@ def test_a_session_is_told_of_what_it_has_done_itself(book: RelayBook, agent: Ag
 
 
 def test_what_the_route_refuses(book: RelayBook, agent: Agent) -> None:
-    assert "404 unknown_device" in text(agent.tool("ping", device="nobody"))
-    assert "400 invalid_field" in text(agent.tool("open_app", package=" "))
+    assert "404 unknown_device" in text(agent.tool("phone_ping", device="nobody"))
+    assert "400 invalid_field" in text(agent.tool("phone_open_app", package=" "))
     agent.paired.phone.vanish()
-    assert "503 phone_not_connected" in text(agent.tool("ping"))
+    assert "503 phone_not_connected" in text(agent.tool("phone_ping"))
     waiting = Agent(book)
-    call = waiting.tool("ping")
+    call = waiting.tool("phone_ping")
     book.after(40.0)
     assert call.answer is not None
     assert "504 phone_timeout" in bytes(call.inbox).decode()
 
 
 def test_a_phone_that_asks_by_itself(agent: Agent) -> None:
-    call = agent.tool("call", number="1")
+    call = agent.tool("phone_call", number="1")
     assert b"elicitation/create" in bytes(call.inbox)
     agent.paired.phone.send("bridge", "bridge.status", {"safety": {"blocklist_count": 1}})
-    agent.tool("call", number="1")
+    agent.tool("phone_call", number="1")
     command = agent.paired.phone.command()
     assert (command["path"], command["body"]) == ("/call", {"number": "1"})
-    elsewhere = agent.tool("call", number="1", device="nobody")
+    elsewhere = agent.tool("phone_call", number="1", device="nobody")
     assert b"elicitation/create" in bytes(elsewhere.inbox)
 
 
 def test_the_grant_is_asked_for_with_each_call(book: RelayBook, agent: Agent) -> None:
     path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
     assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
-    first, second = agent.tool("tap", x=1, y=2), agent.tool("tap", x=3, y=4)
+    first, second = agent.tool("phone_tap", x=1, y=2), agent.tool("phone_tap", x=3, y=4)
     command = agent.paired.phone.command()
     book.after(11.0)
     agent.paired.phone.reply(command, 403, {"error": "late"})
     assert (first.answer is not None, b"grant_required" in bytes(second.inbox)) == (True, True)
     assert [envelope["type"] for envelope in agent.paired.phone.envelopes()] == ["error"]  # no second command
-    assert agent.ask("ping").result.status == 403
+    assert agent.begin("ping").result.status == 403
 
 
 def test_pictures_come_from_the_registry(book: RelayBook, agent: Agent) -> None:
     def shoot(token: str, ask: str = "tool") -> Call:
-        call = agent.tool("screenshot") if ask == "tool" else agent.read("screenshot")
+        call = agent.tool("phone_screenshot") if ask == "tool" else agent.read("screenshot")
         agent.paired.phone.reply(agent.paired.phone.command(), 200, {"media": f"MEDIA:hermes-relay://{token}"})
         return call
 
@@ -131,7 +131,7 @@ def test_pictures_come_from_the_registry(book: RelayBook, agent: Agent) -> None:
 def test_a_picture_that_is_too_large(book: RelayBook, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svc_proto.relay.mcp_link.MAX_PICTURE", 8)
     token = upload(book, agent)
-    call = agent.tool("screenshot")
+    call = agent.tool("phone_screenshot")
     agent.paired.phone.reply(agent.paired.phone.command(), 200, {"media": f"MEDIA:hermes-relay://{token}"})
     assert "too large" in text(call)
 
@@ -142,39 +142,37 @@ def test_notifications(agent: Agent) -> None:
 
 
 def test_who_listens_is_told_of_phones_and_their_notifications(book: RelayBook, agent: Agent) -> None:
-    def heard() -> list[str]:
+    def changed() -> list[str]:
         book.after(1.0)
-        notes = [json.loads(event.data) for event in events(listening) if event.data]
-        return [note["params"]["uri"].removeprefix("phone://") for note in notes]
+        return [note["params"]["uri"].removeprefix("phone://") for note in heard(listening)]
 
-    fields = (*TYPES, *agent.session)
     for name in ("devices", "notifications"):
-        assert result(agent.ask("resources/subscribe", uri=f"phone://{name}")) == {}
-    listening = book.call("GET", "/mcp", token=agent.paired.token, headers=fields, peer=REMOTE)
+        assert agent.ask("resources/subscribe", uri=f"phone://{name}") == {}
+    listening = agent.listen()
     agent.paired.phone.send("notifications", "notification.posted", {"title": "Mail"})
     agent.paired.phone.send("notifications", "notification.posted", {})
-    assert heard() == ["notifications"]
+    assert changed() == ["notifications"]
     other = book.pair(device_name="Tablet", device_id="t-1").phone
-    assert heard() == ["notifications", "devices"]
+    assert changed() == ["notifications", "devices"]
     (read,) = result(agent.read("devices"))["contents"]
     assert [(row["device_name"], row["active"]) for row in json.loads(read["text"])["devices"]] == [
         ("Pixel", True),
         ("Tablet", False),
     ]
     assert book.request("POST", "/bridge/select-active", {"device": "t-1"}).status == 200
-    assert heard()[2:] == ["devices"]
+    assert changed()[2:] == ["devices"]
     other.vanish()
-    assert heard()[3:] == ["devices"]
+    assert changed()[3:] == ["devices"]
     path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
     assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
     book.after(11.0)
     agent.paired.phone.send("notifications", "notification.posted", {"title": "Mail"})
-    assert len(heard()) == 4  # the grant has run out
+    assert len(changed()) == 4  # the grant has run out
 
 
 def test_phones_that_flap(book: RelayBook, agent: Agent) -> None:
     agent.ask("resources/subscribe", uri="phone://devices")
-    listening = book.call("GET", "/mcp", token=agent.paired.token, headers=(*TYPES, *agent.session), peer=REMOTE)
+    listening = agent.listen()
     for _ in range(10):
         book.pair(device_name="Tablet", device_id="t-1").phone.vanish()
     book.after(5.0)

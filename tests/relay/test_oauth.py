@@ -6,24 +6,23 @@ import json
 import re
 from base64 import urlsafe_b64encode
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
 from fuzz.carriers import Http1Carrier
 from fuzz.cluster import ClusterWorld
-from fuzz.peers import Caller, Pairs
+from fuzz.peers import Caller
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.relay import fellows
 from svc_proto.schema.oauth import AuthorizationRequest, Client, read_client
 from svc_proto.store import DeleteSession, SaveSession
-from tests.mcp.web import message
+from tests.mcp.web import TYPES, fields, message
 from tests.relay.fellow import Alone
 from tests.relay.guest import FORM, HOST, PLACE, Guest, wrong
-from tests.relay.mcp_agent import TYPES
 from tests.relay.test_fellows import world
 from tests.relay.world import REMOTE, RelayBook
 
@@ -63,7 +62,7 @@ def test_the_whole_way(book: RelayBook, guest: Guest) -> None:
     assert answer.headers.get(b"cache-control") == b"no-store"
     assert (guest.tokens["token_type"], guest.tokens["expires_in"]) == ("Bearer", 3600)
     assert guest.tokens["scope"] == "bridge"
-    assert guest.mcp(PING, *guest.open()).result.status == 200
+    assert guest.open().post(PING).status == 200
 
 
 def test_it_is_listed_with_the_phones_and_outlives_a_restart(book: RelayBook, guest: Guest) -> None:
@@ -74,7 +73,7 @@ def test_it_is_listed_with_the_phones_and_outlives_a_restart(book: RelayBook, gu
     kept = json.dumps(list(book.store.values()))
     assert not [secret for secret in (guest.access, *guest.refresh_token.split(".")) if secret in kept]
     guest.book = RelayBook(records=book.store.values())
-    assert guest.mcp(PING, *guest.open()).result.status == 200
+    assert guest.open().post(PING).status == 200
     assert guest.refresh().status == 200
 
 
@@ -91,13 +90,13 @@ def test_an_hour_and_refreshing(book: RelayBook, guest: Guest) -> None:
     book.after(3599)
     guest.open()
     book.after(1)
-    assert guest.mcp(PING).result.status == 401
+    assert guest.mcp(PING).status == 401
     assert guest.refresh(scope="bridge:read").json["scope"] == "bridge"
     assert guest.access != first
     guest.open()
     second = guest.access
     assert guest.refresh().status == 200
-    assert guest.mcp(PING, token=second).result.status == 401  # there is one at a time
+    assert guest.mcp(PING, token=second).status == 401  # there is one at a time
 
 
 def test_the_last_token_does_not_outlast_what_was_allowed(book: RelayBook, guest: Guest) -> None:
@@ -105,7 +104,7 @@ def test_the_last_token_does_not_outlast_what_was_allowed(book: RelayBook, guest
     assert guest.tokens["expires_in"] == 60
     book.after(60)
     assert book.sessions() == []
-    assert guest.mcp(PING).result.status == 401
+    assert guest.mcp(PING).status == 401
     wrong(guest.refresh(), "invalid_grant")
 
 
@@ -130,16 +129,13 @@ def test_who_may_only_look(book: RelayBook, guest: Guest) -> None:
     assert guest.tokens["scope"] == "bridge:read"
     assert [set(row["grants"]) for row in book.sessions() if row["client_surface"] == "mcp"] == [{"bridge:read"}]
 
-    def tool(name: str, **arguments: object) -> Any:
-        return guest.mcp(message("tools/call", 2, name=f"phone_{name}", arguments=arguments), *session)
-
-    listed = guest.mcp(message("tools/list", 3), *session).result.json["result"]["tools"]
+    listed = session.ask("tools/list")["tools"]
     assert {row["annotations"]["readOnlyHint"] for row in listed} == {True}
     assert "phone_screen" in {row["name"] for row in listed}
-    refused = tool("tap_text", text="Pay").result.json["result"]
+    refused = session.tool("phone_tap_text", text="Pay").result.json["result"]
     assert refused["isError"] is True
     assert "scope bridge:read" in refused["content"][0]["text"]
-    looking = tool("screen")
+    looking = session.tool("phone_screen")
     command = phone.command()
     assert command["path"] == "/screen"
     phone.reply(command, 200, {"nodes": []})
@@ -162,7 +158,7 @@ def test_who_asked_to_look_is_given_no_more(guest: Guest) -> None:
 def test_tokens_that_are_given_back(book: RelayBook, guest: Guest, which: str) -> None:
     session = guest.come().open()
     assert guest.revoke(guest.tokens[which]).status == 200
-    assert guest.mcp(PING, *session).result.status == 401
+    assert session.post(PING).status == 401
     assert (book.sessions(), book.store, len(book.relay.mcp.sessions)) == ([], {}, 0)
     wrong(guest.refresh(), "invalid_grant")
     assert guest.revoke("unknown").status == 200
@@ -171,13 +167,13 @@ def test_tokens_that_are_given_back(book: RelayBook, guest: Guest, which: str) -
 def test_the_owner_ends_it_with_all_that_is_under_way(book: RelayBook, guest: Guest) -> None:
     phone = book.pair(device_name="Pixel").phone
     session = guest.come().open()
-    call = guest.mcp(message("tools/call", 2, name="phone_ping", arguments={}), *session)
+    call = session.tool("phone_ping")
     prefix = next(row["token_prefix"] for row in book.sessions() if row["client_surface"] == "mcp")
     assert book.request("DELETE", f"/sessions/{prefix}").status == 200
     assert call.result.status == 401
-    assert guest.mcp(PING, *session).result.status == 401
+    assert session.post(PING).status == 401
     assert phone.command()["path"] == "/ping"
-    assert guest.mcp(message("tools/call", 3, name="phone_ping", arguments={}), *session).result.status == 401
+    assert session.tool("phone_ping").result.status == 401
     assert phone.envelopes() == []
 
 
@@ -185,7 +181,7 @@ def test_a_store_that_does_not_forget(book: RelayBook, guest: Guest) -> None:
     guest.come()
     book.refuse = (DeleteSession,)
     wrong(guest.revoke(guest.access), "temporarily_unavailable", 503)
-    assert guest.mcp(PING).result.status == 401
+    assert guest.mcp(PING).status == 401
 
 
 # --- what is tried ---
@@ -196,7 +192,7 @@ def test_a_code_is_good_once_and_its_second_use_ends_what_it_gave(book: RelayBoo
     assert guest.trade(code).status == 200
     wrong(guest.trade(code), "invalid_grant")
     assert book.sessions() == []
-    assert guest.mcp(PING).result.status == 401
+    assert guest.mcp(PING).status == 401
     assert any("shown twice" in event for event in book.events(Level.WARNING))
 
 
@@ -252,7 +248,7 @@ def test_a_refresh_token_that_is_used_again_ends_the_family(book: RelayBook, gue
     old = guest.refresh_token
     assert guest.refresh().status == 200
     wrong(guest.refresh(old, **({} if who == "itself" else {"client_id": "thief"})), "invalid_grant")
-    assert guest.mcp(PING).result.status == 401
+    assert guest.mcp(PING).status == 401
     wrong(guest.refresh(), "invalid_grant")
     assert book.sessions() == []
 
@@ -268,7 +264,7 @@ def test_what_was_revoked_elsewhere_is_not_renewed(book: RelayBook, guest: Guest
     book.store.clear()
     wrong(guest.refresh(), "invalid_grant")
     assert not book.store
-    assert guest.mcp(PING).result.status == 401
+    assert guest.mcp(PING).status == 401
 
 
 def test_an_access_token_opens_nothing_else(book: RelayBook, guest: Guest) -> None:
@@ -279,9 +275,9 @@ def test_an_access_token_opens_nothing_else(book: RelayBook, guest: Guest) -> No
             assert guest.call(method, path, token=token).status == 401
         phone = book.websocket()
         assert phone.auth(session_token=token)["type"] == "auth.fail"
-    assert guest.mcp(PING, token=family).result.status == 401
-    assert guest.mcp(PING, token=guest.refresh_token).result.status == 401
-    in_query = guest.call("POST", f"/mcp?access_token={guest.access}", PING, headers=TYPES)
+    assert guest.mcp(PING, token=family).status == 401
+    assert guest.mcp(PING, token=guest.refresh_token).status == 401
+    in_query = guest.call("POST", f"/mcp?access_token={guest.access}", PING, headers=fields())
     assert in_query.status == 401  # MCP: "Access tokens MUST NOT be included in the URI query string"
 
 
@@ -418,7 +414,7 @@ def test_no_secret_is_in_the_log(book: RelayBook, guest: Guest) -> None:
     book.secrets.add(code)
     guest.trade(code)
     guest.refresh()
-    assert guest.mcp(PING).result.status == 400
+    assert guest.mcp(PING).status == 400
     said = str(list(book.logs))
     assert [secret for secret in book.secrets if secret in said] == []
 
@@ -494,15 +490,14 @@ def test_each_step_at_another_node() -> None:
     assert answer.status == 200, answer
     token = answer.json["access_token"]
     scene.sim.run_for(0.1)  # it is on its way to the others
-    fields = cast("Pairs", {name.decode(): value.decode() for name, value in TYPES})
     for node in range(3):
         told = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
-        assert scene.asked(node, "POST", "/mcp", token=token, body=told, fields=fields).status == 200
+        assert scene.asked(node, "POST", "/mcp", token=token, body=told, fields=TYPES).status == 200
     assert flow.trade(0, code).json["error"] == "invalid_grant"  # what it gave is taken back, everywhere
     assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 0]
     scene.sim.run_for(0.2)
     for node in range(3):
-        assert scene.asked(node, "GET", "/mcp", token=token, fields=fields).status == 401
+        assert scene.asked(node, "GET", "/mcp", token=token, fields=TYPES).status == 401
     assert flow.trade(1, code).json["error"] == "invalid_grant"
     scene.look()
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from svc_proto.config import RelayConfig
-from tests.mcp.web import message
+from tests.mcp.web import fields, message
 from tests.relay.guest import FORM, PLACE, Guest, wrong
-from tests.relay.mcp_agent import TYPES
 from tests.relay.world import LOCAL, RelayBook
 
 
@@ -25,7 +24,7 @@ def guest(book: RelayBook) -> Guest:
 
 def test_a_refusal_names_the_way_in(book: RelayBook, guest: Guest) -> None:
     def told(**options: Any) -> bytes | None:
-        return guest.call("POST", "/mcp", message("ping"), headers=TYPES, **options).headers.get(b"www-authenticate")
+        return guest.call("POST", "/mcp", message("ping"), headers=fields(), **options).headers.get(b"www-authenticate")
 
     metadata = b'resource_metadata="https://home.example/.well-known/oauth-protected-resource/mcp"'
     assert told() == b"Bearer " + metadata

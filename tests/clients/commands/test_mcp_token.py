@@ -6,10 +6,8 @@ import re
 from typing import Any
 
 from tests.clients.commands.support import Shelf, finish
-from tests.mcp.web import HANDSHAKE, message
+from tests.mcp.web import HANDSHAKE, TYPES, message
 from tests.servers.support import call
-
-TYPES = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
 def status(desk: Shelf, token: str) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.agent.tools.phone import ROWS
-from tests.mcp.web import message
-from tests.relay.mcp_agent import TYPES, Agent, result
+from tests.mcp.web import fields, message
+from tests.relay.mcp_agent import Agent
 from tests.relay.routes.media_world import open_book
 from tests.relay.world import REMOTE, Answer, Paired, RelayBook
 
@@ -22,13 +22,13 @@ def agent(book: RelayBook) -> Agent:
 
 
 def test_what_is_offered(agent: Agent) -> None:
-    assert len(result(agent.ask("tools/list"))["tools"]) == len(ROWS)
-    assert len(result(agent.ask("resources/list"))["resources"]) == 7
-    assert len(result(agent.ask("prompts/list"))["prompts"]) == 3
+    assert len(agent.ask("tools/list")["tools"]) == len(ROWS)
+    assert len(agent.ask("resources/list")["resources"]) == 7
+    assert len(agent.ask("prompts/list")["prompts"]) == 3
 
 
 def test_a_grant_that_is_taken_ends_the_sessions(book: RelayBook, agent: Agent) -> None:
-    call = agent.tool("ping")
+    call = agent.tool("phone_ping")
     answer = book.request("PATCH", f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": False}})
     assert answer.status == 200, answer
     assert call.result.status == 202
@@ -36,11 +36,11 @@ def test_a_grant_that_is_taken_ends_the_sessions(book: RelayBook, agent: Agent) 
 
 
 def test_who_may(book: RelayBook) -> None:
-    def met(*fields: tuple[bytes, bytes], token: str | None = None) -> Answer:
-        return book.request("POST", "/mcp", message("ping"), token=token, headers=(*TYPES, *fields), peer=REMOTE)
+    def met(token: str | None = None, **headers: str) -> Answer:
+        return book.request("POST", "/mcp", message("ping"), token=token, headers=fields(headers), peer=REMOTE)
 
     poor: Paired = book.pair(operator={"grants": {"bridge": False}})
-    nobody, page = met(), met((b"origin", b"https://evil.example"))
+    nobody, page = met(), met(origin="https://evil.example")
     assert (nobody.status, nobody.headers.get(b"www-authenticate")) == (401, b"Bearer")
     assert (page.status, page.json["code"]) == (403, "origin_not_allowed")
     rebound = book.request(
@@ -48,10 +48,10 @@ def test_who_may(book: RelayBook) -> None:
         "/mcp",
         message("ping"),
         token=poor.token,
-        headers=(*TYPES, (b"origin", b"http://evil.example")),
+        headers=fields({"origin": "http://evil.example"}),
         host=b"evil.example",
     )
     assert rebound.json["code"] == "origin_not_allowed"
-    assert met((b"origin", b"http://127.0.0.1:8767")).status == 401
+    assert met(origin="http://127.0.0.1:8767").status == 401
     assert met(token=poor.token).json["code"] == "grant_required"
     assert met(token="guessed").headers.get(b"www-authenticate") == b"Bearer"
