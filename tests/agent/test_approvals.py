@@ -54,12 +54,8 @@ def test_what_a_choice_means_in_one_chat(choices: list[str], asked: int, ends: l
     world = AgentWorld()
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
-        from svc_proto.agent.contract import Turn
-
-        world.host.engine = engine
         for _ in range(2):
-            turn = Turn(session_id="s", run_id="r", prompt="/approve")
-            yield from parts.agent.run(turn, world.host)
+            yield from world.turn(parts, "/approve", model=None)
 
     world.host.choices = choices
     world.run(plan)

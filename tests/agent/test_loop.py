@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.agent import loop
-from svc_proto.agent.contract import ModelRoute, TextDelta, Turn, TurnOutcome
+from svc_proto.agent.contract import ModelRoute, TextDelta, TurnOutcome
 from svc_proto.agent.deltas import MAX_TEXT
 from svc_proto.agent.prompt import NO_PHONE, PHONE, TOOLS
 from svc_proto.agent.setup import AgentParts
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from tests.agent.world import HOME, KEY, ROUTE, AgentWorld
+from tests.agent.world import HOME, KEY, AgentWorld
 from tests.peers.model import DONE, Answer, calls, chunk, huge, plain, refusal, usage, whole
 
 
@@ -294,9 +294,7 @@ def test_a_reader_that_is_behind_stops_the_model() -> None:
     world.host.always_behind = True
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[int]:
-        world.host.engine = engine
-        turn = Turn(session_id="s", run_id="r", prompt="Write", model=ROUTE)
-        task = engine.spawn(parts.agent.run(turn, world.host))
+        task = engine.spawn(world.turn(parts, "Write"))
         yield from sleep(engine, 0.9)  # one batch was told of, and is being read
         task.cancel()
         return world.model.written
@@ -313,9 +311,7 @@ def test_being_stopped_at_any_wait(when: float) -> None:
     told: list[int] = []
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
-        world.host.engine = engine
-        turn = Turn(session_id="s", run_id="r", prompt="Go", model=ROUTE)
-        task = engine.spawn(parts.agent.run(turn, world.host))
+        task = engine.spawn(world.turn(parts, "Go"))
         yield from sleep(engine, when)
         task.cancel()
         told.append(len(world.host.events))

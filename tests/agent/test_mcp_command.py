@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.agent.contract import Turn
 from svc_proto.agent.mcp_command import HOW, NONE
 from svc_proto.agent.setup import AgentParts
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from tests.agent.world import ROUTE, AgentWorld
-from tests.peers.mcp_program import McpProgram, tool
+from tests.peers.mcp_program import READ, WRITE, McpProgram, install, tool
 
 
 def said(world: AgentWorld, *lines: str, found: dict[str, object] | None = None) -> list[str]:
@@ -20,7 +19,7 @@ def said(world: AgentWorld, *lines: str, found: dict[str, object] | None = None)
         for place, line in enumerate(lines):
             world.host.events.clear()
             route = ROUTE if place % 2 else None
-            yield from parts.agent.run(Turn(session_id="s", run_id="r", prompt=line, model=route), world.host)
+            yield from world.turn(parts, line, model=route)
             answers.append(world.host.text)
         parts.stop()
 
@@ -34,10 +33,10 @@ def test_without_servers() -> None:
 
 def test_the_list() -> None:
     class Shop(McpProgram):
-        tools = [*McpProgram.tools, *[tool(f"t{number}", "x" * 800) for number in range(70)]]  # noqa: RUF012 - a ClassVar above
+        tools = (READ, WRITE, *[tool(f"t{number}", "x" * 800) for number in range(70)])
 
     world = AgentWorld()
-    world.agent_host.programs["/bin/shop"] = Shop
+    shops = install(world.agent_host, Shop)
     found = {"shop": {"command": "/bin/shop", "auto": ["read"]}, "lost": {"command": "/bin/lost"}, "bad": {}}
     first, second, third = said(world, "/mcp", "/mcp reload", "/mcp what", found=found)
     lines = first.split("\n")
@@ -48,7 +47,7 @@ def test_the_list() -> None:
         "- **bad**: not usable (it needs a command or a url, and not both)",
     ]
     assert (second, third) == (first, HOW)
-    assert len(Shop.running) == 2
+    assert len(shops) == 2
 
 
 @pytest.mark.parametrize("line", ["mcp", "/mcpx", "/svc mcp", "tell me of /mcp"])
@@ -62,8 +61,7 @@ def test_nothing_is_configured_any_more() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
         parts.use_servers({"a": {}})
         parts.use_servers({})
-        parts_ = [{"type": "text", "text": "/mcp"}]
-        yield from parts.agent.run(Turn(session_id="s", run_id="r", prompt=tuple(parts_)), world.host)
+        yield from world.turn(parts, ({"type": "text", "text": "/mcp"},), model=None)
 
     world.run(plan)
     assert world.host.text == NONE

@@ -8,48 +8,49 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from attrs import evolve
 
-from svc_proto.agent.contract import NoteChanged
+from svc_proto.agent.contract import ModelRoute, NoteChanged
 from svc_proto.agent.mcp_server import LIFE, ServerState, ServerTrigger
+from svc_proto.agent.mcp_servers import McpServers
 from svc_proto.agent.setup import AgentParts
 from svc_proto.agent.tools.mcp import MAX_TOOLS
 from svc_proto.agent.tools.tool import Returned
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from tests.agent.world import AgentWorld
-from tests.peers.mcp_program import READ, WRITE, McpProgram, tool
+from tests.agent.world import ROUTE, AgentWorld
+from tests.peers.mcp_program import READ, McpProgram, install, tool
 from tests.peers.model import calls, last_result, plain
 
-READING = {"auto": ["read"]}
+READING: dict[str, Any] = {"auto": ["read"]}
 
 
 class Kept(AgentWorld):
     """Whose agent has a server `shop`; it lives on between the turns of one plan."""
 
-    def __init__(self, kind: type[McpProgram], *, model: Any = (), **given: Any) -> None:
+    def __init__(self, kind: type[McpProgram] = McpProgram, *, model: Any = (), **given: Any) -> None:
         super().__init__(model=model)
-        self.agent_host.programs["/bin/shop"] = kind
+        self.shops = install(self.agent_host, kind)
         self.found = {"shop": {"command": "/bin/shop", **given}}
 
-    def turn(self, parts: AgentParts, engine: Engine, prompt: str = "Buy") -> Flow[Any]:
-        from svc_proto.agent.contract import Turn
-        from tests.agent.world import ROUTE
-
-        self.host.engine = engine
-        turn = Turn(session_id="s", run_id="r", prompt=prompt, model=ROUTE)
-        return (yield from parts.agent.run(turn, self.host))
-
-    def once(self, prompt: str = "Buy") -> str:
+    def once(self, route: ModelRoute = ROUTE) -> str:
         """One turn; what was said."""
 
         def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
             parts.use_servers(self.found)
-            yield from self.turn(parts, engine, prompt)
+            yield from self.turn(parts, "Buy", model=route)
             parts.stop()
             yield from sleep(engine, 1.0)
 
         self.run(plan)
         return self.host.text
+
+    def servers(self, parts: AgentParts) -> Flow[McpServers]:
+        """Those of the agent, once they are there."""
+        parts.use_servers(self.found)
+        assert parts.servers is not None
+        yield from parts.servers.ready()
+        return parts.servers
 
     @property
     def offered(self) -> dict[str, str]:
@@ -75,10 +76,7 @@ def test_the_table_is_what_it_says() -> None:
 
 
 def test_a_turn_with_a_tool() -> None:
-    class Shop(McpProgram):
-        pass
-
-    world = Kept(Shop, model=[calls(("mcp_shop_read", {"a": 1})), echo], **READING)
+    world = Kept(model=[calls(("mcp_shop_read", {"a": 1})), echo], **READING)
     assert world.once() == 'read {"a": 1}'
     assert world.offered == {
         "mcp_shop_read": "[MCP server shop] Does it.",
@@ -86,24 +84,21 @@ def test_a_turn_with_a_tool() -> None:
     }
     assert "mcp_" in world.model.seen[-1]["messages"][0]["content"]
     assert world.host.asked == []
-    assert Shop.running[0].child.status == 0  # it ends with the agent
+    assert world.shops[0].child.status == 0  # it ends with the agent
 
 
 def test_a_tool_that_may_write_asks_first() -> None:
-    class Shop(McpProgram):
-        pass
-
     asking = [calls(("mcp_shop_write", {"a": 1})), echo]
-    world = Kept(Shop, model=asking, **READING)
+    world = Kept(model=asking, **READING)
     assert "the user did not allow this call" in world.once()
     (asked,) = world.host.asked
     assert asked.command == 'mcp_shop_write {"a":1}'
     assert asked.description == "It is a tool of the MCP server shop."
-    assert "tools/call" not in [message["method"] for message in Shop.seen]
-    world = Kept(Shop, model=asking, **READING)
+    assert "tools/call" not in [message["method"] for message in world.shops[0].seen]
+    world = Kept(model=asking, **READING)
     world.host.choices = ["once"]
     assert world.once() == 'write {"a": 1}'
-    world = Kept(Shop, model=asking, **READING)
+    world = Kept(model=asking, **READING)
     world.host.may_ask = False
     assert "nobody can be asked from here" in world.once()
 
@@ -118,7 +113,7 @@ def test_an_answer_meant_for_good_ends_with_the_definition() -> None:
     world.once()
     world.once()
     assert len(world.host.asked) == 1
-    Shop.tools = [READ, tool("write", "Writes anywhere.")]
+    Shop.tools = (READ, tool("write", "Writes anywhere."))
     world.once()
     assert len(world.host.asked) == 2
 
@@ -175,14 +170,12 @@ def test_a_server_is_started_again_after_longer_and_longer_pauses() -> None:
     world = Kept(Shop)
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
-        parts.use_servers(world.found)
-        assert parts.servers is not None
-        yield from parts.servers.ready()
+        servers = yield from world.servers(parts)
         begun = engine.now.mono
-        yield from parts.servers.ready()  # nobody waits for one that has failed
+        yield from servers.ready()  # nobody waits for one that has failed
         assert engine.now.mono == begun
         yield from sleep(engine, 1_000.0)
-        rows = parts.servers.report()
+        rows = servers.report()
         parts.stop()
         yield from sleep(engine, 1_000.0)
         return rows
@@ -194,33 +187,27 @@ def test_a_server_is_started_again_after_longer_and_longer_pauses() -> None:
 
 
 def test_a_crash_between_turns() -> None:
-    class Shop(McpProgram):
-        pass
-
-    world = Kept(Shop, model=[calls(("mcp_shop_read", {})), echo] * 5, **READING)
+    world = Kept(model=[calls(("mcp_shop_read", {})), echo] * 5, **READING)
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
         parts.use_servers(world.found)
-        yield from world.turn(parts, engine)
+        yield from world.turn(parts, "Buy")
         for wait in (0.5, 5.0, 100.0, 1.2):
-            Shop.running[-1].child.exit(1)
+            world.shops[-1].child.exit(1)
             yield from sleep(engine, wait)
             world.host.events.append(type("Mark", (), {"text": ""})())
-            yield from world.turn(parts, engine)
+            yield from world.turn(parts, "Buy")
         parts.stop()
 
     world.run(plan)
     results = [event.output for event in world.host.finished]
     assert results[0] == results[2] == results[3] == results[4] == "read {}"  # whose last pause was short again
     assert results[1] == "error: the MCP server shop is not there: it has exited with status 1"
-    assert len(Shop.running) == 4
+    assert len(world.shops) == 4
 
 
 def test_a_list_that_changes_is_asked_for_again_but_not_all_the_time() -> None:
     class Shop(McpProgram):
-        def change(self) -> None:
-            self.say(method="notifications/tools/list_changed")
-
         def tools_list(self, **params: object) -> Mapping[str, Any] | None:
             if broken:
                 self.say(id=self.seen[-1]["id"], error={"code": -1, "message": "not now"})
@@ -231,26 +218,23 @@ def test_a_list_that_changes_is_asked_for_again_but_not_all_the_time() -> None:
     world = Kept(Shop)
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
-        parts.use_servers(world.found)
-        assert parts.servers is not None
-        yield from parts.servers.ready()
-        shop = Shop.running[0]
-        assert isinstance(shop, Shop)
-        Shop.tools = [tool("sell")]
+        servers = yield from world.servers(parts)
+        (shop,) = world.shops
+        shop.tools = (tool("sell"),)
         for _ in range(100):
-            shop.change()
+            shop.say(method="notifications/tools/list_changed")
             yield from sleep(engine, 0.1)
-        names = [each.name for each in parts.servers.toolsets()[0].tools]
+        names = [each.name for each in servers.toolsets()[0].tools]
         broken.append(True)
-        shop.change()
+        shop.say(method="notifications/tools/list_changed")
         yield from sleep(engine, 10.0)
-        shop.change()
+        shop.say(method="notifications/tools/list_changed")
         parts.stop()
         yield from sleep(engine, 10.0)
         return names
 
     assert world.run(plan) == ["mcp_shop_sell"]
-    lists = [message for message in Shop.seen if message["method"] == "tools/list"]
+    lists = [message for message in world.shops[0].seen if message["method"] == "tools/list"]
     assert len(lists) == 4
     assert ("MCP tools not listed", {"server": "shop", "problem": "it refuses: not now"}) in world.logs
 
@@ -265,7 +249,7 @@ def test_a_server_without_tools_and_one_with_too_many() -> None:
     assert world.offered == {}
 
     class Crowd(McpProgram):
-        tools = [tool(f"t{number}") for number in range(MAX_TOOLS + 1)]  # noqa: RUF012 - a ClassVar above
+        tools = tuple(tool(f"t{number}") for number in range(MAX_TOOLS + 1))
 
     world = Kept(Crowd, model=[plain("Hello")])
     world.once()
@@ -283,13 +267,13 @@ def test_a_server_that_starts_slowly_is_waited_for_once() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
         parts.use_servers(world.found)
         begun = engine.now.mono
-        yield from world.turn(parts, engine)
+        yield from world.turn(parts, "Buy")
         waited = engine.now.mono - begun
         parts.use_servers(dict(world.found))  # says the same
         assert parts.servers is not None
         parts.servers._servers["shop"].start()  # nothing new
         yield from sleep(engine, 15.0)
-        yield from world.turn(parts, engine)
+        yield from world.turn(parts, "Buy")
         parts.stop()
         return waited
 
@@ -327,15 +311,13 @@ def test_a_call_waits_for_a_server_that_is_starting() -> None:
     world = Kept(Shop)
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
-        parts.use_servers(world.found)
-        assert parts.servers is not None
-        yield from parts.servers.ready()
-        Shop.running[0].child.exit(1)
+        servers = yield from world.servers(parts)
+        world.shops[0].child.exit(1)
         yield from sleep(engine, 1.5)
-        read = parts.servers.tool("mcp_shop_read")
+        read = servers.tool("mcp_shop_read")
         assert read is not None
         result = yield from read.run({})
-        assert parts.servers.tool("mcp_shop_other") is None
+        assert servers.tool("mcp_shop_other") is None
         parts.stop()
         return result
 
@@ -350,33 +332,15 @@ def test_no_secret_is_told() -> None:
     world = Kept(Shop, env={"TOKEN": "s3cr3t-1"}, args=["--key=s3cr3t-2"])
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
-        parts.use_servers(world.found)
-        assert parts.servers is not None
-        yield from parts.servers.ready()
-        return json.dumps(parts.servers.report())
+        servers = yield from world.servers(parts)
+        return json.dumps(servers.report())
 
     assert "s3cr3t" not in world.run(plan) + repr(world.logs)
 
 
 def test_small_models_get_them_on_demand() -> None:
-    from attrs import evolve
-
-    from svc_proto.agent.contract import Turn
-    from tests.agent.world import ROUTE
-
-    class Shop(McpProgram):
-        tools = [READ, WRITE]  # noqa: RUF012 - a ClassVar above
-
-    world = Kept(Shop, model=[calls(("more_tools", {"group": "mcp"})), calls(("mcp_shop_read", {})), echo], **READING)
-
-    def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
-        parts.use_servers(world.found)
-        world.host.engine = engine
-        turn = Turn(session_id="s", run_id="r", prompt="x", model=evolve(ROUTE, context=8_000))
-        yield from parts.agent.run(turn, world.host)
-        parts.stop()
-
-    world.run(plan)
+    world = Kept(model=[calls(("more_tools", {"group": "mcp"})), calls(("mcp_shop_read", {})), echo], **READING)
+    world.once(evolve(ROUTE, context=8_000))
     told = [[row["function"]["name"] for row in request["tools"]] for request in world.model.seen]
     assert "mcp_shop_read" not in told[0]
     assert "mcp_shop_read" in told[1]

@@ -16,17 +16,23 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, empty_response, json_response
 from tests.agent.world import AgentWorld
-from tests.peers.mcp_program import McpProgram, tool
+from tests.peers.mcp_program import McpProgram, install, tool
 from tests.peers.test_mcp_http import PORT, Server
 
 A: dict[str, Any] = {"command": "/bin/a"}
 
 
-def run(plan: Callable[[McpServers, Engine], Flow[Any]], *kinds: type[McpProgram]) -> Any:
-    world = AgentWorld()
-    for name, kind in zip("ab", kinds, strict=False):
-        world.agent_host.programs[f"/bin/{name}"] = kind
+class Pair(McpProgram):
+    tools = (tool("x"), tool("y"))
 
+
+def run(plan: Callable[[McpServers, Engine], Flow[Any]], kind: type[McpProgram] = McpProgram) -> Any:
+    world = AgentWorld()
+    install(world.agent_host, kind, "/bin/a")
+    return run_in(world, plan)
+
+
+def run_in(world: AgentWorld, plan: Callable[[McpServers, Engine], Flow[Any]]) -> Any:
     def both(parts: AgentParts, engine: Engine) -> Flow[Any]:
         parts.use_servers({"nothing": {}})
         assert parts.servers is not None
@@ -38,36 +44,30 @@ def run(plan: Callable[[McpServers, Engine], Flow[Any]], *kinds: type[McpProgram
 
 
 def test_a_change_restarts_what_it_is_about() -> None:
-    class One(McpProgram):
-        pass
-
-    class Two(McpProgram):
-        pass
+    world = AgentWorld()
+    ones, others = [install(world.agent_host, McpProgram, f"/bin/{name}") for name in "ab"]
 
     def plan(servers: McpServers, engine: Engine) -> Flow[None]:
         servers.configure({"a": A, "b": {"command": "/bin/b"}})
         yield from servers.ready()
         servers.configure({"a": {**A, "timeout": 5}, "b": {"command": "/bin/b"}})
         yield from servers.ready()
-        assert [len(One.running), len(Two.running)] == [2, 1]
+        assert [len(ones), len(others)] == [2, 1]
         servers.configure({"b": {"command": "/bin/b"}})
         yield from sleep(engine, 5.0)
-        assert [shop.child.alive for shop in One.running] == [False, False]
-        assert Two.running[0].child.alive
+        assert [shop.child.alive for shop in ones] == [False, False]
+        assert others[0].child.alive
         yield from servers.reload()
-        assert [len(One.running), len(Two.running)] == [2, 2]
+        assert [len(ones), len(others)] == [2, 2]
         servers.configure({})
         yield from servers.ready()
         assert servers.toolsets() == ()
         assert servers.report() == []
 
-    run(plan, One, Two)
+    run_in(world, plan)
 
 
 def test_bounds_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    class One(McpProgram):
-        tools = [tool("x"), tool("y")]  # noqa: RUF012 - a ClassVar above
-
     monkeypatch.setattr(mcp_servers, "MAX_TOOLS", 3)
 
     def plan(servers: McpServers, engine: Engine) -> Flow[Any]:
@@ -75,15 +75,12 @@ def test_bounds_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from servers.ready()
         return [[each.name for each in one.tools] for one in servers.toolsets()], servers.report()[1]["left_out"]
 
-    assert run(plan, One) == ([["mcp_a_x", "mcp_a_y"], ["mcp_b_x"]], 1)
+    assert run(plan, Pair) == ([["mcp_a_x", "mcp_a_y"], ["mcp_b_x"]], 1)
     monkeypatch.setattr(mcp_servers, "MAX_BYTES", 150)
-    assert run(plan, One) == ([["mcp_a_x", "mcp_a_y"], []], 2)
+    assert run(plan, Pair) == ([["mcp_a_x", "mcp_a_y"], []], 2)
 
 
 def test_the_last_byte_that_all_may_have() -> None:
-    class One(McpProgram):
-        tools = [tool("x"), tool("y")]  # noqa: RUF012 - a ClassVar above
-
     def plan(servers: McpServers, engine: Engine) -> Flow[Any]:
         servers.configure({"a": A})
         yield from servers.ready()
@@ -96,13 +93,10 @@ def test_the_last_byte_that_all_may_have() -> None:
                 found.append([each.name for each in servers.toolsets()[0].tools])
         return found
 
-    assert run(plan, One) == [["mcp_a_x", "mcp_a_y"], ["mcp_a_x"]]
+    assert run(plan, Pair) == [["mcp_a_x", "mcp_a_y"], ["mcp_a_x"]]
 
 
 def test_the_report() -> None:
-    class One(McpProgram):
-        pass
-
     def plan(servers: McpServers, engine: Engine) -> Flow[Any]:
         found = {"a": {**A, "auto": ["read"]}, "b": {"command": "/bin/b"}, "c": {**A, "enabled": False}, "d": {}}
         servers.configure({**found, "e": {"url": "http://127.0.0.1:9/"}})
@@ -110,7 +104,7 @@ def test_the_report() -> None:
         yield from servers.ready()
         return begun[0], servers.report()
 
-    begun, rows = run(plan, One)
+    begun, rows = run(plan)
     assert begun["state"] == "not started"
     tools = [{"name": "mcp_a_read", "asks": False}, {"name": "mcp_a_write", "asks": True}]
     assert rows[0] == {
@@ -131,18 +125,15 @@ def test_the_report() -> None:
 
 
 def test_toolsets_of_the_api_and_the_operators_choice() -> None:
-    class One(McpProgram):
-        pass
-
     world = AgentWorld(tools=ToolChoice(only=("memory",)))
-    world.agent_host.programs["/bin/a"] = One
+    started = install(world.agent_host, McpProgram, "/bin/a")
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
         parts.use_servers({"a": A})
         offered = yield from parts.toolbox.offered()
         row = parts.toolbox.toolsets()[-1]
         parts.stop()
-        return list(offered), (row["name"], row["label"], row["enabled"], row["configured"]), len(One.running)
+        return list(offered), (row["name"], row["label"], row["enabled"], row["configured"]), len(started)
 
     assert world.run(plan) == (["memory"], ("mcp-a", "a", False, False), 0)
     assert ToolChoice(only=("mcp",)).wants("mcp-a")

@@ -229,11 +229,13 @@ class AgentWorld:
     def answer(self, prompt: Content, *, model: ModelRoute | None = ROUTE, **turn: Any) -> TurnOutcome:
         """One turn, to its end, told to `host`."""
 
-        def plan(parts: AgentParts, engine: Engine) -> Flow[TurnOutcome]:
-            wanted = Turn(**{"session_id": "s", "run_id": "r", "prompt": prompt, "model": model, **turn})
-            return (yield from parts.agent.run(wanted, self.host))
+        return self.run(lambda parts, engine: self.turn(parts, prompt, model=model, **turn))
 
-        return self.run(plan)
+    def turn(self, parts: AgentParts, prompt: Content, **turn: Any) -> Flow[TurnOutcome]:
+        """The same inside of a plan."""
+        return parts.agent.run(
+            Turn(**{"session_id": "s", "run_id": "r", "prompt": prompt, "model": ROUTE, **turn}), self.host
+        )
 
     def command(self, line: Content, **turn: Any) -> TurnOutcome:
         """A turn with the built-in agent."""

@@ -1,21 +1,22 @@
 """An MCP server as a scripted program of a simulated host; a test says what its tools do, or what it does wrong.
 
-    host.programs["/bin/shop"] = Shop                       # or a class that is made of it
-    config = {"command": "/bin/shop"}
-
-`seen` has every message that came, of all that were started; `running` those that run.
+shops = install(host, Shop)                             # a class that is made of it
+config = {"command": "/bin/shop"}
+assert shops[0].seen == [...]                           # every message that came to the first that was started
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from runtimes.sim.child import Child, Script
-from svc_proto.commands import SignalName
+from runtimes.sim.host import Host
 
-__all__ = ["READ", "WRITE", "McpProgram", "tool"]
+__all__ = ["READ", "WRITE", "McpProgram", "install", "tool"]
+
+ScriptT = TypeVar("ScriptT", bound=Script)
 
 
 def tool(name: str, description: str = "Does it.", **more: object) -> dict[str, Any]:
@@ -27,21 +28,27 @@ READ = tool("read", annotations={"readOnlyHint": True})
 WRITE = tool("write")
 
 
+def install(host: Host, kind: Callable[[Child], ScriptT], path: str = "/bin/shop") -> list[ScriptT]:
+    """Have a program on a host: all that it is started as."""
+    started: list[ScriptT] = []
+
+    def start(child: Child) -> ScriptT:
+        started.append(kind(child))
+        return started[-1]
+
+    host.programs[path] = start
+    return started
+
+
 class McpProgram(Script):
-    """Answers as it should. Subclasses have lists of their own, as each test wants its own."""
+    """Answers as it should."""
 
-    tools: ClassVar[list[dict[str, Any]]] = [READ, WRITE]
-    seen: ClassVar[list[dict[str, Any]]] = []
-    running: ClassVar[list[McpProgram]] = []
-
-    def __init_subclass__(cls) -> None:
-        cls.seen, cls.running = [], []
+    tools: Sequence[Mapping[str, Any]] = (READ, WRITE)
 
     def __init__(self, child: Child) -> None:
         super().__init__(child)
         self._rest = b""
-        self.signals: list[SignalName] = []
-        self.running.append(self)
+        self.seen: list[dict[str, Any]] = []
 
     def on_input(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
@@ -49,10 +56,6 @@ class McpProgram(Script):
             message = json.loads(line)
             self.seen.append(message)
             self.take(message)
-
-    def on_signal(self, signal: SignalName) -> None:
-        self.signals.append(signal)
-        super().on_signal(signal)
 
     # --- what a test may change ---
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from runtimes.sim.child import Script
 from svc_proto.commands import SignalName
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
@@ -16,30 +15,31 @@ from svc_proto.peers import mcp_stdio
 from svc_proto.peers.mcp import McpClient, McpFailed
 from svc_proto.peers.mcp_stdio import StdioCarrier, StdioParameters
 from tests.agent.world import AgentWorld
-from tests.peers.mcp_program import McpProgram
+from tests.peers.mcp_program import McpProgram, install
 
 SHOP = StdioParameters(argv=("/bin/shop", "--all"), env=(("TOKEN", "tok-123"), ("N", "1")), cwd="/srv")
 Talk = Callable[[McpClient, Engine], Flow[Any]]
 
 
-def run(kind: type[Script] | None, talk: Talk, program: StdioParameters = SHOP) -> tuple[Any, list[str], AgentWorld]:
-    """What a talk leads to, as text if it fails; why connections ended by themselves; and the world."""
+def run(kind: type[McpProgram] | None, talk: Talk) -> tuple[Any, list[str], list[McpProgram]]:
+    """What a talk leads to, as text if it fails; why connections ended by themselves; and what was started."""
     world = AgentWorld()
+    started: list[McpProgram] = []
     if kind is not None:
-        world.agent_host.programs["/bin/shop"] = kind
+        started = install(world.agent_host, kind)
         world.disk.folder("/srv")
     ended: list[str] = []
 
     def plan(parts: object, engine: Engine) -> Flow[object]:
         client = McpClient(
-            engine, lambda client: StdioCarrier(engine, program, client), on_over=lambda why: ended.append(str(why))
+            engine, lambda client: StdioCarrier(engine, SHOP, client), on_over=lambda why: ended.append(str(why))
         )
         try:
             return (yield from talk(client, engine))
         except McpFailed as failed:
             return str(failed)
 
-    return world.run(plan), ended, world
+    return world.run(plan), ended, started
 
 
 def call(client: McpClient, engine: Engine) -> Flow[Any]:
@@ -55,14 +55,10 @@ def leave(client: McpClient, engine: Engine) -> Flow[Any]:
 
 
 def test_a_call() -> None:
-    class Shop(McpProgram):
-        pass
-
-    result, ended, _ = run(Shop, call)
+    result, ended, (shop,) = run(McpProgram, call)
     assert result["content"] == [{"type": "text", "text": 'read {"a": 1}'}]
-    (shop,) = Shop.running
     assert (shop.child.argv, shop.child.env, shop.child.cwd) == (SHOP.argv, {"TOKEN": "tok-123", "N": "1"}, "/srv")
-    assert [message["method"] for message in Shop.seen] == ["initialize", "notifications/initialized", "tools/call"]
+    assert [message["method"] for message in shop.seen] == ["initialize", "notifications/initialized", "tools/call"]
     assert ended == []
     assert "tok-123" not in repr(SHOP)
 
@@ -72,12 +68,8 @@ def test_no_such_program() -> None:
 
 
 def test_whoever_is_not_wanted_any_more_finds_its_input_closed() -> None:
-    class Shop(McpProgram):
-        pass
-
-    assert run(Shop, leave)[0] == "left"
-    (shop,) = Shop.running
-    assert (shop.child.status, shop.signals) == (0, [])
+    result, _, (shop,) = run(McpProgram, leave)
+    assert (result, shop.child.status, shop.child.signals) == ("left", 0, [])
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
@@ -87,13 +79,13 @@ def test_whoever_stays_is_told_to_go_and_then_made_to(stubborn: bool) -> None:
             pass
 
         def on_signal(self, signal: SignalName) -> None:
-            self.signals.append(signal)
+            told.append(signal)
             if not stubborn:
                 self.child.exit(3)
 
-    assert run(Shop, leave)[0] == "left"
-    (shop,) = Shop.running
-    assert shop.signals == [SignalName.TERMINATE]
+    told: list[SignalName] = []
+    result, _, (shop,) = run(Shop, leave)
+    assert (result, told) == ("left", [SignalName.TERMINATE])
     assert shop.child.status == (-9 if stubborn else 3)
 
 
@@ -109,9 +101,8 @@ def test_at_the_end_of_the_process_nobody_waits() -> None:
         engine.stopping = False
         yield from sleep(engine, 1.0)
 
-    run(Shop, stopping)
-    (shop,) = Shop.running
-    assert shop.signals == [SignalName.TERMINATE]
+    _, _, (shop,) = run(Shop, stopping)
+    assert shop.child.signals == [SignalName.TERMINATE]
 
 
 @pytest.mark.parametrize(
