@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.moment import Moment
-from svc_proto.commands import Command, Ready, Send
-from svc_proto.engine.core import Engine
-from svc_proto.facts import Accepted, Address, ChannelId, Closed, Fact, Received, Started
+from svc_proto.facts import Started
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     BinaryMessage,
@@ -29,43 +26,29 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.conformance.echo_service import LIMITS, PIECE, EchoService
+from tests.http_book import HttpBook, Peer
 from tests.wire.pair import seeded
 
-PEER = Address("127.0.0.1", 40_000)
 ONE = StreamId(1)
 
 
 class Caller:
-    """One connection to an echo, and the time it is."""
+    """One connection to an echo."""
 
     def __init__(self, version: str = "1.1") -> None:
         self.service = EchoService()
-        self.core = Engine(self.service, entropy=bytes)
+        self.book = HttpBook(self.service)
+        self.book.feed(Started())
+        assert self.book.ready
         kind = Http2Connection if version == "2" else Http1Connection
         self.client: Http1Connection | Http2Connection = kind(Role.CLIENT, limits=LIMITS, entropy=seeded())
-        self.now = 0.0
-        assert self.tell(Started()) == [Ready()]
-        self.tell(Accepted(ChannelId(2), PEER, PEER))
-
-    def tell(self, fact: Fact | None) -> list[Command]:
-        return self.core.handle(fact, Moment(self.now, 1_700_000_000 + self.now))
-
-    def hear(self, commands: list[Command]) -> list[Event]:
-        for command in commands:
-            if isinstance(command, Send):
-                self.client.receive_data(command.data)
-        events: list[Event] = []
-        while (event := self.client.next_event()) is not None:
-            events.append(event)
-        return events
+        self.peer: Peer = self.book.accept(lambda node, ch: Peer(node, ch, conn=self.client))
 
     def say(self, *events: Event) -> list[Event]:
-        for event in events:
-            self.client.send(event)
-        heard: list[Event] = []
-        while data := self.client.data_to_send():
-            heard += self.hear(self.tell(Received(ChannelId(2), data)))
-        return heard
+        """What is heard then."""
+        before = len(self.peer.events)
+        self.peer.say(*events)
+        return self.peer.events[before:]
 
     def ask(self, method: str, target: str, *fields: tuple[bytes, bytes], body: bytes = b"") -> list[Event]:
         headers = Headers([(b"host", b"a"), (b"content-length", b"%d" % len(body)), *fields])
@@ -77,14 +60,10 @@ class Caller:
         return events[0].status, b"".join(event.data for event in events if isinstance(event, ResponseData))
 
     def wait(self, seconds: float) -> list[Event]:
-        """Let time pass, timer by timer."""
-        commands: list[Command] = []
-        until = self.now + seconds
-        while (due := self.core.next_deadline()) is not None and due <= until:
-            self.now = due
-            commands += self.tell(None)
-        self.now = until
-        return self.hear(commands)
+        """What is heard meanwhile."""
+        before = len(self.peer.events)
+        self.book.after(seconds)
+        return self.peer.events[before:]
 
 
 @pytest.mark.parametrize(
@@ -135,9 +114,7 @@ FIVE = [
 @pytest.mark.parametrize("version", ["1.1", "2"])
 def test_five_events_in_pieces_of_seven_bytes(version: str) -> None:
     caller = Caller(version)
-    events = caller.ask("GET", "/sse")
-    while (due := caller.core.next_deadline()) is not None and due < 1.0:
-        events += caller.wait(due - caller.now)  # what one `handle` sends is one piece
+    events = caller.ask("GET", "/sse") + caller.wait(1.0)
     pieces = [event.data for event in events if isinstance(event, ResponseData)]
     assert pieces[0] == b": a com"
     assert max(map(len, pieces)) == PIECE
@@ -166,7 +143,7 @@ def test_ticks_until_the_client_goes() -> None:
     events += caller.wait(1.05)
     assert decoded(events) == [ServerSentEvent("tick", "tick")] * 11
     assert caller.service.streams == 1
-    caller.tell(Closed(ChannelId(2), "gone"))
+    caller.peer.vanish()
     assert caller.service.streams == 0
 
 
