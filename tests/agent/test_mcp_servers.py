@@ -184,6 +184,6 @@ def test_a_session_that_was_forgotten_is_begun_anew_and_the_call_made() -> None:
         server = Forgetful()
         server.forgets = forgets
         world = AgentWorld()
-        world._start(world.agent_host, lambda entropy, server=server: Engine(server, entropy=entropy), PORT)  # type: ignore[misc]
+        world.serve(server, PORT)
         assert world.run(plan) == result
         assert server.methods.count("initialize") == 2

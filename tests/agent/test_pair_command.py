@@ -8,7 +8,6 @@ import pytest
 
 from svc_proto.agent.contract import TextDelta, Unkept
 from svc_proto.config import LocalTrust
-from svc_proto.engine.core import Engine
 from svc_proto.engine.message import Response, json_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.peers.local_secret import HEADER
@@ -84,7 +83,7 @@ def test_a_relay_that_makes_none(answer: Response | None, why: str) -> None:
     if answer is not None:
         mint = Route(method="POST", pattern="/pairing/mint", access=Access.ANYBODY, handler=lambda request: answer)
         relay = ScriptedService(Router([mint]))
-        world._start(world.agent_host, lambda entropy: Engine(relay, entropy=entropy), 8767)
+        world.serve(relay, 8767)
     world.command("/svc-relay-pair", operator=HERE)
     assert shown(world) == ""
     assert why in kept(world)

@@ -35,12 +35,11 @@ from svc_proto.agent.contract import (
     TurnOutcome,
 )
 from svc_proto.agent.setup import AgentConfig, AgentParts, build_agent
-from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import Level, Tell
 from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
-from svc_proto.engine.core import Engine
+from svc_proto.engine.core import Engine, Service
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.relay.service import Relay
 from tests.loops.virtual import Overhearing
@@ -175,8 +174,7 @@ class AgentWorld:
         self.host = Listener()
         self.processes: list[Process] = []
         self.news: list[Tell] = []  # of the phone
-        model_host = self.sim.host("model", "10.0.0.2")
-        self._start(model_host, lambda entropy: Engine(self.model, entropy=entropy), MODEL_PORT)
+        self.serve(self.model, MODEL_PORT, self.sim.host("model", "10.0.0.2"))
         if relay or phone:
             self.start_relay()
         if phone:
@@ -187,7 +185,7 @@ class AgentWorld:
     def start_relay(self, **config: Any) -> None:
         settings = RelayConfig(port=8767, home=HOME, config_path="/config.yaml", **config)
         self.relay = Relay(settings)
-        self._start(self.agent_host, lambda entropy: Engine(self.relay, entropy=entropy), 8767)
+        self.serve(self.relay, 8767)
 
     def start_phone(self, handset: SimulatedHandset, safety: SafetySettings = TRUSTING) -> None:
         self.handset = handset
@@ -198,10 +196,12 @@ class AgentWorld:
         host.start(lambda entropy: Overhearing(Engine(phone, entropy=entropy), self.news))
         self.sim.run_for(5.0)
 
-    def _start(self, host: Host, make: Callable[[Entropy], Engine], port: int) -> None:
-        process = host.start(make, [port])
+    def serve(self, service: Service, port: int, host: Host | None = None) -> Process:
+        """A server, on the agent's own host if there is no other."""
+        process = (host or self.agent_host).start(lambda entropy: Engine(service, entropy=entropy), [port])
         self.processes.append(process)
         self.sim.run_until(lambda: process.ready)
+        return process
 
     # --- plans ---
 

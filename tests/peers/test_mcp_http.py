@@ -110,7 +110,7 @@ def run(server: Any, talk: Talk, place: HttpParameters = SHOP) -> tuple[Any, lis
     """What a talk leads to, as text if it fails; and why connections ended by themselves."""
     world = AgentWorld()
     if server is not None:
-        world._start(world.agent_host, lambda entropy: Engine(server, entropy=entropy), PORT)
+        world.serve(server, PORT)
     ended: list[str] = []
 
     def plan(parts: object, engine: Engine) -> Flow[object]:
@@ -390,8 +390,7 @@ def test_a_server_that_is_away_for_a_while() -> None:
     world = AgentWorld()
     server = Server()
     server.get = lambda request: stream(b": hi\n\n")  # type: ignore[method-assign]  # a stream that ends at once
-    process = world.agent_host.start(lambda entropy: Engine(server, entropy=entropy), [PORT])
-    world.sim.run_until(lambda: process.ready)
+    process = world.serve(server, PORT)
 
     def plan(parts: object, engine: Engine) -> Flow[None]:
         client = McpClient(engine, lambda client: HttpCarrier(engine, SHOP, client))

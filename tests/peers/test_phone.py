@@ -213,7 +213,7 @@ def test_whether_it_is_configured() -> None:
 
 def test_something_else_in_its_place() -> None:
     world = AgentWorld()
-    world._start(world.agent_host, lambda entropy: Engine(ScriptedModel(), entropy=entropy), 8767)
+    world.serve(ScriptedModel(), 8767)
     (refusal,) = call(world)
     assert refusal == f"the relay did not let the agent in (the relay gave no pairing code: 404). {NO_TOKEN}"
 
