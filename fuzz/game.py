@@ -279,7 +279,7 @@ class _Game:
             for family in FAMILIES:
                 self.voice_works(fresh, family, "stub")
             self.voice_works(fresh, AGENT, "openai_realtime")
-        if self.agents.talks:
+        if self.agents.talked:
             self.who_listens_stays()
 
     def who_listens_stays(self) -> None:
@@ -287,13 +287,14 @@ class _Game:
         able = [one for one in self.crowd.sessions if self.agents.is_able(one)]
         if not able:
             return
-        before = len(self.agents.talks)
-        self.agents.open(able[-1], self.agents.listen)
-        self.wait(lambda: len(self.agents.talks) > before, PATIENCE, "no session of MCP can be had")
-        talk = self.agents.talks[-1]
+        session, client = able[-1], self.agents.client(able[-1])
+        before = len(client.talks)
+        client.open(self.world.relay, lambda talk: self.agents.listen(session, talk))
+        self.wait(lambda: len(client.talks) > before, PATIENCE, "no session of MCP can be had")
+        listener = client.talks[-1].listener
         self.pass_until(self.world.sim.now + IDLE + 60.0)
-        if self.agents.is_able(talk.owner) and (talk.listener is None or talk.listener.over):
-            violated(Invariant.RECOVERY, f"who listens by MCP with {talk.owner.prefix} was sent away")
+        if self.agents.is_able(session) and (listener is None or listener.over):
+            violated(Invariant.RECOVERY, f"who listens by MCP with {session.prefix} was sent away")
 
     def voice_works(self, session: Session, family: str, provider: str) -> None:
         """A device has a text read to it, or talks with the agent."""
@@ -358,7 +359,7 @@ class _Game:
             world.hang_up()
         self.voices_end()
         self.voices.check_logs()
-        if self.agents.talks or self.mcp.talked:
+        if self.agents.talked or self.mcp.talked:
             self.pass_until(world.sim.now + IDLE)
         self.go_through()
         for process, most in ((world.relay, 2), (world.api, 0)):  # the reference phone, and the agent's connection

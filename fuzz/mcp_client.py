@@ -62,7 +62,7 @@ class Asked:
 
 
 class Talk:
-    """One session. `owner` is whatever its maker puts there."""
+    """One session."""
 
     def __init__(self, client: McpClient, identity: str, server: Process) -> None:
         self.client = client
@@ -115,7 +115,7 @@ class Talk:
             asked.caller.hang_up(reset=True)
         self.client.world.sim.after(pause, lambda: self._come_back(asked))
 
-    def listen(self) -> Caller:
+    def listen(self, done: Done = lambda caller: None) -> Caller:
         """Hear what the server says by itself, from where that ended before."""
         self.used = self._now
         decoder = EventStreamDecoder()
@@ -126,7 +126,7 @@ class Talk:
                     self._updated(event)
 
         last = {"last-event-id": f"0-{self._heard}"} if self._heard else {}
-        caller = self.client.send(self, "GET", None, lambda caller: None, piece, **last)
+        caller = self.client.send(self, "GET", None, done, piece, **last)
         self.listener = caller
         return caller
 
@@ -297,6 +297,15 @@ class McpClient:
 
         message = {"jsonrpc": "2.0", "id": "begin", "method": "initialize", "params": about}
         return self.send(None, "POST", message, done)
+
+    def try_door(self, talk: Talk) -> None:
+        """Somebody else knows the number of a session."""
+
+        def done(caller: Caller) -> None:
+            if caller.status in (200, 202, 204):
+                violated(Invariant.DOORS, f"{caller.status} for another from a session of MCP")
+
+        self.send(talk, "POST", {"jsonrpc": "2.0", "id": "list", "method": "tools/list"}, done)
 
     def send(
         self,

@@ -283,12 +283,5 @@ class Drivers:
             violated(Invariant.IN_TIME, f"{call.mark} has no answer after {self.crowd.now - call.sent:.0f} s")
 
     def _try_door(self, talk: Talk, other: _Driver | None) -> None:
-        """Somebody else knows the number of a session."""
-        if other is None or other.client is talk.client:
-            return
-
-        def done(caller: Any) -> None:
-            if caller.status in (200, 202, 204):
-                violated(Invariant.DOORS, f"{caller.status} for another from a session of MCP")
-
-        other.client.send(talk, "POST", {"jsonrpc": "2.0", "id": "list", "method": "tools/list"}, done)
+        if other is not None and other.client is not talk.client:
+            other.client.try_door(talk)
