@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fuzz.upstream import Manner, Upstream
-from fuzz.visit import Visit
+from fuzz.visit import Visit, listen
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.connection import Role
@@ -60,9 +60,6 @@ def recording_of(number: int, samples: int = SAMPLES) -> bytes:
 class Provider:
     """The listener. It has the troubles of the model."""
 
-    tls = False
-    alpn: str | None = None
-
     def __init__(self, host: Host, upstream: Upstream) -> None:
         self.host = host
         self._upstream = upstream
@@ -71,31 +68,13 @@ class Provider:
         self.failed_at = -1.0  # when it last let somebody down over HTTP
         self.on_request: list[Callable[[RequestHead, bytes], None]] = []  # who hears what comes over HTTP
         self.on_word: list[Callable[[dict[str, Any]], None]] = []  # and what is said on sockets
-        host.world.network.listen(host, PROVIDER_PORT, self)
-        host.world.network.listen(host, VENDOR_PORT, _Vendor(self))
-
-    def accepted(self, end: End) -> None:
-        """Somebody came."""
-        _Call(self, end)
+        listen(host, PROVIDER_PORT, lambda end: _Call(self, end))
+        listen(host, VENDOR_PORT, lambda end: _Request(self, end))
 
     @property
     def trouble(self) -> Manner | None:
         """How every answer goes, while it is set."""
         return self._upstream.trouble
-
-
-class _Vendor:
-    """Its listener for HTTP."""
-
-    tls = False
-    alpn: str | None = None
-
-    def __init__(self, provider: Provider) -> None:
-        self._provider = provider
-
-    def accepted(self, end: End) -> None:
-        """Somebody came."""
-        _Request(self._provider, end)
 
 
 class _Request(Visit):

@@ -12,11 +12,10 @@ from functools import partial
 from typing import Any
 
 from fuzz.tool_calls import SOON, TIMEOUT, Call, Said, Way, note
-from fuzz.visit import Visit
+from fuzz.visit import Visit, listen
 from fuzz.world import World
 from runtimes.sim.child import Child, Script
 from runtimes.sim.connection import End
-from runtimes.sim.host import Host
 from svc_proto.commands import SignalName
 from svc_proto.wire.events import (
     Headers,
@@ -56,7 +55,7 @@ class Toolshed:
         for name, path in PROGRAMS.items():
             home.programs[path] = partial(_Program, self, name)
         far = self.world.sim.host("toolshed", "10.0.0.6")
-        far.world.network.listen(far, PORT, _Listener(self, far))
+        listen(far, PORT, partial(_Visit, _Far(self)))
         self._configure(
             {name: {**about, "timeout": TIMEOUT, "connect_timeout": TIMEOUT} for name, about in SERVERS.items()}
         )
@@ -158,38 +157,30 @@ class _Program(Script):
         self._shed.world.sim.after(SOON, lambda: later(self) if self.child.alive else None)
 
 
-class _Listener:
+class _Far:
     """Streamable HTTP, far away."""
 
-    tls = False
-    alpn: str | None = None
-
-    def __init__(self, shed: Toolshed, host: Host) -> None:
+    def __init__(self, shed: Toolshed) -> None:
         self.shed = shed
-        self.host = host
         self.sessions = 0
         self.forgotten = False  # whoever comes with a session has none
         self.cut_off: Callable[[Way], None] | None = None  # what comes behind the event of number 1
-
-    def accepted(self, end: End) -> None:
-        """Somebody came."""
-        _Visit(self, end)
 
 
 class _Visit(Visit):
     """One connection."""
 
-    def __init__(self, listener: _Listener, end: End) -> None:
+    def __init__(self, far: _Far, end: End) -> None:
         super().__init__(end)
-        self._listener = listener
+        self._far = far
         self._begun = False  # an answer that consists of events
 
     def asked(self, body: bytes) -> None:
         """By its method, and by what it calls."""
         self._begun = False
-        head, listener = self.head, self._listener
+        head, far = self.head, self._far
         if head.method == "GET":
-            later, listener.cut_off = listener.cut_off, None
+            later, far.cut_off = far.cut_off, None
             if head.headers.get(b"last-event-id") is None or later is None:
                 self._whole(405)
             else:
@@ -200,17 +191,17 @@ class _Visit(Visit):
             self._whole(202)
             return
         if message["method"] == "initialize":
-            listener.sessions += 1
-            listener.forgotten = False
-        elif listener.forgotten:
+            far.sessions += 1
+            far.forgotten = False
+        elif far.forgotten:
             self._whole(404)
             return
         how = message.get("params", {}).get("arguments", {}).get("how")
-        if how == "forget" and listener.sessions % 2:
-            listener.forgotten = True
+        if how == "forget" and far.sessions % 2:
+            far.forgotten = True
             self._whole(404)
             return
-        listener.shed.answer("tickets", message, self)
+        far.shed.answer("tickets", message, self)
 
     def _whole(self, status: int) -> None:
         self.put(ResponseHead(self.stream, status, Headers([(b"content-length", b"0")])), ResponseEnd(self.stream))
@@ -233,15 +224,15 @@ class _Visit(Visit):
 
     def cut(self, later: Callable[[Way], None]) -> None:
         """It ends behind an event that has a number, and goes on for who comes back."""
-        self._listener.cut_off = later
+        self._far.cut_off = later
         self._event(b"id: 1\n", json.dumps(note("notifications/message", {"level": "info", "data": "x"})).encode())
-        self._listener.shed.world.sim.after(0.1, self.end.abort)
+        self._far.shed.world.sim.after(0.1, self.end.abort)
 
     def _event(self, number: bytes, data: bytes) -> None:
         if self.end.gone:
             return
         if not self._begun:
             self._begun = True
-            session = (b"mcp-session-id", b"session-%d" % self._listener.sessions)
+            session = (b"mcp-session-id", b"session-%d" % self._far.sessions)
             self.put(ResponseHead(self.stream, 200, Headers([(b"content-type", b"text/event-stream"), session])))
         self.put(ResponseData(self.stream, number + b"data: " + data + b"\n\n"))

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from fuzz.part import Reply, Round, round_of
-from fuzz.visit import Visit
+from fuzz.visit import Visit, listen
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.events import (
@@ -57,9 +57,6 @@ CALLS = (Manner.TOOL, Manner.ASK, Manner.LOSE)
 class Upstream:
     """The listener. `trouble`, while it is set, is how every answer goes; else the words of a question decide."""
 
-    tls = False
-    alpn: str | None = None
-
     def __init__(self, host: Host) -> None:
         self.host = host
         self.trouble: Manner | None = None
@@ -74,16 +71,16 @@ class Upstream:
         self.replies: dict[str, list[Reply]] = {}  # by question: what it is answered at first
         self.offers: tuple[str, ...] = ("sim",)  # models, as it says who is asked for them
         self.listed = 0  # how often it was
-        host.world.network.listen(host, MODEL_PORT, self)
+        self.listen(MODEL_PORT)
 
     @property
     def questions(self) -> list[str]:
         """Those that are being answered."""
         return [visit.question for visit in self.visits]
 
-    def accepted(self, end: End) -> None:
-        """Somebody came."""
-        _Visit(self, end)
+    def listen(self, port: int) -> Callable[[], None]:
+        """It is there at that port, too, until what is returned is called."""
+        return listen(self.host, port, lambda end: _Visit(self, end))
 
 
 class _Visit(Visit):

@@ -1,15 +1,38 @@
-"""A connection to a simulated server of HTTP/1.1 that is none of ours: no flows, no deadlines, a request at a time."""
+"""A connection to a simulated server of HTTP/1.1 that is none of ours: no flows, no deadlines, a request at a time.
+
+And what waits for such connections, or others, at a port.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from runtimes.sim.connection import End
+from runtimes.sim.host import Host
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Event, RequestData, RequestEnd, RequestHead
 from svc_proto.wire.http1 import Http1Connection
 
-__all__ = ["Visit"]
+__all__ = ["Visit", "listen"]
+
+
+def listen(host: Host, port: int, visit: Callable[[End], object]) -> Callable[[], None]:
+    """Whoever comes to a port of a host is what `visit` makes of his end. What is returned closes it."""
+    network, listener = host.world.network, _Listener(visit)
+    network.listen(host, port, listener)
+    return lambda: network.unlisten(host, port, listener)
+
+
+class _Listener:
+    tls = False
+    alpn: str | None = None
+
+    def __init__(self, visit: Callable[[End], object]) -> None:
+        self._visit = visit
+
+    def accepted(self, end: End) -> None:
+        self._visit(end)
 
 
 class Visit:

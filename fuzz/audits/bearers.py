@@ -14,7 +14,7 @@ from fuzz.audits.paired import Paired, pair
 from fuzz.lines import Target
 from fuzz.peers import Caller
 from fuzz.terms import Wish
-from fuzz.visit import Visit
+from fuzz.visit import Visit, listen
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
@@ -34,19 +34,12 @@ SWITCH = "allow_insecure_api_bearer"
 class _Api:
     """Says yes to keys that are good; without a key of its own to everybody."""
 
-    tls = False
-    alpn: str | None = None
-
     def __init__(self, host: Host) -> None:
         self.asked: list[str] = []
         self.good: dict[str, None] = {}
         self.keyless = False
         self.manner = YES  # how it is with it at all
-        host.world.network.listen(host, API_PORT, self)
-
-    def accepted(self, end: End) -> None:
-        """Somebody came."""
-        _Question(self, end)
+        listen(host, API_PORT, lambda end: _Question(self, end))
 
     def says(self, key: str) -> int:
         """What it says of a key."""

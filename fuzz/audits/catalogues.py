@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
 from fuzz.audits.paired import Paired, pair
-from fuzz.visit import Visit
+from fuzz.visit import Visit, listen
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
@@ -36,18 +36,11 @@ Members = dict[str, Any]
 class _Vendor:
     """Offers voices; `asked` are the pages that somebody wanted, with the key that he has shown."""
 
-    tls = False
-    alpn: str | None = None
-
     def __init__(self, audit: Audit, host: Host) -> None:
         self.asked: list[tuple[str, str]] = []
         self.answers: dict[str, tuple[int, Any]] = {}
         self.custom: list[list[Members]] = [[]]  # by page
-        host.world.network.listen(host, PORT, self)
-
-    def accepted(self, end: End) -> None:
-        """Somebody came."""
-        _Page(self, end)
+        listen(host, PORT, lambda end: _Page(self, end))
 
     def says(self, target: str) -> tuple[int, Any]:
         """What is on a page."""

@@ -13,7 +13,7 @@ from attrs import define, field
 from fuzz.audit import Audit
 from fuzz.lines import Target
 from fuzz.peers import Caller
-from fuzz.visit import Visit
+from fuzz.visit import Visit, listen
 from fuzz.world import API_KEY, HOME
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
@@ -246,9 +246,6 @@ def _called(audit: Audit, board: Board, path: str, one: _Counted) -> None:
 class _Fake:
     """A server beside the dashboard that notes what it is asked for, and answers as it is told to."""
 
-    tls = False
-    alpn: str | None = None
-
     def __init__(self, audit: Audit, port: int) -> None:
         self.heard: list[tuple[RequestHead, bytes]] = []
         self.answer: tuple[int, bytes, str] = (200, b"{}", "application/json")
@@ -256,11 +253,7 @@ class _Fake:
         self.late = 0.0
         self.counts: dict[str, float] | None = None  # what a monitor reads; of some, by so many more each second
         self.audit = audit
-        audit.world.sim.network.listen(audit.world.home, port, self)
-
-    def accepted(self, end: End) -> None:
-        """Somebody came."""
-        _Asked(self, end)
+        self.close = listen(audit.world.home, port, lambda end: _Asked(self, end))
 
 
 class _Asked(Visit):
@@ -445,9 +438,9 @@ def proxied(audit: Audit) -> None:
             part(audit, proxy)
     missing = proxy.call("GET", f"{PREFIX}/nothing", None)
     audit.right(missing, 404, about="a call that there is none of")
-    for fake, port in ((proxy.relay, RELAY_PORT), (proxy.api, API_PORT)):
+    for fake in (proxy.relay, proxy.api):
         fake.heard.clear()
-        audit.world.sim.network.unlisten(audit.world.home, port, fake)
+        fake.close()
     audit.right(proxy.call("GET", f"{PREFIX}/sessions", None), 502, about="a relay that is not there")
     proxy.board.stop()
 

@@ -10,10 +10,9 @@ from fuzz.audits.lodge import Lodge
 from fuzz.audits.parts import Listener
 from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
-from fuzz.visit import Visit
+from fuzz.visit import Visit, listen
 from runtimes.sim.child import Child, Script
 from runtimes.sim.connection import End
-from runtimes.sim.host import Host
 from svc_proto.commands import SignalName
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
 
@@ -106,7 +105,7 @@ class Shop:
         """It is elsewhere: its address."""
         self._after = lodge.world.sim.after
         host = lodge.host()
-        host.world.network.listen(host, PORT, _Listener(self, host))
+        listen(host, PORT, lambda end: _Visit(self, end))
         return f"http://{host.address}:{PORT}/mcp"
 
     def _later(self, seconds: float, say: Say, message: Members) -> None:
@@ -150,19 +149,6 @@ class _Program(Script):
         """A line, if it is there."""
         if self.child.alive:
             self.child.emit(json.dumps(message).encode() + b"\n")
-
-
-class _Listener:
-    tls = False
-    alpn: str | None = None
-
-    def __init__(self, shop: Shop, host: Host) -> None:
-        self.shop = shop
-        self.host = host
-
-    def accepted(self, end: End) -> None:
-        """Somebody came."""
-        _Visit(self.shop, end)
 
 
 class _Visit(Visit):

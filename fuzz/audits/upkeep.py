@@ -193,7 +193,7 @@ def configured(audit: Audit) -> None:
     before = settings_of(audit)
     word = audit.word()
     upstream = audit.world.upstream
-    upstream.host.world.network.listen(upstream.host, ELSEWHERE, upstream)
+    close = upstream.listen(ELSEWHERE)
     secrets = [f"secret-{audit.word()}" for _ in range(3)]
     for secret in secrets:
         audit.world.secrets[secret] = "a key in the configuration file"
@@ -239,7 +239,7 @@ def configured(audit: Audit) -> None:
     audit.right(audit.ask_api("GET", "/api/config"), 200)
     if audit.chance(0.5):
         _offered(audit)
-    upstream.host.world.network.unlisten(upstream.host, ELSEWHERE, upstream)
+    close()
 
 
 def _asked_as(audit: Audit, word: str, prompts: dict[str, str], default: str, secret: str) -> None:
