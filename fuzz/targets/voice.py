@@ -14,20 +14,13 @@ The first byte of an input chooses the family: output, lab or agent. Then each l
 from __future__ import annotations
 
 import json
-from random import Random
 from typing import Any
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import AppendFile, Level, SweepFolder
+from svc_proto.commands import AppendFile, SweepFolder
 from svc_proto.engine.socket import SocketHandler
-from svc_proto.facts import Started
 from svc_proto.relay.voice_side import FAMILIES
-from svc_proto.voice.principal import Principal
-from svc_proto.voice.service import Voice
-from svc_proto.voice_config import VoiceConfig
-from tests.book import Book
-from tests.playbook import Idle
-from tests.voice.rig import Client
+from tests.voice.rig import PHONE, Client, Rig
 
 __all__ = ["voice"]
 
@@ -39,7 +32,6 @@ CODES = (1000, 1001, 1008, 1009, 1011, 1013, 4000, 4003, 4008, 4009)
 MOST_DEEDS = 200
 MOST_SOCKETS = 40
 FOR_EVER = 10_000.0  # s: longer than anything of a session may last
-PRINCIPAL = Principal(kind="session", device_id="phone", bearer_hash="a" * 64)
 
 
 def voice(data: bytes) -> None:
@@ -53,11 +45,11 @@ def voice(data: bytes) -> None:
 class _Client(Client):
     """One that hears at once, and is never spoken to when it is gone."""
 
-    def __init__(self, game: _Game, number: int, handler: SocketHandler) -> None:
+    def __init__(self, game: _Game, handler: SocketHandler) -> None:
         self._game = game
         self.gone = False
         self.last = 0  # the last id that was no replay
-        super().__init__(game, number, handler)
+        super().__init__(game, handler)
 
     def send_text(self, text: str) -> bool:
         assert not self.gone, "something was said to a socket that has closed"
@@ -77,18 +69,15 @@ class _Client(Client):
         super().leave(code)
 
 
-class _Game(Book):
+class _Game(Rig):
     def __init__(self, family: str) -> None:
-        super().__init__(Idle(), entropy=Random(1).randbytes, log_level=Level.INFO)
-        self.feed(Started())
+        super().__init__()
         self.numbered = family in NUMBERED
         self.known: dict[int, str] = {}  # what was told with which id
         self.clients: list[_Client] = []
-        self.sockets = 0  # that there have been
         self.speaker: _Client | None = None
-        self.family = self.within(lambda: FAMILIES[family](Voice(self.engine, VoiceConfig(home="/home"))))
-        self.answer: dict[str, Any]
-        (self.answer,) = self.spawn(self.family.create({"provider": "stub"}, PRINCIPAL))
+        self.family = FAMILIES[family](self.voice)
+        self.answer = self.create(self.family, provider="stub")
         self.token = str(self.answer.get("resume_token", "none"))
         self.come()
 
@@ -131,13 +120,12 @@ class _Game(Book):
         if len(self.clients) >= MOST_SOCKETS:
             return
         try:
-            handler = self.within(lambda: self.family.open(PRINCIPAL, self.answer["session_id"]))
+            handler = self.within(lambda: self.family.open(PHONE, self.answer["session_id"]))
         except Refused as refused:
             if refused.status not in (404, 410):
                 raise
             return
-        self.sockets += 1
-        self.speaker = _Client(self, self.sockets, handler)
+        self.speaker = _Client(self, handler)
         self.clients.append(self.speaker)
         self.sweep()
 

@@ -32,7 +32,7 @@ from svc_proto.voice.realtime.orders import Emit, Order
 from svc_proto.voice.session import MAX_DELTA
 from tests.voice.realtime import book
 from tests.voice.realtime.book import dialogues
-from tests.voice.rig import OTHER, PHONE, SOUND, Client, Rig, give
+from tests.voice.rig import CONFIG, OTHER, OWN, PHONE, SOUND, Client, Rig, give
 
 __all__ = ["Play", "dialogues", "play"]
 
@@ -117,7 +117,7 @@ class Play:
 
     def brand(self) -> None:
         """Another product's names."""
-        self.__init__(Rig(brand=HERMES))  # type: ignore[misc]  # all anew
+        self.__init__(Rig(config=evolve(CONFIG, brand=HERMES)))  # type: ignore[misc]  # all anew
 
     def create(self, *words: str) -> None:
         """A session: of speech output, or with `lab` first of that; `other`, `again`: of somebody else."""
@@ -151,9 +151,9 @@ class Play:
         """A token is accepted no more."""
         self.rig.within(lambda: self.family.end_bearer(PEOPLE[who].bearer_hash, "revoked"))
 
-    def set(self, family: str, *words: str) -> None:
-        """The settings of a family."""
-        setattr(self.rig.voice, family, evolve(getattr(self.rig.voice, family), **self._fields(words)))
+    def set(self, section: str, *words: str) -> None:
+        """The relay's own settings of a family."""
+        self.rig.write(OWN, {section: self._fields(words)})
 
     # --- looks ---
 

@@ -1,6 +1,6 @@
 """A voice side without a relay: a `Book`, sockets that are lists, providers that a test plays.
 
-rig = Rig()
+rig = Rig()                                      # or with other files, and another configuration
 answer = rig.create(rig.output, provider="stub")
 client = rig.attach(rig.output, answer)
 client.say("response.create", text="Hello.")
@@ -13,31 +13,32 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from attrs import evolve
+import yaml
 
-from svc_proto.basics.brand import SVC, Brand
-from svc_proto.commands import AppendFile, Operation, SweepFolder
+from svc_proto.commands import AppendFile, SweepFolder
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import OperationId, Started
 from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Rendered, Renderer, SpeechRequest
+from svc_proto.voice.family import Family
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.providers.stub import StubRenderer
-from svc_proto.voice.settings import OutputSettings, RealtimeSettings
+from svc_proto.voice.service import Voice
 from svc_proto.voice.speech import RealtimeLab, VoiceOutput
-from svc_proto.voice.stored import SectionFamily
 from svc_proto.voice_config import VoiceConfig
-from tests.book import Book, Node
+from tests.book import Book
 from tests.machines.sources import source
 from tests.playbook import Idle
 
-__all__ = ["OTHER", "PHONE", "SOUND", "Client", "PuppetRenderer", "Rig", "give", "spoken"]
+__all__ = ["CONFIG", "OTHER", "OWN", "PHONE", "SOUND", "Client", "PuppetRenderer", "Rig", "give", "spoken"]
 
+OWN = "/home/config.yaml"  # of the relay: its voice settings
+CONFIG = VoiceConfig(home="/home", service_home="/h", config_path="/h/config.yaml", api_key="from the environment")
+STUB = {OWN: {"voice_output": {"provider": "stub"}, "realtime_voice": {"provider": "stub"}}}
 PHONE = Principal(kind="session", device_id="phone", bearer_hash="a" * 64)
 SOUND = AudioChunk(b"\x00\x10" * 240, 24_000, "tone")  # 10 ms
 OTHER = Principal(kind="session", device_id="tablet", bearer_hash="b" * 64)
-Family = VoiceOutput | RealtimeLab
 
 
 class PuppetRenderer:
@@ -81,41 +82,13 @@ class PuppetRenderer:
             self.stopped = True
 
 
-class FakeProviders:
-    """`stub` is real; any other renderer is the puppet."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.puppet = PuppetRenderer(engine)
-
-    def renderer(self, provider_id: str) -> Renderer:
-        """Text to PCM."""
-        return StubRenderer() if provider_id == "stub" else self.puppet
-
-
-class FakeVoice:
-    """What the sockets ask of `svc_proto.voice.service.Voice`."""
-
-    def __init__(self, engine: Engine, brand: Brand) -> None:
-        self.engine = engine
-        self.config = VoiceConfig(home="/home", brand=brand)
-        self.providers = FakeProviders(engine)
-        self.output = OutputSettings(provider="stub", model="stub-tone", voice="sine")
-        self.realtime = RealtimeSettings(provider="stub", model="stub-tone", voice="sine")
-
-    def settings(self, family: SectionFamily[Any], profile: str | None = None) -> Flow[Any]:
-        """As a test set them."""
-        yield from ()
-        found: Any = self.output if family.settings is OutputSettings else self.realtime
-        return evolve(found, scope=evolve(found.scope, profile=profile))
-
-
 class Client:
     """One WebSocket: both its client and the `Socket` that the relay sees."""
 
-    def __init__(self, book: Book, number: int, handler: SocketHandler) -> None:
+    def __init__(self, book: Book, handler: SocketHandler) -> None:
         self._book = book
         self._handler = handler
-        self.number = number
+        self.number: int = book.engine.new_op()  # no other has it
         self.writable = True
         self.texts: list[str] = []  # that arrived
         self.closed: int | None = None  # with which code the relay closed it
@@ -177,18 +150,19 @@ class Client:
 class Rig(Book):
     """See the module."""
 
-    def __init__(self, *, brand: Brand = SVC) -> None:
+    def __init__(self, files: Mapping[str, object] = STUB, *, config: VoiceConfig = CONFIG) -> None:
         super().__init__(Idle(), entropy=source())
-        self._sockets = 0
+        for path, value in files.items():
+            self.write(path, value)
         self.feed(Started())
-        self.voice = FakeVoice(self.engine, brand)
-        self.output = VoiceOutput(cast("Any", self.voice))
-        self.lab = RealtimeLab(cast("Any", self.voice))
+        self.voice = Voice(self.engine, config)
+        self.puppet = PuppetRenderer(self.engine)  # that of every provider but `stub`
+        self.voice.providers.renderer = self._renderer  # type: ignore[method-assign]  # see `Voice`
+        self.output = VoiceOutput(self.voice)
+        self.lab = RealtimeLab(self.voice)
 
-    @property
-    def puppet(self) -> PuppetRenderer:
-        """The renderer that a test plays: that of every provider but `stub`."""
-        return self.voice.providers.puppet
+    def _renderer(self, provider_id: str) -> Renderer:
+        return StubRenderer() if provider_id == "stub" else self.puppet
 
     # --- sessions and sockets ---
 
@@ -199,8 +173,7 @@ class Rig(Book):
 
     def attach(self, family: Family, answer: Mapping[str, Any], principal: Principal = PHONE) -> Client:
         """Open a socket."""
-        self._sockets += 1
-        return Client(self, self._sockets, self.within(lambda: family.open(principal, answer["session_id"])))
+        return Client(self, self.within(lambda: family.open(principal, answer["session_id"])))
 
     def log(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The event log of a session, as far as it is on the disk after two seconds."""
@@ -210,6 +183,11 @@ class Rig(Book):
 
     # --- the disk ---
 
+    def write(self, path: str, value: object) -> None:
+        """A file; what is no text is written as YAML."""
+        text = value if isinstance(value, str) else yaml.safe_dump(value)
+        self.disk.put(path, text.encode())
+
     @property
     def writes(self) -> int:
         """How many were ordered."""
@@ -218,11 +196,6 @@ class Rig(Book):
     @property
     def sweeps(self) -> list[SweepFolder]:
         return [command for command in self.commands if isinstance(command, SweepFolder)]
-
-    def operate(self, node: Node, operation: Operation[Any]) -> None:
-        """Nothing else is asked for."""
-        assert isinstance(operation, AppendFile | SweepFolder), operation
-        super().operate(node, operation)
 
 
 def spoken(rig: Rig, **body: object) -> tuple[dict[str, Any], Client]:

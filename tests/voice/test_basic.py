@@ -11,8 +11,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.basic import BasicVoice, spoken_text
 from svc_proto.voice.contract import Recording
-from svc_proto.voice.service import Voice
-from tests.voice.plans import run
+from tests.voice.rig import Rig
 
 
 @pytest.mark.parametrize(
@@ -32,16 +31,14 @@ def test_what_cannot_be_spoken(value: object) -> None:
 def told(root: object, *calls: Callable[[BasicVoice], Flow[Any]], work: object = None) -> list[Any]:
     """What each of these comes to: its answer, or why there is none."""
 
-    def plan(voice: Voice) -> Flow[list[Any]]:
-        found = []
-        for call in calls:
-            try:
-                found.append((yield from call(BasicVoice(voice))))
-            except Refused as error:
-                found.append(str(error))
-        return found
-
-    return run(plan, {"/h/config.yaml": root, "/h/profiles/work/config.yaml": work or {}})
+    rig = Rig({"/h/config.yaml": root, "/h/profiles/work/config.yaml": work or {}})
+    found = []
+    for call in calls:
+        try:
+            found += rig.spawn(call(BasicVoice(rig.voice)))
+        except Refused as error:
+            found.append(str(error))
+    return found
 
 
 def speak(profile: str | None = None, **choice: str) -> Callable[[BasicVoice], Flow[Any]]:

@@ -7,7 +7,6 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.voice.family import MAX_OF_ONE, MAX_SESSIONS
-from svc_proto.voice.settings import Scope
 from tests.voice.dialogue import Play, dialogues, play
 from tests.voice.rig import OTHER, PHONE, Rig
 
@@ -16,10 +15,11 @@ OPTIONS = {"url": "http://evil", "extra_headers": {}, "speed": 1.5, "instruction
 
 
 def test_what_a_caller_picks(rig: Rig) -> None:
-    rig.voice.output = evolve(rig.voice.output, scope=Scope(config_scope="profile", config_path="/p.yaml"))
+    path = "/h/profiles/work/config.yaml"
+    rig.write(path, {"voice_output": {"provider": "stub"}})
     picked = {"provider": "openai_tts", "model": "tts-1", "voice": "nova", "profile": "work"}
     answer = rig.create(rig.output, **picked, sample_rate=24_000, language="de")
-    assert answer.items() >= {**picked, "config_scope": "profile", "config_path": "/p.yaml"}.items()
+    assert answer.items() >= {**picked, "config_scope": "profile", "config_path": path}.items()
     client = rig.attach(rig.output, answer)
     said = {"prompt": "  **Hello** [there](http://x).  ", "render_mode": "as-is", "tool_scaffold": True}
     client.say("response.create", **said, expression=EXPRESSION, provider_options=OPTIONS)
@@ -35,7 +35,7 @@ def test_what_a_caller_picks(rig: Rig) -> None:
 
 DIALOGUES = f"""
 disabled
-    set output enabled=false
+    set voice_output enabled=false
     create -> refused(status=404)
 who may open a socket
     create

@@ -1,23 +1,18 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
-from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow
 from svc_proto.voice.keys import Keys
 from svc_proto.voice_config import VENDORS, Vendor
-from tests.voice.plans import world_of
 from tests.voice.providers.studio import problem
+from tests.voice.rig import CONFIG, Rig
 
 
 def refreshed(environment: dict[str, str], dotenv: str | None) -> Keys:
-    keys = Keys(environment)
-
-    def plan(engine: Engine) -> Flow[None]:
-        yield from keys.refresh(engine, "/h")
-
-    world_of(plan, {} if dotenv is None else {"/h/.env": dotenv}).run()
-    return keys
+    rig = Rig({} if dotenv is None else {"/h/.env": dotenv}, config=evolve(CONFIG, variables=environment))
+    assert rig.spawn(rig.voice.refresh_keys()) == [None]
+    return rig.voice.keys
 
 
 def test_the_environment_comes_first() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.flow import Flow
 from svc_proto.voice.contract import ProviderInfo
 from svc_proto.voice.options import Offer, Options, check_choice, compatible_voices, provider_object
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
 from svc_proto.voice.registry import PROVIDERS
-from svc_proto.voice.service import Voice
 from svc_proto.voice.settings import OutputSettings
-from tests.voice.plans import run
+from tests.voice.rig import Rig
 from tests.voice.rows import rows
 
 GROUPS = """
@@ -61,7 +60,7 @@ def test_which_voices_go_with_a_model(of: str, voices: int | None) -> None:
     assert (None if found is None else len(found)) == voices
 
 
-def test_a_vendor_is_asked_once_in_ten_minutes() -> None:
+def test_a_vendor_is_asked_once_in_ten_minutes(rig: Rig) -> None:
     """Wire terminal-voice 4.4: what it said is kept for 600 s, and each of the keys has its own."""
     info, asked = PROVIDERS["elevenlabs_tts"], list[str]()
 
@@ -70,15 +69,12 @@ def test_a_vendor_is_asked_once_in_ten_minutes() -> None:
         asked.append(provider)
         return Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"),))
 
-    def plan(voice: Voice) -> Flow[list[object]]:
-        voice.providers.discover = discover  # type: ignore[assignment,method-assign]  # a vendor that answers
-        options, told = Options(voice), list[object]()
-        for pause in (0.0, 0.0, 599.0, 1.0):
-            yield from sleep(voice.engine, pause)
-            told += [options.known(info).dynamic.get("cache"), (yield from options.ask(info)).dynamic.get("cache")]
-        return told
-
-    assert run(plan) == [None, None, "hit", "hit", "hit", "hit", None, None]
+    rig.voice.providers.discover = discover  # type: ignore[assignment,method-assign]  # a vendor that answers
+    options, told = Options(rig.voice), list[object]()
+    for pause in (0.0, 0.0, 599.0, 1.0):
+        rig.after(pause)
+        told += [offer.dynamic.get("cache") for offer in (options.known(info), *rig.spawn(options.ask(info)))]
+    assert told == [None, None, "hit", "hit", "hit", "hit", None, None]
     assert asked == ["elevenlabs_tts"] * 2
 
 

@@ -5,15 +5,12 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from svc_proto.engine.flow import Flow
 from svc_proto.voice.principal import Principal
-from svc_proto.voice.service import Voice
 from svc_proto.voice.settings import Scope
 from svc_proto.voice.stored import OUTPUT_FAMILY, REALTIME_FAMILY, SectionFamily
-from tests.voice.plans import CONFIG, run
+from tests.voice.rig import CONFIG, OWN, PHONE, Rig
 
 WORK = "/h/profiles/work/config.yaml"
-PHONE = Principal(kind="session", device_id="phone", bearer_hash="a")
 CALLER = Principal(kind="api", bearer_hash="b", bearer="the caller's own")
 
 
@@ -21,7 +18,7 @@ FILES: dict[str, object] = {
     "/h/.env": "XAI_API_KEY=k",
     "/h/config.yaml": {"voice_output": {"voice": "rex"}},
     "/h/profiles/work/config.yaml": {"voice_output": {"provider": "xai", "voice": "eve"}},
-    "/r/config.yaml": {"voice_output": {"voice": "leo", "language": "de"}, "realtime_voice": {"voice": "no"}},
+    OWN: {"voice_output": {"voice": "leo", "language": "de"}, "realtime_voice": {"voice": "no"}},
     "/elsewhere.yaml": {"realtime_voice": {"voice": "ara"}},
 }
 SAID = {"RELAY_VOICE_OUTPUT_VOICE": "sal", "RELAY_VOICE_OUTPUT_ENABLED": "0"}
@@ -39,12 +36,10 @@ SAID = {"RELAY_VOICE_OUTPUT_VOICE": "sal", "RELAY_VOICE_OUTPUT_ENABLED": "0"}
 )
 def test_settings(family: SectionFamily[Any], profile: str | None, voice: str, scope: Scope) -> None:
     """A profile's lie over the relay's own; the keys are read anew, too."""
-
-    def plan(side: Voice) -> Flow[tuple[Any, list[str]]]:
-        return (yield from side.settings(family, profile)), side.keys.present("XAI_API_KEY")
-
-    settings, keys = run(plan, FILES, config=evolve(CONFIG, realtime_path="/elsewhere.yaml", variables=SAID))
-    assert (settings.voice, settings.scope, keys) == (voice, scope, ["XAI_API_KEY"])
+    rig = Rig(FILES, config=evolve(CONFIG, realtime_path="/elsewhere.yaml", variables=SAID))
+    (settings,) = rig.spawn(rig.voice.settings(family, profile))
+    assert (settings.voice, settings.scope) == (voice, scope)
+    assert rig.voice.keys.present("XAI_API_KEY") == ["XAI_API_KEY"]
     assert settings.enabled is (family is REALTIME_FAMILY)
     assert getattr(settings, "language", "de") == "de"
 
@@ -59,5 +54,5 @@ def test_settings(family: SectionFamily[Any], profile: str | None, voice: str, s
     ],
 )
 def test_who_pays_at_the_api_server(principal: Principal, dotenv: str, key: str, credential: str | None) -> None:
-    config = evolve(CONFIG, api_key=key)
-    assert run(lambda voice: voice.api_credential(principal), {"/h/.env": dotenv}, config=config) == credential
+    rig = Rig({"/h/.env": dotenv}, config=evolve(CONFIG, api_key=key))
+    assert rig.spawn(rig.voice.api_credential(principal)) == [credential]

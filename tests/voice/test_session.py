@@ -7,11 +7,11 @@ from functools import partial
 from typing import cast
 
 import pytest
-from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.voice_session import Cursor
 from svc_proto.voice.session import MAX_EARLY, VoiceMode, VoiceSession
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 from svc_proto.voice.socket import VoiceSocket
 from tests.voice.dialogue import Play, dialogues, play
 from tests.voice.rig import PHONE, Client, Rig
@@ -56,7 +56,7 @@ class Slow(Play):
 
     def __init__(self, mode: Callable[[VoiceSession], VoiceMode] = SlowMode) -> None:
         super().__init__()
-        self.answer = self.rig.within(lambda: self.family.admit(PHONE, self.rig.voice.output, mode))
+        self.answer = self.rig.within(lambda: self.family.admit(PHONE, OutputSettings(), mode))
         (self.session,) = self.family.sessions()
 
     def begin(self) -> None:
@@ -177,7 +177,7 @@ def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
     slow = Slow()
     handler = VoiceSocket(slow.session)
     slow.ends("over")
-    client = Client(slow.rig, 77, handler)
+    client = Client(slow.rig, handler)
     assert (client.events()[0]["reason"], client.closed) == ("session_closed", 4008)
 
 
@@ -194,7 +194,7 @@ def test_a_mode_that_adds_nothing() -> None:
 
 def test_a_log_of_one_session_and_the_sweep_of_others(rig: Rig) -> None:
     def create(days: int) -> None:
-        rig.lab.admit(PHONE, evolve(rig.voice.realtime, run_retention_days=days), VoiceMode)
+        rig.lab.admit(PHONE, RealtimeSettings(run_retention_days=days), VoiceMode)
 
     for days in (0, 14, 14):
         rig.within(partial(create, days))

@@ -271,7 +271,7 @@ who may open a socket of the lab
     A says session.close
     B comes -> refused(status=404)
 a provider of the settings that there is not
-    set realtime provider=gone
+    set realtime_voice provider=gone
     create lab -> refused(status=400)
 """
 

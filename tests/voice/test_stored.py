@@ -11,7 +11,6 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.members import Members
 from svc_proto.voice.profiles import Profile
@@ -28,7 +27,7 @@ from svc_proto.voice.stored import (
     profile_values,
     with_its_own,
 )
-from tests.voice.plans import CONFIG, world_of
+from tests.voice.rig import CONFIG, OWN, Rig
 from tests.voice.rows import rows
 
 KNOWN = ("stub", "xai_tts")
@@ -206,15 +205,10 @@ def refused(found: bytes | None, profile: str | None = None) -> Refused:
     def speaks() -> Flow[bool]:
         raise AssertionError("nobody wants to know")
 
-    def plan(engine: Engine) -> Flow[Refused]:
-        stored = StoredSettings(engine, CONFIG, speaks)
-        with pytest.raises(Refused) as caught:
-            yield from stored.change(OUTPUT_FAMILY, profile, {"voice": "rex"})
-        return caught.value
-
-    world = world_of(plan)
-    path = "/r/config.yaml"
-    world.disk.put(path, found or b"")
+    rig = Rig()
+    rig.disk.put(OWN, found or b"")
     if found is None:
-        world.disk.denied.add(path)
-    return world.run()
+        rig.disk.denied.add(OWN)
+    with pytest.raises(Refused) as caught:
+        rig.spawn(StoredSettings(rig.engine, CONFIG, speaks).change(OUTPUT_FAMILY, profile, {"voice": "rex"}))
+    return caught.value

@@ -12,7 +12,7 @@ from svc_proto.voice.agent.instructions import (
     read_knowledge,
     run_notes,
 )
-from tests.voice.plans import run
+from tests.voice.rig import Rig
 
 INTERFACE = {
     "current_datetime": "2026-09-21T14:13:20+00:00",
@@ -65,9 +65,10 @@ def test_what_is_known_has_limits() -> None:
     memory = {name: letter * 2_500 for name, letter in (("MEMORY", "a"), ("USER", "b"))}
     files = {f"/h/memories/{name}.md": text for name, text in memory.items()}
     own = {f"/h/profiles/work/memories/{name}.md": text.upper() for name, text in memory.items()}
-    knowledge = run(lambda voice: read_knowledge(voice, "work"), {**files, **own, "/h/profiles/work/config.yaml": {}})
-    assert knowledge.memories == ("a" * 2_000, "b" * 2_000, "A" * 2_000)
-    assert run(lambda voice: read_knowledge(voice, None), files).memories == ("a" * 2_000, "b" * 2_000)
+    rig = Rig({**files, **own, "/h/profiles/work/config.yaml": {}})
+    for profile, told in ((None, ("a" * 2_000, "b" * 2_000)), ("work", ("a" * 2_000, "b" * 2_000, "A" * 2_000))):
+        (knowledge,) = rig.spawn(read_knowledge(rig.voice, profile))
+        assert knowledge.memories == told
 
 
 def test_the_other_notes() -> None:

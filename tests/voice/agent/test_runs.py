@@ -38,9 +38,8 @@ def test_it_is_stopped_before_it_is_asked_for(rig: Rig) -> None:
             ended.append(True)
         return None
 
-    voice = cast("Any", rig.voice)
-    voice.api_credential = credential
-    holder = ApiRuns(voice, PHONE, NOBODY, cast("Any", pytest.fail))
+    rig.voice.api_credential = credential  # type: ignore[method-assign]  # it takes its time
+    holder = ApiRuns(rig.voice, PHONE, NOBODY, cast("Any", pytest.fail))
     rig.within(lambda: holder.leave("k1"))
     rig.within(lambda: holder.stop("k1"))
     rig.within(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
@@ -56,9 +55,8 @@ def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: Rig) -> None:
         yield from sleep(rig.engine, 1.0)
         raise ProviderError("too late to matter")
 
-    voice = cast("Any", rig.voice)
-    voice.api_credential = credential
-    holder = ApiRuns(voice, PHONE, NOBODY, cast("Any", pytest.fail))
+    rig.voice.api_credential = credential  # type: ignore[method-assign]  # there is none
+    holder = ApiRuns(rig.voice, PHONE, NOBODY, cast("Any", pytest.fail))
     rig.within(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
     rig.after(2.0)
 
