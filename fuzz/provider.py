@@ -19,7 +19,6 @@ from fuzz.upstream import Manner, Upstream
 from fuzz.visit import Visit, listen
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
-from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptSocket,
     CloseSocket,
@@ -32,7 +31,6 @@ from svc_proto.wire.events import (
     SocketClosed,
     TextMessage,
 )
-from svc_proto.wire.http1 import Http1Connection
 
 __all__ = ["NUMBER", "PIECES", "PROVIDER_PORT", "SAMPLES", "VENDOR_PORT", "Provider", "recording_of", "sound_of"]
 
@@ -92,14 +90,14 @@ class _Request(Visit):
         trouble = self._provider.trouble
         if trouble is Manner.REFUSE:
             self._provider.failed_at = self._world.now
-            self._answer(503, b"no")
+            _answer(self, 503, b"no")
         elif self.head.target.endswith("/audio/speech"):
             pcm = recording_of(sound_of(json.loads(body)["input"]))
             self.put(ResponseHead(self.stream, 200, Headers([(b"content-type", b"audio/pcm")])))
             self._speak([pcm] * PIECES)
         else:
             sound = body[body.index(b"RIFF") + HEAD :]
-            self._answer(200, b'{"text": "voice %d"}' % int.from_bytes(sound[:2], "little"))
+            _answer(self, 200, b'{"text": "voice %d"}' % int.from_bytes(sound[:2], "little"))
 
     def _speak(self, pieces: list[bytes]) -> None:
         trouble = self._provider.trouble
@@ -116,20 +114,14 @@ class _Request(Visit):
         self.put(ResponseData(self.stream, pieces[0]))
         self._world.after(self._world.rng.random() * PAUSE, lambda: self._speak(pieces[1:]))
 
-    def _answer(self, status: int, body: bytes) -> None:
-        fields = Headers([(b"content-length", b"%d" % len(body))])
-        self.put(ResponseHead(self.stream, status, fields), ResponseData(self.stream, body), ResponseEnd(self.stream))
 
-
-class _Call:
+class _Call(Visit):
     """One socket."""
 
     def __init__(self, provider: Provider, end: End) -> None:
+        super().__init__(end)
         self._provider = provider
         self._world = provider.host.world
-        self._end = end
-        self._conn = Http1Connection(Role.SERVER, entropy=bytes)
-        self._stream: Any = None
         self._numbers = 0
         self._said = ""  # by the person, until it is answered
         self._heard = b""  # by the microphone, until it is committed
@@ -137,12 +129,6 @@ class _Call:
         self._playing = ""  # the response under way
         self._left = False
         self._numbered: list[int] = []  # of what was said
-        end.adopt(self)
-
-    # --- as the owner of an end ---
-
-    def on_sent(self, n: int) -> None:
-        """Nobody counts here."""
 
     def on_closed(self, why: str) -> None:
         """It is over."""
@@ -152,34 +138,34 @@ class _Call:
 
     def _leave(self) -> None:
         """Go, with a farewell or without."""
-        if self._end.gone:
+        if self.end.gone:
             return
         if self._playing or self._world.rng.random() < ABRUPT:
-            self._end.abort()
+            self.end.abort()
             return
-        self._put(CloseSocket(self._stream, 1001))
+        self._put(CloseSocket(self.stream, 1001))
         self._flush()
         self._left = True
 
     def on_readable(self) -> None:
         """Take what is said."""
-        while (data := self._end.take()) is not None:
+        while (data := self.end.take()) is not None:
             if not data:
                 self._playing = ""
-                self._end.close_write()
+                self.end.close_write()
                 return
             self._conn.receive_data(data)
         while (event := self._conn.next_event()) is not None:
             match event:
-                case RequestHead(stream=stream):
-                    self._stream = stream
+                case RequestHead():
+                    self.head = event
                     self._begin()
                 case TextMessage(text=text):
                     self._hear(json.loads(text))
                 case SocketClosed():
                     self._playing = ""
                     self._flush()
-                    self._end.close_write()
+                    self.end.close_write()
                     return
                 case _:
                     pass
@@ -187,11 +173,9 @@ class _Call:
 
     def _begin(self) -> None:
         if self._provider.trouble is Manner.REFUSE:
-            fields = Headers([(b"content-length", b"2")])
-            self._put(ResponseHead(self._stream, 503, fields), ResponseData(self._stream, b"no"))
-            self._put(ResponseEnd(self._stream))
+            _answer(self, 503, b"no")
         else:
-            self._put(AcceptSocket(self._stream))
+            self._put(AcceptSocket(self.stream))
             self._tell("session.created", session={"id": "sess", "model": "m"})
 
     # --- what it is told ---
@@ -278,11 +262,11 @@ class _Call:
 
     def _go_on(self, response: str, pieces: Iterator[None]) -> None:
         """One piece after another, each some time after the last."""
-        if self._playing != response or self._end.gone:
+        if self._playing != response or self.end.gone:
             return
         trouble = self._provider.trouble
         if trouble is Manner.BREAK:
-            self._end.abort()
+            self.end.abort()
             return
         if trouble is Manner.HANG:
             return
@@ -299,17 +283,21 @@ class _Call:
         self._tell("error", error={"type": "invalid_request_error", "code": code, "message": message})
 
     def _tell(self, kind: str, **fields: Any) -> None:
-        self._put(TextMessage(self._stream, json.dumps({"type": kind, "event_id": self._number("event"), **fields})))
+        self._put(TextMessage(self.stream, json.dumps({"type": kind, "event_id": self._number("event"), **fields})))
 
-    def _put(self, *events: Event) -> None:
-        if not self._end.gone and not self._left:
-            for event in events:
-                self._conn.send(event)
+    def _put(self, event: Event) -> None:
+        if not self.end.gone and not self._left:
+            self._conn.send(event)
 
     def _flush(self) -> None:
-        if not self._end.gone and (data := self._conn.data_to_send()):
-            self._end.send(data)
+        if not self.end.gone and (data := self._conn.data_to_send()):
+            self.end.send(data)
 
     def _number(self, kind: str) -> str:
         self._numbers += 1
         return f"{kind}_{self._numbers}"
+
+
+def _answer(visit: Visit, status: int, body: bytes) -> None:
+    head = ResponseHead(visit.stream, status, Headers([(b"content-length", b"%d" % len(body))]))
+    visit.put(head, ResponseData(visit.stream, body), ResponseEnd(visit.stream))
