@@ -86,13 +86,13 @@ def _write() -> None:
     from svc_proto.dashboard.service import Dashboard
     from tests.api.world import ApiBook
     from tests.loops.boards import FILES
-    from tests.relay.routes.voice_world import voice_book
+    from tests.relay.routes.voice_world import VoiceBook
 
     def told(book: Any) -> Any:
         return json.loads(book.request("GET", "/openapi.json").body)
 
     board: Any = describe(Dashboard(DashboardConfig(), FILES).router.routes, manual(FILES, ""), "")
-    documents = {API: told(ApiBook()), RELAY: told(voice_book()[0]), DASHBOARD: board}
+    documents = {API: told(ApiBook()), RELAY: told(VoiceBook()), DASHBOARD: board}
     PAGE.write_text(ABOUT + "\n".join(_section(name, document) for name, document in documents.items()))
 
 

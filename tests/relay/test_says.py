@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tests.documented import Documented, queries
 from tests.http_book import Answer
-from tests.relay.routes.voice_world import voice_book
+from tests.relay.routes.voice_world import VoiceBook
 from tests.relay.world import RelayBook
 from tests.routes_page import RELAY, assert_shown
 
-BOOK, _ = voice_book()
+BOOK = VoiceBook()
 DOCUMENTED = Documented.of(BOOK.request("GET", "/openapi.json").body)
 PAIRED = BOOK.pair(device_id="pixel-9", device_name="Pixel 9")
 PNG = "iVBORw0KGgoAAAA="
@@ -95,7 +95,7 @@ def test_what_changes_answer(label: str, path: str, body: Any, status: int) -> N
 
 
 def test_no_phone() -> None:
-    book, _ = voice_book()
+    book = VoiceBook()
     for path in ("/bridge/status", "/bridge/devices", "/bridge/activity"):
         DOCUMENTED.check(f"GET {path}", book.request("GET", path))
     answer = book.request("GET", "/ping", token=book.pair(client_surface="desktop").token)

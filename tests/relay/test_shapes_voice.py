@@ -7,7 +7,7 @@ import pytest
 from svc_proto.relay import shapes_voice as shapes
 from svc_proto.schema.json_schema import Parts, members_of
 from svc_proto.voice.settings import OUTPUT, PROMOTION, REALTIME
-from tests.relay.routes.voice_world import get, voice_book
+from tests.relay.routes.voice_world import VoiceBook, get
 
 
 def members(kind: type) -> list[str]:
@@ -34,5 +34,5 @@ def test_what_can_be_changed(kind: type, rules: dict[str, object]) -> None:
     ],
 )
 def test_what_is_shown(path: str, kind: type) -> None:
-    book, _ = voice_book()
+    book = VoiceBook()
     assert sorted({*members(kind)} - {"updated"}) == sorted(get(book, path))

@@ -11,10 +11,10 @@ from svc_proto.commands import CreateBlob, FinishBlob, WriteBlob
 from svc_proto.facts import Failed, Failure, FailureKind
 from svc_proto.relay.routes.voice_basic import MAX_BUSY
 from svc_proto.relay.voice_upload import MAX_UPLOAD
-from svc_proto.voice.contract import ProviderError, SpeechRequest, Spoken
+from svc_proto.voice.contract import SpeechRequest, Spoken
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
-from tests.relay.routes.voice_world import Puppets, voice_book
+from tests.relay.routes.voice_world import VoiceBook
 from tests.relay.world import REMOTE, Answer, RelayBook
 
 FORM = (b"content-type", b"multipart/form-data; boundary=xyz")
@@ -165,10 +165,6 @@ class Stage(Routes):
         assert clean(self.book)
         return answer
 
-    def in_trouble(self, *words: str) -> None:
-        """No engine can do anything."""
-        self.puppets.problem = ProviderError(" ".join(words))
-
     def logged(self, *fields: str) -> None:
         """What the log says of it."""
         found = next(log for log in self.book.logs if log.event == "voice engine failed")
@@ -176,7 +172,7 @@ class Stage(Routes):
 
     def listened(self, *asked: str) -> None:
         """What an engine was asked to listen to."""
-        assert self.puppets.asked == [tuple(json.loads(" ".join(asked)))]
+        assert self.book.puppets.asked == [tuple(json.loads(" ".join(asked)))]
 
     def three(self) -> None:
         """The files of the host, of a profile that says something, and of one that does not."""
@@ -198,11 +194,11 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
 # --- transcribe -------------------------------------------------------------------------------------------------------
 
 
-def listening() -> tuple[RelayBook, Puppets]:
-    """A relay whose host has engines."""
-    book, puppets = voice_book()
-    puppets.local = True
-    return book, puppets
+def listening(takes: float = 0.0) -> VoiceBook:
+    """A relay whose host has engines, each of which works so many seconds."""
+    book = VoiceBook()
+    book.puppets.local, book.puppets.takes = True, takes
+    return book
 
 
 @pytest.mark.parametrize(
@@ -214,11 +210,11 @@ def listening() -> tuple[RelayBook, Puppets]:
     ],
 )
 def test_a_recording_becomes_text(part: Part, kind: str, suffix: str) -> None:
-    book, puppets = listening()
+    book = listening()
     answer = send(book, form(Part(name="note", data=b"skipped"), part, Part(name="audio", data=b"skipped too")))
     told = {"success": True, "text": "turn on the lamp", "provider": "local", "profile": None}
     assert (answer.status, answer.json) == (200, told)
-    assert puppets.asked == [(kind, suffix, len(WAV), len(WAV), "", "")]
+    assert book.puppets.asked == [(kind, suffix, len(WAV), len(WAV), "", "")]
     assert clean(book)
 
 
@@ -234,22 +230,22 @@ def test_a_recording_becomes_text(part: Part, kind: str, suffix: str) -> None:
     ],
 )
 def test_a_body_without_a_recording(body: bytes, kind: bytes, word: str) -> None:
-    book, puppets = listening()
+    book = listening()
     assert word in failed(send(book, body, kind=kind), 400)
-    assert (clean(book), puppets.asked) == (True, [])
+    assert (clean(book), book.puppets.asked) == (True, [])
 
 
 def test_a_longer_recording_than_is_taken_is_cut_off_while_it_comes() -> None:
-    book, puppets = listening()
+    book = listening()
     assert str(MAX_UPLOAD) in failed(send(book, form(Part(name="audio", data=bytes(MAX_UPLOAD + 1)))), 413)
-    assert (clean(book), puppets.asked) == (True, [])
+    assert (clean(book), book.puppets.asked) == (True, [])
     assert send(book, form(Part(name="audio", data=bytes(MAX_UPLOAD)))).status == 200
 
 
 @pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob])
 @pytest.mark.parametrize(("kind", "word"), [(FailureKind.NO_SPACE, "full"), (FailureKind.INTERNAL, "stored")])
 def test_a_disk_that_does_not_take_it(step: Any, kind: FailureKind, word: str) -> None:
-    book, _ = listening()
+    book = listening()
     book.hold = (step,)
     call = book.call("POST", "/voice/transcribe", RECORDING, token=book.pair().token, headers=[FORM])
     (held,) = book.held
@@ -259,19 +255,17 @@ def test_a_disk_that_does_not_take_it(step: Any, kind: FailureKind, word: str) -
 
 
 def test_whoever_goes_away_leaves_nothing_behind() -> None:
-    book, puppets = listening()
-    puppets.takes = 5.0
+    book = listening(takes=5.0)
     call = book.call("POST", "/voice/transcribe", RECORDING, token=book.pair().token, headers=[FORM])
     assert len(book.uploads) == 1
     call.vanish()
     assert clean(book)
     book.after(10.0)
-    assert puppets.asked == []
+    assert book.puppets.asked == []
 
 
 def test_no_more_than_so_many_at_once() -> None:
-    book, puppets = listening()
-    puppets.takes = 5.0
+    book = listening(takes=5.0)
     token = book.pair().token
     calls = [book.call("POST", "/voice/synthesize", {"text": "x"}, token=token) for _ in range(MAX_BUSY)]
     answer = send(book, RECORDING)
@@ -288,22 +282,22 @@ def test_no_more_than_so_many_at_once() -> None:
 
 @pytest.mark.parametrize(("kind", "name"), [("audio/mpeg", "tts.mp3"), ("audio/wav", "tts.wav"), ("audio/x", "tts")])
 def test_a_text_becomes_a_file(kind: str, name: str) -> None:
-    book, puppets = listening()
-    puppets.spoken = Spoken(b"sound", kind)
+    book = listening()
+    book.puppets.spoken = Spoken(b"sound", kind)
     text = {"text": " **Ready** when [you](http://x) are. "}
     answer = book.request("POST", "/voice/synthesize", text, token=book.pair().token)
     assert (answer.status, answer.body) == (200, b"sound")
     shown = (kind.encode(), b"private, no-store", f'inline; filename="{name}"'.encode())
     names = (b"content-type", b"cache-control", b"content-disposition")
     assert tuple(answer.headers.get(field) for field in names) == shown
-    assert puppets.asked == [SpeechRequest(text="Ready when you are.")]
+    assert book.puppets.asked == [SpeechRequest(text="Ready when you are.")]
 
 
 # --- what the engine refuses ------------------------------------------------------------------------------------------
 
 
 def test_refusals_of_the_engine_are_for_these_clients_too() -> None:
-    book, _ = voice_book()
+    book = VoiceBook()
     token = book.pair().token
     assert failed(book.request("PUT", "/voice/config", token=token), 405)
     head = [(b"content-length", b"%d" % (2 * MAX_UPLOAD)), (b"authorization", b"Bearer " + token.encode())]

@@ -9,7 +9,7 @@ import pytest
 
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.voice.socket import RECHECK
-from tests.relay.routes.voice_world import BASES, OUTPUT, RELAY_FILE, SECTIONS, WORK, put_yaml, text_of, voice_book
+from tests.relay.routes.voice_world import BASES, OUTPUT, RELAY_FILE, SECTIONS, WORK, VoiceBook, text_of
 from tests.relay.world import PEER, REMOTE, Phone, RelayBook
 
 
@@ -38,7 +38,7 @@ def heard(phone: Phone) -> list[str]:
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize(("end", "code"), [("its client", 1000), ("its token", 1008), ("the relay", 1001)])
 def test_a_session_ends_with(base: str, end: str, code: int) -> None:
-    book, _ = voice_book()
+    book = VoiceBook()
     paired = book.pair(device_id="one")
     phone = meet(book, make(book, base, paired.token), paired.token)
     assert heard(phone) == ["voice.session.ready"]
@@ -55,7 +55,7 @@ def test_a_session_ends_with(base: str, end: str, code: int) -> None:
 
 @pytest.mark.parametrize("base", BASES)
 def test_a_body_may_be_left_out(base: str) -> None:
-    book, _ = voice_book({RELAY_FILE: put_yaml({SECTIONS[base]: {"provider": "stub"}})})
+    book = VoiceBook({RELAY_FILE: {SECTIONS[base]: {"provider": "stub"}}})
     token = book.pair().token
     answer = make(book, base, token, b"")
     assert (answer["provider"], answer["config_scope"], answer["config_path"]) == ("stub", "relay", None)
@@ -64,7 +64,7 @@ def test_a_body_may_be_left_out(base: str) -> None:
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize(("query", "body"), [("?profile=work", {"profile": "other"}), ("", {"profile": "work"})])
 def test_the_profile(base: str, query: str, body: dict[str, object]) -> None:
-    book, _ = voice_book({WORK: put_yaml({SECTIONS[base]: {"provider": "stub", "sample_rate": 48000}})})
+    book = VoiceBook({WORK: {SECTIONS[base]: {"provider": "stub", "sample_rate": 48000}}})
     answer = book.request("POST", f"{base}/session{query}", body, token=book.pair().token).json
     assert (answer["profile"], answer["config_scope"], answer["config_path"]) == ("work", "profile", WORK)
     assert (answer["provider"], answer["voice"], answer["sample_rate"]) == ("stub", "sine", 48000)
@@ -75,13 +75,13 @@ def test_the_profile(base: str, query: str, body: dict[str, object]) -> None:
     "body", [b"{", [], {"provider": "nobody"}, {"provider": 5}, {"voice": ["x"]}, {"sample_rate": "x"}, {"profile": 5}]
 )
 def test_bad_input(base: str, body: object) -> None:
-    book, _ = voice_book()
+    book = VoiceBook()
     text_of(book.request("POST", f"{base}/session", body, token=book.pair().token), 400)
 
 
 @pytest.mark.parametrize("base", BASES)
 def test_what_is_turned_off_is_not_there(base: str) -> None:
-    book, _ = voice_book({RELAY_FILE: put_yaml({SECTIONS[base]: {"enabled": False}})})
+    book = VoiceBook({RELAY_FILE: {SECTIONS[base]: {"enabled": False}}})
     token = book.pair().token
     text_of(book.request("POST", f"{base}/session", {}, token=token), 404)
     # Wire 4.7: said before anybody is asked who they are.
@@ -90,7 +90,7 @@ def test_what_is_turned_off_is_not_there(base: str) -> None:
 
 @pytest.mark.parametrize("base", BASES)
 def test_sessions_that_are_not_there_or_not_yours(base: str) -> None:
-    book, _ = voice_book()
+    book = VoiceBook()
     token, other = book.pair(device_id="one").token, book.pair(device_id="two").token
     text_of(book.knock(f"{base}/nobody", headers=fields(token)).result, 404)
     answer = make(book, base, token)
@@ -101,7 +101,7 @@ def test_sessions_that_are_not_there_or_not_yours(base: str) -> None:
 
 
 def test_an_api_caller_keeps_its_sessions_to_itself() -> None:
-    book, _ = voice_book()
+    book = VoiceBook()
     book.upstream = lambda head: (200, b"{}")
     answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="first").json
     for token in ("second", book.pair().token):
@@ -112,7 +112,7 @@ def test_an_api_caller_keeps_its_sessions_to_itself() -> None:
 @pytest.mark.parametrize("speaks", [False, True])
 def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) -> None:
     keys = DeviceKeys()
-    book, _ = voice_book(keys=keys)
+    book = VoiceBook(keys=keys)
     book.upstream = lambda head: (200, b"{}")
     answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="main").json
     phone = meet(book, answer, "main", peer=PEER)
@@ -132,7 +132,7 @@ def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) ->
 
 
 def test_devices_that_told_no_id_are_not_the_same_device() -> None:
-    book, _ = voice_book()
+    book = VoiceBook()
     one, two = book.pair(device_name="a"), book.pair(device_name="b")
     answer = make(book, OUTPUT, one.token)
     text_of(book.knock(answer["websocket_path"], headers=fields(two.token)).result, 403)

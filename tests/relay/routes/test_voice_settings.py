@@ -9,10 +9,9 @@ import yaml
 
 from svc_proto.commands import WriteConfig
 from svc_proto.engine.router import BODY_LIMIT
-from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
-from tests.relay.routes.voice_world import BASES, FIRST_15, RELAY_FILE, SECTIONS, get, strict, text_of, voice_book
+from tests.relay.routes.voice_world import BASES, FIRST_15, RELAY_FILE, SECTIONS, VoiceBook, get, strict, text_of
 
 COMMENTED = """\
 # mine
@@ -233,15 +232,7 @@ bad choices
 class Stage(Routes):
     def offers(self) -> None:
         """What the vendor has."""
-        self.found = FOUND
-
-    def in_trouble(self, words: str, more: str = "") -> None:
-        """From now on it cannot be asked."""
-
-        def discover(provider_id: str) -> object:
-            raise ProviderError(f"{words} {more}")
-
-        self.puppets.discover = discover  # type: ignore[assignment,method-assign]  # a vendor in trouble
+        self.book.puppets.found = FOUND
 
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES + CHOICES).items())
@@ -250,7 +241,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
 
 
 def test_speech_output_by_default() -> None:
-    book, _ = voice_book(variables={"OPENAI_API_KEY": "a secret"})
+    book = VoiceBook(variables={"OPENAI_API_KEY": "a secret"})
     found = get(book, "/voice/output/config")
     strict(found)
     providers = found.pop("providers")
@@ -292,7 +283,7 @@ def test_a_change_of_each_family(base: str, lines: str) -> None:
 
 
 def test_changes_wait_for_each_other() -> None:
-    book, _ = voice_book()
+    book = VoiceBook()
     token = book.pair().token
     book.hold = (WriteConfig,)
     first = book.call("PATCH", "/voice/output/config", {"voice": "rex"}, token=token)
@@ -301,13 +292,13 @@ def test_changes_wait_for_each_other() -> None:
     book.hold = ()
     book.release()
     assert (first.result.status, second.result.status) == (200, 200)
-    assert book.files[RELAY_FILE] == b"voice_output:\n  voice: rex\nrealtime_voice:\n  voice: leo\n"
+    assert book.disk.get(RELAY_FILE) == b"voice_output:\n  voice: rex\nrealtime_voice:\n  voice: leo\n"
 
 
 @pytest.mark.parametrize(("method", "path"), [("PATCH", "output/config"), ("POST", "realtime-agent/session")])
 def test_what_is_too_long_is_refused_in_text_as_well(method: str, path: str) -> None:
     """Wire terminal-voice 3: JSON is the way of `/voice/config`, `/transcribe` and `/synthesize` alone."""
-    book, _ = voice_book()
+    book = VoiceBook()
     answer = book.request(method, f"/voice/{path}", b"x" * (BODY_LIMIT + 1), token=book.pair().token)
     assert "{" not in text_of(answer, 413)
 
@@ -316,7 +307,7 @@ def test_what_is_too_long_is_refused_in_text_as_well(method: str, path: str) -> 
 
 
 def test_the_options_of_the_tables() -> None:
-    found = get(voice_book()[0], "/voice/output/providers/stub/options")
+    found = get(VoiceBook(), "/voice/output/providers/stub/options")
     strict(found)
     provider = found.pop("provider")
     assert found == yaml.safe_load(STUB)
@@ -335,7 +326,7 @@ realtime-agent: stub, local, openai-realtime, -elevenlabs, -%0a%07
     ("base", "name"), [(base, name) for base, names in yaml.safe_load(THERE).items() for name in names.split(", ")]
 )
 def test_whose_options_there_are(base: str, name: str) -> None:
-    book, _ = voice_book(variables={"OPENAI_API_KEY": "k", "XAI_API_KEY": "k"})
+    book = VoiceBook(variables={"OPENAI_API_KEY": "k", "XAI_API_KEY": "k"})
     token, path = book.pair().token, f"/voice/{base}/providers/{name.removeprefix('-')}"
     options = book.request("GET", f"{path}/options", token=token)
     checked = book.request("POST", f"{path}/validate", {}, token=token)
@@ -364,9 +355,9 @@ def test_what_is_the_default_has_options(base: str, installed: bool) -> None:
 
 
 def test_no_secret_is_told() -> None:
-    book, puppets = voice_book(variables={"XAI_API_KEY": "very secret"})
+    book = VoiceBook(variables={"XAI_API_KEY": "very secret"})
     book.secrets.add("very secret")
-    puppets.found = FOUND
+    book.puppets.found = FOUND
     for base in BASES:
         for path in ("config", "providers/xai/options"):
             answer = book.request("GET", f"{base}/{path}", token=book.pair().token)

@@ -6,7 +6,7 @@
 
 A request is a method, a path below `/voice/` and a JSON body. Behind the arrow stands its status, and parted by `;`
 what is looked at: `name = JSON` of a member (`auth.xai_env`, `providers.*.id`), `name has JSON` for what it contains.
-Of a refusal `~ words` are in its text. The other lines are methods of `Routes`; those that make the relay come first.
+Of a refusal `~ words` are in its text. The other lines are methods of `Routes`; one that makes a new relay comes first.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ import yaml
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Compute, WriteConfig
 from svc_proto.relay.access import BASIC_PATHS
-from svc_proto.voice.contract import SpeechRequest
-from svc_proto.voice.providers.discovery import Discovered
-from svc_proto.voice_config import VoiceConfig
-from tests.relay.routes.voice_world import AGENT_FILE, RELAY_FILE, WORK, Puppets, put_yaml, strict, text_of, voice_book
-from tests.relay.world import Answer, RelayBook
+from svc_proto.voice.contract import ProviderError, SpeechRequest
+from tests.relay.routes.voice_world import AGENT_FILE, RELAY_FILE, WORK, VoiceBook, strict, text_of
+from tests.relay.world import Answer
 from tests.voice.realtime.book import dialogues
 
 __all__ = ["Routes", "dialogues", "play"]
@@ -35,92 +33,70 @@ STEPS: dict[str, type[object]] = {"WriteConfig": WriteConfig, "Compute": Compute
 
 
 class Routes:
-    """A relay that is made with the first request."""
+    """A relay, and what happens to it and around it."""
 
     def __init__(self) -> None:
-        self.files: dict[str, str] = {}
-        self.variables: dict[str, str] = {}
-        self.config: dict[str, Any] = {}
-        self.found: Discovered | None = None
-        self.speaks = False
+        self.book = VoiceBook()
         self.bearer = ""  # in place of a paired phone's token
-        self._made: tuple[RelayBook, Puppets] | None = None
-
-    @property
-    def book(self) -> RelayBook:
-        return self._relay()[0]
-
-    @property
-    def puppets(self) -> Puppets:
-        return self._relay()[1]
-
-    def _relay(self) -> tuple[RelayBook, Puppets]:
-        if self._made is None:
-            self._made = book, puppets = voice_book(self.files, variables=self.variables, **self.config)
-            puppets.local, puppets.found = self.speaks, self.found
-            if self.bearer:
-                book.upstream = lambda head: (200, b"{}")
-        return self._made
 
     # --- how the relay is ---
 
+    def hermes(self) -> None:
+        """It is one of the other brand, and new."""
+        self.book = VoiceBook(brand=HERMES)
+
+    def options_kept(self, seconds: str) -> None:
+        """It is a new one that keeps so long what a vendor offers."""
+        self.book = VoiceBook(options_cache=float(seconds))
+
     def file(self, name: str, value: str) -> None:
         """A file of the host, in YAML."""
-        self.files[FILES[name]] = put_yaml(yaml.safe_load(value))
+        self.book.disk.put(FILES[name], yaml.safe_dump(yaml.safe_load(value)).encode())
 
     def text(self, name: str, value: str) -> None:
-        """A file, as JSON text; later on what it is now."""
-        if self._made is None:
-            self.files[FILES[name]] = json.loads(value)
-        else:
-            self.book.files[FILES[name]] = json.loads(value).encode("latin-1")
+        """A file, as JSON text."""
+        self.book.disk.put(FILES[name], json.loads(value).encode())
 
     def key(self, name: str, value: str) -> None:
         """A variable of the environment."""
-        self.variables[name] = value
-
-    def hermes(self) -> None:
-        """The other brand."""
-        self.config["brand"] = HERMES
-
-    def options_kept(self, seconds: str) -> None:
-        """How long what a vendor offers is kept."""
-        self.config["voice"] = VoiceConfig(
-            home="/home/svc-relay", service_home="/home/svc", config_path=AGENT_FILE, options_cache=int(seconds)
-        )
+        self.book.variables[name] = value
 
     def local(self) -> None:
         """This host has engines."""
-        self.speaks = True
+        self.book.puppets.local = True
+
+    def in_trouble(self, *words: str) -> None:
+        """From now on no engine and no vendor can do anything."""
+        self.book.puppets.problem = ProviderError(" ".join(words))
 
     def api_bearer(self, bearer: str) -> None:
         """Who asks shows a bearer that the API server takes."""
-        self.bearer = bearer
+        self.bearer, self.book.upstream = bearer, lambda head: (200, b"{}")
 
     def refuses(self, step: str) -> None:
         """The host does not do this."""
-        self.book.refuse = (STEPS[step],) if step else ()
+        self.book.refuse = (STEPS[step],)
 
     # --- looks ---
 
     def kept(self, name: str, value: str) -> None:
         """A file's text now, as JSON; null: there is none."""
-        wanted, data = json.loads(value), self.book.files.get(FILES[name])
-        assert (None if data is None else data.decode()) == wanted
+        disk, path = self.book.disk, FILES[name]
+        assert (disk.get(path).decode() if disk.exists(path) else None) == json.loads(value)
 
     def section(self, name: str, value: str) -> None:
         """What stands there of speech output, in order."""
-        found = yaml.safe_load(self.book.files[FILES[name]])["voice_output"]
+        found = yaml.safe_load(self.book.disk.get(FILES[name]))["voice_output"]
         assert list(found.items()) == list(yaml.safe_load(value).items())
 
     def asked(self, count: str) -> None:
         """How often a vendor was."""
-        assert len(self.puppets.asked) == int(count)
+        assert len(self.book.puppets.asked) == int(count)
 
     def spoke(self, *value: str) -> None:
         """What an engine was asked to speak since this was looked at."""
-        (asked,) = self.puppets.asked
-        self.puppets.asked.clear()
+        (asked,) = self.book.puppets.asked
+        self.book.puppets.asked.clear()
         assert asked == SpeechRequest(**json.loads(" ".join(value)))
 
     # --- requests ---

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import yaml
 
+from svc_proto.basics.brand import SVC, Brand
 from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.device_keys import DeviceKeys
@@ -18,7 +19,7 @@ from svc_proto.voice_config import VoiceConfig
 from tests.relay.world import Answer, RelayBook
 
 __all__ = ["AGENT", "AGENT_FILE", "BASES", "FIRST_15", "LAB", "OUTPUT", "RELAY_FILE", "SECTIONS", "WORK", "Puppets"]
-__all__ += ["get", "put_yaml", "strict", "text_of", "voice_book"]
+__all__ += ["VoiceBook", "get", "strict", "text_of"]
 
 AGENT_FILE = "/home/svc/config.yaml"
 RELAY_FILE = "/home/svc-relay/config.yaml"
@@ -69,9 +70,9 @@ class Puppets:
         return "turn on the lamp"
 
     def discover(self, provider_id: str) -> Flow[Discovered | None]:
+        yield from self._work()
         self.speaker(provider_id)
         self.asked.append(provider_id)
-        yield from ()
         return self.found
 
     def engines(self) -> Flow[Engines]:
@@ -86,26 +87,31 @@ class Puppets:
             raise self.problem
 
 
-def voice_book(
-    files: Mapping[str, str] | None = None,
-    *,
-    variables: Mapping[str, str] | None = None,
-    keys: DeviceKeys | None = None,
-    **config: Any,
-) -> tuple[RelayBook, Puppets]:
-    """A relay with these files. Its agent's configuration is `AGENT_FILE`, its own voice settings `RELAY_FILE`."""
-    voice = VoiceConfig(
-        home="/home/svc-relay", service_home="/home/svc", config_path=AGENT_FILE, variables=dict(variables or {})
-    )
-    settings = RelayConfig(home="/home/svc", config_path=AGENT_FILE, **{"voice": voice, **config})
-    book = RelayBook(settings, keys=keys, files={path: text.encode() for path, text in (files or {}).items()})
-    puppets = Puppets(book)
-    book.relay.voice_side.voice.providers = cast("Providers", puppets)
-    return book, puppets
+class VoiceBook(RelayBook):
+    """Its agent's configuration is `AGENT_FILE`, its own voice settings `RELAY_FILE`; files are YAML."""
 
-
-def put_yaml(value: object) -> str:
-    return yaml.safe_dump(value)
+    def __init__(
+        self,
+        files: Mapping[str, object] | None = None,
+        *,
+        variables: Mapping[str, str] | None = None,
+        keys: DeviceKeys | None = None,
+        brand: Brand = SVC,
+        options_cache: float = 600.0,
+    ) -> None:
+        self.variables = dict(variables or {})  # of the environment
+        voice = VoiceConfig(
+            home="/home/svc-relay",
+            service_home="/home/svc",
+            config_path=AGENT_FILE,
+            options_cache=options_cache,
+            variables=self.variables,
+        )
+        super().__init__(RelayConfig(home="/home/svc", config_path=AGENT_FILE, voice=voice, brand=brand), keys=keys)
+        for path, value in (files or {}).items():
+            self.disk.put(path, yaml.safe_dump(value).encode())
+        self.puppets = Puppets(self)
+        self.relay.voice_side.voice.providers = cast("Providers", self.puppets)
 
 
 def text_of(answer: Answer, status: int) -> str:
