@@ -15,8 +15,7 @@ from svc_proto.engine.message import Request
 from tests.loops.voices import VoiceClient, contents, create, set_variables
 from tests.loops.world import ApiHandle, World
 from tests.peers.api import ScriptedApi
-from tests.peers.openai_voice import OpenAiPeer
-from tests.peers.realtime import Called, RealtimeScript, RealtimeSession, Turn
+from tests.peers.realtime import Called, OpenAiPeer, RealtimeSession, Turn
 
 __all__ = ["ANSWER", "KEY", "SOUND", "Agent", "ends", "of", "play", "run", "talk", "types"]
 
@@ -48,8 +47,7 @@ class Agent:
             api = f"http://127.0.0.1:{self.api.server.port}"
         else:
             api = world.peer(scripted, port=9001)
-        self.script = RealtimeScript(turns, ["how full"] * 8)
-        self.peer = SlowPeer(script=self.script)
+        self.peer = SlowPeer(turns=turns)
         url = world.peer(self.peer).replace("http", "ws", 1)
         set_variables(
             world, folder, OPENAI_API_KEY="sk-voice", OPENAI_REALTIME_URL=f"{url}/v1/realtime", API_SERVER_KEY=KEY
@@ -74,7 +72,7 @@ class Agent:
     @property
     def provider(self) -> RealtimeSession:
         """The provider's newest socket."""
-        return self.script.sessions[-1]
+        return self.peer.sessions[-1]
 
     def outputs(self) -> list[dict[str, Any]]:
         """What the provider was told of its calls."""

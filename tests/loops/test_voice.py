@@ -18,7 +18,7 @@ from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import contents, seconds, set_variables
 from tests.loops.wires import Answer
 from tests.loops.world import World, bearer
-from tests.peers.openai_voice import OpenAiPeer
+from tests.peers.realtime import OpenAiPeer
 from tests.peers.vendor import Sound
 from tests.voice.sounds import CLEAR_VOICE, SENTENCE, needs_decoder, needs_engines, words
 

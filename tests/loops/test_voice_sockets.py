@@ -15,7 +15,7 @@ from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, contents, create, set_variables
 from tests.loops.wires import Declined
 from tests.loops.world import World, bearer
-from tests.peers.openai_voice import OpenAiPeer
+from tests.peers.realtime import OpenAiPeer
 from tests.peers.vendor import Sound
 
 SPEECH = b"\x00\x10\x00\xf0" * 6_000  # half a second at 24 kHz

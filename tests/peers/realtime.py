@@ -1,10 +1,9 @@
 """The other end of a realtime socket, as OpenAI and xAI document it: scripted turns, faults, and what was asked.
 
-    script = RealtimeScript([Called("svc_run_task", {"text": "df"}), Said("62 percent.")], hears=["how full is it"])
-    peer = OpenAiPeer(script=script)
+    peer = OpenAiPeer(turns=[Called("svc_run_task", {"text": "df"}), Said("62 percent.")])
 
-Each `response.create` takes the next turn of the script; each committed utterance the next word of `hears`. The events
-are those of the generally available protocol, in its order.
+Each `response.create` takes the next turn, and whatever was committed is understood as `HEARD`. The events are those of
+the generally available protocol, in its order.
 """
 
 from __future__ import annotations
@@ -16,15 +15,17 @@ from typing import Any, ClassVar, TypeAlias
 
 from attrs import frozen
 
-from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, sleep
+from svc_proto.engine.message import Request
+from svc_proto.engine.router import Kind, Route
 from svc_proto.engine.socket import Socket
-from tests.peers.vendor import Asked
+from tests.peers.service import Access
+from tests.peers.vendor import Asked, Reply, VendorPeer
 
-__all__ = ["Called", "Dropped", "Event", "Failed", "Noise", "RealtimeScript", "RealtimeSession", "Said", "Turn"]
+__all__ = ["Called", "Dropped", "Failed", "Noise", "OpenAiPeer", "RealtimeSession", "Said", "Turn", "XaiPeer"]
 
 Event: TypeAlias = "dict[str, Any]"
-RATE = 24_000  # Hz
+HEARD = "how full"
 
 
 @frozen
@@ -53,14 +54,12 @@ class Failed:
     """The response fails."""
 
     message: str = "Rate limit reached"
-    code: str = "rate_limit_exceeded"
 
 
 @frozen
 class Dropped:
     """The socket ends in the middle of the response: with a close frame, or without."""
 
-    after: str = "Hel"
     code: int | None = None
 
 
@@ -74,23 +73,45 @@ class Noise:
 Turn: TypeAlias = "Said | Called | Failed | Dropped | Noise"
 
 
-class RealtimeScript:
-    """What all sockets of one vendor play, one after another."""
+class OpenAiPeer(VendorPeer):
+    """The vendor. `sessions` are its sockets, the newest last; together they play the `turns`."""
 
-    def __init__(self, turns: Iterable[Turn] = (), hears: Iterable[str] = (), *, xai: bool = False) -> None:
+    paths: ClassVar[tuple[str, ...]] = ("POST /v1/audio/speech", "POST /v1/audio/transcriptions")
+    greeting = "session.created"
+
+    def __init__(self, replies: Iterable[Reply] = (), turns: Iterable[Turn] = ()) -> None:
+        kind, access = Kind.WEBSOCKET, Access.ANYBODY
+        socket = Route(method="GET", pattern="/v1/realtime", access=access, handler=self._opened, kind=kind)
+        super().__init__(replies, [socket])
         self.turns = list(turns)
-        self.hears = list(hears)
-        self.xai = xai
         self.sessions: list[RealtimeSession] = []
-        self.greets = True  # with `session.created`
+
+    def _opened(self, request: Request) -> RealtimeSession:
+        self.sessions.append(RealtimeSession(self, Asked.of(request)))
+        return self.sessions[-1]
+
+    def understanding(self) -> Iterable[tuple[str, Event]]:
+        """The events on the way to a transcript."""
+        return [("delta", {"content_index": 0, "delta": HEARD})]
+
+
+class XaiPeer(OpenAiPeer):
+    """The same in another dialect, with paths of its own."""
+
+    paths = ("POST /v1/tts", "POST /v1/stt", "GET /v1/tts/voices", "GET /v1/custom-voices")
+    greeting = "conversation.created"
+
+    def understanding(self) -> Iterable[tuple[str, Event]]:
+        """It tells anew all that it has understood so far."""
+        return [("updated", {"transcript": words}) for words in (HEARD[:4], HEARD)]
 
 
 class RealtimeSession:
     """A `SocketHandler`: one socket. `said` is every message of the client."""
 
-    def __init__(self, engine: Engine, script: RealtimeScript, asked: Asked) -> None:
-        self._engine = engine
-        self._script = script
+    def __init__(self, peer: OpenAiPeer, asked: Asked) -> None:
+        self._peer = peer
+        self._engine = peer.engine
         self.asked = asked
         self.said: list[Event] = []
         self.sound = bytearray()  # that was appended since the last commit
@@ -99,7 +120,6 @@ class RealtimeSession:
         self.socket: Socket
         self._numbers = 0
         self._playing: Task | None = None  # the task of the response under way
-        script.sessions.append(self)
 
     # --- for tests ---
 
@@ -121,9 +141,7 @@ class RealtimeSession:
 
     def on_open(self, socket: Socket) -> None:
         self.socket = socket
-        if self._script.greets:
-            kind = "conversation.created" if self._script.xai else "session.created"
-            self.tell(kind, session={"id": "sess_1", "model": "resolved-model"})
+        self.tell(self._peer.greeting, session={"id": "sess_1", "model": "resolved-model"})
 
     def on_text(self, text: str) -> None:
         message = json.loads(text)
@@ -161,14 +179,10 @@ class RealtimeSession:
         self.sound.clear()
         item = self._number("item")
         self.tell("input_audio_buffer.committed", item_id=item)
-        text = self._script.hears.pop(0) if self._script.hears else "something"
         prefix = "conversation.item.input_audio_transcription"
-        if self._script.xai:
-            self.tell(f"{prefix}.updated", item_id=item, transcript=text[: len(text) // 2])
-            self.tell(f"{prefix}.updated", item_id=item, transcript=text)
-        else:
-            self.tell(f"{prefix}.delta", item_id=item, content_index=0, delta=text)
-        self.tell(f"{prefix}.completed", item_id=item, content_index=0, transcript=text)
+        for kind, told in self._peer.understanding():
+            self.tell(f"{prefix}.{kind}", item_id=item, **told)
+        self.tell(f"{prefix}.completed", item_id=item, content_index=0, transcript=HEARD)
 
     def _clear(self, message: Event) -> None:
         self.sound.clear()
@@ -184,7 +198,7 @@ class RealtimeSession:
         if self._playing is not None and not self._playing.done:
             self._refuse("Conversation already has an active response", "conversation_already_has_active_response")
             return
-        self._play(self._script.turns.pop(0) if self._script.turns else Said("The script is over."))
+        self._play(self._peer.turns.pop(0) if self._peer.turns else Said("The script is over."))
 
     def _cancel(self, message: Event) -> None:
         if self._playing is None or self._playing.done:
@@ -219,15 +233,16 @@ class RealtimeSession:
         response = self._number("resp")
         self.tell("response.created", response={"id": response, "status": "in_progress", "output": []})
         match turn:
-            case Failed(message=message, code=code):
-                details = {"type": "failed", "error": {"type": "requests", "code": code, "message": message}}
+            case Failed(message=message):
+                error = {"type": "requests", "code": "rate_limit_exceeded", "message": message}
+                details = {"type": "failed", "error": error}
                 self._done(response, "failed", [], status_details=details)
             case Called():
                 if turn.before:
                     yield from self._speak(response, Said(turn.before))
                 self._call(response, turn)
-            case Dropped(after=after, code=code):
-                self.tell("response.output_audio_transcript.delta", response_id=response, delta=after)
+            case Dropped(code=code):
+                self.tell("response.output_audio_transcript.delta", response_id=response, delta="Hel")
                 yield from sleep(self._engine, 0.05)
                 if code is None:
                     self.socket._carrier.drop()
@@ -276,7 +291,7 @@ class RealtimeSession:
 
     def _number(self, kind: str) -> str:
         self._numbers += 1
-        return f"{kind}_{len(self._script.sessions)}_{self._numbers}"
+        return f"{kind}_{len(self._peer.sessions)}_{self._numbers}"
 
 
 def _share(size: int, number: int, pieces: int) -> slice:

@@ -1,18 +1,19 @@
 """A vendor of speech that says what a test wants: one scripted answer for each request, in order, over HTTP.
 
-    vendor = OpenAiPeer([Sound(pcm), Refusal(429, retry_after="7")])
+    vendor = ElevenLabsPeer([Sound(pcm), Refusal(429, retry_after="7")])
     url = world.peer(vendor)
 
-`seen` is what was asked. Nothing waits by itself: a pause is part of an answer.
+`seen` is what was asked. Nothing waits by itself: a pause is part of an answer. Those that speak over sockets as well
+are in `tests.peers.realtime`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, Streamed, json_response
@@ -23,7 +24,7 @@ from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
 from tests.peers.service import Access, ScriptedService
 
-__all__ = ["Asked", "Plain", "Refusal", "Reply", "Sound", "VendorPeer", "form"]
+__all__ = ["Asked", "ElevenLabsPeer", "Plain", "Refusal", "Reply", "Sound", "VendorPeer", "form"]
 
 FOR_EVER = 86_400.0  # s
 BODY_LIMIT = 30 * 1024 * 1024  # bytes
@@ -42,6 +43,12 @@ class Asked:
     def json(self) -> Any:
         return json.loads(self.body)
 
+    @classmethod
+    def of(cls, request: Request) -> Asked:
+        """As the service got it."""
+        query = f"?{request.raw_query}" if request.raw_query else ""
+        return cls(method=request.method, target=request.path + query, headers=request.headers, body=request.body)
+
 
 @frozen
 class Sound:
@@ -54,9 +61,6 @@ class Sound:
     before: float = 0.0  # s before the head
     breaks: bool = False  # the connection drops after the last piece
     hangs: bool = False  # nothing comes after the last piece, and no end
-
-    def slow(self, pause: float) -> Sound:
-        return evolve(self, pause=pause)
 
 
 @frozen
@@ -81,25 +85,24 @@ Reply: TypeAlias = "Sound | Plain | Refusal"
 
 
 class VendorPeer(ScriptedService):
-    """The service. A vendor's own file names its routes."""
+    """The service. Each vendor has its own `paths`, and perhaps `sockets`."""
 
-    def __init__(self, replies: Iterable[Reply] = (), routes: Iterable[Route] = ()) -> None:
+    paths: ClassVar[tuple[str, ...]]
+
+    def __init__(self, replies: Iterable[Reply] = (), sockets: Iterable[Route] = ()) -> None:
         self.replies = list(replies)
         self.seen: list[Asked] = []
         self.written = 0  # bytes of sound
-        super().__init__(Router(routes))
+        super().__init__(Router([*map(self._route, self.paths), *sockets]))
 
-    def http(self, method: str, pattern: str) -> Route:
-        """A route that is answered by the script."""
+    def _route(self, path: str) -> Route:
+        method, pattern = path.split()
         return Route(method=method, pattern=pattern, access=Access.ANYBODY, handler=self._answer, body_limit=BODY_LIMIT)
 
     # --- answers ---
 
     def _answer(self, request: Request) -> Flow[Response | Streamed]:
-        query = f"?{request.raw_query}" if request.raw_query else ""
-        self.seen.append(
-            Asked(method=request.method, target=request.path + query, headers=request.headers, body=request.body)
-        )
+        self.seen.append(Asked.of(request))
         channel = self.channels[-1]
         reply = self.replies.pop(0) if self.replies else Refusal(500, {"error": "the script is over"})
         match reply:
@@ -132,6 +135,18 @@ class VendorPeer(ScriptedService):
             channel.drop()
         if sound.breaks or sound.hangs:
             yield from sleep(self.engine, FOR_EVER)
+
+
+class ElevenLabsPeer(VendorPeer):
+    """Speech streamed and whole, transcripts, voices, models."""
+
+    paths = (
+        "POST /v1/text-to-speech/{voice}",
+        "POST /v1/text-to-speech/{voice}/stream",
+        "POST /v1/speech-to-text",
+        "GET /v1/voices",
+        "GET /v1/models",
+    )
 
 
 def form(asked: Asked) -> dict[str, bytes]:

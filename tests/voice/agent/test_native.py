@@ -19,8 +19,7 @@ from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, t
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, contents, create, set_variables
 from tests.peers.api import SSE, ScriptedApi, hello
-from tests.peers.realtime import Failed, Noise, RealtimeScript, RealtimeSession, Said, Turn
-from tests.peers.xai import XaiPeer
+from tests.peers.realtime import Failed, Noise, RealtimeSession, Said, Turn, XaiPeer
 
 QUESTION: list[tuple[str, dict[str, object]]] = [
     ("run.started", {"run_id": "n1"}),
@@ -212,7 +211,7 @@ def test_an_answer_that_the_provider_does_not_speak(
     events = play(agent.ask("x"), ends)
     done = events[-1]
     assert (done["delivery"], done["source"], done["final_text"]) == (delivery, "svc", ANSWER)
-    assert len(agent.script.sessions) == 2  # it was to be spoken outside of the conversation
+    assert len(agent.peer.sessions) == 2  # it was to be spoken outside of the conversation
     assert ("metrics" in done) is (delivery == "fallback")
     assert bool(logged(agent, "voice.response.forced_summary_failed")) is (delivery == "visual_only")
 
@@ -313,8 +312,7 @@ def test_any_messages(world: VirtualWorld, tmp_path: Path, provider: str) -> Non
 def test_the_other_vendor(world: VirtualWorld, tmp_path: Path) -> None:
     """xAI reads a result aloud without inference: what was asked for is what is said."""
     agent = Agent(world, tmp_path, run(f"/echo {ANSWER}", before="One moment."))
-    script = RealtimeScript(agent.script.turns, ["how full"], xai=True)
-    url = world.peer(XaiPeer(script=script), port=9002).replace("http", "ws", 1)
+    url = world.peer(XaiPeer(turns=agent.peer.turns), port=9002).replace("http", "ws", 1)
     variables = {"XAI_API_KEY": "sk-x", "XAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
     set_variables(world, tmp_path, **variables)
     client = agent.open(provider="xai_realtime")

@@ -8,9 +8,8 @@ import pytest
 import yaml
 
 from svc_proto.voice.providers.discovery import MAX_PAGES, Discovered, OfferedVoice
-from tests.peers.elevenlabs import ElevenLabsPeer
-from tests.peers.vendor import Plain, Refusal, Reply, Sound
-from tests.peers.xai import XaiPeer
+from tests.peers.realtime import XaiPeer
+from tests.peers.vendor import ElevenLabsPeer, Plain, Refusal, Reply, Sound
 from tests.voice.providers.studio import KEY, Studio, problem
 
 VOICES = f"""

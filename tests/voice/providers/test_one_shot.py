@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.peers.openai_voice import OpenAiPeer
-from tests.peers.realtime import Called, Dropped, Failed, Noise, RealtimeScript, Said, Turn
-from tests.peers.xai import XaiPeer
+from tests.peers.realtime import Called, Dropped, Failed, Noise, OpenAiPeer, Said, Turn, XaiPeer
 from tests.voice.providers.studio import KEY, Studio, problem
 
 VENDORS = pytest.mark.parametrize(("provider", "make"), [("openai_realtime", OpenAiPeer), ("xai_realtime", XaiPeer)])
@@ -17,12 +15,12 @@ SOUND = bytes(range(256)) * 40
 
 @VENDORS
 def test_a_text_is_answered_with_sound(provider: str, make: Any) -> None:
-    script = RealtimeScript([Said("Hello to you.", SOUND, pieces=4, pause=0.2)], xai=make is XaiPeer)
-    studio = Studio(make(script=script))
+    peer = make(turns=[Said("Hello to you.", SOUND, pieces=4, pause=0.2)])
+    studio = Studio(peer)
     done = studio.render(provider, model="voice-1", voice="v", expression={"emotion": "warm"})
     assert studio.sink.pcm == SOUND
     assert (done.provider, done.model, done.transcript) == (provider, "resolved-model", "Hello to you.")
-    (session,) = script.sessions
+    (session,) = peer.sessions
     assert session.asked.target == "/v1/realtime?model=voice-1"
     assert session.asked.headers.get(b"authorization") == f"Bearer {KEY}".encode()
     assert session.kinds == ["session.update", "conversation.item.create", "response.create"]
@@ -46,13 +44,13 @@ FAULTS: list[tuple[Turn, str]] = [
 
 @pytest.mark.parametrize(("turn", "words"), FAULTS)
 def test_what_goes_wrong_is_told_in_words(turn: Turn, words: str) -> None:
-    studio = Studio(OpenAiPeer(script=RealtimeScript([turn])))
+    studio = Studio(OpenAiPeer(turns=[turn]))
     assert str(problem(lambda: studio.render("openai_realtime"))) == words
 
 
 def test_a_benign_notice_changes_nothing() -> None:
     notice = {"type": "error", "error": {"message": "Cancellation failed: no active response found"}}
     sound = {"type": "response.output_audio.delta", "response_id": "r", "delta": "AAAA"}
-    studio = Studio(OpenAiPeer(script=RealtimeScript([Noise((notice, sound, DONE, sound))])))
+    studio = Studio(OpenAiPeer(turns=[Noise((notice, sound, DONE, sound))]))
     studio.render("openai_realtime")
     assert studio.sink.pcm == b"\0\0"

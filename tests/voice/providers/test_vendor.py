@@ -9,7 +9,7 @@ import pytest
 
 from svc_proto.voice.contract import Rendered
 from svc_proto.voice.providers import vendor
-from tests.peers.openai_voice import OpenAiPeer
+from tests.peers.realtime import OpenAiPeer
 from tests.peers.vendor import Plain, Refusal, Reply, Sound
 from tests.voice.providers.studio import Studio, problem
 

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.peers.elevenlabs import ElevenLabsPeer
-from tests.peers.openai_voice import OpenAiPeer
-from tests.peers.vendor import Asked, Plain, Sound, VendorPeer, form
-from tests.peers.xai import XaiPeer
+from tests.peers.realtime import OpenAiPeer, XaiPeer
+from tests.peers.vendor import Asked, ElevenLabsPeer, Plain, Sound, VendorPeer, form
 from tests.voice.providers.studio import KEY, Studio, problem
 from tests.voice.rows import rows
 
