@@ -12,7 +12,7 @@ from typing import Any
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request
-from tests.loops.voices import VoiceClient, contents, create, set_variables
+from tests.loops.voices import VoiceClient, create, log_of, set_variables
 from tests.loops.world import ApiHandle, World
 from tests.peers.api import ScriptedApi
 from tests.peers.realtime import Called, OpenAiPeer, RealtimeSession, Turn
@@ -39,7 +39,12 @@ class Agent:
     api: ApiHandle
 
     def __init__(
-        self, world: World, folder: Path, *turns: Turn, brand: Brand = SVC, scripted: ScriptedApi | None = None
+        self,
+        world: World,
+        *turns: Turn,
+        folder: Path | None = None,
+        brand: Brand = SVC,
+        scripted: ScriptedApi | None = None,
     ) -> None:
         self.world = world
         if scripted is None:
@@ -49,9 +54,8 @@ class Agent:
             api = world.peer(scripted, port=9001)
         self.peer = SlowPeer(turns=turns)
         url = world.peer(self.peer).replace("http", "ws", 1)
-        set_variables(
-            world, folder, OPENAI_API_KEY="sk-voice", OPENAI_REALTIME_URL=f"{url}/v1/realtime", API_SERVER_KEY=KEY
-        )
+        variables = {"OPENAI_API_KEY": "sk-voice", "OPENAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
+        set_variables(world, folder, **variables)
         world.start_relay(webapi_url=api, brand=brand)
         self.token = world.pair().token
         self.answer: dict[str, Any] = {}
@@ -82,9 +86,7 @@ class Agent:
 
     def log(self) -> list[dict[str, Any]]:
         """The event log, once the session is over."""
-        path = self.answer["event_log_path"]
-        self.world.eventually(lambda: b".session.closed" in contents(self.world, path))
-        return [json.loads(line) for line in contents(self.world, path).splitlines()]
+        return log_of(self.world, self.answer)
 
 
 def run(text: str, **more: Any) -> Called:

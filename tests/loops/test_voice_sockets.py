@@ -7,28 +7,17 @@ import json
 import wave
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, contents, create, set_variables
+from tests.loops.voices import VoiceClient, contents, create, log_of, set_variables
 from tests.loops.wires import Declined
 from tests.loops.world import World, bearer
 from tests.peers.realtime import OpenAiPeer
 from tests.peers.vendor import Sound
 
 SPEECH = b"\x00\x10\x00\xf0" * 6_000  # half a second at 24 kHz
-
-
-def lines(world: World, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """The event log of a session, once its last line is there."""
-
-    def whole() -> bool:
-        return b".session.closed" in contents(world, answer["event_log_path"])
-
-    world.eventually(whole)
-    return [json.loads(line) for line in contents(world, answer["event_log_path"]).splitlines()]
 
 
 def test_the_golden_session(relayed: World) -> None:
@@ -44,7 +33,7 @@ def test_the_golden_session(relayed: World) -> None:
     assert len(sound) == 12_000
     done = events[-1]
     assert client.ws.close(1000).code == 1000
-    logged = lines(relayed, answer)
+    logged = log_of(relayed, answer)
     assert [line["type"] for line in logged[1:-1]] == [event["type"] for event in events]
     assert [line.get("event_id") for line in logged[1:-1]] == list(range(1, 13))
     assert {line["audio_base64"] for line in logged if "audio_base64" in line} == {"<1500 bytes>"}
@@ -84,7 +73,7 @@ def test_a_socket_that_breaks_in_the_middle(relayed: World, tmp_path: Path) -> N
     assert [delta["audio_event_id"] for delta in deltas] == list(range(1, len(deltas) + 1))
     assert b"".join(base64.b64decode(delta["audio_base64"]) for delta in deltas) == SPEECH
     assert second.ws.close(1000).code == 1000
-    assert answer["resume_token"] not in json.dumps(lines(relayed, answer))
+    assert answer["resume_token"] not in json.dumps(log_of(relayed, answer))
 
 
 def test_a_socket_ends_with_its_grant() -> None:

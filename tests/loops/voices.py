@@ -11,7 +11,7 @@ from tests.loops.virtual import VirtualWorld
 from tests.loops.wires import Answer, Ws
 from tests.loops.world import World, bearer
 
-__all__ = ["VoiceClient", "ask_for", "contents", "create", "seconds", "set_variables"]
+__all__ = ["VoiceClient", "ask_for", "contents", "create", "log_of", "seconds", "set_variables"]
 
 
 class VoiceClient:
@@ -54,12 +54,13 @@ def ask_for(world: World, token: str, family: str, **body: object) -> Answer:
     return world.post(f"/voice/{family}/session", body, headers=bearer(token))
 
 
-def set_variables(world: World, folder: Path, **variables: str) -> None:
-    """Write `.env` of the service home, where keys and addresses of providers may be."""
+def set_variables(world: World, folder: Path | None, **variables: str) -> None:
+    """Write `.env` of the service home, where keys and addresses of providers may be. It is a folder of a real host."""
     text = "".join(f"{name}={value}\n" for name, value in variables.items()).encode()
     if isinstance(world, VirtualWorld):
         world.relay_host.disk.put(f"{world.relay_host.state}/.env", text)
     else:
+        assert folder is not None
         (folder / ".env").write_bytes(text)
 
 
@@ -73,6 +74,13 @@ def contents(world: World, path: str) -> bytes:
         return b""
     assert file.stat().st_mode & 0o777 == 0o600
     return file.read_bytes()
+
+
+def log_of(world: World, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The event log of a session, once its last line is there."""
+    path = answer["event_log_path"]
+    world.eventually(lambda: b".session.closed" in contents(world, path))
+    return [json.loads(line) for line in contents(world, path).splitlines()]
 
 
 def seconds(mp3: bytes) -> float:

@@ -14,19 +14,13 @@ import pytest
 from runtimes import voice_speak
 from svc_proto.basics.pcm import wav_head
 
-__all__ = ["CLEAR_VOICE", "SENTENCE", "container", "needs_decoder", "needs_engines", "needs_speech", "spoken"]
-__all__ += ["understood", "words"]
+__all__ = ["CLEAR_VOICE", "SENTENCE", "container", "needs_decoder", "needs_engines", "spoken", "understood"]
 
 CLEAR_VOICE = "en-us+robosoft2"  # the one that pocketsphinx understands best
 SENTENCE = "Turn off the lights in the living room."
-RATE = 16_000  # Hz
 FORMATS = {".mp3": "mp3", ".m4a": "aac", ".webm": "libopus", ".ogg": "libopus", ".flac": "flac", ".aac": "aac"}
 CONTAINERS = {".m4a": "mp4", ".aac": "adts"}
 
-needs_speech = pytest.mark.skipif(
-    shutil.which("espeak-ng") is None and find_spec("espeakng_loader") is None,
-    reason="espeak-ng is not installed: neither the program nor svc-relay[voice]",
-)
 needs_engines = pytest.mark.skipif(
     find_spec("pocketsphinx") is None
     or find_spec("lameenc") is None
@@ -62,11 +56,7 @@ def container(suffix: str, wav: bytes) -> bytes:
     return out.getvalue()
 
 
-def words(text: str) -> set[str]:
-    """For comparing what was said with what was heard."""
-    return {word.strip(".,?!").lower() for word in text.split()}
-
-
 def understood(heard: str, text: str = SENTENCE) -> bool:
     """Whether three words of five were heard."""
-    return len(words(heard) & words(text)) >= 0.6 * len(words(text))
+    said, there = ({word.strip(".,?!").lower() for word in each.split()} for each in (text, heard))
+    return len(said & there) >= 0.6 * len(said)

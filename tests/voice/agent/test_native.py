@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -40,8 +39,8 @@ def logged(agent: Agent, kind: str) -> list[dict[str, Any]]:
     return [line for line in map(json.loads, lines) if line["type"] == kind]
 
 
-def test_the_microphone(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, Said("Hello there."))
+def test_the_microphone(world: VirtualWorld) -> None:
+    agent = Agent(world, Said("Hello there."))
     client = agent.open()
     client.say("input_audio.append", chunk_id=1, sample_rate=16_000, audio_base64=audio())
     client.say("input_audio.append", chunk_id=1, sample_rate=16_000, audio_base64=audio())
@@ -85,16 +84,14 @@ def test_the_microphone(world: VirtualWorld, tmp_path: Path) -> None:
         ({"type": "no.such.message"}, "unknown message"),
     ],
 )
-def test_messages_that_make_no_sense(
-    world: VirtualWorld, tmp_path: Path, message: dict[str, object], problem: str
-) -> None:
-    client = Agent(world, tmp_path).open()
+def test_messages_that_make_no_sense(world: VirtualWorld, message: dict[str, object], problem: str) -> None:
+    client = Agent(world).open()
     client.ws.send_text(json.dumps(message))
     assert problem in client.until("voice.error")[-1]["message"]
 
 
-def test_messages_without_a_turn(world: VirtualWorld, tmp_path: Path) -> None:
-    client = Agent(world, tmp_path).open()
+def test_messages_without_a_turn(world: VirtualWorld) -> None:
+    client = Agent(world).open()
     client.say("session.start")
     client.say("playback.drained", call_id="k1", played_audio_event_id=0)
     for word in ("svc", "hermes"):
@@ -107,8 +104,8 @@ def test_messages_without_a_turn(world: VirtualWorld, tmp_path: Path) -> None:
     assert client.hear()["cancelled"] is True
 
 
-def test_what_the_provider_is_told(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path)
+def test_what_the_provider_is_told(world: VirtualWorld) -> None:
+    agent = Agent(world)
     home = world.relay_host.state
     personalities = {"pirate": {"system_prompt": "Arr."}}
     config = {"agent": {"personalities": personalities}, "display": {"personality": "pirate"}}
@@ -128,12 +125,12 @@ def test_what_the_provider_is_told(world: VirtualWorld, tmp_path: Path) -> None:
     assert client.ws.wait_closed().code == 1000
 
 
-def test_a_chat_that_goes_on(world: VirtualWorld, tmp_path: Path) -> None:
+def test_a_chat_that_goes_on(world: VirtualWorld) -> None:
     """What was said in it is the context, and the run goes on there."""
     api = ScriptedApi()
     api.sessions["c1"] = [{"role": "user", "content": "what I said"}, {"role": "assistant", "content": "yes"}]
     api.turns.append([*QUESTION, *hello(ANSWER)[3:]])
-    agent = Agent(world, tmp_path, run("call mum"), Said(ANSWER), scripted=api)
+    agent = Agent(world, run("call mum"), Said(ANSWER), scripted=api)
     events = play(agent.ask("call mum", chat_session_id="c1"), ends)
     assert (agent.answer["context_message_count"], agent.answer["chat_session_id"]) == (2, "c1")
     assert "what I said" in agent.provider.said[0]["session"]["instructions"]
@@ -144,14 +141,14 @@ def test_a_chat_that_goes_on(world: VirtualWorld, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("status", "answer"), [(200, "allow"), (409, None), (500, None)])
-def test_an_answer_to_a_question(world: VirtualWorld, tmp_path: Path, status: int, answer: str | None) -> None:
+def test_an_answer_to_a_question(world: VirtualWorld, status: int, answer: str | None) -> None:
     api = ScriptedApi()
     api.fixed["/approval"] = (status, {"resolved": 1})
     api.turns.append(
         [("run.started", {"run_id": "n1"}), ("tool.pending", {"tool_name": "phone_call", "call_id": "t1"})]
     )
     api.run_status = "waiting_for_approval"
-    agent = Agent(world, tmp_path, run("call mum"), Said(ANSWER), scripted=api)
+    agent = Agent(world, run("call mum"), Said(ANSWER), scripted=api)
     slow_ending(api)
     client = agent.ask("call mum")
     play(client, lambda event: event["type"] == "svc.confirmation.requested")
@@ -163,15 +160,13 @@ def test_an_answer_to_a_question(world: VirtualWorld, tmp_path: Path, status: in
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_a_tool_that_waits_for_its_turn_or_nobody_knows_for_what_asks_nobody(
-    world: VirtualWorld, tmp_path: Path, status: int
-) -> None:
+def test_a_tool_that_waits_for_its_turn_or_nobody_knows_for_what_asks_nobody(world: VirtualWorld, status: int) -> None:
     api = ScriptedApi()
     if status != 200:
         api.run_status, api.fixed["/v1/runs/n1"] = "waiting_for_approval", (status, {})
     pending: dict[str, object] = {"tool_name": "phone_call", "call_id": "t1"}
     api.turns.append([("run.started", {"run_id": "n1"}), ("tool.pending", pending)])
-    agent = Agent(world, tmp_path, run("call mum"), scripted=api)
+    agent = Agent(world, run("call mum"), scripted=api)
     slow_ending(api)
     client = agent.ask("call mum")
     assert "svc.confirmation.requested" not in types(play(client, lambda event: event.get("floor") == "idle"))
@@ -195,8 +190,8 @@ def slow_ending(api: ScriptedApi) -> None:
     object.__setattr__(route, "handler", chat)
 
 
-def test_a_bug_in_a_run_is_told(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = Agent(world, tmp_path, run("x"), scripted=ScriptedApi())
+def test_a_bug_in_a_run_is_told(world: VirtualWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = Agent(world, run("x"), scripted=ScriptedApi())
     client = agent.open()
     monkeypatch.setattr("svc_proto.voice.agent.runs.ApiRun.perform", None)
     client.say("response.create", text="x")
@@ -204,10 +199,8 @@ def test_a_bug_in_a_run_is_told(world: VirtualWorld, tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(("turn", "delivery"), [(Said("One shot."), "fallback"), (Failed(), "visual_only")])
-def test_an_answer_that_the_provider_does_not_speak(
-    world: VirtualWorld, tmp_path: Path, turn: Turn, delivery: str
-) -> None:
-    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Said("What did you say?"), turn)
+def test_an_answer_that_the_provider_does_not_speak(world: VirtualWorld, turn: Turn, delivery: str) -> None:
+    agent = Agent(world, run(f"/echo {ANSWER}"), Said("What did you say?"), turn)
     events = play(agent.ask("x"), ends)
     done = events[-1]
     assert (done["delivery"], done["source"], done["final_text"]) == (delivery, "svc", ANSWER)
@@ -216,9 +209,9 @@ def test_an_answer_that_the_provider_does_not_speak(
     assert bool(logged(agent, "voice.response.forced_summary_failed")) is (delivery == "visual_only")
 
 
-def test_the_person_speaks_up_while_the_relay_speaks(world: VirtualWorld, tmp_path: Path) -> None:
+def test_the_person_speaks_up_while_the_relay_speaks(world: VirtualWorld) -> None:
     slow = Said("Another one.", pause=5.0)
-    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}"), Said("What did you say?"), slow, Said("Yes?"))
+    agent = Agent(world, run(f"/echo {ANSWER}"), Said("What did you say?"), slow, Said("Yes?"))
     client = agent.ask("x")
     play(client, lambda event: event["type"] == "voice.output_audio.delta")
     client.say("response.create", text="stop that")
@@ -226,10 +219,10 @@ def test_the_person_speaks_up_while_the_relay_speaks(world: VirtualWorld, tmp_pa
     assert play(client, ends)[-1].get("delivery") is None
 
 
-def test_notices_and_errors_of_the_provider(world: VirtualWorld, tmp_path: Path) -> None:
+def test_notices_and_errors_of_the_provider(world: VirtualWorld) -> None:
     notice = {"type": "error", "error": {"message": "Cancellation failed: no active response found"}}
     error = {"type": "error", "error": {"message": "quota exceeded", "code": "insufficient_quota"}}
-    agent = Agent(world, tmp_path, Noise((notice, error)))
+    agent = Agent(world, Noise((notice, error)))
     client = agent.ask("x")
     events = client.until("voice.error")
     assert "quota" in events[-1]["message"]
@@ -239,22 +232,20 @@ def test_notices_and_errors_of_the_provider(world: VirtualWorld, tmp_path: Path)
     assert logged(agent, "voice.realtime_agent.provider_model_resolved")[0]["model"] == "resolved-model"
 
 
-def test_a_provider_that_leaves_between_turns(
-    world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_provider_that_leaves_between_turns(world: VirtualWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     def leave(session: RealtimeSession, message: dict[str, Any]) -> None:
         session.socket.close(1001, "maintenance")
 
     monkeypatch.setitem(RealtimeSession._handlers, "input_audio_buffer.clear", leave)
-    agent = Agent(world, tmp_path, Said("Hi."))
+    agent = Agent(world, Said("Hi."))
     client = agent.ask("x")
     play(client, ends)
     client.say("input_audio.clear")
     assert client.ws.wait_closed().code == 1000
 
 
-def test_a_client_that_leaves_before_the_session_is_ready(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, Said("Hi."))
+def test_a_client_that_leaves_before_the_session_is_ready(world: VirtualWorld) -> None:
+    agent = Agent(world, Said("Hi."))
     agent.peer.before = 5.0
     answer = create(world, agent.token, "realtime-agent", provider="openai_realtime")
     VoiceClient(world, agent.token, answer).break_off()
@@ -264,16 +255,16 @@ def test_a_client_that_leaves_before_the_session_is_ready(world: VirtualWorld, t
     client.until("voice.session.ready")
 
 
-def test_a_missing_key(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path)
+def test_a_missing_key(world: VirtualWorld) -> None:
+    agent = Agent(world)
     answer = create(world, agent.token, "realtime-agent", provider="xai_realtime")
     client = VoiceClient(world, agent.token, answer)
     assert "XAI_API_KEY" in client.until("voice.error")[-1]["message"]
     assert client.ws.wait_closed().code == 1011
 
 
-def test_a_client_that_closes_between_turns_has_ended_the_session(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path)
+def test_a_client_that_closes_between_turns_has_ended_the_session(world: VirtualWorld) -> None:
+    agent = Agent(world)
     client = agent.open()
     client.break_off()
     again = VoiceClient(world, agent.token, agent.answer)
@@ -285,7 +276,7 @@ def test_a_client_that_closes_between_turns_has_ended_the_session(world: Virtual
 
 
 @pytest.mark.parametrize("provider", ["openai_realtime", "stub"])
-def test_any_messages(world: VirtualWorld, tmp_path: Path, provider: str) -> None:
+def test_any_messages(world: VirtualWorld, provider: str) -> None:
     """Whatever a client says in whatever order, the relay goes on, and so does the session."""
     chance = Random(provider)
     kinds = "input_audio.append input_audio.commit input_audio.clear response.create response.cancel playback.drained"
@@ -294,7 +285,7 @@ def test_any_messages(world: VirtualWorld, tmp_path: Path, provider: str) -> Non
     names += "played_audio_event_id"
     values: list[object] = [None, True, -1, 3, 2.5, 10**30, [], {}, 16_000]
     values += ["", "x", "AAAA", "/echo hi", "\u0000", "allow"]
-    agent = Agent(world, tmp_path, *[Said("Fine.")] * 50)
+    agent = Agent(world, *[Said("Fine.")] * 50)
     client = agent.open(provider=provider)
     for _ in range(300):
         fields = {name: chance.choice(values) for name in chance.sample(names.split(), 3)}
@@ -309,12 +300,12 @@ def test_any_messages(world: VirtualWorld, tmp_path: Path, provider: str) -> Non
         pass
 
 
-def test_the_other_vendor(world: VirtualWorld, tmp_path: Path) -> None:
+def test_the_other_vendor(world: VirtualWorld) -> None:
     """xAI reads a result aloud without inference: what was asked for is what is said."""
-    agent = Agent(world, tmp_path, run(f"/echo {ANSWER}", before="One moment."))
+    agent = Agent(world, run(f"/echo {ANSWER}", before="One moment."))
     url = world.peer(XaiPeer(turns=agent.peer.turns), port=9002).replace("http", "ws", 1)
     variables = {"XAI_API_KEY": "sk-x", "XAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
-    set_variables(world, tmp_path, **variables)
+    set_variables(world, None, **variables)
     client = agent.open(provider="xai_realtime")
     talk(client)
     events = play(client, ends)
@@ -324,21 +315,21 @@ def test_the_other_vendor(world: VirtualWorld, tmp_path: Path) -> None:
     assert of(events, "voice.input_transcript.final")["text"] == "how full"
 
 
-def test_a_run_that_fails_at_once(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_fails_at_once(world: VirtualWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     def start(holder: ApiRuns, order: StartRun, system: str) -> None:
         holder._talk.run_failed(order.call_id, "at once")
         holder._carry_out()
 
     monkeypatch.setattr(ApiRuns, "start", start)
-    client = Agent(world, tmp_path, run("x"), scripted=ScriptedApi()).ask("x")
+    client = Agent(world, run("x"), scripted=ScriptedApi()).ask("x")
     assert client.until("voice.error")[-1]["message"] == "at once"
     assert client.hear()["type"] == "voice.response.done"
 
 
-def test_a_run_that_is_stopped_and_never_gets_a_name(world: VirtualWorld, tmp_path: Path) -> None:
+def test_a_run_that_is_stopped_and_never_gets_a_name(world: VirtualWorld) -> None:
     api = ScriptedApi()
     api.held = True
-    agent = Agent(world, tmp_path, run("x"), scripted=api)
+    agent = Agent(world, run("x"), scripted=api)
     client = agent.ask("x")
     play(client, lambda event: event["type"] == "svc.session.bound")
     world.wait_until(lambda: len(api.seen) == 2)
@@ -351,9 +342,9 @@ def test_a_run_that_is_stopped_and_never_gets_a_name(world: VirtualWorld, tmp_pa
     assert relay.channel_count == channels - 1  # nobody listens for its name any more
 
 
-def test_a_client_that_reads_nothing_makes_nobody_late(world: VirtualWorld, tmp_path: Path) -> None:
+def test_a_client_that_reads_nothing_makes_nobody_late(world: VirtualWorld) -> None:
     long = Said("A long story. " * 50, sound=bytes(24_000 * 2 * 120), pieces=400)
-    agent = Agent(world, tmp_path, long)
+    agent = Agent(world, long)
     client = agent.ask("tell me a story")
     client.until("voice.output_audio.delta")
     client.break_off()
@@ -363,8 +354,8 @@ def test_a_client_that_reads_nothing_makes_nobody_late(world: VirtualWorld, tmp_
     assert play(again, ends)[-1].get("cancelled") is None
 
 
-def test_what_is_said_to_a_provider_that_has_gone(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path)
+def test_what_is_said_to_a_provider_that_has_gone(world: VirtualWorld) -> None:
+    agent = Agent(world)
     agent.open()
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     (session,) = relay.voice_side.sessions["agent"].sessions()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -44,8 +43,8 @@ def configure(agent: Agent, **change: object) -> None:
     assert answer.status == 200, answer
 
 
-def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run("/wait 9"), HAND_OFF, Said("It is noon."), WAITED)
+def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld) -> None:
+    agent = Agent(world, run("/wait 9"), HAND_OFF, Said("It is noon."), WAITED)
     client = agent.ask("wait")
     events = play(client, ends)
     told = of(events, "svc.run.promoted")
@@ -68,8 +67,8 @@ def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld, tmp_path: Pat
     assert len(agent.outputs()) == 1  # the call has had its answer
 
 
-def test_a_client_that_does_not_come_back(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run("/wait 9"), HAND_OFF)
+def test_a_client_that_does_not_come_back(world: VirtualWorld) -> None:
+    agent = Agent(world, run("/wait 9"), HAND_OFF)
     client = promoted(agent)
     client.ws.close(1000)  # a run is a reason to stay
     world.pass_time(60.0)
@@ -79,13 +78,13 @@ def test_a_client_that_does_not_come_back(world: VirtualWorld, tmp_path: Path) -
     assert [line.get("reason") for line in deferred] == [None, "session_closed"]
 
 
-def test_a_second_task(world: VirtualWorld, tmp_path: Path) -> None:
+def test_a_second_task(world: VirtualWorld) -> None:
     """A quick one is done on a chat session of its own; one that takes long waits until the first is done."""
     turns: list[Turn] = [run("/wait 9"), HAND_OFF, run("/echo four plus four is eight", call_id="call_2")]
     later = {"text": "/echo done at last, here it is", "mode": "background"}
     turns += [Said("Four plus four is eight."), Called("svc_run_task", later, call_id="call_3")]
     turns += [Said("I keep that for later."), WAITED, Said("Done at last, here it is.")]
-    agent = Agent(world, tmp_path, *turns)
+    agent = Agent(world, *turns)
     client = promoted(agent)
     client.say("response.create", text="four plus four")
     events = play(client, ends)
@@ -109,9 +108,9 @@ def test_a_second_task(world: VirtualWorld, tmp_path: Path) -> None:
     assert rows[-2:] == ["/echo done at last, here it is", "done at last, here it is"]
 
 
-def test_progress_is_spoken(world: VirtualWorld, tmp_path: Path) -> None:
+def test_progress_is_spoken(world: VirtualWorld) -> None:
     """It is sound that the relay has made; the turn goes on."""
-    agent = Agent(world, tmp_path, run("/wait 9"), Said("Using demo wait."), WAITED)
+    agent = Agent(world, run("/wait 9"), Said("Using demo wait."), WAITED)
     configure(agent, promotion_enabled=False, progress_spoken_after_ms=1000)
     client = agent.ask("wait")
     events = play(client, ends)
@@ -122,8 +121,8 @@ def test_progress_is_spoken(world: VirtualWorld, tmp_path: Path) -> None:
     assert (events[-1]["type"], events[-1]["delivery"]) == ("voice.response.done", "forced_summary")
 
 
-def test_only_the_final_answer_is_spoken(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, run("/wait 9"), WAITED)
+def test_only_the_final_answer_is_spoken(world: VirtualWorld) -> None:
+    agent = Agent(world, run("/wait 9"), WAITED)
     configure(agent, result_delivery="visual_only", progress_spoken_after_ms=1)
     client = agent.ask("wait", final_answer_only=True)
     events = play(client, is_("svc.run.promoted"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any, cast
 
@@ -62,9 +61,7 @@ def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: Rig) -> None:
 
 
 @pytest.mark.lane
-def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the bytes to the run that keeps it. A run tells hundreds of them."""
     world, words = VirtualWorld(), "It goes on with many more words than anybody would like to hear of it"
 
@@ -73,10 +70,8 @@ def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(
         return b"event: assistant.delta\n" in data and data.endswith(b"\n\n\r\n") and data.count(b"event: ") == 1
 
     counts = counted(monkeypatch, piece)
-    agent = Agent(world, tmp_path, run(f"/echo {words}"), Said(words))
-    client = agent.open()
-    client.say("response.create", text="go on")
-    events = play(client, ends)
+    agent = Agent(world, run(f"/echo {words}"), Said(words))
+    events = play(agent.ask("go on"), ends)
     assert of(events, "voice.response.delta")["delivery"] == "forced_summary"
     assert agent.outputs()[0]["text"] == words
     few = [count for count in counts if count <= 20]
@@ -85,12 +80,10 @@ def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(
 
 
 @pytest.mark.lane
-def test_a_task_that_is_spoken_is_six_thousand_calls_of_the_relay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_that_is_spoken_is_six_thousand_calls_of_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the first sound to the last word of the answer. It was 17,117 when a run had nine names."""
     words = "The disk is 62 percent used and that is how it stands"
-    agent = Agent(VirtualWorld(), tmp_path, run(f"/echo {words}"), Said(words))
+    agent = Agent(VirtualWorld(), run(f"/echo {words}"), Said(words))
     client = agent.open()
     counts = counted(monkeypatch, lambda engine, fact: isinstance(engine._service, Relay))
     talk(client)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from svc_proto.basics.brand import HERMES
@@ -14,8 +12,8 @@ from tests.loops.world import bearer
 from tests.peers.api import ScriptedApi, hello
 
 
-def test_what_a_caller_is_told(tmp_path: Path) -> None:
-    agent = Agent(VirtualWorld(), tmp_path, brand=HERMES)
+def test_what_a_caller_is_told() -> None:
+    agent = Agent(VirtualWorld(), brand=HERMES)
     agent.open(provider="stub", profile="work", context_messages=[])
     answer = agent.answer
     assert answer["protocol"] == "hermes.voice.realtime_agent.v0"
@@ -27,13 +25,12 @@ def test_what_a_caller_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("chosen", [{}, {"provider": "stub"}], ids=["native", "rendered"])
-def test_a_revoked_token_stops_its_runs(tmp_path: Path, chosen: dict[str, str]) -> None:
+def test_a_revoked_token_stops_its_runs(chosen: dict[str, str]) -> None:
     world, api = VirtualWorld(), ScriptedApi()
     api.held, api.held_for = True, 2.0
     api.turns.append([(kind, {**data, "run_id": "n1"}) for kind, data in hello()])
-    agent = Agent(world, tmp_path, run("x"), scripted=api)
-    client = agent.open(**chosen)
-    client.say("response.create", text="x")
+    agent = Agent(world, run("x"), scripted=api)
+    client = agent.ask("x", **chosen)
     world.wait_until(lambda: len(api.seen) == 2)
     assert world.http("DELETE", f"/sessions/{agent.token[:8]}", headers=bearer(agent.token)).status == 200
     assert client.ws.wait_closed().code == 1008
@@ -41,8 +38,8 @@ def test_a_revoked_token_stops_its_runs(tmp_path: Path, chosen: dict[str, str]) 
 
 
 @pytest.mark.parametrize(("said", "meant"), [(" ", None), ("x" * 256, "x" * 256)])
-def test_a_chat_session(tmp_path: Path, said: str, meant: str | None) -> None:
-    agent = Agent(VirtualWorld(), tmp_path)
+def test_a_chat_session(said: str, meant: str | None) -> None:
+    agent = Agent(VirtualWorld())
     agent.open(provider="stub", chat_session_id=said)
     assert agent.answer["chat_session_id"] == meant
 
@@ -57,8 +54,8 @@ def test_a_chat_session(tmp_path: Path, said: str, meant: str | None) -> None:
         {"provider": "stub", "context_messages": {}},
     ],
 )
-def test_what_makes_no_session(tmp_path: Path, body: dict[str, object]) -> None:
-    agent = Agent(VirtualWorld(), tmp_path)
+def test_what_makes_no_session(body: dict[str, object]) -> None:
+    agent = Agent(VirtualWorld())
     refused = ask_for(agent.world, agent.token, "realtime-agent", **body)
     assert refused.status == 400
     assert (refused.headers.get(b"content-type") or b"").startswith(b"text/plain")

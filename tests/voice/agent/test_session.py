@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-from pathlib import Path
 
 from svc_proto.basics.moment import Moment
 from svc_proto.voice.agent.session import interface_of
@@ -15,10 +14,9 @@ from tests.loops.virtual import VirtualWorld
 from tests.peers.realtime import Said
 
 
-def test_what_each_kind_of_event_carries(tmp_path: Path) -> None:
-    agent = Agent(VirtualWorld(), tmp_path, Said("Hello.", sound=bytes(3 * MAX_DELTA), pieces=1))
-    client = agent.open()
-    client.say("response.create", text="hello")
+def test_what_each_kind_of_event_carries() -> None:
+    agent = Agent(VirtualWorld(), Said("Hello.", sound=bytes(3 * MAX_DELTA), pieces=1))
+    client = agent.ask("hello")
     events = play(client, ends)
     started, done = of(events, "voice.response.started"), events[-1]
     session = agent.answer["session_id"]
@@ -33,8 +31,8 @@ def test_what_each_kind_of_event_carries(tmp_path: Path) -> None:
     assert "audio_base64" in error["message"]
 
 
-def test_what_ready_says(tmp_path: Path) -> None:
-    agent = Agent(VirtualWorld(), tmp_path)
+def test_what_ready_says() -> None:
+    agent = Agent(VirtualWorld())
     client = agent.open()
     client.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=0)
     ready = of(client.until("voice.replay.done"), "voice.session.ready")
@@ -45,8 +43,8 @@ def test_what_ready_says(tmp_path: Path) -> None:
     assert "output_mode" not in ready
 
 
-def test_what_a_microphone_may_send(tmp_path: Path) -> None:
-    client = Agent(VirtualWorld(), tmp_path).open()
+def test_what_a_microphone_may_send() -> None:
+    client = Agent(VirtualWorld()).open()
     for chunk, rate, error in ((1, 7_999, True), (1, 8_000, False), (2, 96_000, False), (3, 96_001, True)):
         client.say("input_audio.append", audio_base64="", sample_rate=rate, chunk_id=chunk)
         heard = client.hear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,9 +46,9 @@ class Engines:
         return Rendered(provider="local", model="m", voice="v")
 
 
-def local(world: VirtualWorld, folder: Path, engines: Engines, api: ScriptedApi) -> tuple[Agent, VoiceClient]:
+def local(world: VirtualWorld, engines: Engines, api: ScriptedApi) -> tuple[Agent, VoiceClient]:
     """A session whose provider is `local`."""
-    agent = Agent(world, folder, scripted=api)
+    agent = Agent(world, scripted=api)
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     relay.voice_side.voice.providers.transcriber = lambda provider: engines
     relay.voice_side.voice.providers.renderer = lambda provider: engines
@@ -62,10 +61,10 @@ def speak(client: VoiceClient) -> None:
     client.say("input_audio.commit")
 
 
-def test_an_utterance_is_understood_and_answered(world: VirtualWorld, tmp_path: Path) -> None:
+def test_an_utterance_is_understood_and_answered(world: VirtualWorld) -> None:
     api, engines = ScriptedApi(), Engines()
     api.turns.append(hello("It is noon."))
-    _, client = local(world, tmp_path, engines, api)
+    _, client = local(world, engines, api)
     speak(client)
     events = client.until("voice.response.done")
     final = of(events, "voice.input_transcript.final")
@@ -84,8 +83,8 @@ def test_an_utterance_is_understood_and_answered(world: VirtualWorld, tmp_path: 
 
 
 @pytest.mark.parametrize("silence", [True, False])
-def test_nothing_was_said(world: VirtualWorld, tmp_path: Path, silence: bool) -> None:
-    _, client = local(world, tmp_path, Engines("  "), ScriptedApi())
+def test_nothing_was_said(world: VirtualWorld, silence: bool) -> None:
+    _, client = local(world, Engines("  "), ScriptedApi())
     if silence:
         client.say("input_audio.commit")
     else:
@@ -100,27 +99,27 @@ def test_nothing_was_said(world: VirtualWorld, tmp_path: Path, silence: bool) ->
     [(Engines(ProviderError("the engine failed")), "the engine failed"), (Engines(mute=True), "no voice")],
     ids=["deaf", "mute"],
 )
-def test_engines_that_fail(world: VirtualWorld, tmp_path: Path, engines: Engines, problem: str) -> None:
-    _, client = local(world, tmp_path, engines, ScriptedApi())
+def test_engines_that_fail(world: VirtualWorld, engines: Engines, problem: str) -> None:
+    _, client = local(world, engines, ScriptedApi())
     speak(client)
     assert client.until("voice.error")[-1]["message"] == problem
     assert not engines.disk.exists(engines.recordings[0].path)
     assert client.hear()["type"] == "voice.response.done"
 
 
-def test_a_disk_that_takes_nothing(world: VirtualWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_takes_nothing(world: VirtualWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> Flow[Failure]:
         yield from ()
         return Failure(FailureKind.NO_SPACE)
 
-    _, client = local(world, tmp_path, Engines(), ScriptedApi())
+    _, client = local(world, Engines(), ScriptedApi())
     monkeypatch.setattr(session, "spool_file", full)
     speak(client)
     assert "could not be stored" in client.until("voice.error")[-1]["message"]
 
 
-def test_a_long_utterance(world: VirtualWorld, tmp_path: Path) -> None:
-    _, client = local(world, tmp_path, Engines(), ScriptedApi())
+def test_a_long_utterance(world: VirtualWorld) -> None:
+    _, client = local(world, Engines(), ScriptedApi())
     chunk = base64.b64encode(bytes(1024 * 1024)).decode()
     for number in range(1, 10):
         client.say("input_audio.append", chunk_id=number, sample_rate=16_000, audio_base64=chunk)
@@ -130,7 +129,7 @@ def test_a_long_utterance(world: VirtualWorld, tmp_path: Path) -> None:
     assert client.until("voice.input_audio.received")
 
 
-def test_cancel_while_it_listens(world: VirtualWorld, tmp_path: Path) -> None:
+def test_cancel_while_it_listens(world: VirtualWorld) -> None:
     engines = Engines()
 
     def never(recording: Recording, **more: str) -> Flow[str]:
@@ -138,7 +137,7 @@ def test_cancel_while_it_listens(world: VirtualWorld, tmp_path: Path) -> None:
         raise AssertionError
 
     engines.transcribe = never  # type: ignore[method-assign]  # an engine that hangs
-    _, client = local(world, tmp_path, engines, ScriptedApi())
+    _, client = local(world, engines, ScriptedApi())
     speak(client)
     client.until("voice.input_audio.received")
     client.say("response.create", text="hello?")
@@ -147,11 +146,11 @@ def test_cancel_while_it_listens(world: VirtualWorld, tmp_path: Path) -> None:
     assert types(client.until("voice.response.done")) == ["svc.run.cancelled", "voice.response.done"]
 
 
-def test_the_stub_with_a_text_beside_the_utterance(world: VirtualWorld, tmp_path: Path) -> None:
+def test_the_stub_with_a_text_beside_the_utterance(world: VirtualWorld) -> None:
     api = ScriptedApi()
     thinks = ("tool.progress", {"tool_name": "_thinking", "delta": "Hm"})
     api.turns.append([("run.started", {"run_id": "n1"}), thinks, *hello("Yes.")[1:]])
-    agent = Agent(world, tmp_path, scripted=api)
+    agent = Agent(world, scripted=api)
     client = agent.open(provider="stub")
     client.say("input_audio.append", audio_base64=base64.b64encode(SOUND).decode())
     client.say("input_audio.commit", text="are you there")
@@ -163,9 +162,9 @@ def test_the_stub_with_a_text_beside_the_utterance(world: VirtualWorld, tmp_path
     assert of(events, "svc.tool.delta")["tool_name"] == "_thinking"
 
 
-def test_a_run_that_fails(world: VirtualWorld, tmp_path: Path) -> None:
+def test_a_run_that_fails(world: VirtualWorld) -> None:
     api = ScriptedApi(key="another")
-    client = Agent(world, tmp_path, scripted=api).open(provider="stub")
+    client = Agent(world, scripted=api).open(provider="stub")
     client.say("response.create", text="x")
     error = client.until("voice.error")[-1]
     assert error["error_code"] == "svc_broker_auth_failed"
@@ -179,18 +178,17 @@ def test_a_run_that_fails(world: VirtualWorld, tmp_path: Path) -> None:
         api.problem = (500, b"{}")
 
 
-def test_a_run_that_somebody_else_stops(world: VirtualWorld, tmp_path: Path) -> None:
+def test_a_run_that_somebody_else_stops(world: VirtualWorld) -> None:
     api = ScriptedApi()
     api.turns.append([("run.started", {"run_id": "n1"}), ("run.completed", {"interrupted": True})])
-    client = Agent(world, tmp_path, scripted=api).open(provider="stub")
-    client.say("response.create", text="x")
+    client = Agent(world, scripted=api).ask("x", provider="stub")
     events = client.until("voice.response.done")
     assert types(events)[-2:] == ["svc.run.cancelled", "voice.response.done"]
     assert events[-1]["cancelled"] is True
 
 
-def test_a_cancel_reaches_the_run(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path)
+def test_a_cancel_reaches_the_run(world: VirtualWorld) -> None:
+    agent = Agent(world)
     client = agent.ask("/wait 9", provider="stub")
     run_id = client.until("svc.tool.started")[-1]["run_id"]
     client.say("response.cancel")
@@ -199,8 +197,8 @@ def test_a_cancel_reaches_the_run(world: VirtualWorld, tmp_path: Path) -> None:
     world.wait_until(lambda: agent.api.ask("GET", f"/v1/runs/{run_id}").json["status"] == "cancelled")
 
 
-def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path, scripted=ScriptedApi())
+def test_what_is_found_out_too_late(world: VirtualWorld) -> None:
+    agent = Agent(world, scripted=ScriptedApi())
     client = agent.ask("x", provider="stub")
     client.until("voice.response.done")
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
@@ -212,8 +210,8 @@ def test_what_is_found_out_too_late(world: VirtualWorld, tmp_path: Path) -> None
     assert client.until("svc.result.respeak_unavailable")
 
 
-def test_the_heart_beats_and_questions_are_answered(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path)
+def test_the_heart_beats_and_questions_are_answered(world: VirtualWorld) -> None:
+    agent = Agent(world)
     client = agent.open(provider="stub")
     client.say("svc.confirm", confirmation_id="q", answer="allow")
     assert client.until("svc.confirmation.forwarded")[-1]["answer"] is None
@@ -226,8 +224,8 @@ def test_the_heart_beats_and_questions_are_answered(world: VirtualWorld, tmp_pat
     assert of(events, "svc.tool.completed")["result_preview"] == "you allowed it"
 
 
-def test_any_close_ends_the_session(world: VirtualWorld, tmp_path: Path) -> None:
-    agent = Agent(world, tmp_path)
+def test_any_close_ends_the_session(world: VirtualWorld) -> None:
+    agent = Agent(world)
     client = agent.ask("/wait 9", provider="stub")
     client.until("svc.tool.started")
     client.break_off()
