@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from attrs import evolve
 
@@ -30,8 +30,7 @@ from svc_proto.voice.contract import AudioChunk, ProviderError
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.realtime.orders import Emit, Order
 from svc_proto.voice.session import MAX_DELTA
-from tests.voice.realtime import book
-from tests.voice.realtime.book import dialogues
+from tests.voice.realtime.book import dialogues, play
 from tests.voice.rig import CONFIG, OTHER, OWN, PHONE, SOUND, Client, Rig, give
 
 __all__ = ["Play", "dialogues", "play"]
@@ -183,15 +182,6 @@ class Play:
     def _fields(self, words: Any) -> dict[str, Any]:
         pairs = (word.partition("=") for word in words)
         return {name: self.answer["resume_token"] if value == "$token" else _value(value) for name, _, value in pairs}
-
-
-PlayT = TypeVar("PlayT", bound=Play)
-
-
-def play(lines: Sequence[str], stage: PlayT) -> PlayT:
-    """Hold a dialogue, and compare."""
-    book.play("", lines, stage)
-    return stage
 
 
 def _value(word: str) -> object:

@@ -78,15 +78,9 @@ class Taker:
     def __init__(self, rig: Rig, link: ProviderLink) -> None:
         self.events: list[ProviderEvent] = []
         self.problems: list[str] = []
-
-        def take() -> Flow[ProviderEvent]:
-            return (yield from link.take(within=10.0))
-
-        rig.within(
-            lambda: rig.engine.spawn(
-                take(), on_done=self.events.append, on_error=lambda error: self.problems.append(str(error))
-            )
-        )
+        taking = link.take(within=10.0)
+        refused = lambda error: self.problems.append(str(error))  # noqa: E731 - one of many arguments
+        rig.within(lambda: rig.engine.spawn(taking, on_done=self.events.append, on_error=refused))
 
 
 def opened(rig: Rig) -> ProviderLink:

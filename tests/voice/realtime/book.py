@@ -18,7 +18,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from attrs import asdict
 
@@ -124,6 +124,9 @@ class Partner(Protocol):
         ...
 
 
+PartnerT = TypeVar("PartnerT", bound=Partner)
+
+
 def names(orders: Sequence[Order]) -> list[str]:
     """Orders as words."""
     return [_name(order) for order in orders]
@@ -224,18 +227,18 @@ def talk_of(title: str) -> Talk:
     return Talk(**TALKS.get(title.partition("[")[2].rstrip("]"), {}))
 
 
-def play(title: str, lines: Sequence[str], talk: Partner | None = None) -> None:
+def play(lines: Sequence[str], partner: PartnerT) -> PartnerT:
     """Hold a dialogue, and compare."""
-    talk = talk or talk_of(title)
     for line in lines:
         happens, arrow, expected = line.partition(" ->")
-        orders = talk.do(happens)
+        orders = partner.do(happens)
         expected = _TIMES.sub(lambda times: " ".join([times[1]] * int(times[2])), expected.replace("ANSWER", ANSWER))
         wanted = _ORDER.findall(expected) if expected.strip() != "nothing" else []
         if arrow:
             shown = [_shown(order, fields) for order, (_, fields) in zip(orders, wanted, strict=False)]
             shown += names(orders[len(wanted) :])
             assert shown == [f"{name}({fields})" if fields else name for name, fields in wanted], happens
+    return partner
 
 
 def _of_a_command(command: str | None = None) -> dict[str, Any]:

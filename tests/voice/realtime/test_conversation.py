@@ -9,7 +9,7 @@ import pytest
 
 from svc_proto.voice.realtime.orders import CloseClient
 from svc_proto.voice.realtime.runs import MAX_CALLS
-from tests.voice.realtime.book import STATES, Talk, dialogues, play
+from tests.voice.realtime.book import STATES, Talk, dialogues, play, talk_of
 
 GOLDEN = """
 the golden turn
@@ -247,12 +247,12 @@ the person speaks up
 @pytest.mark.parametrize("word", ["svc", "hermes"])
 def test_the_golden_turn(word: str) -> None:
     for title, lines in dialogues(GOLDEN.replace("svc", word)).items():
-        play(f"{title} [{word}]", lines)
+        play(lines, talk_of(f"{title} [{word}]"))
 
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(TURNS).items())
 def test_a_turn(title: str, lines: list[str]) -> None:
-    play(title, lines)
+    play(lines, talk_of(title))
 
 
 def test_as_many_call_ids_as_are_known() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.voice.realtime.book import Talk, dialogues, play
+from tests.voice.realtime.book import Talk, dialogues, play, talk_of
 
 BACKGROUND = """
 a run that takes long [background]
@@ -310,7 +310,7 @@ to hear an answer again [background]
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(BACKGROUND).items())
 def test_a_run_in_the_background(title: str, lines: list[str]) -> None:
-    play(title, lines)
+    play(lines, talk_of(title))
 
 
 def test_how_long_a_session_is_kept_for_whoever_is_away() -> None:

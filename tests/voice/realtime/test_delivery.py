@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.voice.realtime.book import dialogues, play
+from tests.voice.realtime.book import dialogues, play, talk_of
 
 ANSWERS = """
 an answer in JSON is summed up
@@ -141,4 +141,4 @@ progress is not spoken over an answer [early progress]
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(ANSWERS + PROGRESS).items())
 def test_what_is_heard(title: str, lines: list[str]) -> None:
-    play(title, lines)
+    play(lines, talk_of(title))

@@ -126,4 +126,4 @@ class Responses:
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
 def test_a_dialogue(title: str, lines: list[str]) -> None:
-    play(title, lines, Responses())
+    play(lines, Responses())

@@ -27,10 +27,6 @@ class Scene:
         run.story.take(EVENTS["AnswerDelta"]("Done."))
         self.all.finish(run, 100.0, idle=True)
 
-    @property
-    def next_at(self) -> float | None:
-        return self.all.next_at
-
     def due(self) -> float | None:
         """Between turns."""
         return min(filter(None, self.all.due(working=False, idle=False)), default=None)
@@ -39,27 +35,27 @@ class Scene:
 def test_what_begins_next_and_when_an_answer_is_due() -> None:
     scene = Scene()
     runs = scene.all
-    assert (scene.next_at, scene.due(), runs.busy, runs.shown) == (None, None, False, None)
+    assert (runs.next_at, scene.due(), runs.busy, runs.shown) == (None, None, False, None)
     first = scene.promote("k1")
-    assert (scene.next_at, scene.due(), runs.is_new("k1")) == (None, 100.0 + HEARTBEAT, False)
+    assert (runs.next_at, scene.due(), runs.is_new("k1")) == (None, 100.0 + HEARTBEAT, False)
     runs.wait_in_line(runs.new(RunCall(call_id="k2", text="do k2")), Tier.DURABLE)
     assert (runs.queued, runs.is_new("k2:queued")) == (["do k2"], False)
     assert [runs.has_task(f"do k{number}") for number in (1, 2, 3)] == [True, True, False]
     runs.hear(99.0)
     scene.finish(first)
-    assert (scene.next_at, runs.start_next(100.0)) == (99.0 + QUIET, [])
+    assert (runs.next_at, runs.start_next(100.0)) == (99.0 + QUIET, [])
     for heard, at in ((120.0, 100.0 + QUIET_WITHIN), (100.0 - QUIET, 100.0)):
         runs.hear(heard)
-        assert scene.next_at == at
+        assert runs.next_at == at
     assert runs.start_next(100.0) != []
     for heard, at in ((99.0, 99.0 + QUIET), (120.0, 100.0 + QUIET_WITHIN)):
         runs.hear(heard)
-        assert scene.next_at == at
+        assert runs.next_at == at
     assert runs.shown is runs.detached is not None
     runs.leave(120.0)
-    assert (scene.next_at, runs.kept_until(30.0, 360.0, live=False)) == (None, 480.0)
+    assert (runs.next_at, runs.kept_until(30.0, 360.0, live=False)) == (None, 480.0)
     runs.come_back(130.0)
-    assert (scene.next_at, runs.take_result(129.0)) == (130.0, None)
+    assert (runs.next_at, runs.take_result(129.0)) == (130.0, None)
     answer = runs.take_result(130.0)
     assert answer is not None
     assert (answer.text, runs.last) == ("Done.", answer)
@@ -76,7 +72,7 @@ def test_what_is_shown_when_nothing_runs() -> None:
     assert scene.all.shown is not None
     assert (scene.all.shown.call_id, scene.all.unheard) == ("k2", ["", ""])
     scene.all.hear(100.0)
-    assert scene.next_at == 100.0  # what is only shown waits for no microphone
+    assert scene.all.next_at == 100.0  # what is only shown waits for no microphone
 
 
 def test_an_answer_that_goes_on_says_nothing() -> None:

@@ -125,7 +125,7 @@ class Tale:
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(STORIES).items())
 def test_a_story(title: str, lines: list[str]) -> None:
-    play(title, lines, Tale())
+    play(lines, Tale())
 
 
 def test_what_is_not_kept_takes_no_room() -> None:
