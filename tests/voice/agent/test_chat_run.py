@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -10,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.client.chore import Chore
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.flow import Flow
 from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
@@ -29,48 +27,38 @@ from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.realtime import story
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunEvent
-from tests.loops.virtual import VirtualWorld
 from tests.peers.api import ScriptedApi, hello
 from tests.peers.canned import Canned, http
+from tests.voice.rig import Rig
 
 ORDER = StartRun(call_id="k1", text="hi")
 
 
-class Bench:
-    """A caller and an API server in a simulated world."""
+class Bench(Rig):
+    """A caller beside an API server."""
 
     def __init__(self) -> None:
-        self.world = VirtualWorld()
+        super().__init__()
         self.api = ScriptedApi(key="k")
-        self.url = self.world.peer(self.api, port=9001)
+        self.serve(9001, self.api)
         self.told: list[RunEvent] = []
-        self._ports = 9100
 
-    def target(self, bearer: str = "k") -> ApiClient:
-        return ApiClient("the API server", self.url, bearer)
+    def target(self, port: int = 9001) -> ApiClient:
+        return ApiClient("the API server", f"http://127.0.0.1:{port}", "k")
 
-    def flow(self, make: Callable[[Engine], Flow[Any]]) -> Any:
-        """What it returns, or raises."""
-        results: list[Any] = []
+    def flow(self, flow: Flow[Any]) -> Any:
+        """What it returns, or raises; what it has begun goes on for a minute."""
+        ends: list[Any] = []
+        self.within(lambda: self.engine.spawn(flow, on_done=ends.append, on_error=ends.append))
+        self.after(60.0)
+        (end,) = ends
+        assert not isinstance(end, Exception) or isinstance(end, PeerFailed | ProviderError), end
+        return end
 
-        def plan(engine: Engine) -> Flow[None]:
-            try:
-                results.append((yield from make(engine)))
-            except (PeerFailed, ProviderError) as trouble:
-                results.append(trouble)
-            yield from sleep(engine, 60.0)  # what it has begun goes on
-
-        self._ports += 1
-        self.world.peer(Chore(plan), port=self._ports)
-        self.world.wait_until(lambda: bool(results), 400.0)
-        return results[0]
-
-    def run(self, *, target: ApiClient | None = None, system: str = "", **order: Any) -> Any:
-        def perform(engine: Engine) -> Flow[None]:
-            wanted = StartRun(call_id="k1", text="hi", **order)
-            return ApiRun(engine, wanted, self.told.append, word="svc", system=system).perform(target or self.target())
-
-        return self.flow(perform)
+    def run(self, *, port: int = 9001, system: str = "", **order: Any) -> Any:
+        wanted = StartRun(call_id="k1", text="hi", **order)
+        run = ApiRun(self.engine, wanted, self.told.append, word="svc", system=system)
+        return self.flow(run.perform(self.target(port)))
 
     def types(self) -> list[str]:
         return [type(event).__name__ for event in self.told]
@@ -136,12 +124,11 @@ def test_ids_of_sessions_in_use(bench: Bench) -> None:
 
 
 def test_a_server_that_is_not_there(bench: Bench) -> None:
-    nowhere = ApiClient("the API server", "http://10.0.0.3:9")
     for session in (None, "c1"):
-        trouble = bench.run(target=nowhere, session_id=session)
+        trouble = bench.run(port=9, session_id=session)
         assert said_of(trouble).startswith("The API server cannot be reached")
-    assert bench.flow(lambda engine: read_history(engine, nowhere, "c1")) == []
-    assert bench.flow(lambda engine: stop_run(engine, nowhere, "n1")) is None
+    assert bench.flow(read_history(bench.engine, bench.target(9), "c1")) == []
+    assert bench.flow(stop_run(bench.engine, bench.target(9), "n1")) is None
 
 
 def test_a_run_that_fails(bench: Bench) -> None:
@@ -156,8 +143,8 @@ def test_a_stream_that_ends_early(bench: Bench) -> None:
 
 def test_a_stream_that_breaks_off(bench: Bench) -> None:
     begun = b'event: run.started\ndata: {"run_id":"n1"}\n\n'
-    url = bench.world.peer(Canned(http(200, begun, length=999, kind="text/event-stream"), closes=True), port=9002)
-    trouble = bench.run(target=ApiClient("the API server", url), session_id="c1")
+    bench.serve(9002, Canned(http(200, begun, length=999, kind="text/event-stream"), closes=True))
+    trouble = bench.run(port=9002, session_id="c1")
     assert said_of(trouble) == "The API server's answer broke off."
     assert bench.types() == ["RunBegan"]
 
@@ -165,34 +152,30 @@ def test_a_stream_that_breaks_off(bench: Bench) -> None:
 @pytest.mark.parametrize("named", [True, False])
 def test_it_is_stopped(bench: Bench, named: bool) -> None:
     """Before it has a name, its first event gives it one."""
-    runs: list[ApiRun] = []
     stopped: list[bool] = []
 
     def tell(event: RunEvent) -> None:
         bench.told.append(event)
         if type(event).__name__ == ("RunBegan" if named else "SessionBound"):
-            stopped.append(runs[0].stop())
+            stopped.append(run.stop())
 
-    def make(engine: Engine) -> Flow[None]:
-        runs.append(ApiRun(engine, ORDER, tell, word="svc"))
-        return runs[0].perform(bench.target())
-
+    run = ApiRun(bench.engine, ORDER, tell, word="svc")
     events = hello("Hi", run="n1")
     bench.api.turns.append([(kind, {**data, "run_id": "n1"}) for kind, data in events])
-    assert bench.flow(make) is None
+    assert bench.flow(run.perform(bench.target())) is None
     assert stopped == [named]
-    bench.world.wait_until(lambda: bench.api.seen[-1][:2] == ("POST", "/v1/runs/n1/stop"))
+    assert bench.api.seen[-1][:2] == ("POST", "/v1/runs/n1/stop")
     assert bench.types() == (["SessionBound", "RunBegan"] if named else ["SessionBound"])
 
 
 def test_small_calls(bench: Bench) -> None:
     target = bench.target()
     bench.api.fixed["/stop"] = (500, {})
-    assert bench.flow(lambda engine: stop_run(engine, target, "n1")) is None
+    assert bench.flow(stop_run(bench.engine, target, "n1")) is None
     bench.api.fixed.clear()
     bench.api.sessions["c1"] = [{"role": "user", "content": "x"}]
-    assert bench.flow(lambda engine: read_history(engine, target, "c1")) == [{"role": "user", "content": "x"}]
-    assert bench.flow(lambda engine: read_history(engine, target, "unknown")) == []
+    assert bench.flow(read_history(bench.engine, target, "c1")) == [{"role": "user", "content": "x"}]
+    assert bench.flow(read_history(bench.engine, target, "unknown")) == []
 
 
 @pytest.mark.parametrize(
