@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from svc_proto.basics.brand import SVC, Brand
-from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.message import Request
 from tests.loops.voices import VoiceClient, create, log_of, set_variables
 from tests.loops.world import ApiHandle, World
 from tests.peers.api import ScriptedApi
@@ -22,15 +19,6 @@ __all__ = ["ANSWER", "KEY", "SOUND", "Agent", "ends", "of", "play", "run", "talk
 KEY = "sk-agent-77f1"
 ANSWER = "The disk of this computer is 62 percent used."
 SOUND = b"\x10\x00" * 3_200  # 200 ms at 16 kHz: what a phone sends at a time
-
-
-class SlowPeer(OpenAiPeer):
-    """A provider that thinks before it lets anybody in."""
-
-    before = 0.0  # s
-
-    def authorize(self, access: Enum, request: Request) -> Flow[None]:
-        yield from sleep(self.engine, self.before)
 
 
 class Agent:
@@ -52,7 +40,7 @@ class Agent:
             api = f"http://127.0.0.1:{self.api.server.port}"
         else:
             api = world.peer(scripted, port=9001)
-        self.peer = SlowPeer(turns=turns)
+        self.peer = OpenAiPeer(turns=turns)
         url = world.peer(self.peer).replace("http", "ws", 1)
         variables = {"OPENAI_API_KEY": "sk-voice", "OPENAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
         set_variables(world, folder, **variables)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.engine.flow import sleep
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Streamed
 from svc_proto.voice.agent.runs import ApiRuns
 from svc_proto.voice.realtime.orders import AppendInput, StartRun
@@ -18,7 +18,7 @@ from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, t
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import VoiceClient, contents, create, set_variables
 from tests.peers.api import SSE, ScriptedApi, hello
-from tests.peers.realtime import Failed, Noise, RealtimeSession, Said, Turn, XaiPeer
+from tests.peers.realtime import Failed, Noise, OpenAiPeer, RealtimeSession, Said, Turn, XaiPeer
 
 QUESTION: list[tuple[str, dict[str, object]]] = [
     ("run.started", {"run_id": "n1"}),
@@ -244,13 +244,16 @@ def test_a_provider_that_leaves_between_turns(world: VirtualWorld, monkeypatch: 
     assert client.ws.wait_closed().code == 1000
 
 
-def test_a_client_that_leaves_before_the_session_is_ready(world: VirtualWorld) -> None:
+def test_a_client_that_leaves_before_the_session_is_ready(world: VirtualWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    def think(peer: OpenAiPeer, *_: object) -> Flow[None]:
+        yield from sleep(peer.engine, 5.0)
+
     agent = Agent(world, Said("Hi."))
-    agent.peer.before = 5.0
+    monkeypatch.setattr(OpenAiPeer, "authorize", think)
     answer = create(world, agent.token, "realtime-agent", provider="openai_realtime")
     VoiceClient(world, agent.token, answer).break_off()
     world.pass_time(1.0)
-    agent.peer.before = 0.0
+    monkeypatch.undo()
     client = VoiceClient(world, agent.token, answer)
     client.until("voice.session.ready")
 
