@@ -18,14 +18,14 @@ from svc_proto.voice.providers.table import Providers
 from svc_proto.voice_config import VoiceConfig
 from tests.relay.world import Answer, RelayBook
 
-__all__ = ["AGENT", "AGENT_FILE", "BASES", "FIRST_15", "LAB", "OUTPUT", "RELAY_FILE", "SECTIONS", "WORK", "Puppets"]
-__all__ += ["VoiceBook", "get", "strict", "text_of"]
+__all__ = ["AGENT_FILE", "BASES", "FIRST_15", "OUTPUT", "RELAY_FILE", "SECTIONS", "WORK", "VoiceBook"]
+__all__ += ["get", "strict", "text_of"]
 
 AGENT_FILE = "/home/svc/config.yaml"
 RELAY_FILE = "/home/svc-relay/config.yaml"
-OUTPUT, LAB, AGENT = "/voice/output", "/voice/realtime", "/voice/realtime-agent"
-BASES = (OUTPUT, LAB, AGENT)
-SECTIONS = {OUTPUT: "voice_output", LAB: "realtime_voice", AGENT: "realtime_voice"}
+OUTPUT = "/voice/output"
+SECTIONS = {OUTPUT: "voice_output", "/voice/realtime": "realtime_voice", "/voice/realtime-agent": "realtime_voice"}
+BASES = tuple(SECTIONS)
 WORK = "/home/svc/profiles/work/config.yaml"
 _NAMES = """
 id name status description models voices languages sample_rates supports_tts supports_stt supports_speech_to_speech
@@ -50,7 +50,6 @@ class Puppets:
 
     def speaker(self, provider_id: str) -> Puppets:
         """It, if it has its key."""
-        self.engine = provider_id if provider_id == "local" else f"{provider_id}_tts"  # as the registry spells it
         key = KEYS.get(provider_id.partition("_")[0])
         if key is not None and not self.book.relay.voice_side.voice.keys.get(key):
             raise ProviderError(f"{key} not set", variable=key)

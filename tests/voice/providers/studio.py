@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import pytest
+
 from runtimes.sim.child import Child, Script
 from runtimes.sim.host import Host
-from runtimes.sim.process import Process
 from runtimes.sim.world import World
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine, Service
@@ -67,11 +68,11 @@ class Program(Script):
     of its words, says what it has to say, and ends; without a status it does not.
     """
 
-    def __init__(self, child: Child, studio: Studio, does: Mapping[str, Any]) -> None:
+    def __init__(self, child: Child, does: Mapping[str, Any]) -> None:
         super().__init__(child)
         self.heard = b""
         self.left: bytes = does.get("says", b"")  # that it has not said yet
-        self._studio, self._does = studio, does
+        self._does = does
 
     def on_input(self, data: bytes) -> None:
         self.heard += data
@@ -82,7 +83,7 @@ class Program(Script):
 
     def _begin(self) -> None:
         if (file := self._does.get("leaves")) is not None:
-            self._studio.host.disk.put(self.child.argv[-1], file)
+            self.child.host.disk.put(self.child.argv[-1], file)
         self.child.emit_error(self._does.get("error", b""))
         self.on_room()
 
@@ -101,18 +102,17 @@ class Studio:
         self.host: Host = self.sim.host("relay", "10.0.0.1")
         self.variables = VARIABLES | variables
         self.sink = Sink()
-        self.vendor: Process | None = None
         if peer is not None:
-            vendor = self.sim.host("vendor", "10.0.0.2")
-            process = self.vendor = vendor.start(lambda entropy: Engine(peer, entropy=entropy), [PORT])
-            self.sim.run_until(lambda: process.ready)
+            host = self.sim.host("vendor", "10.0.0.2")
+            vendor = host.start(lambda entropy: Engine(peer, entropy=entropy), [PORT])
+            self.sim.run_until(lambda: vendor.ready)
 
     def program(self, path: str, **does: Any) -> list[Program]:
         """Install one (`first`, `says`, `error`, `leaves`, `status`, `after`); the list has those that were started."""
         started: list[Program] = []
 
         def start(child: Child) -> Program:
-            started.append(Program(child, self, does))
+            started.append(Program(child, does))
             return started[-1]
 
         self.host.programs[path] = start
@@ -163,8 +163,6 @@ class Studio:
 
 def problem(call: Callable[[], object]) -> ProviderError:
     """What a call raises."""
-    try:
-        result = call()
-    except ProviderError as error:
-        return error
-    raise AssertionError(f"nothing was raised, but {result!r} came")
+    with pytest.raises(ProviderError) as caught:
+        call()
+    return caught.value
