@@ -220,10 +220,7 @@ class RealtimeSession:
     # --- what the model does ---
 
     def _play(self, turn: Turn) -> None:
-        self._playing = self._engine.spawn(self._respond(turn), on_done=lambda result: None, on_error=self._failed)
-
-    def _failed(self, error: Exception) -> None:
-        self._engine.bug(error)
+        self._playing = self._engine.spawn(self._respond(turn))
 
     def _respond(self, turn: Turn) -> Flow[None]:
         if isinstance(turn, Noise):

@@ -17,9 +17,10 @@ import yaml
 
 from svc_proto.commands import AppendFile, SweepFolder
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket, SocketHandler
-from svc_proto.facts import OperationId, Started
+from svc_proto.engine.waits import Bell
+from svc_proto.facts import Started
 from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Rendered, Renderer, SpeechRequest
 from svc_proto.voice.family import Family
 from svc_proto.voice.principal import Principal
@@ -46,7 +47,7 @@ class PuppetRenderer:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._ticket: OperationId | None = None
+        self._bell = Bell(engine)
         self._next: list[AudioChunk | ProviderError | Exception | None] = []
         self.request: SpeechRequest | None = None
         self.taken = 0  # chunks that the sink has taken
@@ -55,9 +56,7 @@ class PuppetRenderer:
     def give(self, *moves: AudioChunk | Exception | None) -> None:
         """Some sound, an error, or None for the end."""
         self._next += moves
-        if self._ticket is not None:
-            ticket, self._ticket = self._ticket, None
-            self._engine.resume(ticket, None)
+        self._bell.ring()
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[Rendered]:
         """See `Renderer`."""
@@ -65,8 +64,7 @@ class PuppetRenderer:
         try:
             while True:
                 while not self._next:
-                    self._ticket = self._engine.new_op()
-                    yield from wait(self._ticket, self._engine.now.mono + 1e6)
+                    yield from self._bell.wait(self._engine.now.mono + 1e6)
                 match self._next.pop(0):
                     case AudioChunk() as chunk:
                         yield from sink.chunk(chunk)
