@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from svc_proto.basics.brand import SVC, Brand
-from tests.loops.voices import VoiceClient, create, log_of, set_variables
+from tests.loops.voices import VoiceClient, create, set_variables
 from tests.loops.world import ApiHandle, World
 from tests.peers.api import ScriptedApi
 from tests.peers.realtime import Called, OpenAiPeer, RealtimeSession, Turn
@@ -71,10 +71,6 @@ class Agent:
         said = [message["item"] for message in self.provider.said if message["type"] == "conversation.item.create"]
         outputs = [json.loads(item["output"]) for item in said if item["type"] == "function_call_output"]
         return outputs or [{"ok": None, "cancelled": None}]
-
-    def log(self) -> list[dict[str, Any]]:
-        """The event log, once the session is over."""
-        return log_of(self.world, self.answer)
 
 
 def run(text: str, **more: Any) -> Called:

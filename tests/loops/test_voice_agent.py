@@ -12,7 +12,7 @@ from svc_proto.basics.brand import HERMES, SVC, Brand
 from tests.loops.agents import ANSWER, KEY, Agent, ends, of, play, talk, types
 from tests.loops.conftest import open_world
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient
+from tests.loops.voices import VoiceClient, log_of
 from tests.loops.wires import Declined
 from tests.loops.world import World
 from tests.peers.realtime import Called, Dropped, Said
@@ -60,7 +60,7 @@ def speech_becomes_a_run(world: World, tmp_path: Path, brand: Brand) -> None:
     assert [row["content"] for row in agent.api.messages(chat)] == [f"/echo {ANSWER}", ANSWER]
     assert agent.provider.kinds.count("response.create") == 2
     assert client.ws.close(1000).code == 1000
-    logged = agent.log()
+    logged = log_of(world, agent.answer)
     assert [line["event_id"] for line in logged if "event_id" in line] == list(range(1, len(events) + 2))
     assert "voice.response.intermediate_done" in [line["type"] for line in logged]
     assert logged[0]["type"] == "voice.realtime_agent.session.created"

@@ -93,6 +93,12 @@ class Slow(Play):
     def state(self, word: str) -> None:
         assert self.session.life.state.value == word
 
+    def acked(self, event: str) -> None:
+        assert self.session.life.acked == Cursor(event=int(event))
+
+    def awaits(self) -> None:
+        assert self.rig.engine.next_deadline() is not None
+
 
 DIALOGUES = f"""
 messages from before the session was ready are not lost
@@ -160,17 +166,9 @@ a candidate when the session ends otherwise
 """
 
 
-class Stage(Slow):
-    def acked(self, event: str) -> None:
-        assert self.session.life.acked == Cursor(event=int(event))
-
-    def awaits(self) -> None:
-        assert self.rig.engine.next_deadline() is not None
-
-
 @pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
 def test_a_dialogue(title: str, lines: list[str]) -> None:
-    play(lines, Stage())
+    play(lines, Slow())
 
 
 def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:

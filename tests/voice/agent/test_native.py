@@ -16,7 +16,7 @@ from svc_proto.voice.realtime.orders import AppendInput, StartRun
 from svc_proto.wire.sse import encode_event
 from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, contents, create, set_variables
+from tests.loops.voices import VoiceClient, contents, create, log_of, set_variables
 from tests.peers.api import SSE, ScriptedApi, hello
 from tests.peers.realtime import Failed, Noise, OpenAiPeer, RealtimeSession, Said, Turn, XaiPeer
 
@@ -32,7 +32,6 @@ def audio(data: bytes = SOUND) -> str:
 
 def logged(agent: Agent, kind: str) -> list[dict[str, Any]]:
     """Lines of the event log so far."""
-    agent.world.clock()
     assert isinstance(agent.world, VirtualWorld)
     agent.world.pass_time(2.0)
     lines = contents(agent.world, agent.answer["event_log_path"]).splitlines()
@@ -274,7 +273,7 @@ def test_a_client_that_closes_between_turns_has_ended_the_session(world: Virtual
     again.say("session.resume", resume_token=agent.answer["resume_token"])
     again.until("voice.replay.done")
     again.ws.close(1000)
-    assert agent.log()[-1]["reason"] == "client closed"
+    assert log_of(world, agent.answer)[-1]["reason"] == "client closed"
     world.wait_until(lambda: agent.provider.closed is not None)
 
 

@@ -12,7 +12,7 @@ from svc_proto.voice.settings import Promotion
 from svc_proto.voice_config import VoiceConfig
 from tests.loops.agents import Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient
+from tests.loops.voices import VoiceClient, log_of
 from tests.loops.world import bearer
 from tests.peers.realtime import Called, Said, Turn
 
@@ -72,7 +72,7 @@ def test_a_client_that_does_not_come_back(world: VirtualWorld) -> None:
     client = promoted(agent)
     client.ws.close(1000)  # a run is a reason to stay
     world.pass_time(60.0)
-    logged = agent.log()
+    logged = log_of(world, agent.answer)
     assert logged[-1]["reason"] == "expired"
     deferred = [line for line in logged if line["type"] == "voice.realtime_agent.result_deferred"]
     assert [line.get("reason") for line in deferred] == [None, "session_closed"]

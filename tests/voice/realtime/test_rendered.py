@@ -15,7 +15,7 @@ from svc_proto.voice.contract import AudioChunk, AudioSink, ProviderError, Recor
 from svc_proto.voice.realtime.story import RunBegan
 from tests.loops.agents import KEY, SOUND, Agent, of, types
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, create
+from tests.loops.voices import VoiceClient, create, log_of
 from tests.peers.api import ScriptedApi, hello
 
 
@@ -229,5 +229,5 @@ def test_any_close_ends_the_session(world: VirtualWorld) -> None:
     client = agent.ask("/wait 9", provider="stub")
     client.until("svc.tool.started")
     client.break_off()
-    assert agent.log()[-1]["reason"] == "client closed"
+    assert log_of(world, agent.answer)[-1]["reason"] == "client closed"
     assert create(world, agent.token, "realtime-agent", provider="stub")["success"]
