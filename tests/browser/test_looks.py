@@ -13,7 +13,8 @@ from playwright.sync_api import Locator, Page, expect
 from svc_proto.engine.message import Request, json_response
 from svc_proto.engine.router import Route, Router
 from tests.browser.conftest import Site, Visitor
-from tests.browser.hostile import Access, Hostile
+from tests.browser.hostile import Hostile
+from tests.peers.service import Access
 
 LONG = "Averyverylongnamewithoutanyspace" * 4
 OFFICE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
