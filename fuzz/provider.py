@@ -90,14 +90,14 @@ class _Request(Visit):
         trouble = self._provider.trouble
         if trouble is Manner.REFUSE:
             self._provider.failed_at = self._world.now
-            _answer(self, 503, b"no")
+            self.answer(503, b"no")
         elif self.head.target.endswith("/audio/speech"):
             pcm = recording_of(sound_of(json.loads(body)["input"]))
             self.put(ResponseHead(self.stream, 200, Headers([(b"content-type", b"audio/pcm")])))
             self._speak([pcm] * PIECES)
         else:
             sound = body[body.index(b"RIFF") + HEAD :]
-            _answer(self, 200, b'{"text": "voice %d"}' % int.from_bytes(sound[:2], "little"))
+            self.answer(200, b'{"text": "voice %d"}' % int.from_bytes(sound[:2], "little"))
 
     def _speak(self, pieces: list[bytes]) -> None:
         trouble = self._provider.trouble
@@ -173,7 +173,7 @@ class _Call(Visit):
 
     def _begin(self) -> None:
         if self._provider.trouble is Manner.REFUSE:
-            _answer(self, 503, b"no")
+            self.answer(503, b"no")
         else:
             self._put(AcceptSocket(self.stream))
             self._tell("session.created", session={"id": "sess", "model": "m"})
@@ -296,8 +296,3 @@ class _Call(Visit):
     def _number(self, kind: str) -> str:
         self._numbers += 1
         return f"{kind}_{self._numbers}"
-
-
-def _answer(visit: Visit, status: int, body: bytes) -> None:
-    head = ResponseHead(visit.stream, status, Headers([(b"content-length", b"%d" % len(body))]))
-    visit.put(head, ResponseData(visit.stream, body), ResponseEnd(visit.stream))

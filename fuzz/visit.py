@@ -11,10 +11,19 @@ from typing import Any
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import Event, RequestData, RequestEnd, RequestHead
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+)
 from svc_proto.wire.http1 import Http1Connection
 
-__all__ = ["Visit", "listen"]
+__all__ = ["Place", "Visit", "listen"]
 
 
 def listen(host: Host, port: int, visit: Callable[[End], object]) -> Callable[[], None]:
@@ -58,6 +67,11 @@ class Visit:
             self._conn.send(event)
         self.end.send(self._conn.data_to_send())
 
+    def answer(self, status: int, body: bytes, *fields: tuple[bytes, bytes]) -> None:
+        """Say this, whole."""
+        headers = Headers([(b"content-length", b"%d" % len(body)), *fields])
+        self.put(ResponseHead(self.stream, status, headers), ResponseData(self.stream, body), ResponseEnd(self.stream))
+
     @property
     def stream(self) -> Any:
         """Of the last request."""
@@ -87,3 +101,23 @@ class Visit:
                     self.asked(bytes(self._body))
                 case _:
                     pass
+
+
+class Place:
+    """A port at which each request is answered by what makes one of it, whoever sent it."""
+
+    def __init__(self, host: Host, port: int) -> None:
+        self.close = listen(host, port, lambda end: _Guest(self, end))
+
+    def asked(self, visit: Visit, body: bytes) -> None:
+        """A request is there."""
+        raise NotImplementedError
+
+
+class _Guest(Visit):
+    def __init__(self, place: Place, end: End) -> None:
+        super().__init__(end)
+        self._place = place
+
+    def asked(self, body: bytes) -> None:
+        self._place.asked(self, body)

@@ -14,10 +14,8 @@ from fuzz.audits.paired import Paired, pair
 from fuzz.lines import Target
 from fuzz.peers import Caller
 from fuzz.terms import Wish
-from fuzz.visit import Visit, listen
-from runtimes.sim.connection import End
+from fuzz.visit import Place, Visit
 from runtimes.sim.host import Host
-from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
 
 __all__ = ["BEARERS"]
 
@@ -31,35 +29,28 @@ YES, NO, ELSEWHERE, BROKEN, SILENT = 200, 401, 302, 500, 0
 SWITCH = "allow_insecure_api_bearer"
 
 
-class _Api:
+class _Api(Place):
     """Says yes to keys that are good; without a key of its own to everybody."""
 
     def __init__(self, host: Host) -> None:
-        self.asked: list[str] = []
+        super().__init__(host, API_PORT)
+        self.heard: list[str] = []
         self.good: dict[str, None] = {}
         self.keyless = False
         self.manner = YES  # how it is with it at all
-        listen(host, API_PORT, lambda end: _Question(self, end))
 
     def says(self, key: str) -> int:
         """What it says of a key."""
         return NO if self.manner == YES and not self.keyless and key not in self.good else self.manner
 
-
-class _Question(Visit):
-    def __init__(self, api: _Api, end: End) -> None:
-        super().__init__(end)
-        self._api = api
-
-    def asked(self, body: bytes) -> None:
+    def asked(self, visit: Visit, body: bytes) -> None:
         """About a key, or about nobody's."""
-        shown = (self.head.headers.get(b"authorization") or b"").decode().removeprefix("Bearer ")
-        self._api.asked.append(f"{self.head.method} {self.head.target} {shown}".strip())
-        status = self._api.says(shown)
+        head = visit.head
+        shown = (head.headers.get(b"authorization") or b"").decode().removeprefix("Bearer ")
+        self.heard.append(f"{head.method} {head.target} {shown}".strip())
+        status = self.says(shown)
         if status != SILENT:
-            fields = Headers([(b"content-length", b"2"), (b"location", b"/v1/models?again")])
-            head = ResponseHead(self.stream, status, fields)
-            self.put(head, ResponseData(self.stream, b"{}"), ResponseEnd(self.stream))
+            visit.answer(status, b"{}", (b"location", b"/v1/models?again"))
 
 
 class _Bearers:
@@ -138,10 +129,10 @@ class _Bearers:
     def pair(self) -> None:
         """The token of a session is nobody's key: the API is not shown it."""
         annex = self.annex
-        self.api.asked.clear()
+        self.api.heard.clear()
         for one, status in ((self.one, 200), (self.poor, 403)):
             annex.right(annex.ask(one.token, "GET", "/voice/config"), status, about="a session's own token")
-        annex.same(self.api.asked, [], "what the API is asked about a session's token")
+        annex.same(self.api.heard, [], "what the API is asked about a session's token")
 
     def ask(self) -> None:
         """Somebody shows a key."""
@@ -151,16 +142,16 @@ class _Bearers:
         fine = annex.chance(0.9)
         shown = f"Bearer {key}" if fine else annex.pick(bad)
         where, here, safe, fields = self.place()
-        self.api.asked.clear()
+        self.api.heard.clear()
         fields["authorization"] = shown
         began = annex.now
         caller = annex.answer(annex.begin(where, "GET", "/voice/config", None, fields))
         if not fine:
             annex.right(caller, 401, about=f"{shown[:20]!r}")
-            annex.same(self.api.asked, [], "what the API is asked about what is no bearer")
+            annex.same(self.api.heard, [], "what the API is asked about what is no bearer")
         elif not safe and not self.open:
             annex.right(caller, 403, about="a key over plain HTTP from elsewhere")
-            annex.same(self.api.asked, [], "what the API is asked about who may not ask")
+            annex.same(self.api.heard, [], "what the API is asked about who may not ask")
         else:
             self.judge(caller, key, began, here=here)
 
@@ -185,7 +176,7 @@ class _Bearers:
         if any(abs(began - mark) < EDGE / 2 for mark in (self.known.get(key, -9.0), self.keyed)):
             self.known.pop(key, None)
             self.keyed = (
-                annex.now + REMEMBERED if any(not each.rpartition("models")[2] for each in api.asked) else self.keyed
+                annex.now + REMEMBERED if any(not each.rpartition("models")[2] for each in api.heard) else self.keyed
             )
             annex.rest(REMEMBERED + 2 * EDGE)  # just at the edge: nobody can tell, and from here on nobody knows
             return
@@ -200,7 +191,7 @@ class _Bearers:
             due.append("GET /v1/models")
             good = api.says("") != YES
             self.keyed = annex.now + REMEMBERED if good else self.keyed
-        annex.same(api.asked, due, f"what the API is asked about a key, of this host: {here}")
+        annex.same(api.heard, due, f"what the API is asked about a key, of this host: {here}")
         annex.right(caller, 200 if good else 401, about=f"a key, of this host: {here}, asked: {due}")
         if due and api.manner == SILENT:
             annex.near(caller.ended - caller.began, PATIENCE * len(due), "how long an API that is silent is waited for")

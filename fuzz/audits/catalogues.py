@@ -12,10 +12,8 @@ from urllib.parse import parse_qs
 from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
 from fuzz.audits.paired import Paired, pair
-from fuzz.visit import Visit, listen
-from runtimes.sim.connection import End
+from fuzz.visit import Place, Visit
 from runtimes.sim.host import Host
-from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
 
 __all__ = ["CATALOGUES"]
 
@@ -33,14 +31,14 @@ ROUTES = (  # where, whose, and which cache it is
 Members = dict[str, Any]
 
 
-class _Vendor:
-    """Offers voices; `asked` are the pages that somebody wanted, with the key that he has shown."""
+class _Vendor(Place):
+    """Offers voices; `heard` are the pages that somebody wanted, with the key that he has shown."""
 
-    def __init__(self, audit: Audit, host: Host) -> None:
-        self.asked: list[tuple[str, str]] = []
+    def __init__(self, host: Host) -> None:
+        super().__init__(host, PORT)
+        self.heard: list[tuple[str, str]] = []
         self.answers: dict[str, tuple[int, Any]] = {}
         self.custom: list[list[Members]] = [[]]  # by page
-        listen(host, PORT, lambda end: _Page(self, end))
 
     def says(self, target: str) -> tuple[int, Any]:
         """What is on a page."""
@@ -51,30 +49,22 @@ class _Vendor:
         more = {"pagination_token": f"page {number + 1}"} if number + 1 < len(self.custom) else {}
         return 200, {"voices": self.custom[number], **more}
 
-
-class _Page(Visit):
-    def __init__(self, vendor: _Vendor, end: End) -> None:
-        super().__init__(end)
-        self._vendor = vendor
-
-    def asked(self, body: bytes) -> None:
+    def asked(self, visit: Visit, body: bytes) -> None:
         """One page."""
-        headers, target = self.head.headers, self.head.target
+        headers, target = visit.head.headers, visit.head.target
         key = headers.get(b"xi-api-key") or (headers.get(b"authorization") or b"").removeprefix(b"Bearer ")
-        self._vendor.asked.append((target, key.decode()))
-        status, value = self._vendor.says(target)
+        self.heard.append((target, key.decode()))
+        status, value = self.says(target)
         if status >= 400:  # in words that nobody is to repeat
             value = {"error": {"message": f"not with {key.decode()}"}}
         if status != SILENT:
-            data = value if isinstance(value, bytes) else json.dumps(value).encode()
-            head = ResponseHead(self.stream, status, Headers([(b"content-length", b"%d" % len(data))]))
-            self.put(head, ResponseData(self.stream, data), ResponseEnd(self.stream))
+            visit.answer(status, value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
 class _Catalogues:
     def __init__(self, audit: Audit) -> None:
         self.annex = Annex(audit)
-        self.vendor = _Vendor(audit, self.annex.home)
+        self.vendor = _Vendor(self.annex.home)
         self.one: Paired = pair(self.annex)
         self.one.seat.hang_up()
         self.keys: dict[str, str] = {}
@@ -157,22 +147,22 @@ class _Catalogues:
         until, kept, by = self.known.get(provider, (0.0, {}, ""))
         if abs(annex.now - until) < EDGE / 2:
             annex.rest(EDGE)
-        self.vendor.asked.clear()
+        self.vendor.heard.clear()
         caller = annex.ask(self.one.token, "GET", f"{base}/providers/{provider}/options")
         told = annex.right(caller, 200)
         dynamic, found = told["dynamic"], self.found[name]
         if annex.now < until and by == prints:
-            annex.same(self.vendor.asked, [], "what a vendor is asked who was asked lately")
+            annex.same(self.vendor.heard, [], "what a vendor is asked who was asked lately")
             annex.same((dynamic.get("cache"), dynamic.get("cache_ttl_seconds")), ("hit", 600), "what is known already")
             self.check(told["provider"], kept, dynamic, name)
         elif name not in self.keys:
             is_ = {"attempted": False, "status": "auth_missing", "source": "provider_info"}
             annex.same({**dynamic, "message": ""}, {**is_, "message": ""}, "a vendor without a key")
-            annex.same((KEYS[name] in dynamic["message"], self.vendor.asked), (True, []), "what is missing")
+            annex.same((KEYS[name] in dynamic["message"], self.vendor.heard), (True, []), "what is missing")
             self.check(told["provider"], None, dynamic, name)
         else:
             due = [(target, self.keys[name]) for target in found["asked"]]
-            annex.same(self.vendor.asked, due, "what a vendor is asked")
+            annex.same(self.vendor.heard, due, "what a vendor is asked")
             if found["silent"]:
                 annex.near(caller.ended - caller.began, PATIENCE, "how long a vendor is waited for", 1.0)
             if not found["fine"]:
@@ -219,10 +209,10 @@ class _Catalogues:
         voices = [*found.get("labels", {})]
         if not voices or abs(annex.now - until) < 2 * EDGE:
             return
-        self.vendor.asked.clear()
+        self.vendor.heard.clear()
         body = {"model": "xai-tts", "voice": annex.pick(voices), "sample_rate": 24_000, "language": "en"}
         told = annex.right(annex.ask(self.one.token, "POST", "/voice/output/providers/xai_tts/validate", body), 200)
-        annex.same((told["valid"], self.vendor.asked), (there, []), f"whether a voice that was found is good: {told}")
+        annex.same((told["valid"], self.vendor.heard), (there, []), f"whether a voice that was found is good: {told}")
 
 
 def catalogues(audit: Audit) -> None:

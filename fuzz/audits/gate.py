@@ -13,9 +13,8 @@ from attrs import define, field
 from fuzz.audit import Audit
 from fuzz.lines import Target
 from fuzz.peers import Caller
-from fuzz.visit import Visit, listen
+from fuzz.visit import Place, Visit
 from fuzz.world import API_KEY, HOME
-from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from runtimes.sim.process import Process
 from svc_proto.config import RelayConfig
@@ -243,38 +242,32 @@ def _called(audit: Audit, board: Board, path: str, one: _Counted) -> None:
     audit.right(good, 200, about="a dashboard by its name")
 
 
-class _Fake:
+class _Fake(Place):
     """A server beside the dashboard that notes what it is asked for, and answers as it is told to."""
 
     def __init__(self, audit: Audit, port: int) -> None:
+        super().__init__(audit.world.home, port)
         self.heard: list[tuple[RequestHead, bytes]] = []
         self.answer: tuple[int, bytes, str] = (200, b"{}", "application/json")
         self.more: list[tuple[bytes, bytes]] = []
         self.late = 0.0
         self.counts: dict[str, float] | None = None  # what a monitor reads; of some, by so many more each second
         self.audit = audit
-        self.close = listen(audit.world.home, port, lambda end: _Asked(self, end))
 
-
-class _Asked(Visit):
-    def __init__(self, fake: _Fake, end: End) -> None:
-        super().__init__(end)
-        self._fake = fake
-
-    def asked(self, body: bytes) -> None:
+    def asked(self, visit: Visit, body: bytes) -> None:
         """Say what is to be said."""
-        fake = self._fake
-        if self.head.target != "/metrics":  # which the dashboard asks for by itself
-            fake.heard.append((self.head, body))
-        status, data, kind = fake.answer
-        if self.head.target == "/metrics" and fake.counts is not None:
-            grown = {name: count * (fake.audit.now if "_total" in name else 1.0) for name, count in fake.counts.items()}
+        head = visit.head
+        if head.target != "/metrics":  # which the dashboard asks for by itself
+            self.heard.append((head, body))
+        status, data, kind = self.answer
+        if head.target == "/metrics" and self.counts is not None:
+            grown = {name: count * (self.audit.now if "_total" in name else 1.0) for name, count in self.counts.items()}
             text = "".join(f"{name} {count}\n" for name, count in grown.items())
             status, data, kind = 200, f"{text}# EOF\n".encode(), "text/plain"
-        fields = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(data)), *fake.more]
-        head = ResponseHead(self.stream, status, Headers(fields))
-        said = (head, ResponseData(self.stream, data), ResponseEnd(self.stream))
-        fake.audit.world.sim.after(fake.late, lambda: self.put(*said))
+        fields = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(data)), *self.more]
+        answer = ResponseHead(visit.stream, status, Headers(fields))
+        said = (answer, ResponseData(visit.stream, data), ResponseEnd(visit.stream))
+        self.audit.world.sim.after(self.late, lambda: visit.put(*said))
 
 
 class _Proxy:

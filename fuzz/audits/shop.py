@@ -10,9 +10,9 @@ from fuzz.audits.lodge import Lodge
 from fuzz.audits.parts import Listener
 from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
-from fuzz.visit import Visit, listen
+from fuzz.visit import Place, Visit
 from runtimes.sim.child import Child, Script
-from runtimes.sim.connection import End
+from runtimes.sim.host import Host
 from svc_proto.commands import SignalName
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
 
@@ -105,7 +105,7 @@ class Shop:
         """It is elsewhere: its address."""
         self._after = lodge.world.sim.after
         host = lodge.host()
-        listen(host, PORT, lambda end: _Visit(self, end))
+        _Far(self, host)
         return f"http://{host.address}:{PORT}/mcp"
 
     def _later(self, seconds: float, say: Say, message: Members) -> None:
@@ -151,38 +151,38 @@ class _Program(Script):
             self.child.emit(json.dumps(message).encode() + b"\n")
 
 
-class _Visit(Visit):
-    def __init__(self, shop: Shop, end: End) -> None:
-        super().__init__(end)
+class _Far(Place):
+    def __init__(self, shop: Shop, host: Host) -> None:
+        super().__init__(host, PORT)
         self._shop = shop
 
-    def asked(self, body: bytes) -> None:
+    def asked(self, visit: Visit, body: bytes) -> None:
         """By its method and its session."""
-        shop, head = self._shop, self.head
+        shop, head = self._shop, visit.head
         shop.heads.append(head)
         if head.method != "POST":
-            self._say(405 if head.method == "GET" else 204)
+            self._say(visit, 405 if head.method == "GET" else 204)
             return
         message = json.loads(body)
         if message.get("method") == "initialize":
             shop.session += 1
             shop.forgets = False
         elif shop.forgets or head.headers.get(b"mcp-session-id") != b"session-%d" % shop.session:
-            self._say(404)
+            self._say(visit, 404)
             return
         if "id" in message:
-            shop.hear(message, lambda answer: self._say(200, json.dumps(answer).encode()))
+            shop.hear(message, lambda answer: self._say(visit, 200, json.dumps(answer).encode()))
         else:
             shop.hear(message, lambda answer: None)
-            self._say(202)
+            self._say(visit, 202)
 
-    def _say(self, status: int, data: bytes = b"") -> None:
+    def _say(self, visit: Visit, status: int, data: bytes = b"") -> None:
         fields = [(b"content-length", b"%d" % len(data)), (b"content-type", b"application/json")]
         fields.append((b"mcp-session-id", b"session-%d" % self._shop.session))
-        self.put(ResponseHead(self.stream, status, Headers(fields)))
+        visit.put(ResponseHead(visit.stream, status, Headers(fields)))
         if data:
-            self.put(ResponseData(self.stream, data))
-        self.put(ResponseEnd(self.stream))
+            visit.put(ResponseData(visit.stream, data))
+        visit.put(ResponseEnd(visit.stream))
 
 
 class Bench:
