@@ -131,6 +131,13 @@ class Audit:
         if when > self.now:
             self._pass_until(when)
 
+    def rest_about(self, marks: Iterable[float], edge: float) -> bool:
+        """Until just before one of these, or just behind it; whether there is one that is not too near."""
+        ahead = [mark for mark in marks if mark > self.now + 2 * edge]
+        if ahead:
+            self.rest_until(self.pick(ahead) + self.pick((-edge, edge)))
+        return bool(ahead)
+
     def wait(self, so: Callable[[], bool], within: float = LATEST, why: str = "it is not so") -> None:
         """Until something is so, looked at after each event, and not longer than that."""
         sim, until = self.world.sim, self.now + within

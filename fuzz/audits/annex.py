@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fuzz.audit import Audit, Seat
+from fuzz.audits.guesses import BLOCK, FAILURES
 from fuzz.audits.paired import Paired, pair, register, sign_in
 from fuzz.lines import Target, Thrower
 from fuzz.locks import secret_of
@@ -21,7 +22,6 @@ from svc_proto.relay.service import Relay
 __all__ = ["ANNEXES"]
 
 PORT = 8767
-FAILURES, BLOCK = 5, 300.0
 EDGE = 1.5  # s
 SECRET = "local_secret"
 TYPED = ("/type", "/send_sms", "/clipboard")

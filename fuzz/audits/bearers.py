@@ -114,10 +114,8 @@ class _Bearers:
     def wait(self) -> None:
         """Until just before, or just behind, the end of what is remembered."""
         annex = self.annex
-        marks = [mark for mark in (*self.known.values(), self.keyed) if mark > annex.now + 2 * EDGE]
-        annex.rest_until(
-            annex.pick(marks) + annex.pick((-EDGE, EDGE)) if marks else annex.now + annex.pick((0.0, 20.0))
-        )
+        if not annex.rest_about((*self.known.values(), self.keyed), EDGE):
+            annex.rest_until(annex.now + annex.pick((0.0, 20.0)))
 
     def write(self) -> None:
         """The home has a key, and any other may be the one before it."""

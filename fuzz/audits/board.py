@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from typing import Any
 
 from attrs import evolve
 
 from fuzz.audit import KEYS_FORGOTTEN, Audit
+from fuzz.audits.guesses import Guesses
 from fuzz.audits.paired import pair, sign_in
 from fuzz.lines import Target, Thrower
 from fuzz.peers import Caller
@@ -24,7 +24,7 @@ BOARD = Target("127.0.0.1", 9119, "127.0.0.1:9119")
 PREFIX = "/api/plugins/svc-relay"
 MOVING = ("uptime_seconds", "last_seen", "last_seen_seconds_ago", "is_current")  # between two looks
 CAPS = {"memory": 2_200, "user": 1_375}  # characters
-GUESSES, WINDOW, BLOCK, EDGE = 5, 60.0, 300.0, 0.5  # s; the last is far on one host
+EDGE = 0.5  # s, which is far on one host
 SECURITY = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
@@ -131,14 +131,14 @@ def _steady(value: Any) -> Any:
 
 def guesses(audit: Audit) -> None:
     """Wrong keys are counted by address; the right one is good all the same."""
-    until, failures = 0.0, deque[float]()
+    mine = Guesses()
     where = (audit.world.home, API)
     audit.rest(KEYS_FORGOTTEN)
     for _ in range(audit.rng.randint(8, 18)):
         match audit.rng.randrange(7):
             case 0:
                 audit.right(audit.ask_api("GET", "/v1/models"), 200, about="the right key")
-                failures.clear()
+                mine.failures.clear()
             case 6:  # what is for anybody forgives nothing
                 path = audit.pick(("/health", "/healthz", "/readyz", "/openapi.json", "/docs", "/metrics"))
                 audit.right(audit.answer(audit.begin(where, "GET", path)), 200)
@@ -147,25 +147,21 @@ def guesses(audit: Audit) -> None:
                 audit.right(caller, 401, "invalid_api_key", "no key")
                 audit.same((caller.answer.headers.get(b"www-authenticate") or b"")[:6], b"Bearer", "how to come in")
             case 2:
-                marks = [until] if audit.now < until else [when + WINDOW for when in failures]
-                ahead = [mark for mark in marks if mark > audit.now + 2 * EDGE]
-                audit.rest_until(audit.pick(ahead) + audit.pick((-EDGE, EDGE)) if ahead else audit.now)
+                audit.rest_about(mine.coming(audit.now), EDGE)
             case _:
                 wrong = {"authorization": audit.pick((f"Bearer {audit.word()}", "Bearer", f"Basic {API_KEY}", API_KEY))}
-                blocked = audit.now < until
+                blocked = audit.now < mine.until
                 caller = audit.answer(audit.begin(where, "GET", "/v1/models", None, wrong))
-                audit.right(caller, 429 if blocked else 401, about=f"a wrong key, behind {[*failures]}, until {until}")
+                audit.right(caller, 429 if blocked else 401, about=f"a wrong key, {mine}")
                 if blocked:
                     audit.near(
-                        int(caller.answer.headers.get(b"retry-after") or 0), until - audit.now, "when to come", 1.5
+                        int(caller.answer.headers.get(b"retry-after") or 0),
+                        mine.until - audit.now,
+                        "when to come",
+                        1.5,
                     )
                     continue
-                while failures and audit.now - failures[0] >= WINDOW:
-                    failures.popleft()
-                failures.append(audit.now)
-                if len(failures) >= GUESSES:
-                    failures.clear()
-                    until = audit.now + BLOCK
+                mine.failed(audit.now)
 
 
 def notes(audit: Audit) -> None:

@@ -83,8 +83,8 @@ class _Catalogues:
                 case 1:
                     self.write(annex.pick(KEYS))
                 case 2:
-                    marks = [until for until, *_ in self.known.values() if until > annex.now + 2 * EDGE]
-                    annex.rest_until(annex.pick(marks) + annex.pick((-EDGE, EDGE)) if marks else annex.now + 60.0)
+                    if not annex.rest_about([until for until, *_ in self.known.values()], EDGE):
+                        annex.rest(60.0)
                 case 3:
                     self.choose()
                 case _:

@@ -10,6 +10,7 @@ from attrs import define, field
 
 from fuzz.audit import Audit, Seat
 from fuzz.audits.annex import Annex
+from fuzz.audits.guesses import BLOCK, FAILURES, WINDOW
 from fuzz.audits.paired import sign_in
 from fuzz.peers import Caller
 from runtimes.sim.host import Host
@@ -17,7 +18,6 @@ from runtimes.sim.host import Host
 __all__ = ["CRAMMED"]
 
 CODES, SESSIONS, COMMANDS, COUNTED, BLOCKED = 4, 6, 3, 4, 2
-FAILURES, WINDOW, BLOCK = 5, 60.0, 300.0
 NEAR = 1.0  # s about an edge at which nobody can tell
 
 

@@ -8,9 +8,10 @@ from collections import deque
 from itertools import pairwise
 from typing import Any
 
-from attrs import define, field
+from attrs import define
 
 from fuzz.audit import Audit
+from fuzz.audits.guesses import WINDOW, Guesses
 from fuzz.lines import Target
 from fuzz.peers import Caller
 from fuzz.visit import Place, Visit
@@ -27,7 +28,7 @@ __all__ = ["GATES", "PASSWORD", "Board", "basic"]
 
 PORT, RELAY_PORT, API_PORT = 9120, 9500, 9501
 PASSWORD = "correct horse"
-GUESSES, WINDOW, BLOCK, EDGE = 5, 60.0, 300.0, 1.0
+EDGE = 1.0  # s
 RIGHT, WRONG = 1, 5  # of what is done at the door
 KINDS = (0, RIGHT, RIGHT, 2, 3, 4, *[WRONG] * 6)
 PATIENCE = 5.0  # s, of a call of the dashboard
@@ -122,18 +123,11 @@ class Board:
 
 
 @define(eq=False)
-class _Counted:
-    """What is thought of an address: that of a host, or the one that a proxy names which is believed."""
+class _Counted(Guesses):
+    """Those of an address: of a host, or of one that a proxy names which is believed."""
 
-    host: Host | None
+    host: Host | None = None
     named: tuple[str, ...] = ()  # what its proxy may say of it
-    failures: deque[float] = field(factory=deque)
-    until: float = 0.0
-
-    @property
-    def marks(self) -> list[float]:
-        """When something of that is over."""
-        return [self.until, *(each + WINDOW for each in self.failures)]
 
     def headers(self, audit: Audit) -> dict[str, str]:
         """What is said of it on the way."""
@@ -144,14 +138,9 @@ def _people(audit: Audit, proxy: Host) -> list[_Counted]:
     """Hosts, and those behind a proxy; who only says to be somebody else is who he is, and so is who names nobody."""
     one, other = (f"203.0.113.{audit.rng.randint(1, 250)}", f"198.51.100.{audit.rng.randint(1, 250)}")
     liar = tuple(f"192.0.2.{number}" for number in range(1, 9))
-    behind = [_Counted(proxy, (name, f"6.6.6.6, {name}", f"x,{name}:5000", f"{one}, {name}")) for name in (other, one)]
-    return [
-        _Counted(None),
-        _Counted(audit.host()),
-        _Counted(audit.host(), (one, other, *liar)),
-        *behind,
-        _Counted(proxy),
-    ]
+    behind = [(name, f"6.6.6.6, {name}", f"x,{name}:5000", f"{one}, {name}") for name in (other, one)]
+    people = [_Counted(), _Counted(host=audit.host()), _Counted(host=audit.host(), named=(one, other, *liar))]
+    return [*people, *(_Counted(host=proxy, named=named) for named in (*behind, ()))]
 
 
 def basic(password: str, user: str = "me") -> str:
@@ -166,7 +155,7 @@ def passwords(audit: Audit) -> None:
     board = Board(audit, host="0.0.0.0", password=PASSWORD, names=("board.example",), **trusted)
     people = _people(audit, proxy)
     if not trusted:  # all that it passes on is its own
-        people[3:] = [_Counted(proxy, people[3].named + people[4].named)]
+        people[3:] = [_Counted(host=proxy, named=people[3].named + people[4].named)]
     planned = deque[float]()
     if audit.chance(0.5):  # most of five are late in the first one's minute, and the others behind it
         planned += [WRONG, WINDOW - 3.0, WRONG, WRONG, WRONG, 6.0, WRONG, WRONG, RIGHT]
@@ -177,10 +166,7 @@ def passwords(audit: Audit) -> None:
         if what > WRONG:
             audit.rest(what)
             continue
-        while any(abs(audit.now - mark) < EDGE / 2 for mark in one.marks):
-            audit.rest(EDGE)  # just at the edge nobody can tell
-        while one.failures and audit.now - one.failures[0] >= WINDOW:
-            one.failures.popleft()
+        one.stay_clear(audit, EDGE / 2)
         kind, blocked = int(what), audit.now < one.until
         near = [mark for mark in one.marks if audit.now < mark]
         if kind == 0 and near:
@@ -211,10 +197,7 @@ def _guessed(audit: Audit, board: Board, path: str, one: _Counted, *, blocked: b
         wait = int(caller.answer.headers.get(b"retry-after") or 0)
         audit.near(wait, one.until - audit.now, "when to come again", 1.5)
         return
-    one.failures.append(audit.now)
-    if len(one.failures) >= GUESSES:
-        one.failures.clear()
-        one.until = audit.now + BLOCK
+    one.failed(audit.now)
 
 
 def _nothing_shown(audit: Audit, board: Board, path: str, one: _Counted, *, blocked: bool) -> None:

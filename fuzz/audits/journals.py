@@ -12,6 +12,7 @@ from attrs import define
 
 from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
+from fuzz.audits.guesses import FAILURES
 from fuzz.audits.paired import Paired, pair, sign_in
 from runtimes.sim.host import Host
 from svc_proto.commands import Level
@@ -19,7 +20,6 @@ from svc_proto.commands import Level
 __all__ = ["JOURNALS"]
 
 MINUTE, EDGE = 60.0, 1.0  # s
-FAILURES, WINDOW, BLOCK = 5, 60.0, 300.0
 Entry = tuple[str, dict[str, Any]]
 ROUTES = (  # what is asked with a session, its route, and the status
     *(("GET", "/sessions", "/sessions", 200), ("GET", "/media/secret-name?x=secret", "/media/{token}", 404)),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 from fuzz.audit import Audit
+from fuzz.audits.guesses import WINDOW, Guesses
 from fuzz.audits.paired import pair, register, sign_in
 from fuzz.lines import Thrower
 from fuzz.world import LIMITS, REMOTE
@@ -12,7 +11,6 @@ from runtimes.sim.host import Host
 
 __all__ = ["LIMITERS"]
 
-FAILURES, WINDOW, BLOCK = 5, 60.0, 300.0  # requirements, "Rate limiting of WebSocket authentication"
 NEAR = 1.5  # s that an edge is passed or missed by
 BLURRED = 0.8  # s before and behind an edge in which it depends on the network
 HELD = 60_000  # bytes of a message that does not end
@@ -25,47 +23,38 @@ class _Guesser:
     def __init__(self, audit: Audit, host: Host) -> None:
         self.audit = audit
         self.host = host
-        self.failures: deque[float] = deque()
-        self.until = 0.0  # the end of its block
+        self.guesses = Guesses()
         self.device = pair(audit, host=host)
         self.device.seat.hang_up()
 
     def guess(self) -> None:
         """It shows something that is no good."""
         audit = self.audit
-        self.stay_clear()
-        blocked = audit.now < self.until
+        self.guesses.stay_clear(audit, BLURRED)
+        blocked = audit.now < self.guesses.until
         seat = sign_in(audit, self.host, {**audit.pick(WRONG), "device_name": "x"})
-        if blocked and audit.now >= self.until:
+        if blocked and audit.now >= self.guesses.until:
             seat.hang_up()
             return  # just at the edge
         if seat.over:
             self.check_refused(seat.talker.status, seat.talker.refusal)
             return
         if blocked:
-            audit.wrong(
-                f"an address got {seat.talker.status} {self.until - audit.now:.1f} s before the end of its block"
-            )
+            audit.wrong(f"an address got {seat.talker.status} at {audit.now:.1f}, {self.guesses}")
         told = seat.take()
         audit.same((told["channel"], told["type"]), ("system", "auth.fail"), "a wrong credential")
-        while self.failures and audit.now - self.failures[0] >= WINDOW:
-            self.failures.popleft()
-        self.failures.append(audit.now)
-        if len(self.failures) >= FAILURES:
-            self.failures.clear()
-            self.until = audit.now + BLOCK
+        self.guesses.failed(audit.now)
 
     def check_refused(self, status: int, body: bytes) -> None:
-        if self.audit.now >= self.until or status != 429:
-            so = f"{status} {body!r:.100}, its block {self.audit.now - self.until:.1f} s ago, {[*self.failures]}"
-            self.audit.wrong(f"an address with {len(self.failures)} failures got {so} at {self.audit.now:.1f}")
+        if self.audit.now >= self.guesses.until or status != 429:
+            self.audit.wrong(f"an address got {status} {body!r:.100} at {self.audit.now:.1f}, {self.guesses}")
 
     def come(self) -> None:
         """It shows a good token, which is let in during a block where the upgrade says so."""
         audit, token = self.audit, self.device.token
-        self.stay_clear()
+        self.guesses.stay_clear(audit, BLURRED)
         beside = audit.chance(0.4)
-        blocked = audit.now < self.until
+        blocked = audit.now < self.guesses.until
         payload: dict[str, object] = {"session_token": token}
         if beside:
             seat = sign_in(audit, self.host, payload, authorization=f"Bearer {token}")
@@ -76,16 +65,16 @@ class _Guesser:
                 audit.wrong(f"a good token got {seat.talker.status} at the upgrade, blocked: {blocked}")
             self.check_refused(seat.talker.status, seat.talker.refusal)
             return
-        if blocked and not beside and audit.now < self.until:
+        if blocked and not beside and audit.now < self.guesses.until:
             audit.wrong("an address that is blocked got a socket")
         audit.same(seat.take()["type"], "auth.ok", "a good token")
-        self.failures.clear()
+        self.guesses.failures.clear()
         seat.hang_up()
 
     def misbehave(self) -> None:
         """What is no guess: no `auth`, nothing at all, or the end before that."""
         audit = self.audit
-        if audit.now < self.until:
+        if audit.now < self.guesses.until:
             return
         seat = audit.sit(self.host)
         match audit.rng.randrange(3):
@@ -110,20 +99,10 @@ class _Guesser:
         )
         audit.right(good, 200)
 
-    def stay_clear(self) -> None:
-        """Not to be where nobody can tell what is right."""
-        edges = (self.until, *(when + WINDOW for when in self.failures))
-        while any(abs(self.audit.now - edge) < BLURRED for edge in edges):
-            self.audit.rest(2 * BLURRED)
-
     def edge(self) -> None:
         """Until just before, or just behind, what comes next."""
         audit = self.audit
-        marks = [self.until] if audit.now < self.until else [when + WINDOW for when in self.failures]
-        marks = [mark for mark in marks if mark > audit.now + 2 * NEAR]
-        if marks:
-            audit.rest_until(audit.pick(marks) + audit.pick((-NEAR, NEAR)))
-        else:
+        if not audit.rest_about(self.guesses.coming(audit.now), NEAR):
             audit.rest(audit.pick((5.0, 30.0)))
 
 
@@ -139,14 +118,13 @@ def guessers(audit: Audit) -> None:
         if audit.chance(0.03):
             register(audit)
             for each in both:
-                each.failures.clear()
-                each.until = 0.0
+                each.guesses = Guesses()
         kinds = (one.guess,) * 10 + (one.come, one.come, one.misbehave, one.ask, one.edge, one.edge)
         audit.pick(kinds)()
     if audit.chance(0.3):  # what is opened before the block gets nobody in
-        audit.rest_until(both[1].until + 1.0)
+        audit.rest_until(both[1].guesses.until + 1.0)
         early = audit.sit(both[1].host)
-        while not early.over and audit.now >= both[1].until:
+        while not early.over and audit.now >= both[1].guesses.until:
             both[1].guess()
         early.say("system", "auth", {"pairing_code": "ZZZZZZ"})
         reason = early.take()["payload"].get("reason", "")

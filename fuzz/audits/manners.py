@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fuzz.audit import Audit
+from fuzz.audits.guesses import Guesses
 from fuzz.audits.lodge import Lodge
 from fuzz.audits.refusals import refused
 from fuzz.audits.talks import Events
@@ -15,7 +16,6 @@ from svc_proto.basics.brand import BRANDS
 __all__ = ["MANNERS"]
 
 CHATS = "/api/sessions"
-FAILURES, WINDOW, BLOCK = 5, 60.0, 300.0  # wrong keys of one address (wire api 2.2)
 EDGE = 1.5  # s
 OTHERS = (("GET", "/health", 200), ("GET", "/v1/none", 404), ("DELETE", "/v1/models", 405), ("OPTIONS", CHATS, 200))
 Members = dict[str, Any]
@@ -130,18 +130,16 @@ def _guessed(audit: Audit) -> None:
     """Wrong keys are counted by address: five in a minute are a block of five minutes, which the right key passes."""
     lodge = Lodge(audit)
     hosts = [lodge.host() for _ in range(2)]
-    failures: dict[str, list[float]] = {host.address: [] for host in hosts}
-    until = dict.fromkeys(failures, 0.0)
+    guesses = {host.address: Guesses() for host in hosts}
     for _ in range(lodge.rng.randint(14, 26)):
         host = lodge.pick((*hosts, hosts[0], hosts[0]))
-        mine, now = failures[host.address], lodge.now
+        mine, now = guesses[host.address], lodge.now
         kind = lodge.pick(("wrong",) * 8 + ("right", "none", "other", "other", "wait", "wait"))
         if kind == "wait":
-            marks = [until[host.address], *(when + WINDOW for when in mine)]
-            marks = [mark for mark in marks if mark > now + 2 * EDGE]
-            lodge.rest_until(lodge.pick(marks) + lodge.pick((-EDGE, EDGE)) if marks else now + 20.0)
+            if not lodge.rest_about(mine.marks, EDGE):
+                lodge.rest(20.0)
             continue
-        if any(abs(now - mark) < EDGE / 2 for mark in (until[host.address], *(when + WINDOW for when in mine))):
+        if any(abs(now - mark) < EDGE / 2 for mark in mine.marks):
             lodge.rest(EDGE)
             continue
         if kind == "other":  # what no key opens, or shuts, is neither a guess nor a right one
@@ -156,17 +154,14 @@ def _guessed(audit: Audit) -> None:
         caller = lodge.answer(lodge.begin_with(key, "GET", path, place=(host, lodge.outside)))
         if kind == "right":
             lodge.right(caller, 200, about="the right key")
-            mine.clear()
+            mine.failures.clear()
         elif kind == "none":
             refused(lodge, caller, 401, "invalid_api_key", None)
-        elif now < until[host.address]:
+        elif now < mine.until:
             refused(lodge, caller, 429, "rate_limit_exceeded", None)
         else:
             refused(lodge, caller, 401, "invalid_api_key", None)
-            mine[:] = [when for when in mine if now - when < WINDOW] + [lodge.now]
-            if len(mine) >= FAILURES:
-                mine.clear()
-                until[host.address] = lodge.now + BLOCK
+            mine.failed(lodge.now)
     lodge.leave()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
+from fuzz.audits.guesses import WINDOW, Guesses
 from fuzz.audits.paired import pair, sign_in
 from fuzz.doors import RELAY_DOORS, place
 from svc_proto.basics.brand import HERMES
@@ -37,7 +38,7 @@ NONE = (
 MOVING = (b"date", b"content-length", b"etag", b"last-modified", b"svc-request")
 BASIC = ("/voice/config", "/voice/transcribe", "/voice/synthesize")
 TOKEN = "metrics-token-81c7"
-GUESSES, WINDOW, BLOCK, EDGE = 5, 60.0, 300.0, 1.0
+EDGE = 1.0  # s
 
 
 def _paths() -> dict[str, set[str]]:
@@ -110,16 +111,13 @@ def monitored(audit: Audit) -> None:
     """With a token for numbers, whoever shows it reads them; wrong ones count by address, and for nothing else."""
     annex = Annex(audit, metrics_token=TOKEN)
     hosts = [annex.host(), annex.host()]
-    failures: dict[Any, list[float]] = {host: [] for host in hosts}
-    until = dict.fromkeys(hosts, 0.0)
+    guesses = {host: Guesses() for host in hosts}
     path = "/metrics"
     for _ in range(annex.rng.randint(16, 24)):
         host = annex.pick((hosts[0], *hosts))
-        marks = [until[host], *(when + WINDOW for when in failures[host])]
-        while any(abs(annex.now - mark) < EDGE for mark in marks):
-            annex.rest(2 * EDGE)
-        failures[host] = [when for when in failures[host] if annex.now - when < WINDOW]
-        blocked = annex.now < until[host]
+        mine = guesses[host]
+        mine.stay_clear(annex, EDGE)
+        blocked = annex.now < mine.until
         shown = annex.pick((TOKEN, f"{TOKEN}x", "wrong", "wrong", "wrong", "wrong", ""))
         fields = {"authorization": f"Bearer {shown}"} if shown else {}
         caller = annex.answer(annex.begin((host, annex.remote), "GET", path, None, fields))
@@ -130,12 +128,10 @@ def monitored(audit: Audit) -> None:
         elif blocked:
             annex.right(caller, 429, "rate_limited", "a wrong token in a block")
             wait = int(caller.answer.headers.get(b"retry-after") or 0)
-            annex.near(wait, until[host] - annex.now, "when to come again", 1.5)
+            annex.near(wait, mine.until - annex.now, "when to come again", 1.5)
         else:
-            annex.right(caller, 401, "unauthorized", f"a wrong token behind {failures[host]}")
-            failures[host].append(annex.now)
-            if len(failures[host]) >= GUESSES:
-                failures[host], until[host] = [], annex.now + BLOCK
+            annex.right(caller, 401, "unauthorized", f"a wrong token, {mine}")
+            mine.failed(annex.now)
         if annex.chance(0.15):
             annex.rest(annex.pick((5.0, 40.0, WINDOW)))
     near = annex.begin((annex.home, annex.local), "GET", path)
