@@ -10,10 +10,9 @@ from typing import Any
 
 from fuzz.audit import Audit
 from fuzz.audits.agents import VERSION
+from fuzz.audits.heard import Events, Listener
 from fuzz.audits.lodge import Lodge
-from fuzz.audits.parts import Listener
 from fuzz.audits.refusals import refused
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from fuzz.peers import Caller
 from svc_proto.api.service import Api

@@ -12,8 +12,8 @@ from typing import Any
 from attrs import define, field
 
 from fuzz.audit import Audit
+from fuzz.audits.heard import Events, Listener
 from fuzz.audits.refusals import refused
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from fuzz.peers import Caller
 
@@ -295,13 +295,13 @@ class _Consents:
                 ("/v1/responses", {"input": text, "approvals": True}),
             )
         )
-        heard: list[list[Members]] = []
-        audit.world.upstream.on_request.append(lambda head, asked: heard.append(asked["messages"]))
+        heard = Listener(audit)
         caller = audit.ask_api("POST", path, body)
-        audit.world.upstream.on_request.pop()
+        heard.stop()
         audit.right(caller, 200)
-        if audit.now > began + 30.0 or b"approval" in caller.answer.body or NOBODY not in heard[-1][-1]["content"]:
-            audit.wrong(f"{path} asks, or says {heard[-1][-1]['content']!r}")
+        said = heard.rows()[-1]["content"]
+        if audit.now > began + 30.0 or b"approval" in caller.answer.body or NOBODY not in said:
+            audit.wrong(f"{path} asks, or says {said!r}")
         known = audit.right(audit.ask_api("GET", "/api/memory?target=memory"), 200)["entries"]
         audit.same(note in known, False, "whether is noted what nobody could allow")
 

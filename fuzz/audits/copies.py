@@ -8,7 +8,7 @@ from collections.abc import Callable
 from attrs import define
 
 from fuzz.audit import Audit
-from fuzz.audits.talks import heard_by_model
+from fuzz.audits.heard import Listener
 
 __all__ = ["COPIES"]
 
@@ -103,10 +103,10 @@ class _Copies:
         """In one of them, and in no other; its model is given what was copied."""
         audit, chat = self.audit, self.audit.pick(self.there)
         text = f"plain: {audit.word()}"
-        rows = heard_by_model(audit, text)
+        heard = Listener(audit, text)
         told = audit.right(audit.ask_api("POST", f"{CHATS}/{chat.id}/chat", {"message": text}), 200)
-        heard = [(row["role"], row["content"]) for row in rows() or [] if row["role"] != "system"]
-        audit.same(heard, [*chat.rows, ("user", text)], "what a model is given of a copy")
+        heard.stop()
+        audit.same(heard.said(), [*chat.rows, ("user", text)], "what a model is given of a copy")
         chat.rows += [("user", text), ("assistant", told["message"]["content"])]
 
     def rename(self) -> None:

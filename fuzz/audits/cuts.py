@@ -9,11 +9,10 @@ from typing import Any
 from attrs import define, field
 
 from fuzz.audit import Audit
+from fuzz.audits.heard import Events, Listener
 from fuzz.audits.lodge import Lodge
-from fuzz.audits.parts import Listener
 from fuzz.audits.refusals import refused
 from fuzz.audits.tale import NO_SKILLS, for_model
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from fuzz.peers import Caller
 

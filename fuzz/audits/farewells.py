@@ -8,9 +8,9 @@ from typing import Any
 from attrs import define
 
 from fuzz.audit import Audit
+from fuzz.audits.heard import Events
 from fuzz.audits.lodge import Halting, Lodge
 from fuzz.audits.refusals import refused
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from fuzz.peers import Caller
 

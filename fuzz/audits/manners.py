@@ -6,9 +6,9 @@ from typing import Any
 
 from fuzz.audit import Audit
 from fuzz.audits.guesses import Guesses
+from fuzz.audits.heard import Events
 from fuzz.audits.lodge import Lodge
 from fuzz.audits.refusals import refused
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from fuzz.peers import Caller
 from svc_proto.basics.brand import BRANDS

@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 from fuzz.audit import Audit
+from fuzz.audits.heard import Listener
 from fuzz.audits.lodge import Lodge
 from fuzz.audits.paired import pair
-from fuzz.audits.parts import Listener
 from fuzz.part import Round, asking
 from svc_proto.agent.offer import ToolChoice
 

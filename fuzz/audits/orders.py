@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 
 from fuzz.audit import Audit
+from fuzz.audits.heard import Events
 from fuzz.audits.lodge import Lodge
 from fuzz.audits.paired import sign_in
-from fuzz.audits.talks import Events
 from fuzz.peers import Caller
 from runtimes.sim.host import Host
 

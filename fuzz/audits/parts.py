@@ -7,10 +7,10 @@ from base64 import b64encode
 from typing import Any
 
 from fuzz.audit import Audit
-from fuzz.audits.talks import Events
+from fuzz.audits.heard import Events, Listener
 from fuzz.part import Round, asking
 
-__all__ = ["PARTS", "Listener"]
+__all__ = ["PARTS"]
 
 MOST = 100  # responses that are kept
 KEPT = 100  # rows that `truncation: "auto"` keeps
@@ -20,26 +20,6 @@ OPTIONS: tuple[tuple[str, Any], ...] = (
     *(("seed", 7), ("stop", "x"), ("stop", ["x", "y"]), ("response_format", {"type": "json_object"})),
 )
 HARMLESS: tuple[Members, ...] = ({"n": 1}, {"logprobs": False}, {"user": "u"}, {"store": False}, {"metadata": {}})
-
-
-class Listener:
-    """All that the model is asked."""
-
-    def __init__(self, audit: Audit) -> None:
-        self.asked: list[Members] = []
-        self._there = audit.world.upstream.on_request
-        self._there.append(self._hear)
-
-    def _hear(self, head: object, asked: Members) -> None:
-        self.asked.append(asked)
-
-    def stop(self) -> None:
-        """Listen no more."""
-        self._there.remove(self._hear)
-
-    def rows(self, place: int = -1) -> list[Members]:
-        """What it was given in one of them, its orders apart."""
-        return [row for row in self.asked[place]["messages"] if row["role"] != "system"]
 
 
 def _pictures(audit: Audit, heard: Listener) -> None:

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from fuzz.audit import KEYS_FORGOTTEN, Audit
+from fuzz.audits.heard import Events
 from fuzz.audits.refusals import check_fields, refused
-from fuzz.audits.talks import Events
 from fuzz.world import API, API_KEY
 from svc_proto.version import VERSION
 

@@ -8,8 +8,8 @@ import json
 from attrs import evolve
 
 from fuzz.audit import Audit, Seat
+from fuzz.audits.heard import Events, Listener
 from fuzz.audits.paired import pair, register
-from fuzz.audits.talks import Events, heard_by_model
 from fuzz.peers import Caller
 from fuzz.world import LOCAL
 
@@ -89,17 +89,11 @@ def _a_key(audit: Audit) -> None:
     """Those who ask at once with one key get one answer, for which the model was asked once."""
     text, key, path = f"plain: {audit.word()}", audit.word(), audit.pick(("/v1/chat/completions", "/v1/responses"))
     body: dict[str, object] = {"messages": [{"role": "user", "content": text}]} if "chat" in path else {"input": text}
-    asked: list[str] = []
-    listen = audit.world.upstream.on_question
-
-    def note(question: str, rows: object) -> None:
-        asked.append(question)
-
-    listen.append(note)
+    heard = Listener(audit, text)
     callers = [audit.begin_api("POST", path, body, idempotency_key=key) for _ in range(audit.pick((2, 3)))]
     statuses = _all(audit, callers)
-    listen.remove(note)
-    audit.same((statuses, asked.count(text)), ([200] * len(callers), 1), "who asks at once with one key")
+    heard.stop()
+    audit.same((statuses, len(heard.asked)), ([200] * len(callers), 1), "who asks at once with one key")
     audit.same(len({caller.answer.json["id"] for caller in callers}), 1, "how many answers there are")
 
 
@@ -107,14 +101,12 @@ def _a_deletion(audit: Audit) -> None:
     """A chat is deleted while somebody talks in it: the talk ends, and the chat is gone."""
     chat = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
     text, events = f"{audit.pick(('plain', 'hang'))}: {audit.word()}", Events()
-    rows = heard_by_model(audit, text)
     turn = audit.begin_api("POST", f"/api/sessions/{chat}/chat/stream", {"message": text}, events)
     audit.rest(audit.pick((0.0, 0.01, 0.3)))
     gone = audit.begin_api("DELETE", f"/api/sessions/{chat}")
     also = audit.begin_api("DELETE", f"/api/sessions/{chat}")
     audit.same(sorted(_all(audit, [gone, also])), [204, 404], "two who delete one chat")
     audit.answer(turn, 30.0)
-    rows()
     if turn.status == 200:
         audit.same(events.names[-1:], ["done"], "the end of a talk whose chat is deleted")
     elif turn.status != 404:

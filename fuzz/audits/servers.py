@@ -10,10 +10,9 @@ from base64 import b64encode
 from functools import partial
 
 from fuzz.audit import Audit
+from fuzz.audits.heard import Events, Listener
 from fuzz.audits.lodge import Lodge
-from fuzz.audits.parts import Listener
 from fuzz.audits.shop import CHATS, Bench, Members, Shop, called, tool
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 
 __all__ = ["SERVERS"]

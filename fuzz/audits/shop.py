@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from fuzz.audits.heard import Events, Listener
 from fuzz.audits.lodge import Lodge
-from fuzz.audits.parts import Listener
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from fuzz.visit import Place, Visit
 from runtimes.sim.child import Child, Script

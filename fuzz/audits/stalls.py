@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fuzz.audit import Audit
+from fuzz.audits.heard import Events, Listener
 from fuzz.audits.lodge import Lodge
-from fuzz.audits.parts import Listener
 from fuzz.audits.refusals import refused
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from svc_proto.api import store
 from svc_proto.commands import StoreRequest

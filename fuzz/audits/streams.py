@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from fuzz.audit import Audit
+from fuzz.audits.heard import Events
 from fuzz.audits.refusals import refused
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from fuzz.peers import Caller
 from fuzz.upstream import Manner

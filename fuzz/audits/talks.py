@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
 from attrs import define, field
 
 from fuzz.audit import Audit
-from svc_proto.wire.sse import EventStreamDecoder
+from fuzz.audits.heard import Events, Listener
 
-__all__ = ["TALKS", "Events", "heard_by_model"]
+__all__ = ["TALKS"]
 
 FIELDS = (
     *("title", "pinned", "archived", "end_reason", "message_count", "parent_session_id", "preview", "source"),
@@ -20,45 +18,6 @@ FIELDS = (
 )
 PREVIEW, TITLE, CONTEXT = 60, 100, 200  # characters
 CLOSE = 0.5  # s between what the relay and we take for a time
-
-
-class Events:
-    """A stream of events as it comes."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, dict[str, Any]]] = []
-        self.raw: list[str] = []
-        self._decoder = EventStreamDecoder()
-
-    def __call__(self, data: bytes) -> None:
-        """More of it."""
-        for event in self._decoder.receive_data(data):
-            self.raw.append(event.data)
-            if event.data.startswith("{"):
-                self.told.append((event.event, json.loads(event.data)))
-
-    @property
-    def names(self) -> list[str]:
-        """The events by their names."""
-        return [name or str(data.get("event", "")) for name, data in self.told]
-
-
-def heard_by_model(audit: Audit, text: str) -> Callable[[], list[dict[str, Any]] | None]:
-    """Listen for a question; afterwards, the rows that the model was given with it at first."""
-    heard: list[list[dict[str, Any]]] = []
-
-    def note(question: str, rows: list[dict[str, Any]]) -> None:
-        if question == text:
-            heard.append(rows)
-
-    audit.world.upstream.on_question.append(note)
-
-    def taken() -> list[dict[str, Any]] | None:
-        if note in audit.world.upstream.on_question:
-            audit.world.upstream.on_question.remove(note)
-        return heard[0] if heard else None
-
-    return taken
 
 
 @define(eq=False)
@@ -178,7 +137,7 @@ class _Talks:
         system = audit.pick((None, None, f"Now {audit.word()}."))
         body: dict[str, Any] = {audit.pick(("message", "input")): text}
         body |= {} if system is None else {audit.pick(("system_message", "instructions")): system}
-        rows = heard_by_model(audit, text)
+        heard = Listener(audit, text)
         history = [*chat.rows]
         if audit.chance(0.5):
             told = self.stream(chat, body, text)
@@ -187,7 +146,7 @@ class _Talks:
             told = answer["message"]["content"]
             flags = (answer["session_id"], answer["completed"], answer["partial"], answer["interrupted"])
             audit.same(flags, (chat.id, True, False, False), "an answer")
-        heard = rows() or []
+        heard.stop()
         self.learn(chat, text, told, heard, history, system)
 
     def learn(
@@ -195,16 +154,14 @@ class _Talks:
         chat: _Chat,
         text: str,
         told: str,
-        heard: list[dict[str, Any]],
+        heard: Listener,
         history: list[tuple[str, str]],
         system: str | None,
     ) -> None:
         audit = self.audit
-        said = [(row["role"], row["content"]) for row in heard if row["role"] != "system"]
-        audit.same(said, [*history, ("user", text)], "what a model is given")
-        orders = "\n".join(str(row["content"]) for row in heard if row["role"] == "system")
+        audit.same(heard.said(), [*history, ("user", text)], "what a model is given")
         for words in (chat.prompt, system):
-            if words is not None and words not in orders:
+            if words is not None and words not in heard.orders():
                 audit.wrong(f"a model is not told {words!r}")
         audit.same(told.strip(), f"You said {text}".strip(), "what a model says")
         answer = audit.right(audit.ask_api("GET", f"/api/sessions/{chat.id}/messages"), 200)["messages"]

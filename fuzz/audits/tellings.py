@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from typing import Any
 
 from fuzz.audit import Audit
+from fuzz.audits.heard import Events, Listener
 from fuzz.audits.tale import NO_OBJECT, NOBODY, Said, Tale, Use, drawn, for_model, heard_of
-from fuzz.audits.talks import Events
 from fuzz.peers import Caller
 from fuzz.world import MODEL_KEY
 
@@ -32,29 +31,25 @@ class _Teller:
         self.sessions: dict[str, list[Tale]] = {}
         self.responses: list[tuple[Said, str]] = []  # kept ones, and their sessions
         self.names: dict[str, str] = {}  # of conversations, and their sessions
-        self.asked: list[tuple[bytes | None, Said]] = []
         self.turns = 0
 
     def steps(self) -> None:
         audit = self.audit
-        audit.world.upstream.on_request.append(self.note)
+        self.heard = Listener(audit)
         counted = _counted(audit)
         ways = (self.chat, self.streamed_chat, self.completion, self.chunks, self.response, self.run, self.posted_run)
         told = [audit.pick((*ways, self.told_response))() for _ in range(audit.rng.randint(4, 6))]
         self.count(told, counted)
-        audit.world.upstream.on_request.remove(self.note)
+        self.heard.stop()
         self.look_back()
         for note in self.notes:
             audit.right(audit.ask_api("DELETE", "/api/memory", {"target": "memory", "old_text": note}), 200)
-
-    def note(self, head: Any, asked: Said) -> None:
-        self.asked.append((head.headers.get(b"authorization"), asked))
 
     # --- asking, and what is common to all answers ---
 
     def ask(self, tale: Tale, path: str, body: Said, events: Events | None = None, **headers: str) -> Caller:
         audit = self.audit
-        self.asked.clear()
+        self.heard.clear()
         caller = audit.begin_api("POST", path, body, events, **headers)
         audit.answer(caller, 120.0)
         return caller
@@ -62,20 +57,24 @@ class _Teller:
     def check_asked(self, tale: Tale) -> None:
         """What the model was given: all that was said, its own calls and their results, and nothing else."""
         audit = self.audit
-        audit.same(len(self.asked), len(tale.rounds), "how often the model was asked")
+        audit.same(len(self.heard.asked), len(tale.rounds), "how often the model was asked")
         due = [*tale.history, {"role": "user", "content": tale.question}]
-        for number, (key, asked) in enumerate(self.asked):
-            audit.same(key, f"Bearer {MODEL_KEY}".encode(), "the key that a model's server is shown")
+        for number, (head, asked) in enumerate(zip(self.heard.heads, self.heard.asked, strict=True)):
+            audit.same(
+                head.headers.get(b"authorization"),
+                f"Bearer {MODEL_KEY}".encode(),
+                "the key that a model's server is shown",
+            )
             told = (asked["model"], asked["stream"], asked["stream_options"])
             audit.same(told, ("sim", True, {"include_usage": True}), "what is asked of a model")
-            rows = [row for row in asked["messages"] if row["role"] != "system"]
+            rows = self.heard.rows(number)
             if number:
                 use = tale.uses[number - 1]
                 given = rows[-1]
                 self.learn(tale, use, given["tool_call_id"], given["content"])
                 due = [*due, *(for_model(row) for row in tale.rows[2 * number - 1 : 2 * number + 1])]
             audit.same(rows, due, f"what a model is given the {number + 1}. time")
-            orders = "".join(row["content"] for row in asked["messages"] if row["role"] == "system")
+            orders = self.heard.orders(number)
             if tale.system not in orders or orders.count("Be audit") != bool(tale.system):
                 audit.wrong(f"a model is told {orders[:200]!r}, and it is {tale.system!r}")
         self.turns += 1
@@ -440,7 +439,7 @@ class _Teller:
         body |= {audit.pick(("instructions", "system_message")): tale.system} if tale.system else {}
         tale.model = audit.pick(("", "default"))
         body |= {"model": tale.model} if tale.model else {}
-        self.asked.clear()
+        self.heard.clear()
         caller = audit.begin_api("POST", "/v1/runs", body, events, **headers)
         return tale, caller, wanted
 

@@ -9,10 +9,10 @@ from typing import Any
 from attrs import define, field
 
 from fuzz.audit import Audit
+from fuzz.audits.heard import Events
 from fuzz.audits.lodge import Lodge
 from fuzz.audits.paired import sign_in
 from fuzz.audits.refusals import refused
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from fuzz.peers import Caller
 from fuzz.terms import OPEN, Spans, Terms, Wish, in_json, patched

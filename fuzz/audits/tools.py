@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable
 from typing import Any
 
 from attrs import define
 
 from fuzz.audit import Audit
 from fuzz.audits.agents import _Mcp
+from fuzz.audits.heard import Events, Listener
 from fuzz.audits.paired import Paired, pair
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from fuzz.peers import Caller
 from fuzz.world import REMOTE
 
-__all__ = ["PHONE_TOOLS", "rows_of_model"]
+__all__ = ["PHONE_TOOLS"]
 
 Given = dict[str, Any]
 ASKED_THERE = ("call", "send_sms", "send_mms")  # by a phone that has gates, wire bridge 5.2
@@ -128,24 +127,6 @@ SWIPES = {  # wire bridge 6: 15, 30 or 45 % of the axis, about the middle of the
 }
 
 
-def rows_of_model(audit: Audit, text: str) -> Callable[[], list[list[dict[str, Any]]]]:
-    """Listen for a question; afterwards, the rows that the model was given with it each time."""
-    heard: list[list[dict[str, Any]]] = []
-
-    def note(question: str, rows: list[dict[str, Any]]) -> None:
-        if question == text:
-            heard.append(rows)
-
-    audit.world.upstream.on_question.append(note)
-
-    def taken() -> list[list[dict[str, Any]]]:
-        if note in audit.world.upstream.on_question:
-            audit.world.upstream.on_question.remove(note)
-        return heard
-
-    return taken
-
-
 @define(eq=False)
 class _Call:
     """A tool that somebody uses, and what came of it."""
@@ -154,8 +135,7 @@ class _Call:
     given: Given
     caller: Caller
     events: Events
-    rows: Callable[[], list[list[dict[str, Any]]]]
-    ours: bool  # the agent's of a chat; else by MCP
+    heard: Listener | None = None  # what the model is asked where it is the agent's of a chat; else it is by MCP
     denied: bool = False
 
 
@@ -203,13 +183,13 @@ class _Hands:
             body = {"jsonrpc": "2.0", "id": 900 + audit.crowd.number(), "method": "tools/call"}
             body |= {"params": {"name": tool, "arguments": given}}
             caller = self.begin_mcp(body, events)
-            return _Call(name, given, caller, events, list, ours)
+            return _Call(name, given, caller, events)
         text = asking(audit.word(), Round(calls=[[tool, given]]), Round(text="Done."))
-        rows = rows_of_model(audit, text)
+        heard = Listener(audit, text)
         chat = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
         path = f"/api/sessions/{chat}/chat/stream"
         caller = audit.begin_api("POST", path, {"message": text, "approvals": True}, events)
-        return _Call(name, given, caller, events, rows, ours)
+        return _Call(name, given, caller, events, heard)
 
     def begin_mcp(self, body: dict[str, Any], events: Events) -> Caller:
         return self.audit.begin((self.audit.world.agent, REMOTE), "POST", "/mcp", body, self.mcp.headers(), events)
@@ -231,7 +211,7 @@ class _Hands:
         """Whether it failed, and what the caller, or the model, has to read."""
         audit = self.audit
         audit.right(audit.answer(call.caller, 100.0), 200)
-        if not call.ours:
+        if call.heard is None:
             told = call.events.told[-1][1] if call.events.told else call.caller.answer.json
             if "result" not in told:
                 audit.wrong(f"{call.name} is answered {told}")
@@ -240,9 +220,9 @@ class _Hands:
             if not result["isError"]:
                 audit.same(result["structuredContent"], json.loads(block["text"]), "a result in both forms")
             return bool(result["isError"]), str(block["text"])
-        heard = call.rows()
-        audit.same(len(heard), 2, f"how often a model was asked that uses {call.name}")
-        answer = heard[1][-1]
+        call.heard.stop()
+        audit.same(len(call.heard.asked), 2, f"how often a model was asked that uses {call.name}")
+        answer = call.heard.rows(1)[-1]
         audit.same((answer["role"], answer["tool_call_id"]), ("tool", "call_0_0"), "what a model is told of its call")
         text = str(answer["content"])
         self.check_events(call, text)
@@ -293,7 +273,7 @@ class _Hands:
     def allow(self, call: _Call) -> bool:
         """Somebody is asked first: in the chat, or by the client, which here cannot ask. Whether it is done."""
         audit = self.audit
-        if not call.ours:
+        if call.heard is None:
             failed, text = self.found(call)
             audit.same((failed, "nobody can be asked" in text), (True, True), f"{call.name} where nobody can be asked")
             audit.same(self.phone.seat.heard, [], "what came to the phone that nobody has allowed")
@@ -359,7 +339,7 @@ class _Hands:
         device = {"device": self.device}
         calls = [["phone_type", {"text": f"{n}", **device}] for n in range(3)]
         text = asking(audit.word(), Round(calls=[*calls, ["phone_ping", device]]), Round(text="Done."))
-        rows = rows_of_model(audit, text)
+        heard = Listener(audit, text)
         caller = audit.begin_api("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": text}]})
         waiting: list[Given] = []
         typed: list[str] = []
@@ -377,7 +357,8 @@ class _Hands:
                 break
         audit.right(audit.answer(caller), 200)
         audit.same(typed, ["0", "1", "2"], "the order of what is typed")
-        last = rows()[-1][-4:]
+        heard.stop()
+        last = heard.rows()[-4:]
         told = [(row["tool_call_id"], json.loads(row["content"])["path"]) for row in last]
         due = [(f"call_0_{n}", "/type" if n < 3 else "/ping") for n in range(4)]
         audit.same(told, due, "the results of several calls")
@@ -445,7 +426,7 @@ class _Hands:
         came = self.came(call)
         audit.same((came["method"], came["path"]), ("GET", "/screenshot"), "what a picture comes to")
         self.reply(came, 200, {"media": marker})
-        if call.ours:
+        if call.heard is not None:
             failed, text = self.found(call)
             audit.same((failed, text.splitlines()[-1]), (False, f"MEDIA:svc-relay://{token}"), "what a picture gives")
             return

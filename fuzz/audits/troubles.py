@@ -8,9 +8,8 @@ from typing import Any
 from attrs import frozen
 
 from fuzz.audit import Audit
-from fuzz.audits.parts import Listener
+from fuzz.audits.heard import Events, Listener
 from fuzz.audits.refusals import refused
-from fuzz.audits.talks import Events
 from fuzz.part import Reply
 from fuzz.upstream import SHOWN
 from fuzz.world import MODEL_KEY
@@ -99,18 +98,12 @@ class _Trouble:
     def __init__(self, audit: Audit) -> None:
         self.audit = audit
         self.text = f"plain: {audit.word()}"
-        self.times: list[float] = []
-        self.heard = Listener(audit)
-
-    def note(self, question: str, rows: object) -> None:
-        if question == self.text:
-            self.times.append(self.audit.now)
+        self.heard = Listener(audit, self.text)
 
     def play(self, rows: list[_Row], way: str) -> None:
         """One turn whose model's server answers so at first; behind that it is well."""
         audit, upstream = self.audit, self.audit.world.upstream
         upstream.replies[self.text] = [row.reply for row in rows]
-        upstream.on_question.append(self.note)
         events, path, body = Events(), "/v1/runs", {"input": self.text, "stream": True}
         chat = ""
         if way.startswith("chat"):
@@ -119,11 +112,10 @@ class _Trouble:
         elif way == "completion":
             path, body = "/v1/chat/completions", {"messages": [{"role": "user", "content": self.text}], "max_tokens": 9}
         caller = audit.answer(audit.begin_api("POST", path, body, None if way == "chat" else events), 600.0)
-        upstream.on_question.remove(self.note)
         upstream.replies.pop(self.text)
         self.heard.stop()
         used, end = self.due(rows)
-        audit.same(len(self.times), used, f"how often a model is asked: {[row.reply for row in rows]!r:.300}")
+        audit.same(len(self.heard.times), used, f"how often a model is asked: {[row.reply for row in rows]!r:.300}")
         self.check_pauses(rows)
         self.check_members(rows)
         words = f"You said {self.text} " if end is None else end.whole if end.whole is not None else end.partial
@@ -142,7 +134,7 @@ class _Trouble:
 
     def check_pauses(self, rows: list[_Row]) -> None:
         pause = 1.0
-        for number, (before, after) in enumerate(zip(self.times, self.times[1:], strict=False)):
+        for number, (before, after) in enumerate(zip(self.heard.times, self.heard.times[1:], strict=False)):
             row, waited = rows[number], after - before
             if row.without:
                 continue

@@ -7,7 +7,7 @@ from typing import Any
 from attrs import define, field
 
 from fuzz.audit import Audit
-from fuzz.audits.talks import Events, heard_by_model
+from fuzz.audits.heard import Events, Listener
 from fuzz.peers import Caller
 
 __all__ = ["TURNS"]
@@ -325,13 +325,7 @@ def queues(audit: Audit) -> None:
     """Turns of one chat come one after another, those of others when there is a place; each is heard whole."""
     chats = [audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"] for _ in range(CAP + 1)]
     waits: list[tuple[str, Caller, Events, str]] = []
-    order: list[str] = []
-    listen = audit.world.upstream.on_question
-
-    def note(question: str, rows: object) -> None:
-        order.append(question)
-
-    listen.append(note)
+    heard = Listener(audit)
 
     def turn(chat: str, manner: str) -> None:
         text, events = f"{manner}: {audit.word()}", Events()
@@ -345,7 +339,7 @@ def queues(audit: Audit) -> None:
     for chat in crowd:
         turn(chat, "plain")
     audit.rest(3.0)
-    audit.same(order, [text for text, *_ in waits[:CAP]], f"what is asked while {CAP} turns have not ended")
+    audit.same(heard.questions, [text for text, *_ in waits[:CAP]], f"what is asked while {CAP} turns have not ended")
     audit.right(audit.ask_api("POST", "/v1/runs", {"input": "x"}), 429, "rate_limit_exceeded", "a run beside them")
     firsts = waits[:CAP]
     audit.rng.shuffle(firsts)
@@ -369,8 +363,8 @@ def queues(audit: Audit) -> None:
             audit.wrong(f"{text!r} was answered {answers}")
     by_chat = [[text for text, _, _, where in waits if where == chat] for chat in chats]
     for texts in by_chat:
-        audit.same([text for text in order if text in texts], texts, "the order in which a model was asked")
-    listen.remove(note)
+        audit.same([text for text in heard.questions if text in texts], texts, "the order in which a model was asked")
+    heard.stop()
 
 
 def keys(audit: Audit) -> None:
@@ -384,12 +378,12 @@ def keys(audit: Audit) -> None:
             {"messages": [{"role": "user", "content": text}]} if "chat" in path else {"input": text}
         )
         body |= {"model": "sim"}
-        rows = heard_by_model(audit, text)
+        heard = Listener(audit, text)
         before = audit.now
         answer = audit.right(audit.ask_api("POST", path, body, idempotency_key=key), 200)
-        asked = rows() is not None
+        heard.stop()
         again = stands is not None and stands[0] == text and before < stands[1] + KEYS_LAST
-        audit.same(asked, not again, f"whether the model is asked {text!r} with a key that stands for {stands}")
+        audit.same(bool(heard.asked), not again, f"whether a model is asked {text!r} with a key for {stands}")
         if again and stands is not None:
             audit.same(answer["id"], stands[2], "the answer that a key stands for")
         else:
@@ -411,16 +405,13 @@ def completions(audit: Audit) -> None:
         body |= {} if model is None else {"model": model}
         counts = streams and audit.chance(0.5)  # decision 60: tokens are told who asks for them
         body |= {"stream_options": {"include_usage": True}} if counts else {}
-        rows, events = heard_by_model(audit, text), Events()
+        heard, events = Listener(audit, text), Events()
         caller = audit.answer(audit.begin_api("POST", "/v1/chat/completions", body, events if streams else None), 300.0)
         audit.right(caller, 200)
-        heard = rows() or []
+        heard.stop()
         due = [(row["role"], row["content"]) for row in body["messages"] if row["role"] != "system"]
-        audit.same(
-            [(row["role"], row["content"]) for row in heard if row["role"] != "system"], due, "what a model is given"
-        )
-        orders = "".join(str(row["content"]) for row in heard if row["role"] == "system")
-        if any(row["role"] == "system" and row["content"] not in orders for row in said):
+        audit.same(heard.said(), due, "what a model is given")
+        if any(row["role"] == "system" and row["content"] not in heard.orders() for row in said):
             audit.wrong(f"a model is not told {said[0]}")
         if not streams:
             answer = caller.answer.json

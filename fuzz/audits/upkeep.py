@@ -9,9 +9,9 @@ from attrs import frozen
 
 from fuzz.audit import KEYS_FORGOTTEN, Audit
 from fuzz.audits.agents import VERSION
+from fuzz.audits.heard import Events, Listener
 from fuzz.audits.probes import NAME, edit_settings, settings_of
 from fuzz.audits.refusals import refused
-from fuzz.audits.talks import Events
 from fuzz.part import Round, asking
 from fuzz.peers import Caller
 from fuzz.upstream import MODEL_PORT
@@ -154,18 +154,16 @@ class _Skills:
         """A model is told of all, and reads one by a tool."""
         audit, skill = self.audit, self.audit.pick(self.there)
         rounds = (Round(calls=[["skill_view", {"name": skill.name}], ["skills_list", {}]]), Round(text="So."))
-        heard: list[Members] = []
-        audit.world.upstream.on_request.append(lambda head, asked: heard.append(asked))
+        heard = Listener(audit)
         asked = {"messages": [{"role": "user", "content": asking(audit.word(), *rounds)}]}
         audit.right(audit.ask_api("POST", "/v1/chat/completions", asked), 200)
-        audit.world.upstream.on_request.pop()
-        system = heard[0]["messages"][0]["content"]
+        heard.stop()
         for each in self.there:
-            if f"- {each.name}: {each.description}" not in system:
-                audit.wrong(f"a model is not told of {each.name}: {system[-300:]}")
-        names = {tool["function"]["name"] for tool in heard[0]["tools"]}
+            if f"- {each.name}: {each.description}" not in heard.orders():
+                audit.wrong(f"a model is not told of {each.name}: {heard.orders()[-300:]}")
+        names = {tool["function"]["name"] for tool in heard.asked[0]["tools"]}
         audit.same({"skills_list", "skill_view", "memory"} - names, set(), "tools that a model is not told of")
-        viewed, listed = (json.loads(row["content"]) for row in heard[1]["messages"][-2:])
+        viewed, listed = (json.loads(row["content"]) for row in heard.rows(1)[-2:])
         audit.same((viewed["content"], listed["count"]), (skill.content, len(self.there)), "what a model reads")
 
     def move(self) -> None:
@@ -244,12 +242,7 @@ def configured(audit: Audit) -> None:
 
 def _asked_as(audit: Audit, word: str, prompts: dict[str, str], default: str, secret: str) -> None:
     """A turn by a personality and an alias: whose words the model has first, which model it is, and by which key."""
-    heard: list[tuple[bytes, bytes | None, Members]] = []
-
-    def note(head: Any, asked: Members) -> None:
-        heard.append((head.target, head.headers.get(b"authorization"), asked))
-
-    audit.world.upstream.on_request.append(note)
+    heard = Listener(audit)
     way, person, alias = (
         audit.rng.randrange(4),
         audit.pick((*prompts, None, 5)),
@@ -275,21 +268,20 @@ def _asked_as(audit: Audit, word: str, prompts: dict[str, str], default: str, se
         )
         caller = audit.ask_api("POST", path, {**body, **more})
     audit.right(caller, 200)
-    audit.world.upstream.on_request.remove(note)
-    ((_, key, asked),) = heard
+    heard.stop()
+    ((head,), (asked,)) = heard.heads, heard.asked
     named = alias if way else None  # a chat has the server's model
     model = f"{named}-{word}" if named in ("far", "near", "other") else "sim"
     audit.same(asked["model"], model, "which model is asked")
     due = None if named == "other" else f"Bearer {secret if named == 'far' else MODEL_KEY}".encode()
-    audit.same(key, due, f"the key for {named}")
-    system = asked["messages"][0]["content"]
+    audit.same(head.headers.get(b"authorization"), due, f"the key for {named}")
     chosen = prompts.get(person, "") if isinstance(person, str) else ""
     wanted = chosen or prompts[default]
     base = f"Chat {word}." if way == 0 else f"House {word}."
     start = "\n\n".join(filter(None, (base, wanted, *orders.values())))
     others = [each for each in prompts.values() if each and each != wanted]
-    if not system.startswith(start) or any(each in system for each in others):
-        audit.wrong(f"by {person!r} a model is told {system[:150]!r}, and it is {start!r}")
+    if not heard.orders().startswith(start) or any(each in heard.orders() for each in others):
+        audit.wrong(f"by {person!r} a model is told {heard.orders()[:150]!r}, and it is {start!r}")
 
 
 def _changed(audit: Audit) -> None:

@@ -1,0 +1,88 @@
+"""What is heard in an audit: the events of a stream, and what the model is asked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fuzz.audit import Audit
+from svc_proto.wire.events import RequestHead
+from svc_proto.wire.sse import EventStreamDecoder
+
+__all__ = ["Events", "Listener"]
+
+Members = dict[str, Any]
+
+
+class Events:
+    """A stream of events as it comes."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Members]] = []
+        self.raw: list[str] = []
+        self._decoder = EventStreamDecoder()
+
+    def __call__(self, data: bytes) -> None:
+        """More of it."""
+        for event in self._decoder.receive_data(data):
+            self.raw.append(event.data)
+            if event.data.startswith("{"):
+                self.told.append((event.event, json.loads(event.data)))
+
+    @property
+    def names(self) -> list[str]:
+        """The events by their names."""
+        return [name or str(data.get("event", "")) for name, data in self.told]
+
+
+class Listener:
+    """All that the model is asked until it stops; `question`: when that was said last."""
+
+    def __init__(self, audit: Audit, question: str | None = None) -> None:
+        self.asked: list[Members] = []
+        self.heads: list[RequestHead] = []
+        self.times: list[float] = []
+        self._audit = audit
+        self._question = question
+        self._there = audit.world.upstream.on_request
+        self._there.append(self._hear)
+
+    def _hear(self, head: RequestHead, asked: Members) -> None:
+        if self._question in (None, _question_of(asked)):
+            self.asked.append(asked)
+            self.heads.append(head)
+            self.times.append(self._audit.now)
+
+    def stop(self) -> None:
+        """Listen no more."""
+        self._there.remove(self._hear)
+
+    @property
+    def questions(self) -> list[object]:
+        """What somebody had said last, each time."""
+        return [_question_of(asked) for asked in self.asked]
+
+    def clear(self) -> None:
+        """Forget what was heard."""
+        for each in (self.asked, self.heads, self.times):
+            each.clear()
+
+    def orders(self, place: int = 0) -> str:
+        """What it was told to be, in one of them."""
+        return "\n".join(str(row["content"]) for row in self.asked[place]["messages"] if _orders(row))
+
+    def rows(self, place: int = -1) -> list[Members]:
+        """What it was given in one of them, its orders apart."""
+        return [row for row in self.asked[place]["messages"] if not _orders(row)]
+
+    def said(self) -> list[tuple[str, Any]]:
+        """The same of the first, if there is one: who has said what."""
+        return [(row["role"], row["content"]) for row in (self.rows(0) if self.asked else [])]
+
+
+def _orders(row: Members) -> bool:
+    return bool(row["role"] == "system")
+
+
+def _question_of(asked: Members) -> object:
+    return next(row["content"] for row in reversed(asked["messages"]) if row["role"] == "user")
