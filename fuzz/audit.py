@@ -80,6 +80,16 @@ class Seat:
         """Send a message of voice."""
         self.talker.tell(message)
 
+    def reply(self, command: Mapping[str, Any], result: object, status: int = 200) -> None:
+        """Answer a command as a phone."""
+        self.say("bridge", "bridge.response", {"request_id": command["request_id"], "status": status, "result": result})
+
+    def obey(self, result: object, status: int = 200) -> dict[str, Any]:
+        """Answer the command that comes next; what it was."""
+        command: dict[str, Any] = self.take()["payload"]
+        self.reply(command, result, status)
+        return command
+
     def take(self, within: float = LATEST) -> dict[str, Any]:
         """The next message that has not been taken; it comes within so many s."""
         self._audit.wait(lambda: bool(self.heard) or self.over, within, "nothing is said")
@@ -92,6 +102,11 @@ class Seat:
     def hang_up(self) -> None:
         """Leave."""
         self.talker.hang_up()
+
+    def ends(self, code: int, about: str, within: float = 10.0) -> None:
+        """It is ended within so many s, with this code."""
+        self._audit.wait_over(self, within, f"{about} does not come")
+        self._audit.same(self.talker.close_code, code, about)
 
 
 class Audit:
@@ -144,6 +159,10 @@ class Audit:
         while not so():
             if sim.now >= until or not sim.step():
                 self.wrong(f"{why}, after {within:.0f} s")
+
+    def wait_over(self, what: Caller | Seat, within: float, why: str) -> None:
+        """Until it has ended."""
+        self.wait(lambda: what.over, within, why)
 
     def restart(self, name: str, *, kill: bool = False) -> None:
         """A program is told to go, or killed, and is there again."""
@@ -227,6 +246,11 @@ class Audit:
         seat = Seat(self, host, path, _fields(headers))
         self.wait(lambda: seat.opened or seat.over, why="a socket is neither opened nor refused")
         return seat
+
+    def turned_away(self, host: Host, path: str, token: str, status: int, about: str) -> None:
+        """Who opens a socket there with that token is refused."""
+        seat = self.sit(host, path, authorization=f"Bearer {token}")
+        self.same((seat.over, seat.talker.status), (True, status), about)
 
     @property
     def shells(self) -> list[int]:

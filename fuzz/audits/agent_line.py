@@ -376,8 +376,7 @@ class AgentLine:
         seat = self.come()
         self.heard.come_back(seat, {"last_input_chunk_id": self.chunk})
         if taken:
-            audit.wait(lambda: before.over, 10.0, "a socket whose place was taken stays")
-            audit.same(before.talker.close_code, 4000, "the end of a socket whose place was taken")
+            before.ends(4000, "the end of a socket whose place was taken")
         self.seat = seat
 
     def not_claimed(self, *, attached: bool) -> None:
@@ -396,8 +395,7 @@ class AgentLine:
         self.heard.note(told)
         is_ = {"type": "voice.session.resume_failed", "session_id": self.id, "reason": reason}
         audit.same(plain(told), is_, "who does not show the token")
-        audit.wait(lambda: seat.over, 10.0, "a socket that shows nothing stays")
-        audit.same(seat.talker.close_code, code, "the end of a socket that shows nothing")
+        seat.ends(code, "the end of a socket that shows nothing")
         if attached and self.seat.over:
             audit.wrong("a socket that shows nothing takes a place")
 
@@ -409,11 +407,9 @@ class AgentLine:
             self.seat.tell({"type": "session.close"})
         else:
             self.seat.talker.close(1000)
-        audit.wait(lambda: self.seat.over, 10.0, "a session that is closed keeps its socket")
-        audit.same(self.seat.talker.close_code, 1000, "the end of a session of the agent")
+        self.seat.ends(1000, "the end of a session of the agent")
         audit.rest(0.5)
-        late = audit.sit(self.one.host, self.path, authorization=f"Bearer {self.one.token}")
-        audit.same((late.over, late.talker.status), (True, 410), "a session of the agent that is over")
+        audit.turned_away(self.one.host, self.path, self.one.token, 410, "a session of the agent that is over")
         other = audit.sit(self.other.host, self.path, authorization=f"Bearer {self.other.token}")
         audit.same((other.over, other.talker.status in (403, 410)), (True, True), "somebody else's session")
         audit.rest(30.0)

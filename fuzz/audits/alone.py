@@ -77,9 +77,7 @@ def _nameless(annex: Annex, caller: Paired) -> None:
         if place == gone:
             annex.right(annex.answer(call), 404, "unknown_device", "a phone without a name that has gone")
             continue
-        told = phone.seat.take()["payload"]
-        reply = {"request_id": told["request_id"], "status": 200, "result": {"of": place}}
-        phone.seat.say("bridge", "bridge.response", reply)
+        phone.seat.obey({"of": place})
         annex.same(annex.right(annex.answer(call), 200), {"of": place}, "what a phone without a name answers")
     annex.world.phones_say_what_they_will = False
     for phone in phones:
@@ -123,7 +121,7 @@ def twins(audit: Audit) -> None:
         annex.same({each["token_prefix"]: each["expires_at"] for each in listed}, due, "sessions that nobody has named")
         gone = many.pop()
         annex.right(annex.ask_here("DELETE", f"/sessions/{gone.prefix}"), 200)
-        annex.wait(lambda: gone.seat.over, 5.0, "a socket outlives its session")  # noqa: B023
+        annex.wait_over(gone.seat, 5.0, "a socket outlives its session")
         annex.rest(0.5)
     caller = annex.ask_here("DELETE", f"/sessions/{start}")
     annex.same(annex.right(caller, 200)["revoked"], many[0].prefix, "the one that is left of several")

@@ -225,10 +225,7 @@ def _typed(annex: Annex, caller: Paired) -> None:
         ("/tap", {"x": 1, "y": 2}),
     ):
         call = annex.begin_as(caller.token, "POST", path, {**body, "device": phone.shown["device_id"]})
-        told = seat.take()
-        annex.same(told["payload"]["body"], body, "what a phone is told")
-        reply = {"request_id": told["payload"]["request_id"], "status": 200, "result": {"said": "my word"}}
-        seat.say("bridge", "bridge.response", reply)
+        annex.same(seat.obey({"said": "my word"})["body"], body, "what a phone is told")
         annex.same(annex.right(annex.answer(call), 200), {"said": "my word"}, "what a caller is told")
         (record,) = annex.right(annex.ask_here("GET", "/bridge/activity?limit=1"), 200)["activity"]
         shown = "my word" in repr(record)

@@ -88,10 +88,6 @@ class _Bench:
         payload: Members = self.phone.seat.take()["payload"]
         return payload
 
-    def reply(self, came: Members, result: Members) -> None:
-        payload = {"request_id": came["request_id"], "status": 200, "result": result}
-        self.phone.seat.say("bridge", "bridge.response", payload)
-
     def nothing_came(self, about: str) -> None:
         self.audit.rest(1.0)
         self.audit.same([each["payload"].get("path") for each in self.phone.seat.heard], [], f"at a phone: {about}")
@@ -191,7 +187,7 @@ class _Asked:
             came = bench.came()
             due = {each: self.given[each] for each in self.given if each != "device"}
             audit.same(came["body"], due, "what a phone is told")
-            bench.reply(came, {"ok": True})
+            bench.phone.seat.reply(came, {"ok": True})
             told = bench.result(caller, stream)
             kind = (told["resultType"], told["isError"], told["structuredContent"])
             audit.same(kind, ("complete", False, {"ok": True}), "a call that was allowed")
@@ -260,7 +256,7 @@ def _answered(bench: _Bench) -> None:
             if way == "accept" and number == place:
                 came = bench.came()
                 audit.same(came["body"], {"number": f"{mark}-{number}"}, "what a phone is told")
-                bench.reply(came, {"ok": True})
+                bench.phone.seat.reply(came, {"ok": True})
             elif way != "late" and number != place:  # which is not wanted any more
                 note = {"method": "notifications/cancelled", "params": {"requestId": stream.request}}
                 audit.same(client.post({"jsonrpc": "2.0", **note}, session).status, 202, "to want no answer")
@@ -334,13 +330,13 @@ def _waited(bench: _Bench) -> None:
     if way == "end":
         bench.nothing_came("of a session that has ended")
         return
-    bench.reply(came, {"n": 1})
+    bench.phone.seat.reply(came, {"n": 1})
     if way == "cancel second":
         bench.nothing_came("that was cancelled while it waited")
     else:
         then = bench.came()
         audit.same(then["body"], {"text": "2"}, "what has waited")
-        bench.reply(then, {"n": 2})
+        bench.phone.seat.reply(then, {"n": 2})
         audit.right(audit.answer(second), 200)
     if way == "leave":
         return
@@ -374,7 +370,7 @@ def _left(bench: _Bench) -> None:
     elsewhere = bench.by_itself(other, "tools/call", _type(bench, 9))  # another caller's line is another's
     theirs = bench.came()
     audit.same(theirs["body"], {"text": "9"}, "what another caller wants")
-    bench.reply(theirs, {"n": 9})
+    bench.phone.seat.reply(theirs, {"n": 9})
     audit.same(bench.result(*elsewhere)["structuredContent"], {"n": 9}, "what another caller is told")
     place = audit.rng.randrange(3)
     audit.rest(audit.pick((0.0, 1.0, 6.0)))
@@ -382,13 +378,13 @@ def _left(bench: _Bench) -> None:
     audit.rest(1.0)
     if place:
         bench.nothing_came("while another acts")
-        bench.reply(came, {"n": 0})
+        bench.phone.seat.reply(came, {"n": 0})
         audit.same(bench.result(*calls[0])["structuredContent"], {"n": 0}, "what a call comes to")
     for number in range(1, 3):
         if number != place:
             came = bench.came()
             audit.same(came["body"], {"text": f"{number}"}, f"what comes behind, of three, when {place} has left")
-            bench.reply(came, {"n": number})
+            bench.phone.seat.reply(came, {"n": number})
             audit.same(bench.result(*calls[number])["structuredContent"], {"n": number}, "what a call comes to")
     bench.nothing_came("of who has left")
 
@@ -429,7 +425,7 @@ def _looks(bench: _Bench) -> None:
         audit.same((said["isError"], READ_ONLY in _words(said)), (True, True), f"{name} of who may only look")
     bench.nothing_came("of who may only look")
     caller, _ = _begun(bench, client, session, "phone_find_nodes", {"text": "x"})
-    bench.reply(bench.came(), {"nodes": []})
+    bench.phone.seat.reply(bench.came(), {"nodes": []})
     audit.same(audit.answer(caller).answer.json["result"]["structuredContent"], {"nodes": []}, "what who looks is told")
     for method, path in audit.rng.sample((("GET", "/screen"), ("POST", "/tap"), ("POST", "/type")), 2):
         status = audit.ask(token, method, path, {"text": "x"} if method == "POST" else None).status
@@ -512,8 +508,7 @@ def _reads(bench: _Bench) -> None:
         audit.same((came["method"], came["path"], came["params"]), ("GET", path, wanted), f"what {name} is read by")
         fails = audit.chance(0.3)
         result = {"error": "away"} if fails else {"mark": audit.word()}
-        payload = {"request_id": came["request_id"], "status": 503 if fails else 200, "result": result}
-        bench.phone.seat.say("bridge", "bridge.response", payload)
+        bench.phone.seat.reply(came, result, 503 if fails else 200)
         told = audit.right(audit.answer(caller), 200)
         if fails:
             audit.same(told["error"]["code"], -32002, f"{name} that cannot be read")

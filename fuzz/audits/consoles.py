@@ -136,9 +136,7 @@ def _probe(audit: Audit, one: Paired, seat: Seat, held: set[str], device: str) -
     audit.same(kinds, ["pong"] if "tui" in held else ["error", "pong"], f"a gateway with {sorted(held)}")
     caller = audit.begin_as(one.token, "GET", f"/ping?device={device}")
     if "bridge" in held:
-        told = seat.take()
-        reply = {"request_id": told["payload"]["request_id"], "status": 200, "result": {}}
-        seat.say("bridge", "bridge.response", reply)
+        seat.obey({})
     audit.right(audit.answer(caller), 200 if "bridge" in held else 403, about=f"the bridge with {sorted(held)}")
     for path, grant in (("/voice/output", "voice:tts"), ("/voice/realtime", "voice:realtime")):
         status = 200 if grant in held else 403

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Any
 
 from attrs import define, field
@@ -215,7 +214,7 @@ class _Cuts:
             lodge.right(lodge.ask_api("DELETE", f"{CHATS}/{self.chat}"), 204)
         else:
             lodge.again(kill=by == "kill")
-        lodge.wait(partial(_is_over, caller), 10.0, f"a turn is told on behind {by}")
+        lodge.wait_over(caller, 10.0, f"a turn is told on behind {by}")
         if by in ("stop", "copy", "restart", "delete"):
             self.check_told(turn)
         if by in ("restart", "kill"):
@@ -304,10 +303,6 @@ class _Cuts:
 
 def _called(name: str, given: object, identity: str | None) -> Members:
     return {"id": identity, "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
-
-
-def _is_over(caller: Caller) -> bool:
-    return caller.over
 
 
 def cuts(audit: Audit) -> None:

@@ -133,8 +133,7 @@ def driven(audit: Audit) -> None:
             is_ = (method, theirs, sent, sent if method == "GET" else {})
             audit.same((told["method"], told["path"], told["body"], told["params"]), is_, "what a phone is told")
             word = {"said": audit.word()}
-            reply = {"request_id": told["request_id"], "status": 200, "result": word}
-            seat.say("bridge", "bridge.response", reply)
+            seat.reply(told, word)
             audit.same(audit.right(audit.answer(caller), 200), word, f"what {path} is answered")
     _at_once(audit, one.token, phone.seat, device)
     for part in audit.rng.sample((_unread, _long, _asks_itself, _by_head), 3):
@@ -147,8 +146,7 @@ def _done(audit: Audit, caller: Caller, phone: Paired) -> dict[str, Any]:
     audit.wait(lambda: bool(phone.seat.heard) or caller.over, 10.0, f"{caller.path} comes to nothing")
     if caller.over:
         audit.wrong(f"{caller.method} {caller.path} got {caller.status} {caller.answer.body!r:.200}")
-    told: dict[str, Any] = phone.seat.take()["payload"]
-    phone.seat.say("bridge", "bridge.response", {"request_id": told["request_id"], "status": 200, "result": {"a": 1}})
+    told = phone.seat.obey({"a": 1})
     audit.right(audit.answer(caller), 200)
     return told
 

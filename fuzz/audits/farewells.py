@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from attrs import define
@@ -140,7 +139,7 @@ class _Farewell:
     def check_told(self, turn: _Turn) -> None:
         """Who reads is told all that was said, and that it is not all."""
         lodge, caller, events = self.lodge, turn.caller, turn.events
-        lodge.wait(partial(_is_over, caller), 10.0, f"a {turn.kind} outlives its server")
+        lodge.wait_over(caller, 10.0, f"a {turn.kind} outlives its server")
         flags = {"completed": False, "partial": True, "interrupted": True}
         if turn.kind == "stream":
             lodge.right(caller, 200)
@@ -174,7 +173,7 @@ class _Farewell:
     def check_never_begun(self, turn: _Turn) -> None:
         """It is told so; nothing of it is stored."""
         lodge = self.lodge
-        lodge.wait(partial(_is_over, turn.caller), 10.0, "a turn that waits outlives its server")
+        lodge.wait_over(turn.caller, 10.0, "a turn that waits outlives its server")
         if turn.kind == "chat":
             refused(lodge, turn.caller, 502, "agent_incomplete", None)
             return
@@ -230,10 +229,6 @@ def _way(kind: str, chat: str, text: str) -> tuple[str, Members]:
         "copy": (f"{CHATS}/{chat}/fork", {}),
     }
     return ways[kind]
-
-
-def _is_over(caller: Caller) -> bool:
-    return caller.over
 
 
 def farewells(audit: Audit) -> None:

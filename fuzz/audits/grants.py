@@ -34,8 +34,7 @@ def _bridge_of_caller(audit: Audit, late: bool) -> None:
     else:
         told = phone.seat.take()
         audit.rest(2 * EDGE)  # it is over by now
-        reply = {"request_id": told["payload"]["request_id"], "status": 200, "result": {"pong": 1}}
-        phone.seat.say("bridge", "bridge.response", reply)
+        phone.seat.reply(told["payload"], {"pong": 1})
         audit.same(audit.right(audit.answer(caller), 200), {"pong": 1}, "what was begun before the end of a grant")
     phone.seat.hang_up()
     one.seat.hang_up()
@@ -114,10 +113,8 @@ def _voice(audit: Audit, late: bool) -> None:
     _after_grant(audit, one, "voice:tts", late)
     caller = audit.ask(one.token, "POST", "/voice/output/session", {"provider": "stub"})
     audit.right(caller, 403 if late else 200, about="speech about the end of its grant")
-    audit.wait(lambda: seat.over, 3.0, "a socket of voice outlives its grant")
-    audit.same(seat.talker.close_code, 1008, "the end of a socket whose grant is over")
-    again = audit.sit(one.host, made["websocket_path"], authorization=f"Bearer {one.token}")
-    audit.same((again.over, again.talker.status), (True, 403), "a socket without a grant")
+    seat.ends(1008, "the end of a socket whose grant is over", 3.0)
+    audit.turned_away(one.host, made["websocket_path"], one.token, 403, "a socket without a grant")
     audit.rest(130.0)
 
 

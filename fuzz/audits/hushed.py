@@ -67,9 +67,8 @@ def hushed(audit: Audit) -> None:
     while phone.seat.heard:
         told = phone.seat.take()["payload"]
         said = {"password": victim.token, "deep": [{"Token": victim.token}]}
-        reply = {"request_id": told["request_id"], "status": audit.pick((200, 400, 403)), "result": said}
         audit.world.phones_say_what_they_will = True  # that is for who has asked
-        phone.seat.say("bridge", "bridge.response", reply)
+        phone.seat.reply(told, said, audit.pick((200, 400, 403)))
         audit.rest(0.3)
         audit.world.phones_say_what_they_will = False
     status = {"device": {"name": "x", "token": victim.token}, "secret": victim.token, "more": [{"OTP": victim.token}]}

@@ -128,9 +128,8 @@ class _Journal:
         told = self.phone.seat.take()["payload"]
         status = annex.pick((200, 403, 500, 0))
         if status:
-            reply = {"request_id": told["request_id"], "status": status, "result": {"error": "secret words"}}
             annex.world.phones_say_what_they_will = True
-            self.phone.seat.say("bridge", "bridge.response", reply)
+            self.phone.seat.reply(told, {"error": "secret words"}, status)
         annex.right(annex.answer(caller), status or 504)
         annex.world.phones_say_what_they_will = False
         about = {"phone": self.phone.shown["device_name"], "command": f"{method} {path}".replace("_svc", "_hermes")}
@@ -215,8 +214,7 @@ class _Journal:
         caller = annex.begin_as(self.one.token, "GET", f"/ping?device={device}")
         told = self.phone.seat.take()["payload"]
         annex.rest(late)
-        reply = {"request_id": told["request_id"], "status": 200, "result": {}}
-        self.phone.seat.say("bridge", "bridge.response", reply)
+        self.phone.seat.reply(told, {})
         annex.right(annex.answer(caller), 200)
         annex.rest(0.3)
         (request,) = [fields for name, fields in self.entries(Level.DEBUG) if name == "request"]

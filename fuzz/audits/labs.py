@@ -176,8 +176,7 @@ def lab(audit: Audit) -> None:
     audit.same([name for name in told if "resume" in name], [], "what a session of the lab says of resuming")
     one = _Lab(audit, owner, provider, told["websocket_path"], audit.now)
     for token, status in ((other.token, 403), (API_KEY, 403)):
-        seat = audit.sit(audit.host(), one.path, authorization=f"Bearer {token}")
-        audit.same((seat.over, seat.talker.status), (True, status), "somebody else's session of the lab")
+        audit.turned_away(audit.host(), one.path, token, status, "somebody else's session of the lab")
     one.come()
     for _ in range(audit.rng.randint(3, 7)):
         assert one.seat is not None
@@ -212,12 +211,10 @@ def lab(audit: Audit) -> None:
         one.begin()
         audit.wait(lambda: bool(_called(audit)), 5.0, "a vendor is not asked")
     one.seat.tell({"type": "session.close"})
-    audit.wait(lambda: one.seat is not None and one.seat.over, 10.0, "a session that is closed keeps its socket")
-    audit.same(one.seat.talker.close_code, 1000, "the end of a session of the lab")
+    one.seat.ends(1000, "the end of a session of the lab")
     audit.rest(0.2)
     audit.same(_called(audit), [], "vendors who are listened to for nobody")
-    late = audit.sit(owner.host, one.path, authorization=f"Bearer {owner.token}")
-    audit.same((late.over, late.talker.status), (True, 404), "a session of the lab that is over")
+    audit.turned_away(owner.host, one.path, owner.token, 404, "a session of the lab that is over")
 
 
 def _called(audit: Audit) -> list[str]:
@@ -298,8 +295,7 @@ def speakers(audit: Audit) -> None:
     told = audit.right(audit.ask(one.token, "POST", f"{base}/session", {"provider": "stub"}), 200)
     path = told["websocket_path"]
     for token, status in ((other.token, 403), (API_KEY, 403), ("x" * 36, 403)):
-        seat = audit.sit(audit.host(), path, authorization=f"Bearer {token}")
-        audit.same((seat.over, seat.talker.status), (True, status), f"a voice session of another device, {token[:4]}")
+        audit.turned_away(audit.host(), path, token, status, f"a voice session of another device, {token[:4]}")
     key = audit.sit(audit.home, path, authorization=f"Bearer {API_KEY}") if audit.chance(0.3) else None
     if key is not None and not key.over and key.talker.status == 101:
         audit.wrong("the API's key opened a device's voice session")
@@ -314,8 +310,7 @@ def speakers(audit: Audit) -> None:
         audit.right(audit.ask_here("PATCH", f"/sessions/{away.prefix}", {"grants": grants}), 200)
         away = away if grant in grants else other
     if away is by or (revoked and away is one):  # who has made the session
-        audit.wait(lambda: seat.over, 3.0, "a voice socket outlives what has let it in")
-        audit.same(seat.talker.close_code, 1008, "the end of a voice socket that is cut")
+        seat.ends(1008, "the end of a voice socket that is cut", 3.0)
     else:
         audit.rest(3.0)
         audit.same(seat.over, False, f"whether a voice socket ends for what was done to another, {away is other}")

@@ -151,10 +151,9 @@ def _a_phone_again(audit: Audit) -> None:
     call = audit.begin_as(first.token, "GET", f"/ping?device={device}")
     while (told := second.take())["type"] != "bridge.command":
         pass
-    reply = {"request_id": told["payload"]["request_id"], "status": 200, "result": {"pong": 7}}
-    first.seat.say("bridge", "bridge.response", {**reply, "result": {"pong": 8}})
+    first.seat.reply(told["payload"], {"pong": 8})
     audit.rest(0.3)
-    second.say("bridge", "bridge.response", reply)
+    second.reply(told["payload"], {"pong": 7})
     audit.same(audit.right(audit.answer(call), 200), {"pong": 7}, "what a phone answered")
     first.seat.hang_up()
     second.hang_up()

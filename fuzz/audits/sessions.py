@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from fuzz.audit import Audit, Seat
 from fuzz.audits.paired import NEVER, Paired, in_words, is_told, pair, register, sign_in
 from fuzz.terms import Policy, Spans, Terms, Wish, in_json, patched
@@ -165,7 +163,7 @@ class _Register:
     def check_ended(self, one: Paired, seats: list[Seat]) -> None:
         """Its sockets are told why, and closed with 1008, at once."""
         for seat in seats:
-            self.audit.wait(partial(_is_over, seat), 5.0, f"a socket of {one.prefix} outlives its session")
+            self.audit.wait_over(seat, 5.0, f"a socket of {one.prefix} outlives its session")
             kinds = [(told["channel"], told["type"], told["payload"].get("error")) for told in seat.heard]
             if kinds[-1:] != [("system", "error", "session_ended")] or seat.talker.close_code != 1008:
                 self.audit.wrong(f"a socket ended with {seat.talker.close_code} behind {kinds}")
@@ -321,18 +319,13 @@ class _Register:
             reason = told["payload"].get("reason", "")
             if told["type"] != "auth.fail" or "token" not in reason or "pairing" in reason:
                 audit.wrong(f"a token that is over is told {told}")
-            audit.wait(partial(_is_over, seat), 10.0, "a socket stays that was refused")
-            audit.same(seat.talker.close_code, 1000, "the end of a socket that was refused")
+            seat.ends(1000, "the end of a socket that was refused")
 
 
 def audit_pick(audit: Audit, there: list[Paired]) -> Paired:
     if not there:
         there.append(pair(audit))
     return audit.rng.choice(there)
-
-
-def _is_over(seat: Seat) -> bool:
-    return seat.over
 
 
 def _near(told: object, due: float, within: float) -> bool:
@@ -422,8 +415,8 @@ def strangers_first_words(audit: Audit) -> None:
         seat.say("system", "auth", {"session_token": "x" * 36} if kind == "unknown" else [], "a")
     told = seat.take()
     audit.same((told["channel"], told["type"]), ("system", "auth.fail"), f"{kind} at first")
-    audit.wait(lambda: seat.over, 10.0, "a socket stays that was refused")
-    audit.same((seat.talker.close_code, seat.heard), (1000, []), "the end of a socket that was refused")
+    seat.ends(1000, "the end of a socket that was refused")
+    audit.same(seat.heard, [], "what a socket is told that was refused")
 
 
 SESSIONS = (sessions, sessions, codes, strangers_first_words)

@@ -142,8 +142,7 @@ class _Speech:
             audit.same(
                 (told["type"], told["reason"]), ("voice.session.resume_failed", "invalid_resume_token"), "a wrong token"
             )
-            audit.wait(lambda: seat.over, 10.0, "a socket with a wrong token stays")
-            audit.same(seat.talker.close_code, 4003, "the end of a socket with a wrong token")
+            seat.ends(4003, "the end of a socket with a wrong token")
             return
         audit.same(voice.heard.come_back(seat, {}), [], "what was told while nobody listened")
         voice.seat = seat
@@ -154,11 +153,9 @@ class _Speech:
         assert seat is not None
         if not seat.over:
             seat.tell({"type": "session.close"})
-            audit.wait(lambda: seat.over, 10.0, "a session that is closed keeps its socket")
-            audit.same(seat.talker.close_code, 1000, "the end of a session")
+            seat.ends(1000, "the end of a session")
         audit.rest(0.5)
-        late = audit.sit(voice.owner.host, voice.path, authorization=f"Bearer {voice.owner.token}")
-        audit.same((late.over, late.talker.status), (True, 410), "a session that is over")
+        audit.turned_away(voice.owner.host, voice.path, voice.owner.token, 410, "a session that is over")
 
     def look_at_log(self, voice: _Voice) -> None:
         """All that was told is in its log."""
@@ -173,8 +170,7 @@ class _Speech:
             (voice.path, "nonsense", 403),
         )
         path, token, status = audit.pick(rows)
-        seat = audit.sit(audit.host(), path, authorization=f"Bearer {token}")
-        audit.same((seat.over, seat.talker.status), (True, status), f"{path} with another token")
+        audit.turned_away(audit.host(), path, token, status, f"{path} with another token")
         poor = pair(audit, wish=Wish(None, {"voice:tts": None}))
         poor.seat.hang_up()
         audit.right(audit.ask(poor.token, "POST", "/voice/output/session", {}), 403, about="no grant for speech")
@@ -190,8 +186,7 @@ def speech(audit: Audit) -> None:
         late = audit.pick((0.0, 0.0, UNATTENDED - EDGE, UNATTENDED + EDGE))
         audit.rest_until(voice.made + late)
         if late > UNATTENDED:
-            seat = audit.sit(people.owner.host, voice.path, authorization=f"Bearer {people.owner.token}")
-            audit.same((seat.over, seat.talker.status), (True, 410), "a session that nobody came to")
+            audit.turned_away(voice.owner.host, voice.path, voice.owner.token, 410, "a session that nobody came to")
             continue
         people.attach(voice)
         for _ in range(audit.rng.randint(0, 2)):
@@ -302,8 +297,8 @@ def many(audit: Audit) -> None:
         order = [voice for voice in there if voice not in listened] + [voice for voice in there if voice in lost]
         there.append(people.make())
         there.remove(order[0])
-        seat = audit.sit(people.owner.host, order[0].path, authorization=f"Bearer {people.owner.token}")
-        audit.same((seat.over, seat.talker.status), (True, 410), "a session that made room for another")
+        gone = order[0]
+        audit.turned_away(gone.owner.host, gone.path, gone.owner.token, 410, "a session that made room for another")
         audit.same(
             [voice.seat is None or voice.seat.over for voice in kept], [False] * len(kept), "those that are used"
         )
@@ -319,8 +314,8 @@ def many(audit: Audit) -> None:
     ended = audit.now
     late = audit.chance(0.5)
     audit.rest_until(ended + KNOWN + (5.0 if late else -5.0))
-    seat = audit.sit(people.other.host, path, authorization=f"Bearer {people.other.token}")
-    audit.same((seat.over, seat.talker.status), (True, 404 if late else 410), f"a session that ended, late: {late}")
+    status, other = 404 if late else 410, people.other
+    audit.turned_away(other.host, path, other.token, status, f"a session that ended, late: {late}")
     for name, *_ in (*rows, ("note.txt", 0, True)):
         disk.remove(f"{runs}/{name}")
 

@@ -67,10 +67,6 @@ def _is_asked(audit: Audit, text: str) -> bool:
     return text in audit.world.upstream.questions
 
 
-def _is_over(caller: Caller) -> bool:
-    return caller.over
-
-
 def _left(audit: Audit) -> None:
     """Who leaves a chat, or a run, finds its end later; who leaves anything else has it stopped."""
     ways = _ways(audit)
@@ -117,7 +113,7 @@ def _stopped(audit: Audit) -> None:
     killed = audit.chance(0.3)
     audit.restart("api", kill=killed)
     for name, word, caller, events in turns:
-        audit.wait(partial(_is_over, caller), 30.0, "a stream outlives its server")
+        audit.wait_over(caller, 30.0, "a stream outlives its server")
         if killed:
             continue
         audit.same(caller.status, 200, f"a {name} that a restart ends")

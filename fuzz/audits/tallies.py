@@ -217,9 +217,7 @@ def survivors(audit: Audit) -> None:
     media = audit.right(audit.ask(one.token, "POST", "/media/upload", body), 200)["token"]
     audit.right(audit.ask_here("POST", "/bridge/select-active", {"device": device}), 200)
     call = audit.begin_as(one.token, "GET", f"/ping?device={device}")
-    told = phone.seat.take()
-    reply = {"request_id": told["payload"]["request_id"], "status": 200, "result": {}}
-    phone.seat.say("bridge", "bridge.response", reply)
+    phone.seat.obey({})
     audit.right(audit.answer(call), 200)
     made = audit.right(audit.ask(one.token, "POST", "/voice/output/session", {"provider": "stub"}), 200)
     for _ in range(5):
@@ -249,13 +247,11 @@ def survivors(audit: Audit) -> None:
     audit.same([each for each in devices["devices"] if each["device_id"] == device], [], "phones behind a restart")
     if devices["active_device_id"] == device:
         audit.wrong("a phone that is not there is the one that is meant")
-    late = audit.sit(one.host, made["websocket_path"], authorization=f"Bearer {one.token}")
-    audit.same((late.over, late.talker.status), (True, 404), "a voice session behind a restart")
+    audit.turned_away(one.host, made["websocket_path"], one.token, 404, "a voice session behind a restart")
     again = sign_in(audit, phone.host, {"session_token": phone.token, "device_id": device, "client_surface": "android"})
     audit.same(again.take()["type"], "auth.ok", "a phone behind a restart")
     ping = audit.begin_as(one.token, "GET", f"/ping?device={device}")
-    reply["request_id"] = again.take()["payload"]["request_id"]
-    again.say("bridge", "bridge.response", {**reply, "result": {"again": MAX_MEDIA}})
+    again.obey({"again": MAX_MEDIA})
     audit.same(audit.right(audit.answer(ping), 200), {"again": MAX_MEDIA}, "a phone that came back")
     for each in (back, used, again):
         each.hang_up()

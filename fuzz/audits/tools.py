@@ -203,10 +203,6 @@ class _Hands:
         payload: Given = seat.take()["payload"]
         return payload
 
-    def reply(self, came: Given, status: int, result: Given) -> None:
-        payload = {"request_id": came["request_id"], "status": status, "result": result}
-        self.phone.seat.say("bridge", "bridge.response", payload)
-
     def found(self, call: _Call) -> tuple[bool, str]:
         """Whether it failed, and what the caller, or the model, has to read."""
         audit = self.audit
@@ -262,7 +258,7 @@ class _Hands:
         is_["params"] = sent if method == "GET" else {}
         audit.same(came, is_, f"what {name} comes to")
         result: Given = {"mark": audit.word(), "password": "seen"} if name != "screen" else SCREEN
-        self.reply(came, 200, result)
+        self.phone.seat.reply(came, result)
         failed, text = self.found(call)
         if name == "screen":
             bounds = given.get("include_bounds") == "true"
@@ -313,7 +309,7 @@ class _Hands:
     def fail(self, status: int, result: Given, words: tuple[str, ...]) -> None:
         """What a phone refuses, or cannot do, is said with what it means."""
         call = self.begin("tap", {"nodeId": "w0:1"})
-        self.reply(self.came(call), status, result)
+        self.phone.seat.reply(self.came(call), result, status)
         failed, text = self.found(call)
         if not failed or any(word.lower() not in text.lower() for word in words):
             self.audit.wrong(f"{status} {result} is told as {text!r}, failed: {failed}, and {words} have to be in it")
@@ -326,11 +322,11 @@ class _Hands:
         call = self.begin("swipe", given)
         first = self.came(call)
         audit.same((first["method"], first["path"]), ("GET", "/screen"), "what is looked at before a swipe")
-        self.reply(first, 200, SCREEN)
+        self.phone.seat.reply(first, SCREEN)
         then = self.came(call)
         told = (then["path"], tuple(then["body"][name] for name in FROM_TO))
         audit.same(told, ("/swipe", line), f"a swipe {given}")
-        self.reply(then, 200, {"ok": True})
+        self.phone.seat.reply(then, {"ok": True})
         audit.same(self.found(call)[0], False, "whether a swipe failed")
 
     def in_order(self) -> None:
@@ -351,7 +347,7 @@ class _Hands:
             audit.same(len(acting), 1, "how many act on the screen at once")
             for each in waiting:
                 typed += [each["body"]["text"]] if each["path"] == "/type" else []
-                self.reply(each, 200, {"n": len(typed), "path": each["path"]})
+                self.phone.seat.reply(each, {"n": len(typed), "path": each["path"]})
             waiting = []
             if len(typed) == 3:
                 break
@@ -374,7 +370,7 @@ class _Hands:
         came: Given = self.phone.seat.take()["payload"]
         for number in range(done):
             audit.same(came["body"], {"text": f"{number}"}, "what a phone is told in a turn")
-            self.reply(came, 200, {"ok": True})
+            self.phone.seat.reply(came, {"ok": True})
             came = self.phone.seat.take()["payload"]
         audit.right(audit.ask_api("POST", f"/v1/runs/{events.told[0][1]['run_id']}/stop"), 200)
         audit.answer(turn)
@@ -382,7 +378,7 @@ class _Hands:
         audit.same(begun, [f"call_0_{n}" for n in range(done + 1)], "the calls that were begun of a stopped turn")
         audit.rest(3.0)
         audit.same([each["payload"] for each in self.phone.seat.heard], [], "what comes to a phone of a stopped turn")
-        self.reply(came, 200, {"ok": True})
+        self.phone.seat.reply(came, {"ok": True})
         audit.rest(1.0)
         audit.same(self.phone.seat.heard, [], "what comes to a phone of a turn that was stopped")
 
@@ -392,10 +388,7 @@ class _Hands:
         other = pair(audit, name=f"phone {audit.word()}", device_id=audit.word(), surface="android", form="phone")
         before, self.device = self.device, str(other.shown["device_id"])
         call = self.begin("ping", {})
-        told = other.seat.take()["payload"]
-        other.seat.say(
-            "bridge", "bridge.response", {"request_id": told["request_id"], "status": 200, "result": {"a": 1}}
-        )
+        other.seat.obey({"a": 1})
         audit.same(self.found(call), (False, '{"a":1}'), "what the phone that is named has answered")
         audit.same(self.phone.seat.heard, [], "what the other phone is told")
         self.device = f"nobody {audit.word()}"
@@ -425,7 +418,7 @@ class _Hands:
         call = self.begin("screenshot", {})
         came = self.came(call)
         audit.same((came["method"], came["path"]), ("GET", "/screenshot"), "what a picture comes to")
-        self.reply(came, 200, {"media": marker})
+        self.phone.seat.reply(came, {"media": marker})
         if call.heard is not None:
             failed, text = self.found(call)
             audit.same((failed, text.splitlines()[-1]), (False, f"MEDIA:svc-relay://{token}"), "what a picture gives")
