@@ -29,6 +29,7 @@ __all__ = ["KEYS_FORGOTTEN", "Audit", "Kind", "Seat", "begun"]
 LATEST = 60.0  # s that anything may take here, unless more is said
 SHOWN = 600  # characters of what was told, and of what it is
 KEYS_FORGOTTEN = 310.0  # s until the API counts no wrong key of before, and blocks nobody for one
+CHATS = "/api/sessions"
 COMING_UP = 120.0  # s in which a program that was stopped is there again
 
 Kind: TypeAlias = "Callable[[Audit], None]"
@@ -240,6 +241,19 @@ class Audit:
         """The same, without waiting."""
         fields = {"authorization": f"Bearer {API_KEY}", **_fields(headers)}
         return self.begin((self.world.home, API), method, path, body, fields, piece)
+
+    def new_chat(self) -> str:
+        """A chat of the API: its id."""
+        return str(self.right(self.ask_api("POST", CHATS, {}), 201)["id"])
+
+    def rows_of(self, chat: str) -> list[dict[str, Any]]:
+        """What is stored of a chat."""
+        rows: list[dict[str, Any]] = self.right(self.ask_api("GET", f"{CHATS}/{chat}/messages"), 200)["messages"]
+        return rows
+
+    def stop_run(self, run_id: str) -> None:
+        """Enough of it."""
+        self.right(self.ask_api("POST", f"/v1/runs/{run_id}/stop"), 200)
 
     def sit(self, host: Host, path: str = "/ws", **headers: str) -> Seat:
         """Open a socket, and wait until it is open, or refused."""

@@ -87,7 +87,7 @@ class AgentLine:
         body: Event = {"provider": provider, "sample_rate": RATE}
         chat = None
         if audit.chance(0.4):
-            chat = body["chat_session_id"] = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
+            chat = body["chat_session_id"] = audit.new_chat()
         rows, kept = self.context()
         if rows:
             body["context_messages"] = rows

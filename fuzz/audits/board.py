@@ -95,7 +95,7 @@ def dashboard(audit: Audit) -> None:
         audit.wait(lambda: one.seat.over, 10.0, "a socket outlives its session")
     for headers in ({"origin": "https://elsewhere.example"}, {"sec-fetch-site": "cross-site"}):
         audit.same(ask("POST", "/pairing", {}, **headers).status, 403, f"a page with {headers}")
-    chat = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
+    chat = audit.new_chat()
     text = f"{audit.pick(('hang', 'murmur', 'plain'))}: {audit.word()}"
     before, body = process.channel_count, {"message": text}
     turn = audit.begin((home, BOARD), "POST", f"/api/agent/sessions/{chat}/chat/stream", body)
@@ -105,7 +105,7 @@ def dashboard(audit: Audit) -> None:
     audit.rest(5.0)
     if process.channel_count > before:
         audit.wrong(f"{process.channel_count} connections are left behind a browser that left, and were {before}")
-    rows = audit.right(audit.ask_api("GET", f"/api/sessions/{chat}/messages"), 200)["messages"]
+    rows = audit.rows_of(chat)
     audit.same(rows[0]["content"], text, "what a browser that left has said")
     audit.ask_api("DELETE", f"/api/sessions/{chat}")
     if audit.chance(0.5):  # the relay is away

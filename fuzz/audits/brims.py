@@ -40,21 +40,13 @@ def _fit(api: Api) -> None:
             keys._entries._cap = KEYS
 
 
-def _chat(lodge: Lodge) -> str:
-    return str(lodge.right(lodge.ask_api("POST", CHATS, {}), 201)["id"])
-
-
-def _stop(lodge: Lodge, run_id: str) -> None:
-    lodge.right(lodge.ask_api("POST", f"/v1/runs/{run_id}/stop"), 200)
-
-
 def _the_line(lodge: Lodge) -> None:
     """So many turns wait, in chats that are busy or not; one more is refused, and leaves nothing."""
     runs: list[str] = []
     for _ in range(CAP):
         body = {"input": asking(lodge.word(), Round(text="so", hang=True))}
         runs.append(lodge.right(lodge.ask_api("POST", "/v1/runs", body), 202)["run_id"])
-    chats = [_chat(lodge) for _ in range(2)]
+    chats = [lodge.new_chat() for _ in range(2)]
     waits: list[tuple[str, str, Caller, Events]] = []
 
     def wait() -> None:
@@ -76,21 +68,21 @@ def _the_line(lodge: Lodge) -> None:
         run = next(run for run in lodge.api.runs.registry.live() if run.session_id == leaver[1] and not run.has_slot)
         mine = [each for each in [*waits, leaver] if each[1] == leaver[1]]
         first = min(mine, key=lambda each: int(each[0].split("audit")[1].rstrip("x")))
-        _stop(lodge, run.id)
+        lodge.stop_run(run.id)
         lodge.answer(first[2], 10.0)
         lodge.same(first[3].names, ["error", "done"], "a turn that was stopped before it began")
         waits = [each for each in [*waits, leaver] if each is not first]
     else:
         leaver[2].hang_up(reset=True)  # and its turn waits on
         waits.append(leaver)
-        _stop(lodge, runs.pop())
+        lodge.stop_run(runs.pop())
         lodge.rest(0.5)
     wait()
     for each in runs:
-        _stop(lodge, each)
+        lodge.stop_run(each)
     lodge.rest(5.0)
     for chat in chats:
-        rows = lodge.right(lodge.ask_api("GET", f"{CHATS}/{chat}/messages"), 200)["messages"]
+        rows = lodge.rows_of(chat)
         said = [row["content"] for row in rows if row["role"] == "user"]
         due = [text for text, where, _, _ in waits if where == chat]
         lodge.same(sorted(said), sorted(due), "what was said in a chat whose turns have waited")
@@ -169,7 +161,7 @@ def _the_unread(lodge: Lodge) -> None:
 
 def _the_history(lodge: Lodge) -> None:
     """Of a long chat a model is given the newest turns that fit, whole, and never half of one."""
-    chat, heard = _chat(lodge), Listener(lodge)
+    chat, heard = lodge.new_chat(), Listener(lodge)
     said: list[list[tuple[str, str]]] = []
     for _ in range(lodge.rng.randint(4, 6)):
         size = lodge.pick((500, 60_000, 90_000, 130_000, 199_000))
@@ -204,7 +196,7 @@ def _the_result(lodge: Lodge) -> None:
     word, size = lodge.word(), lodge.pick((60_000, 65_300, 65_600, 200_000))
     content = f"# Do {word}\n" + "z" * size
     lodge.home.disk.put(f"{lodge.home.state}/skills/{word}/SKILL.md", content.encode())
-    chat, heard = _chat(lodge), Listener(lodge)
+    chat, heard = lodge.new_chat(), Listener(lodge)
     text = asking(word, Round(calls=[["skill_view", {"name": word}]]), Round(text="So."))
     lodge.right(lodge.ask_api("POST", f"{CHATS}/{chat}/chat", {"message": text}), 200)
     told = heard.asked[-1]["messages"][-1]["content"]
@@ -212,7 +204,7 @@ def _the_result(lodge: Lodge) -> None:
     shown = json.dumps(lodge.right(lodge.ask_api("GET", f"/api/skills/{word}"), 200), separators=(",", ":"))
     is_ = shown if len(shown) <= RESULT else shown[: RESULT - len(CUT)] + CUT
     lodge.same((len(told), told == is_), (len(is_), True), "the result of a tool that says much")
-    rows = lodge.right(lodge.ask_api("GET", f"{CHATS}/{chat}/messages"), 200)["messages"]
+    rows = lodge.rows_of(chat)
     lodge.same([row["content"] == told for row in rows if row["role"] == "tool"], [True], "what is stored of it")
 
 
@@ -220,7 +212,7 @@ def _the_calls(lodge: Lodge) -> None:
     """So many calls in one answer are made, in their order; one more is an error, and none is made."""
     lodge.home.disk.put(f"{lodge.home.state}/memories/MEMORY.md", b"")
     for many in (CALLS, CALLS + 1):
-        chat = _chat(lodge)
+        chat = lodge.new_chat()
         is_ = [f"{n}{lodge.word()}" for n in range(many)]
         calls: list[list[Any]] = [["memory", {"action": "add", "content": word}] for word in is_]
         text = asking(lodge.word(), Round(calls=calls), Round(text="So."))

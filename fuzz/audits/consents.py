@@ -100,7 +100,7 @@ class _Consents:
             caller = audit.begin_api("POST", "/v1/runs", body, events)
             turn = _Turn(notes, wanted, events, caller)
         else:
-            session = session or audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
+            session = session or audit.new_chat()
             body = {"message": text, "approvals": True}
             caller = audit.begin_api("POST", f"/api/sessions/{session}/chat/stream", body, events)
             turn = _Turn(notes, session, events, caller, chat=True)
@@ -249,7 +249,7 @@ class _Consents:
         audit = self.audit
         if audit.chance(0.6):
             return
-        audit.right(audit.ask_api("POST", f"/v1/runs/{turn.run_id}/stop"), 200)
+        audit.stop_run(turn.run_id)
         audit.answer(turn.caller, 10.0)
         for each in turn.open:
             each.choice = "stopped"
@@ -270,7 +270,7 @@ class _Consents:
             audit.same({note for note in known if note in turn.notes}, {*done}, "what is noted")
         self.kept += [note for note in known if note in turn.notes]
         if not stopped:
-            stored = audit.right(audit.ask_api("GET", f"/api/sessions/{turn.session}/messages"), 200)["messages"]
+            stored = audit.rows_of(turn.session)
             for each in turn.questions:
                 (row,) = [row for row in stored if row.get("tool_call_id") == each.call_id]
                 if (each.choice == "deny") is not (DENIED in row["content"]):
@@ -282,7 +282,7 @@ class _Consents:
         """A stream whose client shows no questions, and an answer that is no stream: refused at once, and said so."""
         audit, note = self.audit, self.audit.word()
         text, began = self.question([note]), self.audit.now
-        chat = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
+        chat = audit.new_chat()
         path, body = audit.pick(
             (
                 (f"/api/sessions/{chat}/chat/stream", {"message": text}),

@@ -129,7 +129,7 @@ class _Copies:
 
     def check(self, chat: _Chat) -> None:
         audit = self.audit
-        rows = audit.right(audit.ask_api("GET", f"{CHATS}/{chat.id}/messages"), 200)["messages"]
+        rows = audit.rows_of(chat.id)
         audit.same([(row["role"], row["content"]) for row in rows], chat.rows, "the rows of a copy")
         view = audit.right(audit.ask_api("GET", f"{CHATS}/{chat.id}"), 200)["session"]
         told = (view["title"], view["end_reason"], view["message_count"])

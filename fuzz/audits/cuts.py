@@ -66,7 +66,7 @@ class _Turn:
 class _Cuts:
     def __init__(self, audit: Audit) -> None:
         self.lodge = Lodge(audit)
-        self.chat = str(self.lodge.right(self.lodge.ask_api("POST", CHATS, {}), 201)["id"])
+        self.chat = self.lodge.new_chat()
         self.stored: list[Members] = []
         self.notes: list[str] = []
 
@@ -76,7 +76,7 @@ class _Cuts:
             turn, by = self.drawn(lodge.pick(WHERE)), lodge.pick(BY)
             self.play(turn, by)
             if by == "delete":
-                self.chat, self.stored = str(lodge.right(lodge.ask_api("POST", CHATS, {}), 201)["id"]), []
+                self.chat, self.stored = lodge.new_chat(), []
             self.go_on()
         lodge.leave()
 
@@ -182,7 +182,7 @@ class _Cuts:
         """The one before is stopped, if it still runs; its words are kept, unless its server was killed."""
         lodge, (caller, events, _) = self.lodge, before
         if by in ("stop", "leave", "copy"):
-            lodge.right(lodge.ask_api("POST", f"/v1/runs/{events.told[0][1]['run_id']}/stop"), 200)
+            lodge.stop_run(events.told[0][1]["run_id"])
         lodge.wait(lambda: caller.over, 10.0, "a turn that was stopped goes on")
         if by in ("stop", "leave", "copy", "restart"):
             tokens = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
@@ -208,7 +208,7 @@ class _Cuts:
             view = lodge.right(lodge.ask_api("GET", f"/v1/runs/{run_id}"), 200)
             status = {"asking": "waiting_for_approval", "waiting": "queued"}.get(turn.where, "running")
             lodge.same(view["status"], status, f"a run that is {turn.where}")
-            lodge.right(lodge.ask_api("POST", f"/v1/runs/{run_id}/stop"), 200)
+            lodge.stop_run(run_id)
             lodge.rest(0.5)
         elif by == "delete":
             lodge.right(lodge.ask_api("DELETE", f"{CHATS}/{self.chat}"), 204)
@@ -229,7 +229,7 @@ class _Cuts:
         """A copy that is made meanwhile has what is stored by then, and nothing of it goes on there."""
         lodge = self.lodge
         view = lodge.right(lodge.ask_api("POST", f"{CHATS}/{self.chat}/fork", {}), 201)
-        rows = lodge.right(lodge.ask_api("GET", f"{CHATS}/{view['id']}/messages"), 200)["messages"]
+        rows = lodge.rows_of(view["id"])
         due = [row["content"] for row in (*self.stored, *turn.rows)]
         lodge.same([row["content"] for row in rows], due, "the rows of a copy that is made in a turn")
         lodge.same(view["message_count"], len(due), "how many rows a copy has")
@@ -254,7 +254,7 @@ class _Cuts:
 
     def check_rows(self) -> None:
         lodge = self.lodge
-        rows = lodge.right(lodge.ask_api("GET", f"{CHATS}/{self.chat}/messages"), 200)["messages"]
+        rows = lodge.rows_of(self.chat)
         for row, due in zip(rows, self.stored, strict=False):  # ids that nobody knew before
             for call, one in zip(row.get("tool_calls", ()), due.get("tool_calls", ()), strict=False):
                 one["id"] = one["id"] or call["id"]

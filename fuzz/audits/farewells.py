@@ -67,9 +67,6 @@ class _Farewell:
 
     # --- before ---
 
-    def chat(self) -> str:
-        return str(self.lodge.right(self.lodge.ask_api("POST", CHATS, {}), 201)["id"])
-
     def begin(self) -> None:
         """A turn whose model has said something, or nothing, and is silent."""
         lodge, events, word = self.lodge, Events(), self.lodge.word()
@@ -77,7 +74,7 @@ class _Farewell:
         said = lodge.pick((f"{word} so ", f"{word} so ", ""))
         text, chat = asking(word, Round(text=said.strip(), hang=True)), ""
         if kind in ("stream", "chat"):
-            chat = self.chat()
+            chat = lodge.new_chat()
         path, body = _way(kind, chat, text)
         caller = lodge.begin_api("POST", path, body, None if kind == "chat" else events)
         lodge.wait(lambda: text in lodge.world.upstream.questions, 20.0, "the model is not asked")
@@ -88,7 +85,7 @@ class _Farewell:
         """A turn that has no place, or another before it in its chat."""
         lodge, events, kind = self.lodge, Events(), self.lodge.pick(("stream", "chat"))
         busy = [turn.chat for turn in self.turns if turn.chat]
-        chat = lodge.pick((self.chat(), *busy))
+        chat = lodge.pick((lodge.new_chat(), *busy))
         text = f"plain: {lodge.word()}"
         path, body = _way(kind, chat, text)
         caller = lodge.begin_api("POST", path, body, None if kind == "chat" else events)
@@ -111,7 +108,7 @@ class _Farewell:
         lodge = self.lodge
         kinds = ("stream", "chat", "run", "completion", "response") if not self.crowded else ("stream", "chat")
         for kind in (*kinds, "note", "title", "copy"):
-            chat = self.chat()
+            chat = lodge.new_chat()
             text = f"plain: {lodge.word()}"
             method = "PATCH" if kind == "title" else "POST"
             self.halves.append((kind, chat, lodge.halting(method, *_way(kind, chat, text))))
@@ -188,7 +185,7 @@ class _Farewell:
         lodge.rest(5.0)
         for turn in self.turns:
             if turn.chat:
-                rows = lodge.right(lodge.ask_api("GET", f"{CHATS}/{turn.chat}/messages"), 200)["messages"]
+                rows = lodge.rows_of(turn.chat)
                 told = [(row["role"], row["content"], row.get("finish_reason")) for row in rows]
                 is_: list[tuple[str, str, str | None]] = [("user", turn.text, None)]
                 is_ += [("assistant", turn.said, "interrupted")] if turn.said else []
@@ -212,7 +209,7 @@ class _Farewell:
         notes = lodge.right(lodge.ask_api("GET", "/api/memory?target=memory"), 200)["entries"]
         lodge.same(len(notes), sum(kind == "note" for kind, *_ in self.halves), "notes that were made late")
         text = f"plain: {lodge.word()}"
-        chat = lodge.pick([turn.chat for turn in (*self.turns, *self.waiting) if turn.chat] or [self.chat()])
+        chat = lodge.pick([turn.chat for turn in (*self.turns, *self.waiting) if turn.chat] or [lodge.new_chat()])
         told = lodge.right(lodge.ask_api("POST", f"{CHATS}/{chat}/chat", {"message": text}), 200)
         lodge.same(told["message"]["content"].strip(), f"You said {text}", "a turn behind a restart")
 

@@ -68,7 +68,7 @@ def _pages(audit: Audit) -> None:
     good = ("https://a.example", "http://b.example:81")
     lodge = Lodge(audit, cors_origins=("*",) if every else good)
     origins = (*good, *good, "https://a.example:444", "http://a.example", "https://A.example", "null", "")
-    chat = lodge.right(lodge.ask_api("POST", CHATS, {}), 201)["id"]
+    chat = lodge.new_chat()
     rows: tuple[tuple[str, str, Any, int], ...] = (
         ("GET", CHATS, None, 200),
         ("GET", "/health", None, 200),
@@ -195,7 +195,7 @@ def _named(audit: Audit) -> None:
     )
     lodge.same([(data["tool"], data["toolCallId"], data["status"]) for data in shown], due, "the progress of tools")
     lodge.same(kinds, {f"{name}.tool.progress"} if due else set(), "the events of a stream of chunks")
-    rows = lodge.right(lodge.ask_api("GET", f"{CHATS}/{view['id']}/messages"), 200)["messages"]
+    rows = lodge.rows_of(view["id"])
     lodge.same(rows[0]["content"], text, "the session that a header names")
     run = lodge.right(lodge.ask_api("POST", "/v1/runs", {"input": "plain: x"}), 202)["run_id"]
     kind = lodge.right(lodge.ask_api("GET", f"/v1/runs/{run}"), 200)["object"]
@@ -219,7 +219,7 @@ def _alone(audit: Audit) -> None:
         ("/memory dance", "Say `/memory add TEXT`, `/memory remove TEXT` or `/memory replace OLD => NEW`.", []),
     )
     said = 0
-    chat, history = lodge.right(lodge.ask_api("POST", CHATS, {}), 201)["id"], 0
+    chat, history = lodge.new_chat(), 0
     for line, due, tools in lodge.rng.sample(rows, 5):
         body, events = {"message": line}, Events()
         lodge.answer(lodge.begin_api("POST", f"{CHATS}/{chat}/chat/stream", body, events), 120.0)
@@ -234,7 +234,7 @@ def _alone(audit: Audit) -> None:
             tokens = {"input_tokens": len(line.split()) + history, "output_tokens": len(due.split())}
             shown = {name: done["usage"][name] for name in tokens}
             lodge.same(shown, tokens, f"the words of {line!r}, counted")
-        rows_now = lodge.right(lodge.ask_api("GET", f"{CHATS}/{chat}/messages"), 200)["messages"]
+        rows_now = lodge.rows_of(chat)
         lodge.same(len(rows_now), said, "the rows of a chat with the built-in agent")
         history = sum(len(row["content"].split()) for row in rows_now)
     plain = lodge.right(lodge.ask_api("POST", f"{CHATS}/{chat}/chat", {"message": "hello"}), 200)["message"]["content"]

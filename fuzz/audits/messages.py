@@ -230,7 +230,7 @@ def _ask(audit: Audit, clients: tuple[Client, Client]) -> None:
         chat = where[10:-1]
         words.append(text)
         _progress(audit, caller, word, said, "_meta" in params)
-    rows = audit.right(audit.ask_api("GET", f"/api/sessions/{chat}/messages"), 200)["messages"]
+    rows = audit.rows_of(chat)
     audit.same([row["content"] for row in rows if row["role"] == "user"], words, "what was asked in a chat")
     (content,) = client.result("resources/read", session, uri=f"chat://sessions/{chat}")["contents"]
     told = json.loads(content["text"])

@@ -180,7 +180,7 @@ class _Offer:
         way = lodge.pick(("chat", "completion", "response", "run"))
         said = "\n\n".join(f"{word} {n} " for n in range(self.calls))
         if way == "chat":
-            chat = lodge.right(lodge.ask_api("POST", "/api/sessions", {}), 201)["id"]
+            chat = lodge.new_chat()
             told = lodge.right(lodge.ask_api("POST", f"/api/sessions/{chat}/chat", {"message": text}), 200)
             flags = (told["completed"], told["partial"], told["interrupted"], told["message"]["content"])
             lodge.same(flags, (False, True, False, said), "a turn that has asked too often")

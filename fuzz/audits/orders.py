@@ -36,7 +36,7 @@ class _Orders:
         lodge.world.secrets[self.token] = "the token of a pairing"
         seat.hang_up()
         self.device_key = re.search(r'"key":"([^"]+)"', told["qr_payload"])
-        self.chat = lodge.right(lodge.ask_api("POST", "/api/sessions", {}), 201)["id"]
+        self.chat = lodge.new_chat()
 
     def say(self, text: str, key: str, host: Host, **headers: str) -> tuple[Caller, str, Events]:
         """Somebody says it in the chat; what he is told."""
@@ -53,7 +53,7 @@ class _Orders:
         lodge = self.lodge
         for _ in range(lodge.rng.randint(4, 7)):
             lodge.pick((self.pair, self.pair, self.other, self.list_servers))()
-        rows = lodge.right(lodge.ask_api("GET", f"/api/sessions/{self.chat}/messages"), 200)["messages"]
+        rows = lodge.rows_of(self.chat)
         for row in rows:
             if CODE.search(row["content"] or "") or "payload=" in (row["content"] or ""):
                 lodge.wrong(f"a code is kept with a chat: {row}")

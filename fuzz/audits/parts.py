@@ -51,10 +51,10 @@ def _pictures(audit: Audit, heard: Listener) -> None:
         ),
     )
     body, due = audit.pick(forms)
-    chat = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
+    chat = audit.new_chat()
     audit.right(audit.ask_api("POST", f"/api/sessions/{chat}/chat", body), 200)
     audit.same(heard.rows(), [{"role": "user", "content": due}], "what a model is shown")
-    stored = audit.right(audit.ask_api("GET", f"/api/sessions/{chat}/messages"), 200)["messages"]
+    stored = audit.rows_of(chat)
     audit.same(stored[0]["content"], due, "what is stored of a picture")
     view = audit.right(audit.ask_api("GET", f"/api/sessions/{chat}"), 200)
     audit.same(view["preview"], " ".join(due.split() if isinstance(due, str) else text.split()), "a preview")
@@ -150,7 +150,7 @@ def _long(audit: Audit, heard: Listener) -> None:
         caller = audit.ask_api("POST", "/v1/responses", {**body, "input": text})
         audit.right(caller, 200)
         session = (caller.answer.headers.get(b"x-svc-session-id") or b"").decode()
-    rows = audit.right(audit.ask_api("GET", f"/api/sessions/{session}/messages"), 200)["messages"]
+    rows = audit.rows_of(session)
     text, cut = f"plain: {audit.word()}", audit.chance(0.6)
     audit.right(
         audit.ask_api("POST", "/v1/responses", {**body, "input": text, **({"truncation": "auto"} if cut else {})}), 200

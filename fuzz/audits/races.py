@@ -81,7 +81,7 @@ def _copies(audit: Audit) -> None:
     audit.same(titles, [f"{word} #{number}" for number in range(2, 2 + many)], "the titles of copies")
     for caller in callers:
         view = caller.answer.json
-        rows = audit.right(audit.ask_api("GET", f"/api/sessions/{view['id']}/messages"), 200)["messages"]
+        rows = audit.rows_of(view["id"])
         audit.same((view["message_count"], len(rows), view["parent_session_id"]), (2, 2, chat), "a copy")
 
 
@@ -99,7 +99,7 @@ def _a_key(audit: Audit) -> None:
 
 def _a_deletion(audit: Audit) -> None:
     """A chat is deleted while somebody talks in it: the talk ends, and the chat is gone."""
-    chat = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
+    chat = audit.new_chat()
     text, events = f"{audit.pick(('plain', 'hang'))}: {audit.word()}", Events()
     turn = audit.begin_api("POST", f"/api/sessions/{chat}/chat/stream", {"message": text}, events)
     audit.rest(audit.pick((0.0, 0.01, 0.3)))

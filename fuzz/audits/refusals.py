@@ -192,7 +192,7 @@ def refused(audit: Audit, caller: Caller, status: int, code: str | None, param: 
 def refusals(audit: Audit) -> None:
     """Bad requests are refused to the letter, and change nothing; what is just not too much is taken."""
     upstream = audit.world.upstream
-    chat = f"{CHATS}/{audit.right(audit.ask_api('POST', CHATS, {}), 201)['id']}"
+    chat = f"{CHATS}/{audit.new_chat()}"
     total = audit.right(audit.ask_api("GET", f"{CHATS}?limit=1"), 200)["total"]
     asked = upstream.asked
     for path, body, code, param in audit.rng.sample(ROWS, 26):

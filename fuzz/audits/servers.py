@@ -50,7 +50,7 @@ class _Memory:
         for shop in self.shops:
             shop.opens(lodge)
         self.show()
-        self.chats = [self.bench.chat() for _ in range(2)]
+        self.chats = [self.bench.lodge.new_chat() for _ in range(2)]
 
     def show(self) -> None:
         """They say so, and are to be used so, from now on."""
@@ -127,12 +127,12 @@ def _editions(audit: Audit) -> None:
 
 def _nobody(memory: _Memory, shop: Shop) -> None:
     """Where no questions are shown a tool that asks is not called."""
-    bench, lodge = memory.bench, memory.bench.lodge
+    lodge = memory.bench.lodge
     heard, mark = Listener(lodge), lodge.word()
     memory.words[shop.name, "look"] = tool("look", f"Is {mark}.")
     memory.show()
     lodge.rest(LISTED_WITHIN)
-    text, chat = asking(mark, Round(calls=[called(shop.name, "look", mark)]), Round(text="So.")), bench.chat()
+    text, chat = asking(mark, Round(calls=[called(shop.name, "look", mark)]), Round(text="So.")), lodge.new_chat()
     path, body = lodge.pick(
         (
             (f"{CHATS}/{chat}/chat", {"message": text}),
@@ -197,7 +197,7 @@ def _listed(audit: Audit) -> None:
     }
     bad = lodge.rng.sample([*broken], 2)
     bench.configure({**servers, **{name: broken[name][0] for name in bad}})
-    bench.turn([], bench.chat())
+    bench.turn([], lodge.new_chat())
     told = [name for name in bench.offered if name.startswith("mcp_")]
     _same_names(bench, told, [*due], "the tools of servers that a model is told of")
     shown = lodge.right(lodge.ask_api("GET", "/api/mcp-servers"), 200)["servers"]
@@ -220,7 +220,7 @@ def _listed(audit: Audit) -> None:
     one = lodge.pick([name for name in bench.offered if name.startswith("mcp_")])
     place = [name for name in bench.offered if name.startswith("mcp_")].index(one)
     asks, mark = [*due.values()][place], lodge.word()
-    bench.turn([[one, {"mark": mark}]], bench.chat(), "once")
+    bench.turn([[one, {"mark": mark}]], lodge.new_chat(), "once")
     lodge.same(len(bench.asked), int(asks), f"how often somebody is asked about {one}")
     lodge.leave()
 
@@ -253,7 +253,7 @@ def _bounds(audit: Audit) -> None:
     hidden = "x\u200by\x1b[1mz"
     shops[1].tools[0] = tool("t0", f"{hidden} " + "w" * lodge.pick((SAID - 10, SAID + 10)))
     bench.configure({shop.name: {"command": shop.opens(lodge)} for shop in shops})
-    bench.turn([], bench.chat())
+    bench.turn([], lodge.new_chat())
     told = [name for name in bench.offered if name.startswith("mcp_")]
     due, out = list[str](), list[int]()
     for shop in shops:
@@ -278,7 +278,7 @@ def _results(audit: Audit) -> None:
     bench, shop = Bench(Lodge(audit)), Shop("s", tool("a"))
     lodge = bench.lodge
     bench.configure({"s": {"command": shop.opens(lodge), "auto": ["a"]}})
-    chat, long = bench.chat(), "z" * lodge.pick((RESULT - 1, RESULT, RESULT + 1, 2 * RESULT))
+    chat, long = lodge.new_chat(), "z" * lodge.pick((RESULT - 1, RESULT, RESULT + 1, 2 * RESULT))
     data = b64encode(PNG + lodge.word().encode() * 3).decode()
     picture = {"type": "image", "data": data, "mimeType": "image/gif"}
     size = f"{3 * len(data) // 4} bytes"
@@ -312,15 +312,15 @@ def _results(audit: Audit) -> None:
     seen = [part["image_url"]["url"] for row in bench.rows[1:] if row["role"] == "user" for part in row["content"][1:]]
     many = sum("picture 1" in due for _, due in chosen)
     lodge.same(seen, [f"data:image/png;base64,{data}"] * many, "the pictures that a model sees")
-    stored = lodge.right(lodge.ask_api("GET", f"{CHATS}/{chat}/messages"), 200)["messages"]
+    stored = lodge.rows_of(chat)
     lodge.same([row["content"] for row in stored if row["role"] == "tool"], told, "what is stored of results")
     calls = [["memory", {"action": "add", "content": lodge.word()}]]
     fresh = lodge.chance(0.3)  # where nothing was read that others have written
-    bench.turn(calls, bench.chat() if fresh else chat)
+    bench.turn(calls, lodge.new_chat() if fresh else chat)
     asked = [data["tool"] for data in bench.asked]
     lodge.same(asked, [] if fresh else ["memory"], f"what is asked about a note, in a fresh chat: {fresh}")
     read = next(mark for mark in by_mark if "image" not in str(by_mark[mark]))
-    bench.turn([called("s", "a", read)], bench.chat(), "deny", Round(calls=calls))
+    bench.turn([called("s", "a", read)], lodge.new_chat(), "deny", Round(calls=calls))
     lodge.same([data["tool"] for data in bench.asked], ["memory"], "what is asked once others' words were read")
     lodge.leave()
 
@@ -336,7 +336,7 @@ def _late(audit: Audit) -> None:
     lodge.world.secrets[secret] = "a variable of a server of MCP"
     entry = {"command": shop.opens(lodge), "auto": ["a"], "timeout": limit, "env": {**env, "KEY": secret}}
     bench.configure({"s": entry})
-    chat = bench.chat()
+    chat = lodge.new_chat()
     bench.turn([called("s", "a", "x")], chat)
     seen = shop.children[0].child.env
     lodge.same((seen.get("LEVEL"), seen.get("KEY")), ("low", secret), "the variables of a program")
@@ -358,7 +358,7 @@ def _late(audit: Audit) -> None:
     text, events = asking(lodge.word(), Round(calls=[called("s", "a", "z")]), Round(text="never")), Events()
     caller = lodge.begin_api("POST", f"{CHATS}/{chat}/chat/stream", {"message": text}, events)
     lodge.wait(lambda: len(shop.calls) > before, 20.0, "a server is not called")
-    lodge.right(lodge.ask_api("POST", f"/v1/runs/{events.told[0][1]['run_id']}/stop"), 200)
+    lodge.stop_run(events.told[0][1]["run_id"])
     lodge.answer(caller)
     lodge.rest(0.5)
     lodge.same(shop.cancelled()[-1:], shop.numbers()[-1:], "what is called off when its turn is stopped")
@@ -390,7 +390,7 @@ def _lives(audit: Audit) -> None:
     if lodge.chance(0.4):
         _slow(bench, shop)
         return
-    chat, pause = bench.chat(), 1.0
+    chat, pause = lodge.new_chat(), 1.0
     bench.turn([called("s", "a", "x")], chat)
     steady = lodge.chance(0.4)
     for _ in range(lodge.rng.randint(2, 4)):
@@ -446,7 +446,7 @@ def _slow(bench: Bench, shop: Shop) -> None:
     """A turn waits for a program that has never been there, so long; and goes on without it."""
     lodge, wait = bench.lodge, bench.lodge.pick((READY - 2.0, READY + 2.0))
     shop.greets_after = wait
-    began, chat = lodge.now, bench.chat()
+    began, chat = lodge.now, lodge.new_chat()
     bench.turn([], chat)
     lodge.near(bench.began - began, min(wait, READY), "how long a turn waits for a program", 1.0)
     lodge.same("mcp_s_a" in bench.offered, wait < READY, f"whether a tool is told of whose program takes {wait:.0f} s")
@@ -470,7 +470,7 @@ def _far(audit: Audit) -> None:
         "auto": ["a"],
     }
     bench.configure({"f": entry})
-    chat, marks = bench.chat(), list[str]()
+    chat, marks = lodge.new_chat(), list[str]()
     for _ in range(lodge.rng.randint(2, 4)):
         marks.append(lodge.word())
         shop.forgets = lodge.chance(0.4) and len(marks) > 1

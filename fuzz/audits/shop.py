@@ -199,10 +199,6 @@ class Bench:
         home = self.lodge.home
         home.disk.put(f"{home.state}/config.yaml", json.dumps({"mcp_servers": servers}).encode())
 
-    def chat(self) -> str:
-        """A new one."""
-        return str(self.lodge.right(self.lodge.ask_api("POST", CHATS, {}), 201)["id"])
-
     def turn(self, calls: list[list[Any]], chat: str, choice: str = "deny", *more: Round) -> list[str]:
         """Make these calls at once, with one answer to each question: the results, in order."""
         lodge, heard, events = self.lodge, Listener(self.lodge), Events()

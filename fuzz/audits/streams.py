@@ -24,7 +24,7 @@ Way = tuple[str, Callable[[str], Members]]
 
 def _ways(audit: Audit) -> dict[str, Way]:
     """Where a turn may be asked for, by name, and how."""
-    chat = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
+    chat = audit.new_chat()
     path = f"/api/sessions/{chat}/chat"
     return {
         "chat": (path, lambda text: {"message": text}),
@@ -43,7 +43,7 @@ def _ways(audit: Audit) -> dict[str, Way]:
 def _begin(audit: Audit, way: Way, text: str, events: Events | None = None) -> Caller:
     path, body = way
     goes_on = path == "/v1/chat/completions" and audit.chance(0.5)  # in a session that is there
-    session = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"] if goes_on else ""
+    session = audit.new_chat() if goes_on else ""
     return audit.begin_api("POST", path, body(text), events, **({"x_svc_session_id": session} if session else {}))
 
 
@@ -95,7 +95,7 @@ def _left(audit: Audit) -> None:
             audit.same((view["status"], view["output"]), ("completed", f"{word} so "), "a run that was left")
         if name.startswith("chat"):
             chat = path.removeprefix("/api/sessions/").partition("/")[0]
-            rows = audit.right(audit.ask_api("GET", f"/api/sessions/{chat}/messages"), 200)["messages"]
+            rows = audit.rows_of(chat)
             said = [(row["role"], row["content"]) for row in rows][-2:]
             audit.same(said, [("user", text), ("assistant", f"{word} so ")], "a turn that was left")
 
@@ -128,7 +128,7 @@ def _stopped(audit: Audit) -> None:
             is_ = {"completed": False, "partial": True, "interrupted": True, "content": f"{word} so "}
             audit.same(flags, is_, "a turn that a restart ends")
             chat = ways[name][0].removeprefix("/api/sessions/").partition("/")[0]
-            rows = audit.right(audit.ask_api("GET", f"/api/sessions/{chat}/messages"), 200)["messages"]
+            rows = audit.rows_of(chat)
             audit.same(rows[-1]["content"], f"{word} so ", "what was said until a restart")
         if name.startswith(("chat", "run")):
             run_id = events.told[0][1]["run_id"]

@@ -164,7 +164,7 @@ class _Talks:
             if words is not None and words not in heard.orders():
                 audit.wrong(f"a model is not told {words!r}")
         audit.same(told.strip(), f"You said {text}".strip(), "what a model says")
-        answer = audit.right(audit.ask_api("GET", f"/api/sessions/{chat.id}/messages"), 200)["messages"]
+        answer = audit.rows_of(chat.id)
         if not text.startswith("notes"):
             fresh = [(row["role"], row["content"]) for row in answer][len(chat.rows) :]
             audit.same(fresh, [("user", text), ("assistant", told)], "the rows of a turn")
@@ -214,7 +214,7 @@ class _Talks:
             flags = (data["completed"], data["partial"], data["interrupted"])
             audit.same(flags, (True, False, False), "how an answer ended")
         audit.same(members[-1]["state"], "final", "the last word")
-        stored = audit.right(audit.ask_api("GET", f"/api/sessions/{chat.id}/messages"), 200)["messages"]
+        stored = audit.rows_of(chat.id)
         audit.same((stored[-1]["id"], stored[-1]["run_id"]), (message, run), "the row of an answer")
         audit.same(asked["id"], [row["id"] for row in stored if row["content"] == text][-1], "the row of a question")
         for each in stored:

@@ -101,7 +101,7 @@ class _Teller:
         audit = self.audit
         tales = self.sessions.setdefault(session, [])
         tales.append(tale)
-        stored = audit.right(audit.ask_api("GET", f"/api/sessions/{session}/messages"), 200)["messages"]
+        stored = audit.rows_of(session)
         due = [row for each in tales for row in each.rows]
         fresh = stored[len(due) - len(tale.rows) :]
         for row in stored:
@@ -134,10 +134,7 @@ class _Teller:
         """A chat, perhaps one in which something was said."""
         audit = self.audit
         mine = [each for each in self.sessions if not each.startswith("api-")]
-        if mine and audit.chance(0.5):
-            session = audit.pick(mine)
-        else:
-            session = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
+        session = audit.pick(mine) if mine and audit.chance(0.5) else audit.new_chat()
         return session, self.sessions.setdefault(session, [])
 
     def header(self, caller: Caller, name: str) -> str:

@@ -294,7 +294,7 @@ class _House:
             if each.kind == "stream" and "done" in names:
                 lodge.wrong(f"a stream whose key is over ends with {names[-3:]}")
             if each.chat:
-                rows = lodge.right(lodge.ask_api("GET", f"/api/sessions/{each.chat}/messages"), 200)["messages"]
+                rows = lodge.rows_of(each.chat)
                 word = each.text.split()[1]
                 told = [(row["role"], row["content"], row.get("finish_reason")) for row in rows]
                 is_ = [("user", each.text, None), ("assistant", f"{word} so ", "interrupted")]
@@ -309,7 +309,7 @@ class _House:
         for one in (self.owner, *self.tenants):
             for each in one.opened:
                 for run in [run for run in lodge.api.runs.registry.live() if each.chat and run.session_id == each.chat]:
-                    lodge.right(lodge.ask_api("POST", f"/v1/runs/{run.id}/stop"), 200)
+                    lodge.stop_run(run.id)
                 if not each.caller.over:
                     each.caller.hang_up(reset=True)
             one.opened.clear()

@@ -186,7 +186,7 @@ class _Hands:
             return _Call(name, given, caller, events)
         text = asking(audit.word(), Round(calls=[[tool, given]]), Round(text="Done."))
         heard = Listener(audit, text)
-        chat = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
+        chat = audit.new_chat()
         path = f"/api/sessions/{chat}/chat/stream"
         caller = audit.begin_api("POST", path, {"message": text, "approvals": True}, events)
         return _Call(name, given, caller, events, heard)
@@ -364,7 +364,7 @@ class _Hands:
         audit, device = self.audit, {"device": self.device}
         calls = [["phone_type", {"text": f"{n}", **device}] for n in range(3)]
         text = asking(audit.word(), Round(calls=calls), Round(text="never"))
-        chat, events = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"], Events()
+        chat, events = audit.new_chat(), Events()
         turn = audit.begin_api("POST", f"/api/sessions/{chat}/chat/stream", {"message": text}, events)
         done = audit.rng.randrange(3)
         came: Given = self.phone.seat.take()["payload"]
@@ -372,7 +372,7 @@ class _Hands:
             audit.same(came["body"], {"text": f"{number}"}, "what a phone is told in a turn")
             self.phone.seat.reply(came, {"ok": True})
             came = self.phone.seat.take()["payload"]
-        audit.right(audit.ask_api("POST", f"/v1/runs/{events.told[0][1]['run_id']}/stop"), 200)
+        audit.stop_run(events.told[0][1]["run_id"])
         audit.answer(turn)
         begun = [data["call_id"] for name, data in events.told if name == "tool.started"]
         audit.same(begun, [f"call_0_{n}" for n in range(done + 1)], "the calls that were begun of a stopped turn")

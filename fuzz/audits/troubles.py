@@ -107,7 +107,7 @@ class _Trouble:
         events, path, body = Events(), "/v1/runs", {"input": self.text, "stream": True}
         chat = ""
         if way.startswith("chat"):
-            chat = audit.right(audit.ask_api("POST", CHATS, {}), 201)["id"]
+            chat = audit.new_chat()
             path, body = f"{CHATS}/{chat}/{way}", {"message": self.text}
         elif way == "completion":
             path, body = "/v1/chat/completions", {"messages": [{"role": "user", "content": self.text}], "max_tokens": 9}
@@ -121,7 +121,7 @@ class _Trouble:
         words = f"You said {self.text} " if end is None else end.whole if end.whole is not None else end.partial
         self.check_told(way, caller, events, words, end if end is not None and end.whole is None else None)
         if chat:
-            stored = audit.right(audit.ask_api("GET", f"{CHATS}/{chat}/messages"), 200)["messages"]
+            stored = audit.rows_of(chat)
             due = [("user", self.text), *([("assistant", words)] if words else [])]
             audit.same([(row["role"], row["content"]) for row in stored], due, "what is stored")
 

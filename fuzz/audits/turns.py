@@ -323,7 +323,7 @@ def runs(audit: Audit) -> None:
 
 def queues(audit: Audit) -> None:
     """Turns of one chat come one after another, those of others when there is a place; each is heard whole."""
-    chats = [audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"] for _ in range(CAP + 1)]
+    chats = [audit.new_chat() for _ in range(CAP + 1)]
     waits: list[tuple[str, Caller, Events, str]] = []
     heard = Listener(audit)
 
@@ -345,7 +345,7 @@ def queues(audit: Audit) -> None:
     audit.rng.shuffle(firsts)
     for text, caller, events, _ in firsts:
         run_id = events.told[0][1]["run_id"]
-        audit.right(audit.ask_api("POST", f"/v1/runs/{run_id}/stop"), 200)
+        audit.stop_run(run_id)
         audit.answer(caller, 30.0)
         audit.same(events.names[-3:], ["assistant.completed", "run.completed", "done"], f"the end of {text!r}")
         done = events.told[-3][1]
@@ -354,7 +354,7 @@ def queues(audit: Audit) -> None:
     for text, caller, events, chat in waits[CAP:]:
         audit.answer(caller, 60.0)
         audit.same(events.names[-1:], ["done"], f"the end of {text!r}")
-        rows = audit.right(audit.ask_api("GET", f"/api/sessions/{chat}/messages"), 200)["messages"]
+        rows = audit.rows_of(chat)
         said = [row["content"] for row in rows if row["role"] == "user"]
         due = [each for each, _, _, where in waits if where == chat]
         audit.same(said, due[: max(len(said), due.index(text) + 1)], "what was said in a chat")

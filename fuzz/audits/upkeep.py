@@ -350,7 +350,7 @@ def rotation(audit: Audit) -> None:
     watched, streamed = Events(), Events()
     run = audit.right(audit.ask_api("POST", "/v1/runs", {"input": f"hang: {audit.word()}"}), 202)["run_id"]
     reader = audit.begin_api("GET", f"/v1/runs/{run}/events", None, watched)
-    chat = audit.right(audit.ask_api("POST", "/api/sessions", {}), 201)["id"]
+    chat = audit.new_chat()
     body = {"message": f"hang: {audit.word()}"}
     turn = audit.begin_api("POST", f"/api/sessions/{chat}/chat/stream", body, streamed)
     session = _mcp_session(audit, API_KEY)
