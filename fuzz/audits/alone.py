@@ -9,7 +9,7 @@ from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
 from fuzz.audits.bridge import bridge
 from fuzz.audits.lodge import Halting
-from fuzz.audits.paired import Paired, pair
+from fuzz.audits.paired import Paired, listed, pair
 from svc_proto.basics.entropy import Entropy
 
 __all__ = ["ALONES"]
@@ -116,9 +116,9 @@ def twins(audit: Audit) -> None:
             caller = ask(method, f"/sessions/{start}", body)
             told = annex.right(caller, 409, about=f"{method} of {len(many)} sessions")
             annex.same(told["matches"], len(many), "how many sessions begin so")
-        listed = annex.right(annex.ask_here("GET", "/sessions"), 200)["sessions"]
         due = {one.prefix: one.terms.expires_at for one in (*many, other)}
-        annex.same({each["token_prefix"]: each["expires_at"] for each in listed}, due, "sessions that nobody has named")
+        told = {prefix: record["expires_at"] for prefix, record in listed(annex).items()}
+        annex.same(told, due, "sessions that nobody has named")
         gone = many.pop()
         annex.right(annex.ask_here("DELETE", f"/sessions/{gone.prefix}"), 200)
         annex.wait_over(gone.seat, 5.0, "a socket outlives its session")
@@ -175,12 +175,12 @@ def parting(audit: Audit) -> None:
     changed = any(path.startswith("/sessions") for _, path, _, _ in rows)
     wall = annex.wall
     annex.again()
-    (record,) = [
-        each
-        for each in annex.right(annex.ask_here("GET", "/sessions"), 200)["sessions"]
-        if each["token_prefix"] == one.prefix
-    ]
-    annex.near(record["expires_at"], wall + 900 if changed else one.terms.expires_at, "what was changed at last", 15.0)
+    annex.near(
+        listed(annex)[one.prefix]["expires_at"],
+        wall + 900 if changed else one.terms.expires_at,
+        "what was changed at last",
+        15.0,
+    )
     annex.same(len(annex.home.disk.files(annex.home.spool)), 0, "uploads that outlive their relay")
     annex.stop()
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from fuzz.audit import Audit
 from fuzz.audits.agents import ACT, READ, GuestClient, Guests
 from fuzz.audits.gate import PASSWORD, Board, basic
+from fuzz.audits.paired import listed
 from fuzz.world import LOCAL
 
 __all__ = ["CONSENTING"]
@@ -19,7 +20,6 @@ HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
 RADIO = re.compile(r'<input type="radio" name="scope" value="([a-z:]+)"( checked)?>')
 OPTION = re.compile(r'<option value="(\d+)"( selected)?>')
 ALERT = 'role="alert"'
-RESOURCE = f"http://{LOCAL.authority}/mcp"
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -115,8 +115,7 @@ class _Desk:
         for name in ("access_token", "refresh_token"):
             audit.world.secrets[told[name]] = f"an agent's {name}"
         audit.same(told["scope"], scope, "what an agent is given")
-        listed = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
-        (record,) = [each for each in listed if each["token_prefix"] == told["refresh_token"][:8]]
+        record = listed(audit)[told["refresh_token"][:8]]
         lasts = min(lasts, int(audit.policy.max_ttl or lasts))
         audit.near(record["expires_at"], audit.wall + lasts, "how long an agent is let in", 5.0)
         audit.same(([*record["grants"]], record["client_surface"]), ([scope], "mcp"), "what its session holds")

@@ -11,7 +11,7 @@ from attrs import define, field
 from fuzz.audit import Audit, Seat
 from fuzz.audits.annex import Annex
 from fuzz.audits.guesses import BLOCK, FAILURES, WINDOW
-from fuzz.audits.paired import sign_in
+from fuzz.audits.paired import listed, sign_in
 from fuzz.peers import Caller
 from runtimes.sim.host import Host
 
@@ -180,9 +180,7 @@ class _Crammed:
     def look(self) -> list[dict[str, object]]:
         """All that should be there is there, and only that."""
         annex = self.annex
-        listed = annex.right(annex.ask_here("GET", "/sessions"), 200)["sessions"]
-        told = sorted(each["token_prefix"] for each in listed)
-        annex.same(told, sorted(one.token[:8] for one in self.there), "the sessions that are there")
+        annex.same(sorted(listed(annex)), sorted(one.token[:8] for one in self.there), "the sessions that are there")
         devices: list[dict[str, object]] = annex.right(annex.ask_here("GET", "/bridge/devices"), 200)["devices"]
         prefixes = sorted(str(each["session_token_prefix"]) for each in devices)
         annex.same(prefixes, sorted(one.token[:8] for one in self.there), "the phones that are there")

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from fuzz.audit import Audit, Seat
-from fuzz.audits.paired import NEVER, in_words, register, sign_in
+from fuzz.audits.paired import NEVER, in_words, listed, register, sign_in
 from fuzz.terms import Spans, Wish, paired
 from fuzz.world import API_KEY
 
@@ -108,8 +108,7 @@ def _introduced(audit: Audit) -> None:
     known = {name: word for name, (_, word) in said.items()}
     surface, form = known.get("client_surface") or "unknown", known.get("device_form_factor") or "unknown"
     audit.same((members["client_surface"], members["device_form_factor"]), (surface, form), "what a device is")
-    listed = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
-    (record,) = [each for each in listed if each["token_prefix"] == token[:8]]
+    record = listed(audit)[token[:8]]
     is_ = {
         "device_name": known.get("device_name") or known.get("device_hostname") or "Unknown device",
         "device_id": known.get("device_id") or "unknown",
@@ -140,7 +139,7 @@ def _ends(audit: Audit, told: object, due: float, about: str) -> None:
 
 def invites(audit: Audit) -> None:
     """An invite holds what was asked for, signed; its code is good, for those terms."""
-    codes, before = list[str](), _prefixes(audit)
+    codes, before = list[str](), listed(audit)
     for _ in range(audit.rng.randint(3, 6)):
         if audit.chance(0.3):
             body = audit.pick(BAD_MINTS)
@@ -164,13 +163,8 @@ def invites(audit: Audit) -> None:
     for code in codes[-2:] if late else codes[-1:]:
         _shown(audit, code, good=not late, about=f"the code of an invite, late: {late}").hang_up()
     audit.rest(5.0 if late else CODE_LASTS)
-    for prefix in sorted(_prefixes(audit) - before):
+    for prefix in sorted(listed(audit).keys() - before.keys()):
         audit.right(audit.ask_here("DELETE", f"/sessions/{prefix}"), 200)
-
-
-def _prefixes(audit: Audit) -> set[str]:
-    listed = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
-    return {record["token_prefix"] for record in listed}
 
 
 def _shown(audit: Audit, code: str, *, good: bool, about: str) -> Seat:

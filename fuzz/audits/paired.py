@@ -11,7 +11,7 @@ from fuzz.terms import NOTHING, Terms, Wish, in_json, paired
 from runtimes.sim.host import Host
 from svc_proto.version import VERSION
 
-__all__ = ["Paired", "in_words", "is_told", "pair", "register", "sign_in"]
+__all__ = ["Paired", "in_words", "is_told", "listed", "pair", "register", "sign_in"]
 
 NEVER = float("inf")
 
@@ -137,6 +137,14 @@ def is_told(audit: Audit, seat: Seat, channel: str, kind: str, payload: object, 
     audit.same(said, (channel, kind, payload), "what is said on a socket")
     if identity:
         audit.same(told["id"], identity, f"the id of {channel}/{kind}")
+
+
+def listed(audit: Audit) -> dict[str, dict[str, Any]]:
+    """The sessions that the relay lists, by the prefixes of their tokens; each is there once."""
+    records = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
+    found = {record["token_prefix"]: record for record in records}
+    audit.same(len(records), len(found), "how many sessions are listed")
+    return found
 
 
 def in_words(end: float) -> float | None:

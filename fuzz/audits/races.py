@@ -9,7 +9,7 @@ from attrs import evolve
 
 from fuzz.audit import Audit, Seat
 from fuzz.audits.heard import Events, Listener
-from fuzz.audits.paired import pair, register
+from fuzz.audits.paired import listed, pair, register
 from fuzz.peers import Caller
 from fuzz.world import LOCAL
 
@@ -61,8 +61,7 @@ def _a_change(audit: Audit) -> None:
     audit.same(
         _all(audit, callers) if not audit.world.policy.reduce_only else [200, 200], [200, 200], "two changes at once"
     )
-    records = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
-    (shown,) = [record["expires_at"] for record in records if record["token_prefix"] == one.prefix]
+    shown = listed(audit)[one.prefix]["expires_at"]
     told = [caller.answer.json.get("expires_at") for caller in callers]
     if not audit.world.policy.reduce_only and shown not in told:
         audit.wrong(f"{one.prefix} is shown with {shown}, and was told {told}")
@@ -163,7 +162,7 @@ def _an_end_before_it_began(audit: Audit) -> None:
     """The store takes its time over a new session, which is ended meanwhile: nobody is welcomed by it."""
     world = audit.world
     seat, before = _half_paired(audit)
-    fresh = sorted(_prefixes(audit) - before)
+    fresh = sorted(listed(audit).keys() - before)
     welcomed = bool(seat.heard)
     ended = [
         audit.begin((world.home, LOCAL), "DELETE", f"/sessions/{each}", None, world.shown_here()) for each in fresh
@@ -189,7 +188,7 @@ def _who_leaves_before_it_is_welcomed(audit: Audit) -> None:
     audit.rest(10.0)
     for _ in range(2):
         if not welcomed:
-            audit.same(_prefixes(audit) - before, set(), "who is listed that left before being welcomed")
+            audit.same(listed(audit).keys() - before, set(), "who is listed that left before being welcomed")
         audit.restart("relay", kill=audit.chance(0.5))
 
 
@@ -210,16 +209,11 @@ def _notes_and_settings(audit: Audit) -> None:
 def _half_paired(audit: Audit) -> tuple[Seat, set[str]]:
     """Somebody whose session is perhaps being stored (the store is slow from now on), and who was listed before."""
     code, seat = register(audit), audit.sit(audit.host())
-    before = _prefixes(audit)
+    before = {*listed(audit)}
     audit.world.sim.faults = evolve(audit.world.sim.faults, slow=1.0)
     seat.say("system", "auth", {"pairing_code": code})
     audit.rest(0.4)
     return seat, before
-
-
-def _prefixes(audit: Audit) -> set[str]:
-    records = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
-    return {record["token_prefix"] for record in records}
 
 
 KINDS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuzz.audit import Audit, Seat
-from fuzz.audits.paired import NEVER, Paired, in_words, is_told, pair, register, sign_in
+from fuzz.audits.paired import NEVER, Paired, in_words, is_told, listed, pair, register, sign_in
 from fuzz.terms import Policy, Spans, Terms, Wish, in_json, patched
 
 __all__ = ["SESSIONS"]
@@ -28,8 +28,7 @@ class _Register:
         self.audit = audit
         self.mine: list[Paired] = []
         self.gone: list[Paired] = []
-        body = audit.right(audit.ask_here("GET", "/sessions"), 200)
-        self.others = {record["token_prefix"]: record for record in body["sessions"]}
+        self.others = listed(audit)
 
     def live(self) -> list[Paired]:
         """Those of ours that are not over, which is noticed now."""
@@ -196,8 +195,7 @@ class _Register:
         audit = self.audit
         audit.rest(0.5)
         known = {each.prefix for each in self.live()} | {*self.others}
-        body = audit.right(audit.ask_here("GET", "/sessions"), 200)
-        self.others |= {each["token_prefix"]: each for each in body["sessions"] if each["token_prefix"] not in known}
+        self.others |= {prefix: record for prefix, record in listed(audit).items() if prefix not in known}
 
     def expire(self) -> None:
         """Time goes on until just before the end of one, or just behind it."""
@@ -300,14 +298,14 @@ class _Register:
         audit = self.audit
         audit.rest(0.3)
         body = audit.right(audit.ask_here("GET", "/health"), 200)
-        listed = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
+        many = len(listed(audit))
         info = audit.right(audit.ask_here("GET", "/relay/info"), 200)
         clients = sum(not seat.over for one in self.live() for seat in one.seats)
         there = audit.world.phone_service.state.name == "ONLINE"
-        audit.same((body["status"], body["sessions"]), ("ok", len(listed)), "the relay's health")
+        audit.same((body["status"], body["sessions"]), ("ok", many), "the relay's health")
         audit.same(body["clients"], clients + there, "how many clients there are")
         counts = (info["session_count"], info["paired_device_count"], info["pending_commands"])
-        audit.same(counts, (len(listed), len(listed), 0), "the relay's numbers")
+        audit.same(counts, (many, many, 0), "the relay's numbers")
 
     def show_the_dead(self) -> None:
         """What is over opens nothing, and is refused in words that phones know."""

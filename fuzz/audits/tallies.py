@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fuzz.audit import Audit
-from fuzz.audits.paired import Paired, pair, register, sign_in
+from fuzz.audits.paired import Paired, listed, pair, register, sign_in
 from fuzz.world import LOCAL, MAX_MEDIA
 
 __all__ = ["TALLIES"]
 
 STALE = 300.0  # s that a picture is kept
-LONGEST_HINT = 40  # characters
 KEPT = {"png": b"\x89PNG\r\n\x1a\n", "jpeg": b"\xff\xd8\xff", "gif": b"GIF89a", "webp": b"RIFF1234WEBP"}
 FORMATS = (("png", "png"), ("PNG", "png"), ("jpg", "jpeg"), ("Jpeg", "jpeg"), ("gif", "gif"), ("webp", "webp"))
 HINTS = (
@@ -98,8 +97,7 @@ def numbers(audit: Audit) -> None:
     more('svc_http_requests_total{method="GET",route="/ws",status="101"}')
     audit.rest(1.0)
     after = _numbers(audit)
-    listed = audit.right(audit.ask_here("GET", "/sessions"), 200)["sessions"]
-    audit.same(after["svc_sessions"], float(len(listed)), "how many sessions there are")  # others end
+    audit.same(after["svc_sessions"], float(len(listed(audit))), "how many sessions there are")  # others end
     for name in {**due, 'svc_sockets{channel="client"}': 0, "svc_phones": 0}:
         audit.same(after.get(name, 0.0) - before.get(name, 0.0), due.get(name, 0.0), f"what {name} grew by")
     name = "svc_bridge_command_duration_seconds_sum"
