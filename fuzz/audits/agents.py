@@ -18,7 +18,7 @@ from fuzz.peers import Caller
 from fuzz.world import LOCAL, REMOTE
 from svc_proto.wire.sse import EventStreamDecoder
 
-__all__ = ["ACT", "AGENTS", "BACK", "FORGOTTEN", "READ", "WORD", "GuestClient", "Guests"]
+__all__ = ["ACT", "AGENTS", "BACK", "FORGOTTEN", "READ", "WORD", "GuestClient", "Guests", "fields_of", "location_of"]
 
 VERSION = "2025-11-25"
 ACT, READ = "bridge", "bridge:read"
@@ -177,7 +177,6 @@ class Guests:
         return self.audit.answer(self.audit.begin((self.audit.world.home, LOCAL), method, path, body, fields))
 
     def register(self, name: str = "") -> GuestClient:
-        """A client, which has never been here."""
         """An agent of its own."""
         word = self.audit.word()
         body = {"client_name": name or f"agent {word}", "redirect_uris": [BACK]}
@@ -186,21 +185,25 @@ class Guests:
 
     def ask(self, client: GuestClient, scope: str) -> tuple[str, str]:
         """A client asks: its page, and the word that it shows."""
-        audit = self.audit
         challenge = urlsafe_b64encode(sha256(client.verifier.encode()).digest()).rstrip(b"=").decode()
         query = {"response_type": "code", "client_id": client.id, "redirect_uri": BACK, "scope": scope, "state": "s"}
-        query |= {
-            "code_challenge": challenge,
-            "code_challenge_method": "S256",
-            "resource": f"http://{LOCAL.authority}/mcp",
-        }
-        asked = self.here("GET", f"/oauth/authorize?{urlencode(query)}")
-        audit.same(asked.status, 303, "to ask for a place")
-        page = f"/oauth/{(asked.answer.headers.get(b'location') or b'').decode()}"
+        query |= {"code_challenge": challenge, "code_challenge_method": "S256"}
+        return self.question(urlencode({**query, "resource": f"http://{LOCAL.authority}/mcp"}))
+
+    def question(self, query: str) -> tuple[str, str]:
+        """Somebody asks so: the page, and the word that it shows."""
+        asked = self.here("GET", f"/oauth/authorize?{query}")
+        self.audit.same(asked.status, 303, "to ask for a place")
+        page = f"/oauth/{location_of(asked)}"
+        word = self.word_on(page)
+        if not word:
+            self.audit.wrong("the page shows no word")
+        return page, word
+
+    def word_on(self, page: str) -> str:
+        """The one that a page shows; empty if there is none."""
         shown = WORD.search(self.here("GET", page).answer.body.decode())
-        if shown is None:
-            audit.wrong("the page shows no word")
-        return page, "" if shown is None else shown[1]
+        return "" if shown is None else shown[1]
 
     def allow(self, client: GuestClient, scope: str, ttl: int | None) -> str:
         """A client asks, the owner allows it: the code."""
@@ -220,9 +223,8 @@ class Guests:
         """Where the page leads once there is an answer: what its client is told."""
         led = self.here("GET", page)
         self.audit.same(led.status, 303, "where the page leads")
-        where = (led.answer.headers.get(b"location") or b"").decode()
-        self.audit.same(where.partition("?")[0], BACK, "where the page leads")
-        fields = {name: value for name, (value, *_) in parse_qs(urlsplit(where).query).items()}
+        self.audit.same(location_of(led).partition("?")[0], BACK, "where the page leads")
+        fields = fields_of(led)
         self.audit.same(
             (fields.get("state"), fields.get("iss")), ("s", f"http://{LOCAL.authority}"), "what it takes along"
         )
@@ -233,14 +235,11 @@ class Guests:
         return self.here("POST", path, urlencode(form).encode(), FORM)
 
     def trade(self, client: GuestClient, code: str, **other: str) -> Caller:
-        """A code for tokens."""
-        """A form."""
         """A code is shown for tokens."""
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "client_id": client.id}
         return self.post({**form, "code_verifier": client.verifier, **other})
 
     def refresh(self, client_id: str, token: str, **more: str) -> Caller:
-        """Newer tokens."""
         """A refresh token is shown for newer ones."""
         form = {"grant_type": "refresh_token", "refresh_token": token, "client_id": client_id}
         return self.post({**form, **more})
@@ -253,6 +252,16 @@ class Guests:
         return self.audit.answer(
             self.audit.begin((self.audit.world.agent, REMOTE), "POST", "/mcp", body, headers)
         ).status
+
+
+def location_of(caller: Caller) -> str:
+    """Where an answer leads."""
+    return (caller.answer.headers.get(b"location") or b"").decode()
+
+
+def fields_of(caller: Caller) -> dict[str, str]:
+    """What it takes along there, each once."""
+    return {name: value for name, (value,) in parse_qs(urlsplit(location_of(caller)).query).items()}
 
 
 class _Held:

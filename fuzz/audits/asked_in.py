@@ -6,10 +6,10 @@ By RFC 6749, 7591, 7636 and 8707 as docs/mcp.md has them, with decisions 152 and
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from fuzz.audit import Audit
-from fuzz.audits.agents import ACT, BACK, FORGOTTEN, READ, WORD, Guests
+from fuzz.audits.agents import ACT, BACK, FORGOTTEN, READ, Guests, fields_of, location_of
 from fuzz.peers import Caller
 from fuzz.world import LOCAL, REMOTE
 
@@ -60,29 +60,20 @@ class _Door:
 
     def asked(self, **other: str) -> tuple[str, str]:
         """The page of a question, and its word."""
-        caller = self.ask(**other)
-        self.audit.same(caller.status, 303, "to ask for a place")
-        page = f"/oauth/{_location(caller)}"
-        shown = WORD.search(self.guests.here("GET", page).answer.body.decode())
-        return page, "" if shown is None else shown[1]
+        return self.guests.question(self.query(**other))
 
     def led(self, page: str) -> Members:
         """Where a page leads: the parameters, each once."""
         caller = self.guests.here("GET", page)
         if caller.status != 303:
             return {"status": caller.status}
-        fields = parse_qs(urlsplit(_location(caller)).query)
-        if not _location(caller).startswith(f"{BACK}?"):
-            self.audit.wrong(f"a page leads to {_location(caller)}")
-        return {name: value for name, (value,) in fields.items()}
+        if not location_of(caller).startswith(f"{BACK}?"):
+            self.audit.wrong(f"a page leads to {location_of(caller)}")
+        return {**fields_of(caller)}
 
     def is_open(self, page: str) -> bool:
         """Whether a page shows a word."""
-        return WORD.search(self.guests.here("GET", page).answer.body.decode()) is not None
-
-
-def _location(caller: Caller) -> str:
-    return (caller.answer.headers.get(b"location") or b"").decode()
+        return bool(self.guests.word_on(page))
 
 
 def _registers(door: _Door) -> None:
@@ -103,19 +94,19 @@ def _registers(door: _Door) -> None:
             audit.same(told["error"], "invalid_redirect_uri", "why an agent is not registered")
     for other, code in audit.rng.sample(BAD, 3):
         caller = door.ask(**other)
-        fields = {name: value for name, (value,) in parse_qs(urlsplit(_location(caller)).query).items()}
+        fields = fields_of(caller)
         fields.pop("error_description", None)
         due = {"error": code, "state": "s", "iss": f"http://{LOCAL.authority}"}
         audit.same((caller.status, fields), (303, due), f"where one is led who asks with {other}")
         abroad = f"https://elsewhere.example/{audit.word()}"  # where a mistake leads nobody
         caller = door.ask(client_id=door.register(abroad), redirect_uri=abroad, **other)
         audit.same(
-            (caller.status, _location(caller)), (400, ""), f"where one of elsewhere is led who asks with {other}"
+            (caller.status, location_of(caller)), (400, ""), f"where one of elsewhere is led who asks with {other}"
         )
     nobody = ({"redirect_uri": f"{BACK}/x"}, {"redirect_uri": ""}, {"client_id": "nobody"}, {"client_id": ""})
     for other in audit.rng.sample(nobody, 2):
         caller = door.ask(**other)
-        audit.same((caller.status, _location(caller)), (400, ""), f"where one is led who asks with {other}")
+        audit.same((caller.status, location_of(caller)), (400, ""), f"where one is led who asks with {other}")
     far = audit.begin((audit.world.agent, REMOTE), "GET", f"/oauth/authorize?{door.query()}")
     audit.right(audit.answer(far), 400, about="to ask over plain HTTP from elsewhere")
     port = f"http://127.0.0.1:{audit.rng.randint(1_024, 60_000)}/back"  # any of its own computer (RFC 8252)
@@ -162,8 +153,8 @@ def _crowds(door: _Door) -> None:
     audit = door.audit
     pages = [door.asked() for _ in range(WAITING)]
     began = audit.now
-    full = parse_qs(urlsplit(_location(door.ask())).query)
-    audit.same(full.get("error"), ["temporarily_unavailable"], "one question too many")
+    full = fields_of(door.ask())
+    audit.same(full.get("error"), "temporarily_unavailable", "one question too many")
     if audit.chance(0.5):
         _, word = audit.pick(pages)
         question = audit.right(audit.ask_here("GET", f"/mcp/questions/{word}"), 200)
