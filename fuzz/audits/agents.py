@@ -13,14 +13,13 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from attrs import define
 
 from fuzz.audit import Audit
+from fuzz.audits.messages import Client, Stream
 from fuzz.audits.paired import Paired, listed, pair
 from fuzz.peers import Caller
 from fuzz.world import LOCAL, REMOTE
-from svc_proto.wire.sse import EventStreamDecoder
 
 __all__ = ["ACT", "AGENTS", "BACK", "FORGOTTEN", "READ", "WORD", "GuestClient", "Guests", "fields_of", "location_of"]
 
-VERSION = "2025-11-25"
 ACT, READ = "bridge", "bridge:read"
 HOUR = 3_600.0  # s that an access token lasts
 CODE_LASTS = 60.0  # s
@@ -32,77 +31,12 @@ BACK = "http://127.0.0.1:7171/back"
 FORM = "application/x-www-form-urlencoded"
 
 
-class _Mcp:
-    """A session of MCP of somebody."""
-
-    def __init__(self, audit: Audit, token: str) -> None:
-        self.audit = audit
-        self.token = token
-        self.number = 0
-        self.updates: list[tuple[float, str]] = []
-        about = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
-        caller = self.send({"method": "initialize", "params": about})
-        told = audit.right(caller, 200)
-        audit.same(told["result"]["protocolVersion"], VERSION, "the version that is agreed")
-        self.session = (caller.answer.headers.get(b"mcp-session-id") or b"").decode()
-        audit.same(self.send({"method": "notifications/initialized"}, note=True).status, 202, "a note")
-
-    def headers(self) -> dict[str, str]:
-        more = {"mcp-session-id": self.session, "mcp-protocol-version": VERSION} if hasattr(self, "session") else {}
-        accept = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-        return {"authorization": f"Bearer {self.token}", **accept, **more}
-
-    def send(self, message: Mapping[str, Any], *, note: bool = False) -> Caller:
-        """A message, and what is answered."""
-        self.number += 1
-        body = {"jsonrpc": "2.0", **({} if note else {"id": self.number}), **message}
-        return self.audit.answer(
-            self.audit.begin((self.audit.world.agent, REMOTE), "POST", "/mcp", body, self.headers())
-        )
-
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """A request, and its result."""
-        caller = self.send({"method": method, "params": params})
-        self.audit.right(caller, 200, about=method)
-        told = caller.answer.json
-        if not told:  # it came as events
-            events = EventStreamDecoder().receive_data(caller.answer.body)
-            told = [json.loads(event.data) for event in events if event.data][-1]
-        self.audit.same(told.get("id"), self.number, f"the number of an answer to {method}")
-        return dict(told)
-
-    def read(self, uri: str) -> Any:
-        """A resource that is JSON."""
-        (content,) = self.ask("resources/read", uri=uri)["result"]["contents"]
-        self.audit.same(content["uri"], uri, "which resource is read")
-        return json.loads(content["text"])
-
-    def listen(self) -> Caller:
-        """Hear of changes."""
-        decoder = EventStreamDecoder()
-
-        def piece(data: bytes) -> None:
-            for event in decoder.receive_data(data):
-                if event.data:
-                    self.updates.append((self.audit.now, json.loads(event.data)["params"]["uri"]))
-
-        caller = self.audit.begin((self.audit.world.agent, REMOTE), "GET", "/mcp", None, self.headers(), piece)
-        self.audit.wait(lambda: caller.head is not None, why="nobody can listen")
-        return caller
-
-    def end(self) -> None:
-        caller = self.audit.answer(
-            self.audit.begin((self.audit.world.agent, REMOTE), "DELETE", "/mcp", None, self.headers())
-        )
-        self.audit.same(caller.status, 204, "the end of a session of MCP")
-        self.audit.right(self.send({"method": "ping"}), 404, about="a session of MCP that has ended")
-
-
 def resources(audit: Audit) -> None:
     """What is read is what is there, of one's own where it is one's own; and who wants to know hears of each change."""
     phone = pair(audit, name=f"phone {audit.word()}", device_id=audit.word(), surface="android", form="phone")
     callers = [pair(audit) for _ in range(2)]
-    talks = [_Mcp(audit, one.token) for one in callers]
+    clients = [Client.of_relay(audit, one.token) for one in callers]
+    sessions = [client.open() for client in clients]
     device = str(phone.shown["device_id"])
     done: list[list[str]] = [[], []]
     for _ in range(audit.pick((3, 8, 25))):  # each drives it, in turns of any length
@@ -111,17 +45,31 @@ def resources(audit: Audit) -> None:
         told = phone.seat.obey({})
         audit.right(audit.answer(call), 200)
         done[who].insert(0, told["body"]["text"])
-    for mine, talk in zip(done, talks, strict=True):
-        shown = json.dumps(talk.read("phone://activity"))
+    for mine, each, place in zip(done, clients, sessions, strict=True):
+        shown = json.dumps(each.read(place, "phone://activity"))
         found = [word for word in re.findall(r"audit\d+x", shown) if word in done[0] + done[1]]
         found = [*dict.fromkeys(found)]
         audit.same(found, mine[: len(found)], "one's own commands")
         if len(found) < min(len(mine), 20):
             audit.wrong(f"{len(found)} commands of {len(mine)} are shown")
-    talk = talks[0]
-    listener = talk.listen()
+    _changes(audit, phone, clients[0], sessions[0])
+    for each, place in zip(clients, sessions, strict=True):
+        each.end(place)
+    for one in (phone, *callers):
+        one.seat.hang_up()
+
+
+def _changes(audit: Audit, phone: Paired, client: Client, session: str) -> None:
+    """Who listens is told of each change that it has asked for."""
+    heard = Stream(audit)
+    listener = client.begin("GET", None, session, heard)
+    audit.wait(lambda: listener.head is not None, why="nobody can listen")
+
+    def updates() -> list[tuple[float, str]]:
+        return [(when, told["params"]["uri"]) for when, told in zip(heard.times, heard.told, strict=True)]
+
     for uri in ("phone://notifications", "phone://devices"):
-        audit.same("result" in talk.ask("resources/subscribe", uri=uri), True, f"whether one may subscribe to {uri}")
+        client.result("resources/subscribe", session, uri=uri)
     for _ in range(audit.rng.randint(2, 4)):
         uri, changes = audit.pick((("phone://notifications", 2), ("phone://notifications", 3), ("phone://devices", 2)))
         gone: list[Paired] = []
@@ -134,27 +82,24 @@ def resources(audit: Audit) -> None:
             audit.rest(audit.pick((0.0, 0.2, 0.7)))
         changed = audit.now
         audit.rest(TOLD_WITHIN)
-        late = [when for when, each in talk.updates if each == uri and when >= changed - 0.75]
+        late = [when for when, each in updates() if each == uri and when >= changed - 0.75]
         if not late:
-            audit.wrong(f"{uri} has changed at {changed:.1f}, and updates were told at {talk.updates[-3:]}")
+            audit.wrong(f"{uri} has changed at {changed:.1f}, and updates were told at {updates()[-3:]}")
         for one in gone:
             one.seat.hang_up()
         audit.rest(TOLD_WITHIN)
-    known = len(talk.updates)
+    known = len(updates())
     audit.rest(5.0)
-    audit.same(len(talk.updates), known, "updates when nothing changes")
-    audit.same("result" in talk.ask("resources/unsubscribe", uri="phone://notifications"), True, "to want no more")
+    audit.same(len(updates()), known, "updates when nothing changes")
+    client.result("resources/unsubscribe", session, uri="phone://notifications")
     note = {"package_name": "com.example", "title": audit.word(), "text": None, "key": "k"}
     phone.seat.say("notifications", "notification.posted", note)
     audit.rest(TOLD_WITHIN)
-    audit.same([uri for _, uri in talk.updates[known:]], [], "updates that nobody wants")
-    unknown = talk.ask("resources/read", uri="phone://nothing")
-    audit.same("error" in unknown, True, "what is not there")
+    audit.same([uri for _, uri in updates()[known:]], [], "updates that nobody wants")
+    unknown = client.request("resources/read", {"uri": "phone://nothing"}, session)
+    told = audit.right(unknown, 200)
+    audit.same((told["id"], "error" in told), (client.number, True), "what is not there")
     listener.hang_up()
-    for each in talks:
-        each.end()
-    for one in (phone, *callers):
-        one.seat.hang_up()
 
 
 @define(eq=False)

@@ -9,9 +9,9 @@ import json
 from typing import Any
 
 from fuzz.audit import Audit
-from fuzz.audits.agents import VERSION
 from fuzz.audits.heard import Events, Listener
 from fuzz.audits.lodge import Lodge
+from fuzz.audits.messages import Client
 from fuzz.audits.refusals import refused
 from fuzz.part import Round, asking
 from fuzz.peers import Caller
@@ -266,31 +266,18 @@ def _the_notes(lodge: Lodge) -> None:
 
 def _the_sessions(lodge: Lodge) -> None:
     """A caller has so many sessions of MCP; one more ends that which was not used for longest, and is not under way."""
-    fields = {"accept": "application/json, text/event-stream", "content_type": "application/json"}
-    about = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
-
-    def opened() -> str:
-        caller = lodge.ask_api("POST", "/mcp", hello, **fields)
-        lodge.right(caller, 200)
-        return (caller.answer.headers.get(b"mcp-session-id") or b"").decode()
-
-    def ping(session: str) -> int:
-        more = {"mcp_session_id": session, "mcp_protocol_version": VERSION}
-        return lodge.ask_api("POST", "/mcp", {"jsonrpc": "2.0", "id": 2, "method": "ping"}, **fields, **more).status
-
-    there = [opened() for _ in range(OF_CALLER)]
+    client = Client(lodge, (lodge.home, lodge.inside), lodge.key, "svc-agent")
+    there = [client.open() for _ in range(OF_CALLER)]
     for _ in range(3):
         lodge.rest(1.5)  # which was used last is known to the second
         used = lodge.pick(there[:4])
-        lodge.same(ping(used), 200, "a session of MCP among many")
+        lodge.right(client.request("ping", {}, used), 200, about="a session of MCP among many")
         there.remove(used)
         there.append(used)
     gone = there.pop(0)
-    there.append(opened())
-    lodge.same(
-        [ping(each) for each in (gone, *there[:3])], [404, 200, 200, 200], "sessions, when there was one too many"
-    )
+    there.append(client.open())
+    told = [client.request("ping", {}, each).status for each in (gone, *there[:3])]
+    lodge.same(told, [404, 200, 200, 200], "sessions, when there was one too many")
 
 
 BRIMFUL = (

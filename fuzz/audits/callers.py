@@ -11,11 +11,9 @@ from functools import partial
 from typing import Any
 
 from fuzz.audit import Audit
-from fuzz.audits.messages import STATELESS, Client
+from fuzz.audits.messages import STATELESS, Client, Stream
 from fuzz.audits.paired import pair, register, sign_in
 from fuzz.peers import Caller
-from fuzz.world import REMOTE
-from svc_proto.wire.sse import EventStreamDecoder
 
 __all__ = ["CALLERS"]
 
@@ -44,22 +42,6 @@ WITHHELD = ("chat", "terminal", "bridge", "tui", "voice:config", "voice:stt", "v
 Members = dict[str, Any]
 
 
-class _Stream:
-    """What is told of one request: its messages, and the numbers of its events."""
-
-    def __init__(self) -> None:
-        self.told: list[Members] = []
-        self.ids: list[str] = []
-        self.request = 0  # its number
-        self._decoder = EventStreamDecoder()
-
-    def __call__(self, data: bytes) -> None:
-        for event in self._decoder.receive_data(data):
-            if event.data:
-                self.told.append(json.loads(event.data))
-                self.ids.append(event.id or "")
-
-
 class _Bench:
     """A phone, and two who may drive it."""
 
@@ -70,11 +52,8 @@ class _Bench:
         self.drivers = [pair(audit) for _ in range(2)]
         for each in self.drivers:
             each.seat.hang_up()
-        self.clients = [self.client(each.token) for each in self.drivers]
+        self.clients = [Client.of_relay(audit, each.token) for each in self.drivers]
         self.number = 0
-
-    def client(self, token: str) -> Client:
-        return Client(self.audit, (self.audit.world.agent, REMOTE), token, "svc-relay")
 
     def leave(self) -> None:
         for client in self.clients:
@@ -94,9 +73,7 @@ class _Bench:
 
     # --- 2026-07-28 ---
 
-    def by_itself(
-        self, client: Client, method: str, params: Members, *, elicits: bool = True
-    ) -> tuple[Caller, _Stream]:
+    def by_itself(self, client: Client, method: str, params: Members, *, elicits: bool = True) -> tuple[Caller, Stream]:
         """A request that says all by itself."""
         self.number += 1
         asked: Members = {"elicitation": {}} if elicits else {}
@@ -106,10 +83,10 @@ class _Bench:
         body = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": {**params, "_meta": meta}}
         fields = {"mcp_protocol_version": STATELESS, "mcp_method": method}
         fields |= {"mcp_name": params["name"]} if "name" in params else {}
-        stream = _Stream()
+        stream = Stream(self.audit)
         return client.begin("POST", body, "", stream, **fields), stream
 
-    def result(self, caller: Caller, stream: _Stream) -> Members:
+    def result(self, caller: Caller, stream: Stream) -> Members:
         """What it comes to."""
         self.audit.right(self.audit.answer(caller, 250.0), 200)
         told = stream.told[-1] if stream.told else caller.answer.json
@@ -132,13 +109,13 @@ class _Asked:
         self.name, given = self.audit.pick(kinds)
         self.given = {**given, "device": bench.device}
 
-    def call(self, who: Client, name: str, given: Members, **more: object) -> tuple[Caller, _Stream]:
+    def call(self, who: Client, name: str, given: Members, **more: object) -> tuple[Caller, Stream]:
         return self.bench.by_itself(who, "tools/call", {"name": name, "arguments": given, **more})
 
     def ask(self) -> str:
         return self.question(self.call(self.client, self.name, self.given), self.given, "a call that asks")
 
-    def question(self, asked: tuple[Caller, _Stream], given: Members, about: str) -> str:
+    def question(self, asked: tuple[Caller, Stream], given: Members, about: str) -> str:
         """That is what it comes to, and nothing else: the state under which it is asked."""
         audit, told = self.audit, self.bench.result(*asked)
         if told["resultType"] != "input_required":
@@ -155,7 +132,7 @@ class _Asked:
 
     def again(
         self, who: Client, state: str, said: str = "accept", name: str = "", **other: object
-    ) -> tuple[Caller, _Stream]:
+    ) -> tuple[Caller, Stream]:
         """It comes again, with an answer."""
         told = {"confirm": {"action": said, "content": {}}}
         given = {**other, "device": self.bench.device} if name else {**self.given, **other}
@@ -278,18 +255,18 @@ def _answered(bench: _Bench) -> None:
         bench.nothing_came(f"behind {way}")
 
 
-def _is_told(stream: _Stream) -> bool:
+def _is_told(stream: Stream) -> bool:
     return bool(stream.told)
 
 
 def _begun(
     bench: _Bench, client: Client, session: str, name: str, given: Members, token: object = None
-) -> tuple[Caller, _Stream]:
+) -> tuple[Caller, Stream]:
     """A call of a tool, as it is told."""
     client.number += 1
     params: Members = {"name": name, "arguments": {**given, "device": bench.device}}
     params |= {} if token is None else {"_meta": {"progressToken": token}}
-    stream = _Stream()
+    stream = Stream(bench.audit)
     stream.request = client.number
     body: Members = {"jsonrpc": "2.0", "id": client.number, "method": "tools/call", "params": params}
     return client.begin("POST", body, session, stream), stream
@@ -404,7 +381,7 @@ def _looks(bench: _Bench) -> None:
     token = seat.take()["payload"]["session_token"]
     audit.world.secrets[token] = "a token that may only look"
     seat.hang_up()
-    client = bench.client(token)
+    client = Client.of_relay(audit, token)
     session = client.open()
     told = client.result("tools/list", session)["tools"]
     audit.same([each["name"] for each in told], [f"phone_{name}" for name in LOOKS], "the tools that only look")
@@ -516,8 +493,7 @@ def _reads(bench: _Bench) -> None:
         (content,) = told["result"]["contents"]
         kind = (content["uri"], content["mimeType"], json.loads(content["text"]))
         audit.same(kind, (f"phone://{name}", "application/json", result), f"what {name} is")
-    (content,) = client.result("resources/read", session, uri=DEVICES)["contents"]
-    rows = [row for row in json.loads(content["text"])["devices"] if row["device_id"] == bench.device]
+    rows = [row for row in client.read(session, DEVICES)["devices"] if row["device_id"] == bench.device]
     shown = [(row["device_name"], row["active"], {*row}) for row in rows]
     members = {"device_id", "device_name", "aliases", "active"}
     audit.same(shown, [(bench.phone.shown["device_name"], True, members)], "what is told of a phone")

@@ -18,7 +18,7 @@ from runtimes.sim.host import Host
 from svc_proto.version import VERSION
 from svc_proto.wire.sse import EventStreamDecoder
 
-__all__ = ["MESSAGES", "STATELESS", "Client"]
+__all__ = ["MESSAGES", "NEWEST", "STATELESS", "Client", "Stream"]
 
 NEWEST, STATELESS = "2025-11-25", "2026-07-28"
 VERSIONS = (
@@ -55,6 +55,26 @@ CALLS: tuple[tuple[str, Members, int], ...] = (  # with a session: what is asked
 )
 
 
+class Stream:
+    """What is told of one request: its messages, the numbers of their events, and when they came."""
+
+    def __init__(self, audit: Audit) -> None:
+        self.told: list[Members] = []
+        self.ids: list[str] = []
+        self.times: list[float] = []
+        self.request = 0  # its number, if that is of interest
+        self._audit = audit
+        self._decoder = EventStreamDecoder()
+
+    def __call__(self, data: bytes) -> None:
+        """More of it."""
+        for event in self._decoder.receive_data(data):
+            if event.data:
+                self.told.append(json.loads(event.data))
+                self.ids.append(event.id or "")
+                self.times.append(self._audit.now)
+
+
 class Client:
     """Who speaks to one of the two servers."""
 
@@ -66,10 +86,27 @@ class Client:
         self.number = 0
         self.open_ones: dict[str, None] = {}
 
+    @classmethod
+    def of_relay(cls, audit: Audit, token: str) -> Client:
+        """Somebody elsewhere who has a session of the relay."""
+        return cls(audit, (audit.world.agent, REMOTE), token, "svc-relay")
+
+    @classmethod
+    def of_api(cls, audit: Audit) -> Client:
+        """Somebody who has the API's key."""
+        return cls(audit, (audit.world.home, API), API_KEY, "svc-agent")
+
     def leave(self) -> None:
         """Its sessions end."""
         for session in self.open_ones:
             self.audit.answer(self.begin("DELETE", None, session))
+
+    def end(self, session: str) -> None:
+        """One of them ends, and is good for nothing any more."""
+        ended = self.audit.answer(self.begin("DELETE", None, session))
+        self.audit.same((ended.status, ended.answer.body), (204, b""), "the end of a session")
+        self.audit.right(self.request("ping", {}, session), 404, about="a session that has ended")
+        self.open_ones.pop(session)
 
     def fields(self, session: str = "", **more: str) -> dict[str, str]:
         """What it shows."""
@@ -103,6 +140,12 @@ class Client:
             self.audit.wrong(f"{method} of {params} is answered {told}")
         return dict(told["result"])
 
+    def read(self, session: str, uri: str) -> Any:
+        """A resource that is JSON."""
+        (content,) = self.result("resources/read", session, uri=uri)["contents"]
+        self.audit.same(content["uri"], uri, "which resource is read")
+        return json.loads(content["text"])
+
     def open(self, version: str = NEWEST, agreed: str = NEWEST, *, elicits: bool = False) -> str:
         """A session, from the first word on."""
         audit = self.audit
@@ -124,15 +167,18 @@ def _last(caller: Caller) -> Members:
     told = caller.answer.json
     if told:
         return dict(told)
+    return _messages(caller)[-1]
+
+
+def _messages(caller: Caller) -> list[Members]:
     events = EventStreamDecoder().receive_data(caller.answer.body)
-    return dict([json.loads(event.data) for event in events if event.data][-1])
+    return [json.loads(event.data) for event in events if event.data]
 
 
 def _clients(audit: Audit) -> tuple[Client, Client]:
     one = pair(audit)
     one.seat.hang_up()
-    relay = Client(audit, (audit.world.agent, REMOTE), one.token, "svc-relay")
-    return relay, Client(audit, (audit.world.home, API), API_KEY, "svc-agent")
+    return Client.of_relay(audit, one.token), Client.of_api(audit)
 
 
 def _words(audit: Audit, clients: tuple[Client, Client]) -> None:
@@ -159,9 +205,7 @@ def _words(audit: Audit, clients: tuple[Client, Client]) -> None:
         audit.right(client.request("ping", params, where, **more), status, about=f"a ping with {more} in {where!r}")
     listener = audit.answer(client.begin("GET", None, "0" * 32))
     audit.right(listener, 404, about="to listen in a session of nobody")
-    ended = audit.answer(client.begin("DELETE", None, session))
-    audit.same((ended.status, ended.answer.body), (204, b""), "the end of a session")
-    audit.right(client.request("ping", {}, session), 404, about="a session that has ended")
+    client.end(session)
     audit.right(audit.answer(client.begin("DELETE", None, session)), 404, about="to end it again")
 
 
@@ -170,7 +214,7 @@ def _whose(audit: Audit, _clients_: tuple[Client, Client]) -> None:
     relay = _clients(audit)[0]
     other = pair(audit)
     other.seat.hang_up()
-    stranger = Client(audit, relay.place, other.token, "svc-relay")
+    stranger = Client.of_relay(audit, other.token)
     session = relay.open()
     audit.right(stranger.request("ping", {}, session), 404, about="another's session")
     audit.right(audit.answer(stranger.begin("DELETE", None, session)), 404, about="to end another's session")
@@ -232,14 +276,12 @@ def _ask(audit: Audit, clients: tuple[Client, Client]) -> None:
         _progress(audit, caller, word, said, "_meta" in params)
     rows = audit.rows_of(chat)
     audit.same([row["content"] for row in rows if row["role"] == "user"], words, "what was asked in a chat")
-    (content,) = client.result("resources/read", session, uri=f"chat://sessions/{chat}")["contents"]
-    told = json.loads(content["text"])
+    told = client.read(session, f"chat://sessions/{chat}")
     is_ = [{"role": row["role"], "content": row["content"], "at": row["created_at"]} for row in rows]
-    audit.same((told["session"], told["messages"], content["uri"]), (chat, is_, f"chat://sessions/{chat}"), "a chat")
-    (content,) = client.result("resources/read", session, uri="chat://sessions")["contents"]
+    audit.same((told["session"], told["messages"]), (chat, is_), "a chat")
+    told = client.read(session, "chat://sessions")
     page = audit.right(audit.ask_api("GET", "/api/sessions?limit=100"), 200)
     due = [(each["id"], each["title"]) for each in page["sessions"]]
-    told = json.loads(content["text"])
     audit.same(
         ([(each["id"], each["title"]) for each in told["sessions"]], told["total"]), (due, page["total"]), "the chats"
     )
@@ -255,8 +297,7 @@ def _progress(audit: Audit, caller: Caller, word: str, said: str, wanted: bool) 
     if caller.answer.json:
         audit.same(wanted, False, "whether a call that wants progress is answered in one")
         return
-    events = [json.loads(event.data) for event in EventStreamDecoder().receive_data(caller.answer.body) if event.data]
-    notes = [event["params"] for event in events if event.get("method") == "notifications/progress"]
+    notes = [event["params"] for event in _messages(caller) if event.get("method") == "notifications/progress"]
     if not wanted:
         audit.same(notes, [], "progress that nobody wants")
         return
@@ -275,8 +316,8 @@ def _cancelled(audit: Audit, client: Client, session: str) -> None:
     body = {"jsonrpc": "2.0", "id": 7_000, "method": "tools/call"}
     params: Members = {"name": "ask", "arguments": {"message": text}, "_meta": {"progressToken": 7_000}}
     body |= {"params": params}
-    heard = bytearray()
-    caller = client.begin("POST", body, session, heard.extend)
+    heard = Stream(audit)
+    caller = client.begin("POST", body, session, heard)
     audit.wait(lambda: text in audit.world.upstream.questions, 20.0, "the model is not asked")
     if audit.chance(0.5):
         note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7_000}}
@@ -286,16 +327,13 @@ def _cancelled(audit: Audit, client: Client, session: str) -> None:
         caller.hang_up()
         return
     audit.rest(6.0)  # it is told as events by now
-    before = EventStreamDecoder().receive_data(bytes(heard))
-    ids = [event.id for event in before if event.id]
-    if not ids:
-        audit.wrong(f"an answer that takes long has no number: {bytes(heard)!r}")
+    if not all(heard.ids) or not heard.ids:
+        audit.wrong(f"an answer that takes long has no number: {heard.told}")
     caller.hang_up(reset=True)
     audit.rest(audit.pick((1.0, 20.0)))
-    again = audit.answer(client.begin("GET", None, session, last_event_id=ids[-1]), 60.0)
+    again = audit.answer(client.begin("GET", None, session, last_event_id=heard.ids[-1]), 60.0)
     audit.right(again, 200)
-    events = (*before, *EventStreamDecoder().receive_data(again.answer.body))
-    told = [json.loads(event.data) for event in events if event.data]
+    told = [*heard.told, *_messages(again)]
     steps = [each["params"]["progress"] for each in told[:-1]]
     audit.same(
         ([each.get("id") for each in told[:-1]], told[-1].get("id")), ([None] * len(steps), 7_000), "what is told"

@@ -13,8 +13,8 @@ from typing import Any
 from attrs import define
 
 from fuzz.audit import Audit
-from fuzz.audits.agents import _Mcp
 from fuzz.audits.heard import Events, Listener
+from fuzz.audits.messages import Client
 from fuzz.audits.paired import Paired, pair
 from fuzz.part import Round, asking
 from fuzz.peers import Caller
@@ -150,7 +150,8 @@ class _Hands:
         self.device = str(self.phone.shown["device_id"])
         self.driver = pair(audit)
         self.driver.seat.hang_up()
-        self.mcp = _Mcp(audit, self.driver.token)
+        self.client = Client.of_relay(audit, self.driver.token)
+        self.session = self.client.open()
         self.gates = audit.chance(0.4)  # it says that it has gates, so it is left to ask
         if self.gates:
             self.phone.seat.say(
@@ -169,7 +170,7 @@ class _Hands:
         self.swipe()
         audit.pick((self.in_order, self.stopped, self.several, self.without, self.shoot))()
         self.phone.seat.hang_up()
-        self.mcp.end()
+        self.client.end(self.session)
 
     # --- asking for it ---
 
@@ -182,7 +183,7 @@ class _Hands:
         if not ours:
             body = {"jsonrpc": "2.0", "id": 900 + audit.crowd.number(), "method": "tools/call"}
             body |= {"params": {"name": tool, "arguments": given}}
-            caller = self.begin_mcp(body, events)
+            caller = self.client.begin("POST", body, self.session, events)
             return _Call(name, given, caller, events)
         text = asking(audit.word(), Round(calls=[[tool, given]]), Round(text="Done."))
         heard = Listener(audit, text)
@@ -190,9 +191,6 @@ class _Hands:
         path = f"/api/sessions/{chat}/chat/stream"
         caller = audit.begin_api("POST", path, {"message": text, "approvals": True}, events)
         return _Call(name, given, caller, events, heard)
-
-    def begin_mcp(self, body: dict[str, Any], events: Events) -> Caller:
-        return self.audit.begin((self.audit.world.agent, REMOTE), "POST", "/mcp", body, self.mcp.headers(), events)
 
     def came(self, call: _Call) -> Given:
         """The command that came to the phone."""

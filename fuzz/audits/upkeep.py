@@ -8,8 +8,8 @@ from typing import Any
 from attrs import frozen
 
 from fuzz.audit import KEYS_FORGOTTEN, Audit
-from fuzz.audits.agents import VERSION
 from fuzz.audits.heard import Events, Listener
+from fuzz.audits.messages import Client
 from fuzz.audits.probes import NAME, edit_settings, settings_of
 from fuzz.audits.refusals import refused
 from fuzz.part import Round, asking
@@ -353,7 +353,8 @@ def rotation(audit: Audit) -> None:
     chat = audit.new_chat()
     body = {"message": f"hang: {audit.word()}"}
     turn = audit.begin_api("POST", f"/api/sessions/{chat}/chat/stream", body, streamed)
-    session = _mcp_session(audit, API_KEY)
+    client = Client.of_api(audit)
+    session = client.open()
     audit.rest(2.0)
     disk.put(path, f"API_SERVER_KEY={fresh}\n".encode())
     audit.right(audit.ask_api("GET", "/v1/models"), 200, about="the old key, as long as nobody has said so")
@@ -368,7 +369,8 @@ def rotation(audit: Audit) -> None:
     audit.same(audit.world.upstream.questions, [], "what the model is asked for the old key")
     stored = audit.right(_with(audit, fresh, "GET", f"/api/sessions/{chat}/messages"), 200)["messages"]
     audit.same(stored[0]["content"], body["message"], "what was said with the old key")
-    audit.same(_ping(audit, fresh, session), 404, "a session of MCP that the old key has opened")
+    client.token = fresh
+    audit.right(client.request("ping", {}, session), 404, about="a session of MCP that the old key has opened")
     told = audit.right(_with(audit, fresh, "POST", "/api/key/reload"), 200)
     audit.same(told, {"ok": True, "changed": False}, "the new key")
     disk.put(path, f"API_SERVER_KEY={API_KEY}\n".encode())
@@ -381,25 +383,6 @@ def rotation(audit: Audit) -> None:
 def _with(audit: Audit, key: str, method: str, path: str, body: object = None) -> Caller:
     fields = {"authorization": f"Bearer {key}"}
     return audit.answer(audit.begin((audit.world.home, API), method, path, body, fields))
-
-
-def _mcp_session(audit: Audit, key: str) -> str:
-    about = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
-    caller = audit.answer(audit.begin((audit.world.home, API), "POST", "/mcp", body, _mcp_fields(key)))
-    audit.right(caller, 200)
-    return (caller.answer.headers.get(b"mcp-session-id") or b"").decode()
-
-
-def _ping(audit: Audit, key: str, session: str) -> int:
-    fields = {**_mcp_fields(key), "mcp-session-id": session, "mcp-protocol-version": VERSION}
-    body = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
-    return audit.answer(audit.begin((audit.world.home, API), "POST", "/mcp", body, fields)).status
-
-
-def _mcp_fields(key: str) -> dict[str, str]:
-    accept = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-    return {"authorization": f"Bearer {key}", **accept}
 
 
 UPKEEP = (skills, configured, rotation)
