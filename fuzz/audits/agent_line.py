@@ -210,14 +210,18 @@ class AgentLine:
 
     def spoken(self, turn: Turn, response: Name, pieces: list[str], **more: Any) -> None:
         """A provider says so much, and is done."""
-        turn.add("voice.response.started", **self.choice, session_id=SESSION, chat_session_id=self.chat,
-                 response_id=response, **more)  # fmt: skip
+        self.responds(turn, response, **more)
         for piece in pieces:
             turn.add("voice.response.delta", delta=piece, source="provider", response_id=response, **more)
             number = sound_of(" ".join(pieces))
             turn.add("voice.output_audio.delta", number=number, response_id=response, **more)
         turn.add("voice.output_audio.done", response_id=response, **more)
         self.done(turn, response_id=response, **more)
+
+    def responds(self, turn: Turn, response: Name | None, **more: Any) -> None:
+        """The beginning of a response."""
+        about = {"session_id": SESSION, "chat_session_id": self.chat, "response_id": response}
+        turn.add("voice.response.started", **self.choice, **about, **more)
 
     def done(self, turn: Turn, **more: Any) -> None:
         """The end of a response."""
@@ -327,8 +331,9 @@ class AgentLine:
 
     def relayed(self, turn: Turn, response: Name, said: str, delivery: str) -> None:
         """The relay has something spoken, by the same provider."""
-        kind = {"response_id": response, "source": "svc", "delivery": delivery}
-        turn.add("voice.response.started", **self.choice, session_id=SESSION, chat_session_id=self.chat, **kind)
+        kind: Event = {"source": "svc", "delivery": delivery}
+        self.responds(turn, response, **kind)
+        kind["response_id"] = response
         turn.add("voice.response.delta", delta=aloud(said), **kind)
         for _ in range(2):
             turn.add("voice.output_audio.delta", number=sound_of(said), **kind)

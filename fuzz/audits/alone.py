@@ -21,8 +21,7 @@ STATUS = {"device": {"battery_percent": 7}, "bridge": {}, "safety": {}}
 def lonely(audit: Audit) -> None:
     """Phones are chosen and driven where there are no others; before the first comes, and when the last has gone."""
     annex = Annex(audit)
-    caller = pair(annex)
-    caller.seat.hang_up()
+    caller = pair(annex, leaves=True)
     told = annex.right(annex.ask_here("GET", "/bridge/status"), 503, "phone_not_connected")
     audit.same((told["phone_connected"], told["last_seen_seconds_ago"]), (False, None), "what is said of no phone")
     _nobody(annex, caller)

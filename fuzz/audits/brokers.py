@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 
 from fuzz.audit import Audit
-from fuzz.audits.agent_line import DRAIN, RATE, RUN, SESSION, TOOLS, AgentLine, Event, Name, Turn, Use, counts, plain
+from fuzz.audits.agent_line import DRAIN, RATE, RUN, TOOLS, AgentLine, Event, Name, Turn, Use, counts, plain
 from fuzz.part import Round, asking
 from fuzz.provider import recording_of
 from svc_proto.basics.pcm import resample
@@ -89,6 +89,20 @@ class _Broker(AgentLine):
 
     # --- runs ---
 
+    def taken(self, turn: Turn, text: str) -> None:
+        """What was said is understood, and a response to it begins."""
+        if self.native:
+            turn.add("voice.input_transcript.final", text=text, source="client_text")
+        else:
+            turn.add("voice.input_transcript.final", text=text, sample_rate=self.rate, input_audio_bytes=self.since)
+            self.since = 0
+        self.responds(turn, self.fresh() if self.native else None)
+
+    def wait_for_silence(self, turn: Turn, call: Name | None, tool: str | None) -> None:
+        """What is to be said comes when what was said has been played."""
+        about = {"reason": "tool_result_summary", "timeout_ms": DRAIN}
+        turn.add("voice.playback_drain.requested", call_id=call, tool_name=tool, **about)
+
     def draw(self) -> tuple[str, list[Round], list[Use]]:
         """What the agent does: a tool or two, and words."""
         audit = self.audit
@@ -113,15 +127,7 @@ class _Broker(AgentLine):
         text = asking(word, *rounds)
         call = Name(f"call of {word}") if self.native else None
         turn = Turn()
-        if self.native:
-            turn.add("voice.input_transcript.final", text=text, source="client_text")
-            turn.add("voice.response.started", **self.choice, session_id=SESSION, chat_session_id=self.chat,
-                     response_id=self.fresh())  # fmt: skip
-        else:
-            turn.add("voice.input_transcript.final", text=text, sample_rate=self.rate, input_audio_bytes=self.since)
-            turn.add("voice.response.started", **self.choice, session_id=SESSION, chat_session_id=self.chat,
-                     response_id=None)  # fmt: skip
-            self.since = 0
+        self.taken(turn, text)
         self.begun(turn, call)
         said = self.worked(turn, rounds, uses)
         self.say(text)
@@ -129,8 +135,7 @@ class _Broker(AgentLine):
         missed = self.drop_out() if lost else None
         if self.native:
             turn.add("svc.run.completed", **self.about(), run_id=RUN)
-            turn.add("voice.playback_drain.requested", call_id=call, tool_name=TOOLS[0], reason="tool_result_summary",
-                     timeout_ms=DRAIN)  # fmt: skip
+            self.wait_for_silence(turn, call, TOOLS[0])
             self.hear(turn, missed)
             self.bound()
             self.drained(call, "tool_result_summary", missed)
@@ -150,15 +155,7 @@ class _Broker(AgentLine):
         word, text = audit.word(), audit.word()
         asked = asking(word, Round(text=text, hang=True))
         turn, call = Turn(), Name(f"call of {word}")
-        if self.native:
-            turn.add("voice.input_transcript.final", text=asked, source="client_text")
-            turn.add("voice.response.started", **self.choice, session_id=SESSION, chat_session_id=self.chat,
-                     response_id=self.fresh())  # fmt: skip
-        else:
-            turn.add("voice.input_transcript.final", text=asked, sample_rate=self.rate, input_audio_bytes=self.since)
-            turn.add("voice.response.started", **self.choice, session_id=SESSION, chat_session_id=self.chat,
-                     response_id=None)  # fmt: skip
-            self.since = 0
+        self.taken(turn, asked)
         self.begun(turn, call if self.native else None)
         self.worked(turn, [Round(text=text)], [])
         self.say(asked)
@@ -231,13 +228,7 @@ class _Broker(AgentLine):
         rounds = [Round(calls=[[f"no_{word}", {}]]), Round(calls=[["memory", {"action": "add", "content": note}]])]
         rounds.append(Round(text=f"{audit.word()} voice 7"))
         turn, call, text = Turn(), Name(f"call of {word}"), asking(word, *rounds)
-        if self.native:
-            turn.add("voice.input_transcript.final", text=text, source="client_text")
-        else:
-            turn.add("voice.input_transcript.final", text=text, sample_rate=self.rate, input_audio_bytes=self.since)
-            self.since = 0
-        turn.add("voice.response.started", **self.choice, session_id=SESSION, chat_session_id=self.chat,
-                 response_id=self.fresh() if self.native else None)  # fmt: skip
+        self.taken(turn, text)
         self.begun(turn, call if self.native else None)
         self.tool(turn, Use(f"no_{word}", {}, f"there is no tool 'no_{word}'", failed=True), 0)
         self.say(text)
@@ -296,10 +287,7 @@ class _Broker(AgentLine):
         word, rounds, uses = self.draw()
         text = asking(word, *rounds)
         call, turn = Name(f"call of {word}"), Turn()
-        turn.add("voice.input_transcript.final", text=f"later: {text}", source="client_text")
-        first = self.fresh()
-        turn.add("voice.response.started", **self.choice, session_id=SESSION, chat_session_id=self.chat,
-                 response_id=first)  # fmt: skip
+        self.taken(turn, f"later: {text}")
         spoken = not self.only_final
         here = {"source": "svc", "chat_session_id": self.chat, "session_id": self.chat}
         turn.add("svc.run.promoted", **here, run_id="", tier="durable", promote_after_ms=6_000,
@@ -307,14 +295,14 @@ class _Broker(AgentLine):
                  origin="provider_tool_call", spoken_handoff=spoken)  # fmt: skip
         self.say(f"later: {text}")
         self.hear(turn)
-        run, said = Turn(), ""
+        run = Turn()
         self.begun(run, None)
         said = self.worked(run, rounds, uses)
         run.add("svc.run.completed", **self.about(), run_id=RUN)
         run.add("svc.run.background_completed", **self.background(len(uses)))
         other = Turn()
         if spoken:
-            other.add("voice.playback_drain.requested", call_id=call, tool_name=None, reason="tool_result_summary", timeout_ms=DRAIN)  # noqa: E501  # fmt: skip
+            self.wait_for_silence(other, call, None)
             other.add("voice.playback_drain.timeout", call_id=call, reason="tool_result_summary", timeout_ms=DRAIN)
             self.spoken(other, self.fresh(), ["I go ", "on with that."])
         self.hear_both(run, other)
@@ -326,9 +314,7 @@ class _Broker(AgentLine):
         word, text = self.audit.word(), f"{self.audit.word()} voice 8"
         asked = asking(word, Round(text=text, wait=9.0))
         call, turn = Name(f"call of {word}"), Turn()
-        turn.add("voice.input_transcript.final", text=asked, source="client_text")
-        turn.add("voice.response.started", **self.choice, session_id=SESSION, chat_session_id=self.chat,
-                 response_id=self.fresh())  # fmt: skip
+        self.taken(turn, asked)
         self.begun(turn, call)
         said = self.worked(turn, [Round(text=text)], [])
         turn.add("svc.run.progress", **self.about(), run_id=RUN, status="running", message="Drafting the answer.",
@@ -340,8 +326,7 @@ class _Broker(AgentLine):
         end = Turn()
         end.add("svc.run.completed", **self.about(), run_id=RUN)
         if not self.promotes:
-            end.add("voice.playback_drain.requested", call_id=call, tool_name=TOOLS[0], reason="tool_result_summary",
-                    timeout_ms=DRAIN)  # fmt: skip
+            self.wait_for_silence(end, call, TOOLS[0])
             self.hear(end)
             self.drained(call, "tool_result_summary")
             self.told_aloud(said)

@@ -65,8 +65,7 @@ class _Catalogues:
     def __init__(self, audit: Audit) -> None:
         self.annex = Annex(audit)
         self.vendor = _Vendor(self.annex.home)
-        self.one: Paired = pair(self.annex)
-        self.one.seat.hang_up()
+        self.one: Paired = pair(self.annex, leaves=True)
         self.keys: dict[str, str] = {}
         self.found: dict[str, Members] = {}
         self.known: dict[str, tuple[float, Members, str]] = {}  # by provider: until when, what, and by which keys

@@ -75,8 +75,7 @@ class _Commanded:
         self.started: list[_Engine] = []
         programs = {name: lambda child: _Engine(child, self) for name in (SAY, HEAR)}
         self.annex = Annex(audit, programs=programs)
-        self.one: Paired = pair(self.annex)
-        self.one.seat.hang_up()
+        self.one: Paired = pair(self.annex, leaves=True)
 
     def write(self, **sections: Members) -> None:
         path = f"{self.annex.home.state}/config.yaml"

@@ -102,8 +102,7 @@ ASKS = "asks_its_user"  # in a call: only for a phone that asks by itself (decis
 
 def driven(audit: Audit) -> None:
     """Each route with what it takes, and what it does not."""
-    phone, one = pair(audit, device_id=audit.word(), surface="android", form="phone"), pair(audit)
-    one.seat.hang_up()
+    phone, one = pair(audit, device_id=audit.word(), surface="android", form="phone"), pair(audit, leaves=True)
     seat, device = phone.seat, phone.shown["device_id"]
     rows = [("POST", path, *rows) for path, rows in ROUTES.items()] + [
         ("GET", path, *rows) for path, rows in QUERIES.items()

@@ -105,8 +105,7 @@ def _terminal(audit: Audit, late: bool) -> None:
 
 def _voice(audit: Audit, late: bool) -> None:
     """Speech ends with its grant: no session is made, and the socket of one that was is closed with 1008."""
-    one = pair(audit, wish=Wish(None, {"voice:tts": 20}))
-    one.seat.hang_up()
+    one = pair(audit, wish=Wish(None, {"voice:tts": 20}), leaves=True)
     made = audit.right(audit.ask(one.token, "POST", "/voice/output/session", {"provider": "stub"}), 200)
     seat = audit.sit(one.host, made["websocket_path"], authorization=f"Bearer {one.token}")
     audit.same(seat.take()["type"], "voice.session.ready", "a session of voice")

@@ -137,8 +137,7 @@ class _State:
 class _Guarded:
     def __init__(self, audit: Audit) -> None:
         self.audit = audit
-        self.asker = pair(audit)
-        self.asker.seat.hang_up()
+        self.asker = pair(audit, leaves=True)
         self.device = audit.word()
         self.store = audit.chance(0.12)
         self.minutes, self.patience = audit.pick((5, 30, 120)), audit.pick((10.0, 25.0))

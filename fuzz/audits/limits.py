@@ -24,8 +24,7 @@ class _Guesser:
         self.audit = audit
         self.host = host
         self.guesses = Guesses()
-        self.device = pair(audit, host=host)
-        self.device.seat.hang_up()
+        self.device = pair(audit, host=host, leaves=True)
 
     def guess(self) -> None:
         """It shows something that is no good."""

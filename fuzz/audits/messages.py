@@ -176,8 +176,7 @@ def _messages(caller: Caller) -> list[Members]:
 
 
 def _clients(audit: Audit) -> tuple[Client, Client]:
-    one = pair(audit)
-    one.seat.hang_up()
+    one = pair(audit, leaves=True)
     return Client.of_relay(audit, one.token), Client.of_api(audit)
 
 
@@ -212,8 +211,7 @@ def _words(audit: Audit, clients: tuple[Client, Client]) -> None:
 def _whose(audit: Audit, _clients_: tuple[Client, Client]) -> None:
     """A session is its caller's own, lasts for half an hour of silence, and of a caller's the oldest makes room."""
     relay = _clients(audit)[0]
-    other = pair(audit)
-    other.seat.hang_up()
+    other = pair(audit, leaves=True)
     stranger = Client.of_relay(audit, other.token)
     session = relay.open()
     audit.right(stranger.request("ping", {}, session), 404, about="another's session")

@@ -55,8 +55,7 @@ def _paths() -> dict[str, set[str]]:
 
 def methods(audit: Audit) -> None:
     """Methods, heads, and paths that are none."""
-    one = pair(audit)
-    one.seat.hang_up()
+    one = pair(audit, leaves=True)
     paths = _paths()
     for path in audit.rng.sample(sorted(paths), 12):
         allowed = paths[path]

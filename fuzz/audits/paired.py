@@ -78,8 +78,9 @@ def pair(
     form: str = "desktop",
     wish: Wish = NOTHING,
     asks: Wish = NOTHING,
+    leaves: bool = False,
 ) -> Paired:
-    """A device comes with a fresh code; what it is told is what is due."""
+    """A device comes with a fresh code; what it is told is what is due. `leaves`: it has a token, and no socket."""
     host = host or audit.host()
     hint = audit.pick((None, "wss", "ws", "unknown"))
     code = register(audit, wish, **({} if hint is None else {"transport_hint": hint}))
@@ -127,6 +128,8 @@ def pair(
     shown |= {"device_platform": "unknown", "is_current": False}
     asked = (wish.or_else(asks)).grants or {}
     withheld = dict.fromkeys(channel for channel, span in asked.items() if span is None)
+    if leaves:
+        seat.hang_up()
     return Paired(token, host, [seat], terms, shown, created, created, explicit=dict.fromkeys(asked), withheld=withheld)
 
 

@@ -80,8 +80,7 @@ class _File:
 
 def portions(audit: Audit) -> None:
     """A file is asked for in all ways, until it changes."""
-    one = pair(audit)
-    one.seat.hang_up()
+    one = pair(audit, leaves=True)
     path = f"/tmp/audit/{audit.word()}.txt"
     target = f"/media/by-path?path={path}"
     if audit.chance(0.5):

@@ -384,8 +384,7 @@ def shelves(audit: Audit) -> None:
 def paths(audit: Audit) -> None:
     """By its path a file of the roots may be had, and of nowhere else, whatever leads there."""
     disk, home = audit.world.home.disk, audit.world.home.state
-    one = pair(audit)
-    one.seat.hang_up()
+    one = pair(audit, leaves=True)
     name, declared = audit.pick(GUESSED)
     good, data = f"{FOLDER}/{audit.word()}/{name}", audit.word().encode()
     disk.put(good, data)

@@ -40,10 +40,8 @@ class _Voice:
 class _Speech:
     def __init__(self, audit: Audit) -> None:
         self.audit = audit
-        self.owner = pair(audit)
-        self.owner.seat.hang_up()
-        self.other = pair(audit)
-        self.other.seat.hang_up()
+        self.owner = pair(audit, leaves=True)
+        self.other = pair(audit, leaves=True)
 
     def make(self) -> _Voice:
         audit = self.audit
@@ -171,8 +169,7 @@ class _Speech:
         )
         path, token, status = audit.pick(rows)
         audit.turned_away(audit.host(), path, token, status, f"{path} with another token")
-        poor = pair(audit, wish=Wish(None, {"voice:tts": None}))
-        poor.seat.hang_up()
+        poor = pair(audit, wish=Wish(None, {"voice:tts": None}), leaves=True)
         audit.right(audit.ask(poor.token, "POST", "/voice/output/session", {}), 403, about="no grant for speech")
 
 
@@ -217,8 +214,7 @@ def speech(audit: Audit) -> None:
 
 def settings(audit: Audit) -> None:
     """What is set counts from then on, for all who ask; what is refused changes nothing."""
-    one = pair(audit)
-    one.seat.hang_up()
+    one = pair(audit, leaves=True)
     base, audio = audit.pick((("/voice/output", True), ("/voice/realtime", False)))
     shown = audit.right(audit.ask(one.token, "GET", f"{base}/config"), 200)
     for _ in range(audit.rng.randint(3, 6)):

@@ -134,8 +134,7 @@ def _missed(audit: Audit, one: Paired, phone: Paired) -> float:
 def pastes(audit: Audit) -> None:
     """A picture is kept for five minutes under a name of its own; what is none is not kept."""
     disk, folder = audit.world.home.disk, f"{audit.world.home.state}/images/inbox"
-    one = pair(audit)
-    one.seat.hang_up()
+    one = pair(audit, leaves=True)
     audit.rest(STALE + 5.0)
     kept: dict[str, float] = {}
     stale = len(disk.files(folder))

@@ -67,8 +67,7 @@ class _Tones:
 
     def __init__(self, audit: Audit) -> None:
         self.audit = audit
-        self.one: Paired = pair(audit)
-        self.one.seat.hang_up()
+        self.one: Paired = pair(audit, leaves=True)
         self.root = f"{audit.world.home.state}/config.yaml"
         self.name = audit.word()
         self.files: dict[str, dict[str, Section]] = {self.root: {}}
@@ -240,8 +239,7 @@ class _Tones:
         """Each route asks for its own grant, and for no other."""
         audit = self.audit
         withheld = audit.pick(GRANTS)
-        poor = pair(audit, wish=Wish(None, {withheld: None}))
-        poor.seat.hang_up()
+        poor = pair(audit, wish=Wish(None, {withheld: None}), leaves=True)
         for method, path, grant in audit.rng.sample(ROUTES, 6):
             caller = audit.ask(poor.token, method, path, {} if method != "GET" else None)
             if (grant or "voice:realtime") == withheld:

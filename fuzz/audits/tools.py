@@ -148,8 +148,7 @@ class _Hands:
             audit, name=f"phone {audit.word()}", device_id=audit.word(), surface="android", form="phone"
         )
         self.device = str(self.phone.shown["device_id"])
-        self.driver = pair(audit)
-        self.driver.seat.hang_up()
+        self.driver = pair(audit, leaves=True)
         self.client = Client.of_relay(audit, self.driver.token)
         self.session = self.client.open()
         self.gates = audit.chance(0.4)  # it says that it has gates, so it is left to ask

@@ -69,8 +69,7 @@ class _Sipper(Line):
 
 def lingerers(audit: Audit) -> None:
     """A connection that we have ended is over, whether its peer ends it too or not."""
-    one = pair(audit)
-    one.seat.hang_up()
+    one = pair(audit, leaves=True)
     audit.rest(150.0)  # until nobody's connection is kept any more
     relay = audit.world.relay
     before = relay.channel_count
@@ -105,8 +104,7 @@ def lingerers(audit: Audit) -> None:
 
 def sippers(audit: Audit) -> None:
     """Who reads slowly, but reads, gets all of it; who reads nothing is not waited for."""
-    one = pair(audit)
-    one.seat.hang_up()
+    one = pair(audit, leaves=True)
     path = f"/tmp/audit/{audit.word()}"
     audit.world.home.disk.put(path, bytes(MAX_MEDIA))
     window = audit.world.sim.network.window
