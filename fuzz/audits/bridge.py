@@ -105,11 +105,8 @@ class _Bridge:
     def steps(self) -> None:
         audit = self.audit
         self.join()
-        kinds = (
-            (self.call,) * 5
-            + (self.answer,) * 5
-            + (self.join, self.report, self.select, self.leave, self.miss, self.refuse)
-        )
+        others = (self.join, self.report, self.select, self.leave, self.miss, self.refuse)
+        kinds = (*[self.call] * 5, *[self.answer] * 5, *others)
         for _ in range(audit.rng.randint(16, 30)):
             if not self.phones:
                 self.join()

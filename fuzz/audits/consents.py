@@ -174,12 +174,8 @@ class _Consents:
         """It is said how many were answered, and told to who listens."""
         audit = self.audit
         told = audit.right(caller, 200)
-        is_ = {
-            "object": "svc.run.approval_response",
-            "run_id": turn.run_id,
-            "choice": choice,
-            "resolved": len(answered),
-        }
+        is_: Members = {"object": "svc.run.approval_response", "run_id": turn.run_id}
+        is_ |= {"choice": choice, "resolved": len(answered)}
         audit.same(told, is_, "an answer")
         for each in answered:
             each.choice = choice

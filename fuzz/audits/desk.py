@@ -41,17 +41,7 @@ class _Desk:
         self.there: list[_Terminal] = []
 
     def steps(self) -> None:
-        kinds = (
-            self.attach,
-            self.attach,
-            self.type,
-            self.type,
-            self.type,
-            self.end,
-            self.list_all,
-            self.refuse,
-            self.again,
-        )
+        kinds = (*[self.attach] * 2, *[self.type] * 3, self.end, self.list_all, self.refuse, self.again)
         for _ in range(self.audit.rng.randint(12, 24)):
             self.audit.pick(kinds)()
         self.list_all()
@@ -158,16 +148,8 @@ class _Desk:
         told = self.told("sessions", "l")
         audit.same(told["tmux_available"], False, "whether there is tmux")
         told_of = {row["name"]: row for row in told["sessions"]}
-        is_ = {
-            terminal.name: {
-                "name": terminal.name,
-                "pid": terminal.pid,
-                "shell": SHELL,
-                "live": True,
-                "owned_by_client": True,
-            }
-            for terminal in self.there
-        }
+        alike = {"shell": SHELL, "live": True, "owned_by_client": True}
+        is_ = {each.name: {"name": each.name, "pid": each.pid, **alike} for each in self.there}
         audit.same(told_of, is_, "the terminals that are there")
 
     def refuse(self) -> None:

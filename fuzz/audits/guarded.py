@@ -86,16 +86,8 @@ TARGETS = (
 CAPTURES = (_Route("GET", "/screenshot", captures=True),)
 SAID = (
     *("Send", "SEND!", "pay-now", "Re: send it", "please DELETE", "Resend", "sender", "PayPal", "send_now", "posting"),
-    *(
-        "hello",
-        "withdraw all",
-        "to purchase",
-        "confirm?",
-        "buy and SEND",
-        "a wave",
-        "Wave, or pay",
-        "posting to sender",
-    ),
+    *("hello", "withdraw all", "to purchase", "confirm?", "buy and SEND", "a wave", "Wave, or pay"),
+    "posting to sender",
 )
 VERBS = (
     *(_Route("POST", "/type", {"text": text}, said=text) for text in SAID),

@@ -21,14 +21,8 @@ MOST_CODES = 1_000
 RESCAN = 30.0  # s between two looks for profiles
 TEXTS: tuple[tuple[object, str | None], ...] = (  # what is said, and what is known then; None: nothing was said
     *(("Kitchen", "Kitchen"), ("  Küche € ", "Küche €"), ("x" * LONGEST, "x" * LONGEST), ("", None), ("  ", None)),
-    *(
-        (5, None),
-        (None, None),
-        (["x"], None),
-        (True, None),
-        ("y" * (LONGEST + 1), "y" * LONGEST),
-        ("é\u0000", "é\u0000"),
-    ),
+    *((5, None), (None, None), (["x"], None), (True, None)),
+    *(("y" * (LONGEST + 1), "y" * LONGEST), ("é\u0000", "é\u0000")),
 )
 MEMBERS = ("device_name", "device_hostname", "device_id", "device_model", "device_platform")
 MORE_MEMBERS = ("client_surface", "device_form_factor")
@@ -53,17 +47,8 @@ MINTS: dict[str, tuple[tuple[object, object], ...]] = {  # what is asked for, an
     "endpoints": (([{"role": "LAN", "é": 1.5}], [{"role": "LAN", "é": 1.5}]), ([], None)),
 }
 BAD_MINTS: tuple[object, ...] = (
-    *(
-        [],
-        5,
-        {"host": ""},
-        {"host": "0.0.0.0"},
-        {"host": 5},
-        {"port": 0},
-        {"port": 65_536},
-        {"port": "x"},
-        {"tls": "no"},
-    ),
+    *([], 5, {"host": ""}, {"host": "0.0.0.0"}, {"host": 5}),
+    *({"port": 0}, {"port": 65_536}, {"port": "x"}, {"tls": "no"}),
     *({"tls": 1}, {"api_key": 5}, {"ttl_seconds": "60"}, {"grants": {"nothing": 5}}, {"transport_hint": "tls"}),
     *({"endpoints": {}}, {"endpoints": [{}] * 65}, {"ttl_seconds": 315_360_001}, {"grants": {"chat": -1}}),
 )

@@ -65,18 +65,7 @@ class _Journal:
 
     def steps(self) -> None:
         annex = self.annex
-        kinds = (
-            self.pair,
-            self.drive,
-            self.drive,
-            self.open,
-            self.guess,
-            self.show,
-            self.show,
-            self.switch,
-            self.end,
-            self.ask,
-        )
+        kinds = (self.pair, *[self.drive] * 2, self.open, self.guess, *[self.show] * 2, self.switch, self.end, self.ask)
         for _ in range(annex.rng.randint(9, 16)):
             annex.pick(kinds)()
         for each in (self.one, self.phone):

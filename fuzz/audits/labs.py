@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -20,14 +21,8 @@ PIECE = 200  # ms that a vendor takes between two pieces, at most
 
 Rows = tuple[tuple[object, object], ...]
 FLAGS: Rows = (
-    (True, True),
-    (False, False),
-    ("on", True),
-    ("no", False),
-    ("1", True),
-    (0, False),
-    ("perhaps", None),
-    (5, None),
+    *((True, True), (False, False), ("on", True), ("no", False)),
+    *(("1", True), (0, False), ("perhaps", None), (5, None)),
 )
 NAMED: Rows = (("a b", "a b"), ("x" * 160, "x" * 160), ("x" * 161, None), ("", None), (5, None), ("a\nb", None))
 
@@ -86,25 +81,29 @@ class _Lab:
     provider: str
     path: str
     made: float
-    seat: Seat | None = None
+    seats: list[Seat] = field(factory=list)
     heard: int = 0  # bytes
-    count: int = field(default=0)
+
+    @property
+    def seat(self) -> Seat:
+        """The newest."""
+        return self.seats[-1]
 
     def come(self) -> None:
         """Open a socket; the one before it, if there is one, is over."""
-        audit, before = self.audit, self.seat
-        self.seat = seat = audit.sit(self.owner.host, self.path, authorization=f"Bearer {self.owner.token}")
+        audit, before = self.audit, [seat for seat in self.seats if not seat.over]
+        seat = audit.sit(self.owner.host, self.path, authorization=f"Bearer {self.owner.token}")
+        self.seats.append(seat)
         if seat.over:
             audit.wrong(f"a session of the lab got {seat.talker.status}")
         ready = self.take("voice.session.ready")
         audit.same([name for name in ready if "resume" in name or "last_" in name], [], "what the lab says of resuming")
         audit.same(ready["provider"], self.provider, "who speaks")
-        if before is not None and not before.over:
-            audit.wait(lambda: before.over, 5.0, "two sockets of one session of the lab stay")
+        for other in before:
+            audit.wait_over(other, 5.0, "two sockets of one session of the lab stay")
 
     def take(self, kind: str) -> dict[str, Any]:
         """The next event, which has no number."""
-        assert self.seat is not None
         told = self.seat.take()
         self.audit.same(
             (told["type"], "event_id" in told), (kind, False), f"what the lab says: {json.dumps(told)[:200]}"
@@ -113,7 +112,6 @@ class _Lab:
         return told
 
     def listen(self) -> None:
-        assert self.seat is not None
         size, rate = self.audit.pick((0, 3, 640)), self.audit.pick((None, 16_000))
         message: dict[str, object] = {"type": "input_audio.append", "audio_base64": "QUJD" * (size // 3)}
         self.seat.tell({**message, **({} if rate is None else {"sample_rate": rate})})
@@ -125,7 +123,6 @@ class _Lab:
     def begin(self) -> int:
         """Have something said; the value of its samples."""
         audit, number = self.audit, self.audit.rng.randrange(1, 30_000)
-        assert self.seat is not None
         text = f"voice {number}" if audit.chance(0.8) else ""
         scaffold, mode = audit.chance(0.3), audit.pick((None, "verbatim"))
         body: dict[str, object] = {"type": "response.create", audit.pick(("text", "prompt")): text}
@@ -144,7 +141,6 @@ class _Lab:
     def hear_out(self, number: int) -> None:
         """All of it, and nothing else."""
         audit, sound = self.audit, ""
-        assert self.seat is not None
         while (told := self.seat.take())["type"] == "voice.audio.delta":
             sound += told["audio_base64"]
             if self.provider != "stub":
@@ -152,11 +148,8 @@ class _Lab:
         audit.same((told["type"], bool(sound)), ("voice.audio.done", True), "what comes behind the sound")
         done = self.take("voice.response.done")
         audit.same("output_mode" in done, False, "whether the lab has a mode")
-        self.count += 1
 
     def check_sound(self, coded: str, number: int) -> None:
-        import base64
-
         data = base64.b64decode(coded)
         self.audit.same(data, recording_of(number, len(data) // 2), f"the sound of {number}")
 
@@ -179,7 +172,6 @@ def lab(audit: Audit) -> None:
         audit.turned_away(audit.host(), one.path, token, status, "somebody else's session of the lab")
     one.come()
     for _ in range(audit.rng.randint(3, 7)):
-        assert one.seat is not None
         match audit.rng.randrange(6):
             case 0:
                 one.listen()
@@ -191,7 +183,6 @@ def lab(audit: Audit) -> None:
                 audit.rest(audit.pick((0.0, 0.1, 0.4)))
                 one.seat.talker.hang_up(reset=audit.chance(0.5))
                 audit.rest(audit.pick((0.3, 3.0)))
-                one.seat = None
                 one.come()
                 one.hear_out(one.begin())
             case 3:  # a second socket takes its place
@@ -206,7 +197,6 @@ def lab(audit: Audit) -> None:
                 one.hear_out(number)
             case _:
                 one.hear_out(one.begin())
-    assert one.seat is not None
     if provider != "stub" and audit.chance(0.6):
         one.begin()
         audit.wait(lambda: bool(_called(audit)), 5.0, "a vendor is not asked")

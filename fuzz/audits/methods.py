@@ -24,16 +24,8 @@ READ = (  # by GET and by HEAD, of whoever may: the same, but for the body
     *("/relay/security", "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server", "/none"),
 )
 NONE = (
-    "/none",
-    "/health/",
-    "/Health",
-    "/sessions/a/b",
-    "/media/",
-    "/voice",
-    "/bridge",
-    "/ws/",
-    "/pairing/none",
-    "/%2e",
+    *("/none", "/health/", "/Health", "/sessions/a/b", "/media/"),
+    *("/voice", "/bridge", "/ws/", "/pairing/none", "/%2e"),
 )
 MOVING = (b"date", b"content-length", b"etag", b"last-modified", b"svc-request")
 BASIC = ("/voice/config", "/voice/transcribe", "/voice/synthesize")

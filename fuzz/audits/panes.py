@@ -175,16 +175,7 @@ class _Panes:
 
     def steps(self) -> None:
         annex = self.annex
-        kinds = (
-            *[self.attach] * 5,
-            *[self.type] * 4,
-            self.detach,
-            self.kill,
-            self.kill,
-            self.exit,
-            self.look,
-            self.drop,
-        )
+        kinds = (*[self.attach] * 5, *[self.type] * 4, self.detach, *[self.kill] * 2, self.exit, self.look, self.drop)
         for _ in range(annex.rng.randint(14, 26)):
             annex.pick(kinds)()
             self.settle()

@@ -11,12 +11,8 @@ __all__ = ["SESSIONS"]
 TTLS = (None, None, 0, 30, 45.5, 600, 90 * 86_400)
 GRANTS: tuple[Spans | None, ...] = (
     *(None, None, {"bridge": 20}, {"terminal": 0, "tui": 40}, {"bridge": 90 * 86_400, "chat": 10}),
-    *(
-        {"voice:tts": None, "terminal": None},
-        {"voice:realtime": 35, "chat": 50},
-        {"tui": None},
-        {"tui": 0, "terminal": 9},
-    ),
+    *({"voice:tts": None, "terminal": None}, {"voice:realtime": 35, "chat": 50}),
+    *({"tui": None}, {"tui": 0, "terminal": 9}),
 )
 CODE_LASTS = 600.0  # s
 
@@ -40,17 +36,8 @@ class _Register:
 
     def steps(self) -> None:
         audit = self.audit
-        kinds = (
-            self.pair,
-            self.pair,
-            self.change,
-            self.change,
-            self.take_back,
-            self.revoke,
-            self.come_back,
-            self.expire,
-            self.refuse,
-        )
+        others = (self.take_back, self.revoke, self.come_back, self.expire, self.refuse)
+        kinds = (*[self.pair] * 2, *[self.change] * 2, *others)
         for _ in range(audit.rng.randint(10, 18)):
             if not self.live():
                 self.pair()

@@ -62,17 +62,7 @@ class _Talks:
     def steps(self) -> None:
         audit = self.audit
         self.make()
-        kinds = (
-            self.make,
-            self.change,
-            self.change,
-            self.turn,
-            self.turn,
-            self.turn,
-            self.fork,
-            self.drop,
-            self.refuse,
-        )
+        kinds = (self.make, *[self.change] * 2, *[self.turn] * 3, self.fork, self.drop, self.refuse)
         looks = (self.list_all, self.list_all, self.page, self.read, self.read, self.search, self.look)
         for _ in range(audit.rng.randint(8, 14)):
             if not self.mine:

@@ -176,12 +176,8 @@ def _refused(audit: Audit, one: Paired, folder: str, body: dict[str, Any], kind:
     disk = audit.world.home.disk
     other = next(data for name, data in KEPT.items() if name != kind)
     bad: tuple[object, ...] = (
-        *(
-            {**body, "format": "bmp"},
-            {**body, "format": 5},
-            {**body, "bytes_base64": ""},
-            {**body, "bytes_base64": "*"},
-        ),
+        *({**body, "format": "bmp"}, {**body, "format": 5}),
+        *({**body, "bytes_base64": ""}, {**body, "bytes_base64": "*"}),
         {**body, "bytes_base64": base64.b64encode(other).decode()},
         {**body, "bytes_base64": base64.b64encode(KEPT[kind] + bytes(-len(KEPT[kind]) % 3)).decode() + "="},
         *({"format": kind}, [], {**body, "filename_hint": 5}),

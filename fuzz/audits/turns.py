@@ -49,17 +49,7 @@ class _Runs:
 
     def steps(self) -> None:
         audit = self.audit
-        kinds = (
-            self.quick,
-            self.quick,
-            self.silent,
-            self.silent,
-            self.silent,
-            self.stop,
-            self.stop,
-            self.watch,
-            self.refused,
-        )
+        kinds = (*[self.quick] * 2, *[self.silent] * 3, *[self.stop] * 2, self.watch, self.refused)
         for _ in range(audit.rng.randint(7, 12)):
             audit.pick((*kinds, self.ask))()
             audit.pick((self.look, self.look_at_the_dead))()
