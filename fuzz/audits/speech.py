@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from fuzz.audit import Audit, Seat
 from fuzz.audits.paired import Paired, pair
@@ -32,9 +32,9 @@ class _Voice:
     made: float
     rate: int
     heard: Replays
-    seat: Seat | None = None
-    log: str = ""
+    log: str
     answered: bool = False
+    seat: Seat = field(init=False)  # once somebody has come to it
 
 
 class _Speech:
@@ -56,7 +56,7 @@ class _Speech:
         audit.same((path, len(session), len(token)), (f"/voice/output/{session}", 24, 43), "what names a voice session")
         audit.world.secrets[token] = "a resume token"
         heard = Replays(audit, session, token, told["resume_ttl_ms"], audit.now)
-        return _Voice(self.owner, session, path, audit.now, rate, heard, log=told["event_log_path"])
+        return _Voice(self.owner, session, path, audit.now, rate, heard, told["event_log_path"])
 
     def attach(self, voice: _Voice) -> None:
         audit = self.audit
@@ -70,13 +70,11 @@ class _Speech:
 
     def take(self, voice: _Voice) -> dict[str, Any]:
         """The next event, which has the next number."""
-        assert voice.seat is not None
         return voice.heard.take(voice.seat)
 
     def speak(self, voice: _Voice) -> None:
         """A text is read: begun, each piece of sound, and its end."""
         audit, seat = self.audit, voice.seat
-        assert seat is not None
         text = " ".join([audit.word()] * audit.rng.randint(1, 4))
         text = "x" * (ONE_TEXT + 1) if audit.chance(0.05) else text
         seat.tell({"type": "response.create", audit.pick(("text", "prompt")): text})
@@ -96,7 +94,6 @@ class _Speech:
     def nonsense(self, voice: _Voice) -> None:
         """What is refused leaves the socket open."""
         audit, seat = self.audit, voice.seat
-        assert seat is not None
         bad: tuple[dict[str, Any], ...] = (
             {"type": "response.create", "text": "  "},
             {"type": "other"},
@@ -112,7 +109,6 @@ class _Speech:
     def acknowledge(self, voice: _Voice) -> None:
         """Which is not answered."""
         seat = voice.seat
-        assert seat is not None
         voice.heard.ack(seat)
         self.audit.rest(0.3)
         if seat.heard or seat.over:
@@ -121,7 +117,6 @@ class _Speech:
     def come_back(self, voice: _Voice) -> None:
         """The socket is lost; what is told again is what had not come."""
         audit, before = self.audit, voice.seat
-        assert before is not None
         before.talker.hang_up(reset=True)
         voice.heard.lost()
         lost = audit.now
@@ -148,7 +143,6 @@ class _Speech:
     def over(self, voice: _Voice) -> None:
         """It is closed, and opens no more."""
         audit, seat = self.audit, voice.seat
-        assert seat is not None
         if not seat.over:
             seat.tell({"type": "session.close"})
             seat.ends(1000, "the end of a session")
@@ -196,13 +190,13 @@ def speech(audit: Audit) -> None:
                 people.acknowledge(voice)
             if audit.chance(0.7):
                 people.come_back(voice)
-                if voice.seat is None or voice.seat.over:
+                if voice.seat.over:
                     audit.rest(RESUME + 5.0)
                     people.look_at_log(voice)
                     continue
         slow = 0.9 * audit.chance(0.5)
         audit.world.sim.faults = evolve(audit.world.sim.faults, slow=slow)
-        if slow and voice.seat is not None and not voice.seat.over:
+        if slow and not voice.seat.over:
             people.nonsense(voice)  # which is being written when the end comes
             audit.rest(0.2)
         people.over(voice)
@@ -285,7 +279,6 @@ def many(audit: Audit) -> None:
     lost = [voice for voice in listened if audit.chance(0.4)]
     for voice in lost:
         people.speak(voice)
-        assert voice.seat is not None
         voice.seat.talker.hang_up(reset=True)
     audit.rest(0.5)
     kept = [voice for voice in listened if voice not in lost]
@@ -295,9 +288,7 @@ def many(audit: Audit) -> None:
         there.remove(order[0])
         gone = order[0]
         audit.turned_away(gone.owner.host, gone.path, gone.owner.token, 410, "a session that made room for another")
-        audit.same(
-            [voice.seat is None or voice.seat.over for voice in kept], [False] * len(kept), "those that are used"
-        )
+        audit.same([voice.seat.over for voice in kept], [False] * len(kept), "those that are used")
     if len(kept) == OF_ONE:
         body = {"provider": "stub", "sample_rate": 24_000}
         caller = audit.ask(people.owner.token, "POST", "/voice/output/session", body)
