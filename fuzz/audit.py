@@ -24,7 +24,7 @@ from fuzz.people.crowd import Crowd, nothing
 from fuzz.world import API, API_KEY, LOCAL, REMOTE, World
 from runtimes.sim.host import Host
 
-__all__ = ["KEYS_FORGOTTEN", "Audit", "Kind", "Seat", "begun"]
+__all__ = ["KEYS_FORGOTTEN", "Audit", "Kind", "Seat", "begun", "header"]
 
 LATEST = 60.0  # s that anything may take here, unless more is said
 SHOWN = 600  # characters of what was told, and of what it is
@@ -321,6 +321,11 @@ class Audit:
     def word(self) -> str:
         """One that nobody else says."""
         return f"audit{self.crowd.number()}x"
+
+
+def header(caller: Caller, name: str) -> str:
+    """A field of an answer; empty if there is none."""
+    return (caller.answer.headers.get(name.encode()) or b"").decode()
 
 
 def begun(caller: Caller) -> bool:

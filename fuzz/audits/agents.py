@@ -12,13 +12,13 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from attrs import define
 
-from fuzz.audit import Audit
+from fuzz.audit import Audit, header
 from fuzz.audits.messages import Client, Stream
 from fuzz.audits.paired import Paired, listed, pair
 from fuzz.peers import Caller
 from fuzz.world import LOCAL, REMOTE
 
-__all__ = ["ACT", "AGENTS", "BACK", "FORGOTTEN", "READ", "WORD", "GuestClient", "Guests", "fields_of", "location_of"]
+__all__ = ["ACT", "AGENTS", "BACK", "FORGOTTEN", "READ", "WORD", "GuestClient", "Guests", "fields_of"]
 
 ACT, READ = "bridge", "bridge:read"
 HOUR = 3_600.0  # s that an access token lasts
@@ -139,7 +139,7 @@ class Guests:
         """Somebody asks so: the page, and the word that it shows."""
         asked = self.here("GET", f"/oauth/authorize?{query}")
         self.audit.same(asked.status, 303, "to ask for a place")
-        page = f"/oauth/{location_of(asked)}"
+        page = f"/oauth/{header(asked, 'location')}"
         word = self.word_on(page)
         if not word:
             self.audit.wrong("the page shows no word")
@@ -168,7 +168,7 @@ class Guests:
         """Where the page leads once there is an answer: what its client is told."""
         led = self.here("GET", page)
         self.audit.same(led.status, 303, "where the page leads")
-        self.audit.same(location_of(led).partition("?")[0], BACK, "where the page leads")
+        self.audit.same(header(led, "location").partition("?")[0], BACK, "where the page leads")
         fields = fields_of(led)
         self.audit.same(
             (fields.get("state"), fields.get("iss")), ("s", f"http://{LOCAL.authority}"), "what it takes along"
@@ -199,14 +199,9 @@ class Guests:
         ).status
 
 
-def location_of(caller: Caller) -> str:
-    """Where an answer leads."""
-    return (caller.answer.headers.get(b"location") or b"").decode()
-
-
 def fields_of(caller: Caller) -> dict[str, str]:
     """What it takes along there, each once."""
-    return {name: value for name, (value,) in parse_qs(urlsplit(location_of(caller)).query).items()}
+    return {name: value for name, (value,) in parse_qs(urlsplit(header(caller, "location")).query).items()}
 
 
 class _Held:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from fuzz.audit import Audit
-from fuzz.audits.agents import ACT, BACK, FORGOTTEN, READ, Guests, fields_of, location_of
+from fuzz.audit import Audit, header
+from fuzz.audits.agents import ACT, BACK, FORGOTTEN, READ, Guests, fields_of
 from fuzz.peers import Caller
 from fuzz.world import LOCAL, REMOTE
 
@@ -67,8 +67,8 @@ class _Door:
         caller = self.guests.here("GET", page)
         if caller.status != 303:
             return {"status": caller.status}
-        if not location_of(caller).startswith(f"{BACK}?"):
-            self.audit.wrong(f"a page leads to {location_of(caller)}")
+        if not header(caller, "location").startswith(f"{BACK}?"):
+            self.audit.wrong(f"a page leads to {header(caller, 'location')}")
         return {**fields_of(caller)}
 
     def is_open(self, page: str) -> bool:
@@ -101,12 +101,14 @@ def _registers(door: _Door) -> None:
         abroad = f"https://elsewhere.example/{audit.word()}"  # where a mistake leads nobody
         caller = door.ask(client_id=door.register(abroad), redirect_uri=abroad, **other)
         audit.same(
-            (caller.status, location_of(caller)), (400, ""), f"where one of elsewhere is led who asks with {other}"
+            (caller.status, header(caller, "location")),
+            (400, ""),
+            f"where one of elsewhere is led who asks with {other}",
         )
     nobody = ({"redirect_uri": f"{BACK}/x"}, {"redirect_uri": ""}, {"client_id": "nobody"}, {"client_id": ""})
     for other in audit.rng.sample(nobody, 2):
         caller = door.ask(**other)
-        audit.same((caller.status, location_of(caller)), (400, ""), f"where one is led who asks with {other}")
+        audit.same((caller.status, header(caller, "location")), (400, ""), f"where one is led who asks with {other}")
     far = audit.begin((audit.world.agent, REMOTE), "GET", f"/oauth/authorize?{door.query()}")
     audit.right(audit.answer(far), 400, about="to ask over plain HTTP from elsewhere")
     port = f"http://127.0.0.1:{audit.rng.randint(1_024, 60_000)}/back"  # any of its own computer (RFC 8252)

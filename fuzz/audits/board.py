@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
-from fuzz.audit import KEYS_FORGOTTEN, Audit
+from fuzz.audit import KEYS_FORGOTTEN, Audit, header
 from fuzz.audits.guesses import Guesses
 from fuzz.audits.paired import pair, sign_in
 from fuzz.lines import Target, Thrower
@@ -155,7 +155,7 @@ def guesses(audit: Audit) -> None:
                 audit.right(caller, 429 if blocked else 401, about=f"a wrong key, {mine}")
                 if blocked:
                     audit.near(
-                        int(caller.answer.headers.get(b"retry-after") or 0),
+                        int(header(caller, "retry-after") or 0),
                         mine.until - audit.now,
                         "when to come",
                         1.5,
@@ -242,7 +242,7 @@ def signs(audit: Audit) -> None:
         if caller.status == 404 or caller.answer.body:
             audit.wrong(f"HEAD {path} got {caller.status} {caller.answer.body!r:.60}")
         for name, value in SECURITY.items():
-            audit.same((caller.answer.headers.get(name.encode()) or b"").decode(), value, f"{name} of {path}")
+            audit.same(header(caller, name), value, f"{name} of {path}")
         if caller.answer.headers.get(b"strict-transport-security"):
             audit.wrong("what is not secure says that it will be")
     for method, path, status in (

@@ -6,7 +6,7 @@ import re
 from html import escape
 from urllib.parse import urlencode
 
-from fuzz.audit import Audit
+from fuzz.audit import Audit, header
 from fuzz.audits.agents import ACT, READ, GuestClient, Guests
 from fuzz.audits.gate import PASSWORD, Board, basic
 from fuzz.audits.paired import listed
@@ -36,12 +36,9 @@ class _Desk:
         fields = {"authorization": basic(PASSWORD), **({} if form is None else {"content_type": FORM}), **more}
         caller = self.board.ask(method, path, body, None, "", **fields)
         self.audit.right(caller, 200, about=f"the page for {form}")
-        told = {
-            name: (caller.answer.headers.get(name.encode()) or b"").decode()
-            for name in ("cache-control", "referrer-policy")
-        }
+        told = {name: header(caller, name) for name in ("cache-control", "referrer-policy")}
         self.audit.same(told, {"cache-control": "no-store", "referrer-policy": "same-origin"}, "the fields of the page")
-        policy = (caller.answer.headers.get(b"content-security-policy") or b"").decode()
+        policy = header(caller, "content-security-policy")
         if "form-action 'self'" not in policy or "script-src 'self'" not in policy.replace("default-src", "script-src"):
             self.audit.wrong(f"the page's policy is {policy}")
         return caller.answer.body.decode()

@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import define
 
-from fuzz.audit import Audit
+from fuzz.audit import Audit, header
 from fuzz.audits.guesses import WINDOW, Guesses
 from fuzz.lines import Target
 from fuzz.peers import Caller
@@ -194,7 +194,7 @@ def _guessed(audit: Audit, board: Board, path: str, one: _Counted, *, blocked: b
     caller = board.ask("GET", path, host=one.host, **one.headers(audit), authorization=basic(wrong))
     audit.right(caller, 429 if blocked else 401, about=f"a wrong password, {one}")
     if blocked:
-        wait = int(caller.answer.headers.get(b"retry-after") or 0)
+        wait = int(header(caller, "retry-after") or 0)
         audit.near(wait, one.until - audit.now, "when to come again", 1.5)
         return
     one.failed(audit.now)
@@ -206,7 +206,7 @@ def _nothing_shown(audit: Audit, board: Board, path: str, one: _Counted, *, bloc
     caller = board.ask("GET", path, host=one.host, **one.headers(audit), **more)
     audit.right(caller, 429 if blocked else 401, about=f"no password, {one}")
     if not blocked:
-        told = (caller.answer.headers.get(b"www-authenticate") or b"").decode()
+        told = header(caller, "www-authenticate")
         audit.same(told.partition(" ")[0], "Basic", "how to come in")
 
 

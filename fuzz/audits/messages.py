@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fuzz.audit import Audit
+from fuzz.audit import Audit, header
 from fuzz.audits.paired import pair
 from fuzz.lines import Target
 from fuzz.part import Round, asking
@@ -155,7 +155,7 @@ class Client:
         told = audit.right(caller, 200)["result"]
         audit.same((told["protocolVersion"], told["serverInfo"]["name"]), (agreed, self.name), "what is agreed on")
         audit.same(told["serverInfo"]["version"], VERSION, "the version of a server")
-        identity = (caller.answer.headers.get(b"mcp-session-id") or b"").decode()
+        identity = header(caller, "mcp-session-id")
         audit.same(len(identity) >= 32, True, "whether a session has a name that nobody guesses")
         noted = self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, identity)
         audit.same((noted.status, noted.answer.body), (202, b""), "a note")

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from fuzz.audit import Audit
+from fuzz.audit import Audit, header
 from fuzz.audits.annex import Annex
 from fuzz.audits.guesses import WINDOW, Guesses
 from fuzz.audits.paired import pair, sign_in
@@ -55,7 +55,7 @@ def methods(audit: Audit) -> None:
             _, there = place(f"{method} {path}")
             caller = audit.ask(audit.pick((one.token, "")), method, there, {} if method in ("POST", "PUT") else None)
             _refused(audit, caller, 405, "method_not_allowed")
-            told = (caller.answer.headers.get(b"allow") or b"").decode()
+            told = header(caller, "allow")
             audit.same(told, ",".join(sorted(allowed)), f"what {path} allows")
     for path in audit.rng.sample(READ, 7):
         _head(audit, one.token, path, near=audit.chance(0.5))
@@ -118,7 +118,7 @@ def monitored(audit: Audit) -> None:
             annex.right(caller, 401, "unauthorized", "no token")
         elif blocked:
             annex.right(caller, 429, "rate_limited", "a wrong token in a block")
-            wait = int(caller.answer.headers.get(b"retry-after") or 0)
+            wait = int(header(caller, "retry-after") or 0)
             annex.near(wait, mine.until - annex.now, "when to come again", 1.5)
         else:
             annex.right(caller, 401, "unauthorized", f"a wrong token, {mine}")

@@ -6,7 +6,7 @@ import json
 from base64 import b64encode
 from typing import Any
 
-from fuzz.audit import Audit
+from fuzz.audit import Audit, header
 from fuzz.audits.heard import Events, Listener
 from fuzz.part import Round, asking
 
@@ -149,7 +149,7 @@ def _long(audit: Audit, heard: Listener) -> None:
         text = asking(audit.word(), Round(calls=calls), Round(text="So."))
         caller = audit.ask_api("POST", "/v1/responses", {**body, "input": text})
         audit.right(caller, 200)
-        session = (caller.answer.headers.get(b"x-svc-session-id") or b"").decode()
+        session = header(caller, "x-svc-session-id")
     rows = audit.rows_of(session)
     text, cut = f"plain: {audit.word()}", audit.chance(0.6)
     audit.right(

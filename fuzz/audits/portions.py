@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from attrs import define
 
-from fuzz.audit import Audit
+from fuzz.audit import Audit, header
 from fuzz.audits.paired import pair
 
 __all__ = ["PORTIONS"]
@@ -101,8 +101,8 @@ def _fresh(audit: Audit, token: str, target: str, path: str, before: _File | Non
     audit.world.home.disk.put(path, data)
     caller = audit.ask(token, "GET", target)
     audit.right(caller, 200)
-    tag = (caller.answer.headers.get(b"etag") or b"").decode()
-    modified = (caller.answer.headers.get(b"last-modified") or b"").decode()
+    tag = header(caller, "etag")
+    modified = header(caller, "last-modified")
     at = int(datetime.strptime(modified, FORMS[0]).replace(tzinfo=UTC).timestamp())
     audit.near(at, audit.wall, "when a file was changed", 2.0)
     if not tag.startswith('"') or (before is not None and tag == before.tag):

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from fuzz.audit import KEYS_FORGOTTEN, Audit
+from fuzz.audit import KEYS_FORGOTTEN, Audit, header
 from fuzz.audits.heard import Events
 from fuzz.audits.refusals import check_fields, refused
 from fuzz.world import API, API_KEY
@@ -175,7 +175,7 @@ def _routes(audit: Audit) -> None:
             audit.wrong(f"HEAD {path} is answered {probed.status}")
         audit.same(probed.answer.body, b"", f"the body of HEAD {path}")
         asked = audit.ask_api("OPTIONS", there)
-        told = (asked.status, (asked.answer.headers.get(b"access-control-allow-methods") or b"").decode())
+        told = (asked.status, header(asked, "access-control-allow-methods"))
         audit.same(told, (200, "GET, POST, PATCH, DELETE, OPTIONS"), f"OPTIONS {path}")
         for method in [each for each in ("GET", "POST", "PUT", "PATCH", "DELETE") if each not in methods][:2]:
             if (path, method) in (("/api/sessions/search", "PATCH"), ("/api/sessions/search", "DELETE")):
@@ -183,7 +183,7 @@ def _routes(audit: Audit) -> None:
             caller = audit.ask_api(method, there, {} if method in ("POST", "PATCH", "PUT") else None)
             if caller.status != 405 or not caller.answer.headers.get(b"allow"):
                 audit.wrong(f"{method} {path} is answered {caller.status}, {caller.answer.headers!r:.200}")
-            allowed = (caller.answer.headers.get(b"allow") or b"").decode().replace(" ", "").split(",")
+            allowed = header(caller, "allow").replace(" ", "").split(",")
             if not {*methods} <= {*allowed} or method in allowed:
                 audit.wrong(f"{path} allows {allowed}, and has {methods}")
     for path in ("/v1/none", "/api/sessions/a/b/c", "/", "/v1/runs/"):
@@ -210,7 +210,7 @@ def _strangers(audit: Audit) -> None:
             audit.same(([*told], type(told["error"])), (["error"], str), "a wrong key in the short form")
         else:
             refused(audit, caller, 401, "invalid_api_key", None)
-        named = (caller.answer.headers.get(b"www-authenticate") or b"").decode()
+        named = header(caller, "www-authenticate")
         audit.same(named.partition(" ")[0], "Bearer", "what a key has to be")
     key = {"authorization": f"Bearer {API_KEY}"}
     for path in ("/api/sessions", "/health", "/v1/none"):

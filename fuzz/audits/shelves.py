@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from attrs import define
 
-from fuzz.audit import Audit
+from fuzz.audit import Audit, header
 from fuzz.audits.paired import Paired, pair
 from fuzz.peers import Caller
 from fuzz.world import MAX_MEDIA
@@ -432,11 +432,11 @@ def paths(audit: Audit) -> None:
             audit.same(shown, b"1" if marked == "1" else None, f"whether it is marked, asked for by {marked!r}")
             if path == good:
                 audit.same(
-                    (caller.answer.headers.get(b"content-type") or b"").decode(),
+                    header(caller, "content-type"),
                     hint or declared,
                     f"the type of {name}",
                 )
-                fields = (caller.answer.headers.get(b"content-disposition") or b"").decode()
+                fields = header(caller, "content-disposition")
                 audit.same(fields, f'inline; filename="{name}"', "the name of a file")
         else:
             audit.right(caller, status, code or None, f"the path {path!r}")

@@ -9,9 +9,10 @@ from typing import Any
 
 from fuzz.audit import Audit
 from fuzz.audits.paired import Paired, listed, pair, register, sign_in
+from fuzz.peers import Caller
 from fuzz.world import LOCAL, MAX_MEDIA
 
-__all__ = ["TALLIES"]
+__all__ = ["TALLIES", "numbers_of"]
 
 STALE = 300.0  # s that a picture is kept
 KEPT = {"png": b"\x89PNG\r\n\x1a\n", "jpeg": b"\xff\xd8\xff", "gif": b"GIF89a", "webp": b"RIFF1234WEBP"}
@@ -31,9 +32,10 @@ ASKED = (  # of the relay by an agent: method, path, route as it is counted, sta
 )
 
 
-def _numbers(audit: Audit) -> dict[str, float]:
+def numbers_of(audit: Audit, caller: Caller) -> dict[str, float]:
     """What a monitor reads, by name and labels."""
-    text = audit.ask_here("GET", "/metrics").answer.body.decode()
+    audit.right(caller, 200)
+    text = caller.answer.body.decode()
     found = [(f"{name}{{{labels}}}" if labels else name, float(value)) for name, labels, value in LINE.findall(text)]
     if len(dict(found)) < len(found):
         audit.wrong("a number is told twice")
@@ -48,7 +50,7 @@ def numbers(audit: Audit) -> None:
     phone = pair(audit, device_id=audit.word(), surface="android", form="phone")
     device = phone.shown["device_id"]
     audit.rest(2.0)
-    before, due = _numbers(audit), dict[str, float]()
+    before, due = numbers_of(audit, audit.ask_here("GET", "/metrics")), dict[str, float]()
 
     def more(name: str, by: float = 1.0) -> None:
         due[name] = due.get(name, 0.0) + by
@@ -66,7 +68,7 @@ def numbers(audit: Audit) -> None:
         if audit.chance(0.6):
             caller = audit.begin_as(one.token, "GET", f"/ping?device={device}")
             told = phone.seat.take()
-            waiting = _numbers(audit)["svc_bridge_commands_waiting"]
+            waiting = numbers_of(audit, audit.ask_here("GET", "/metrics"))["svc_bridge_commands_waiting"]
             audit.same(waiting, 1.0, "how many commands wait")
             took = audit.pick((0.0, 0.0, 3.0))
             audit.rest(took)
@@ -96,7 +98,7 @@ def numbers(audit: Audit) -> None:
     audit.same(guess.take()["type"], "auth.fail", "a wrong token, which is no code")
     more('svc_http_requests_total{method="GET",route="/ws",status="101"}')
     audit.rest(1.0)
-    after = _numbers(audit)
+    after = numbers_of(audit, audit.ask_here("GET", "/metrics"))
     audit.same(after["svc_sessions"], float(len(listed(audit))), "how many sessions there are")  # others end
     for name in {**due, 'svc_sockets{channel="client"}': 0, "svc_phones": 0}:
         audit.same(after.get(name, 0.0) - before.get(name, 0.0), due.get(name, 0.0), f"what {name} grew by")
@@ -115,7 +117,7 @@ def numbers(audit: Audit) -> None:
     for each in (*sockets, one.seat, phone.seat):
         each.hang_up()
     audit.rest(6.0)
-    end = _numbers(audit)
+    end = numbers_of(audit, audit.ask_here("GET", "/metrics"))
     for name in ('svc_sockets{channel="client"}', 'svc_sockets{channel="terminal"}', "svc_phones"):
         less = {'svc_sockets{channel="client"}': -2.0, "svc_phones": -1.0}.get(name, 0.0)
         audit.same(end[name] - before[name], less, f"what {name} is when all have left")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 
-from fuzz.audit import Audit
+from fuzz.audit import Audit, header
 from fuzz.audits.heard import Events, Listener
 from fuzz.audits.tale import NO_OBJECT, NOBODY, Said, Tale, Use, drawn, for_model, heard_of
+from fuzz.audits.tallies import numbers_of
 from fuzz.peers import Caller
 from fuzz.world import MODEL_KEY
 
@@ -36,7 +37,7 @@ class _Teller:
     def steps(self) -> None:
         audit = self.audit
         self.heard = Listener(audit)
-        counted = _counted(audit)
+        counted = numbers_of(audit, audit.ask_api("GET", "/metrics"))
         ways = (self.chat, self.streamed_chat, self.completion, self.chunks, self.response, self.run, self.posted_run)
         told = [audit.pick((*ways, self.told_response))() for _ in range(audit.rng.randint(4, 6))]
         self.count(told, counted)
@@ -138,7 +139,7 @@ class _Teller:
         return session, self.sessions.setdefault(session, [])
 
     def header(self, caller: Caller, name: str) -> str:
-        return (caller.answer.headers.get(f"x-svc-{name}".encode()) or b"").decode()
+        return header(caller, f"x-svc-{name}")
 
     def chat(self) -> Tale:
         """`POST /api/sessions/{id}/chat`."""
@@ -499,7 +500,7 @@ class _Teller:
     def count(self, tales: list[Tale], before: dict[str, float]) -> None:
         """What the monitor says of these turns."""
         audit = self.audit
-        after = _counted(audit)
+        after = numbers_of(audit, audit.ask_api("GET", "/metrics"))
         told = {name: after[name] - before.get(name, 0.0) for name in after}
         failed = sum(tale.end == "error" for tale in tales)
         is_ = {
@@ -544,14 +545,6 @@ def _short(value: Said) -> str:
     shown = {name: "[redacted]" if name in SECRET else member for name, member in value.items()}
     text = json.dumps(shown, separators=(",", ":"))
     return text if len(text) <= PREVIEW else f"{text[:PREVIEW]}..."
-
-
-def _counted(audit: Audit) -> dict[str, float]:
-    """What the API's monitor says, by name."""
-    caller = audit.ask_api("GET", "/metrics")
-    audit.right(caller, 200)
-    lines = [line.rpartition(" ") for line in caller.answer.body.decode().splitlines() if not line.startswith("#")]
-    return {name: float(value) for name, _, value in lines}
 
 
 def tellings(audit: Audit) -> None:

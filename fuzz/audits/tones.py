@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from fuzz.audit import Audit
+from fuzz.audit import Audit, header
 from fuzz.audits.paired import Paired, pair
 from fuzz.provider import HEAD, PIECES, SAMPLES, recording_of
 from fuzz.terms import Wish
@@ -158,7 +158,7 @@ class _Tones:
         headers = {"content-type": "audio/mpeg", "cache-control": "private, no-store"}
         headers["content-disposition"] = 'inline; filename="tts.mp3"'
         for field, value in headers.items():
-            audit.same((caller.answer.headers.get(field.encode()) or b"").decode(), value, f"{field} of speech")
+            audit.same(header(caller, field), value, f"{field} of speech")
         model, voice = said.get("model", said.get("model_id")), said.get("voice_id") or said.get("voice")
         is_ = {
             "model": model or "gpt-4o-mini-tts",
