@@ -100,11 +100,8 @@ def _registers(door: _Door) -> None:
         audit.same((caller.status, fields), (303, due), f"where one is led who asks with {other}")
         abroad = f"https://elsewhere.example/{audit.word()}"  # where a mistake leads nobody
         caller = door.ask(client_id=door.register(abroad), redirect_uri=abroad, **other)
-        audit.same(
-            (caller.status, header(caller, "location")),
-            (400, ""),
-            f"where one of elsewhere is led who asks with {other}",
-        )
+        led = (caller.status, header(caller, "location"))
+        audit.same(led, (400, ""), f"where one of elsewhere is led who asks with {other}")
     nobody = ({"redirect_uri": f"{BACK}/x"}, {"redirect_uri": ""}, {"client_id": "nobody"}, {"client_id": ""})
     for other in audit.rng.sample(nobody, 2):
         caller = door.ask(**other)
