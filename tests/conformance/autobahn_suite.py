@@ -34,7 +34,7 @@ from tests.conformance.tools import (
     stopping,
 )
 from tests.loops.live import LiveWire
-from tests.loops.wires import Ws
+from tests.loops.wires import HttpClient, Ws
 from tests.ports import free_port
 
 __all__ = ["AUTOBAHN", "CHAPTERS", "KOSOKU", "autobahn", "autobahn_over_http2", "judge"]
@@ -151,7 +151,7 @@ def _nghttpx(port: int) -> Iterator[int]:
     command = [program("nghttpx"), "--conf=/dev/null", "--workers=1", "--log-level=FATAL", *options]
     with stopping(subprocess.Popen(command, stderr=subprocess.DEVNULL, text=True)):
         with connected(front) as sock:
-            ws = Ws(LiveWire(sock), "localhost", os.urandom, path="/version")
+            ws = Ws(HttpClient(LiveWire(sock), "localhost", os.urandom), path="/version")
             if ws.receive() != TextMessage(ws._stream, "2"):
                 raise RuntimeError("nghttpx does not speak HTTP/2 to the echo")
             ws.close()

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from svc_proto.wire.events import BinaryMessage, TextMessage
+from svc_proto.wire.http2 import Http2Connection
 from tests.conformance.tools import echo_server
 from tests.loops.live import LiveWire
 from tests.loops.wires import PATIENCE, HttpClient, Ws
-from tests.loops.wires2 import Client2, Ws2
 
 AUTHORITY = "localhost"
 
@@ -46,18 +46,19 @@ def over_http1(port: int, context: ssl.SSLContext | None = None) -> None:
         assert client.ask("GET", "/").body == b"hello\n"
         assert client.ask("POST", "/x", body=b"a" * 100_000).body == b"a" * 100_000
     with connected(port, context) as wire:
-        converse(Ws(wire, AUTHORITY, os.urandom, path="/version"), "1.1")
+        converse(Ws(HttpClient(wire, AUTHORITY, os.urandom), path="/version"), "1.1")
 
 
 def over_http2(port: int, context: ssl.SSLContext | None = None) -> None:
     with connected(port, context) as wire:
-        client = Client2(wire, AUTHORITY, os.urandom)
-        ws = Ws2(client, path="/version")
+        client = HttpClient(wire, AUTHORITY, os.urandom, http2=True)
+        ws = Ws(client, path="/version")
         uploading = client.begin("POST", "/x", body=b"a" * 100_000)  # beside it
         assert client.ask("GET", "/").body == b"hello\n"
-        assert client.finish(uploading).body == b"a" * 100_000
+        assert uploading.finish().body == b"a" * 100_000
         converse(ws, "2")
         assert client.ask("GET", "/cookie", headers={"cookie": "a=1"}).body == b"a=1\n"
+        assert isinstance(client.conn, Http2Connection)
         assert not client.conn.knows(ws._stream)  # it ended with its closing handshake
 
 

@@ -61,29 +61,26 @@ def test_a_look_waits_for_something_new(virtual: VirtualWorld) -> None:
     began = virtual.clock()
     assert seen.ask("GET", f"/screen?seen={tag}").json["tag"] == tag
     assert 2.9 < virtual.clock() - began < 3.5
-    client = seen.client()
-    client.begin("GET", f"/screen?seen={tag}", headers=seen.headers())
+    looking = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers())
     virtual.pass_time(0.5)
     began = virtual.clock()
     assert order(virtual, seen, "/open_app", {"package": "com.example.mail"}) == 200
-    assert client.finish().json["screen"]["packageName"] == "com.example.mail"
+    assert looking.finish().json["screen"]["packageName"] == "com.example.mail"
     assert virtual.clock() - began < 0.5
 
 
 def test_a_look_that_is_given_up_and_one_at_the_end(virtual: VirtualWorld) -> None:
     seen = Seen(virtual)
     tag = seen.screen()["tag"]
-    gone = seen.client()
-    gone.begin("GET", f"/screen?seen={tag}", headers=seen.headers())
+    gone = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers())
     virtual.pass_time(0.5)
     gone.wire.abort()
     virtual.pass_time(0.1)
-    client = seen.client()
-    client.begin("GET", f"/screen?seen={tag}", headers=seen.headers())
+    looking = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers())
     virtual.pass_time(0.5)
     began = virtual.clock()
     seen.server.begin_stop()
-    assert client.finish().json["tag"] == tag
+    assert looking.finish().json["tag"] == tag
     assert virtual.clock() - began < 0.5
     virtual.pass_time(5.0)
     assert seen.written() == ""  # nobody looks for it any more
@@ -128,7 +125,7 @@ def test_the_persons_word(virtual: VirtualWorld) -> None:
     client = virtual.client()
     body = json.dumps({"to": "+15550100", "body": "Late"}).encode()
     for allow, status in ((True, 200), (False, 403)):
-        client.begin("POST", "/send_sms", headers=bearer(seen.token), body=body)
+        sending = client.begin("POST", "/send_sms", headers=bearer(seen.token), body=body)
         virtual.wait_until(lambda: bool(seen.service.phone.gate.confirmations()))
         state = seen.screen()
         (question,) = state["questions"]
@@ -137,7 +134,7 @@ def test_the_persons_word(virtual: VirtualWorld) -> None:
         assert 0 < state["seconds_left"][question["id"]] <= 25
         answer = {"question": question["id"], "allow": allow}
         assert seen.ask("POST", "/answer", answer).json == {"ok": True}
-        assert client.finish().status == status
+        assert sending.finish().status == status
         late = seen.ask("POST", "/answer", answer)
         assert (late.status, late.json["code"]) == (409, "not_open")
     assert len(seen.handset.outbox) == 1

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.wires import HttpClient
+from tests.loops.wires import Asked
 from tests.loops.world import ApiHandle, World
 from tests.peers.model import ScriptedModel, plain
 
@@ -95,14 +95,14 @@ def test_a_configuration_that_changes(world: World) -> None:
     assert json.loads(api.ask("GET", "/api/config").body)["model"] == "second"
 
 
-def begin_turn(api: ApiHandle, session: str, message: str) -> HttpClient:
+def begin_turn(api: ApiHandle, session: str, message: str) -> Asked:
     """A turn that is under way: its user row is stored."""
-    client = api.client()
     path = f"/api/sessions/{session}/chat/stream"
-    client.begin("POST", path, headers=api.headers, body=json.dumps({"message": message}).encode())
+    body = json.dumps({"message": message}).encode()
+    turn = api.client().begin("POST", path, headers=api.headers, body=body)
     for _ in range(1_000):
         if api.messages(session):
-            return client
+            return turn
     raise TimeoutError("the turn does not begin")
 
 

@@ -12,13 +12,13 @@ from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Reply
 from tests.loops.raw import read_response
 from tests.loops.virtual import VirtualWorld
-from tests.loops.wires import HttpClient, Ws
+from tests.loops.wires import Asked, Ws
 from tests.loops.world import World, bearer
 
 NOISE = random.Random(7).randbytes(1_000_000).hex()
 
 
-def call(world: World, token: str, method: str = "GET", path: str = "/ping", body: bytes = b"") -> HttpClient:
+def call(world: World, token: str, method: str = "GET", path: str = "/ping", body: bytes = b"") -> Asked:
     """A command under way, on a connection of its own."""
     return world.client().begin(method, path, headers=bearer(token), body=body)
 

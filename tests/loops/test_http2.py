@@ -9,17 +9,16 @@ import pytest
 from svc_proto.wire.events import ResponseData, ResponseEnd, ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.live import LiveWorld
-from tests.loops.wires import PATIENCE, Answer, HttpClient
-from tests.loops.wires2 import Client2, Ws2
+from tests.loops.wires import Answer, HttpClient, Ws
 from tests.loops.world import World, bearer
 
 KEY = "sk-loop-h2"
 PER_CONNECTION = (b"date", b"connection")
 
 
-def client2(world: World, *, tls: bool = False) -> Client2:
+def client2(world: World, *, tls: bool = False) -> HttpClient:
     """A connection to the relay."""
-    return Client2(world.connect(tls=tls), world.authority("127.0.0.1"), world.entropy)
+    return HttpClient(world.connect(tls=tls), world.authority(), world.entropy, http2=True)
 
 
 def plainly(answer: Answer) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
@@ -46,7 +45,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
 def test_answers_are_those_of_http1(served: World, method: str, path: str, body: bytes) -> None:
-    ones: list[HttpClient | Client2] = [served.client(), client2(served)]
+    ones = [served.client(), client2(served)]
     old, new = (plainly(one.ask(method, path, body=body)) for one in ones)
     assert new == old
     for one in ones:
@@ -55,8 +54,8 @@ def test_answers_are_those_of_http1(served: World, method: str, path: str, body:
 
 def test_many_at_the_same_time(served: World) -> None:
     client = client2(served)
-    streams = [client.begin("GET", "/health") for _ in range(90)]
-    assert {client.finish(stream).status for stream in reversed(streams)} == {200}
+    asked = [client.begin("GET", "/health") for _ in range(90)]
+    assert {each.finish().status for each in reversed(asked)} == {200}
     client.wire.close()
 
 
@@ -64,7 +63,7 @@ def test_pairing_and_a_bridge_call_on_one_connection(relayed: World) -> None:
     client = client2(relayed)
     register = client.ask("POST", "/pairing/register", body=b'{"code": "ABC123"}')
     assert register.status == 200
-    phone = Ws2(client)
+    phone = Ws(client)
     assert phone.compressed
     message = relayed.sign_in(phone, pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
     assert message["type"] == "auth.ok"
@@ -73,7 +72,7 @@ def test_pairing_and_a_bridge_call_on_one_connection(relayed: World) -> None:
     assert [record["device_name"] for record in json.loads(listing.body)["sessions"]] == ["P"]
     result = {"text": "z" * 1_000_000}
     phone.respond(phone.command()["request_id"], result)
-    assert client.finish(calling).json == result
+    assert calling.finish().json == result
     phone.pong()
     assert phone.close().clean
     assert client.ask("GET", "/health").status == 200
@@ -99,13 +98,14 @@ def test_a_file_and_its_ranges(relayed: World) -> None:
 def test_a_turn_over_server_sent_events(world: World) -> None:
     api = world.api(key=KEY)
     session = api.session()
-    client = Client2(world.connect(port=api.server.port), f"127.0.0.1:{api.server.port}", world.entropy)
+    port = api.server.port
+    client = HttpClient(world.connect(port=port), f"127.0.0.1:{port}", world.entropy, http2=True)
     body = json.dumps({"message": "/count 3"}).encode()
-    stream = client.begin("POST", f"/api/sessions/{session}/chat/stream", headers=api.headers, body=body)
+    turn = client.begin("POST", f"/api/sessions/{session}/chat/stream", headers=api.headers, body=body)
     assert client.ask("GET", "/health").status == 200  # beside it
     decoder = EventStreamDecoder()
     names: list[str] = []
-    while not isinstance(event := client.next(stream, PATIENCE), ResponseEnd):
+    while not isinstance(event := turn.next(), ResponseEnd):
         if isinstance(event, ResponseData):
             names += [message.event for message in decoder.receive_data(event.data)]
         else:
@@ -126,7 +126,7 @@ def test_tls_with_alpn(world: World) -> None:
         assert client.wire._sock.selected_alpn_protocol() == "h2"  # type: ignore[attr-defined] # of live wires only
         world.alpn = ["http/1.1"]
     assert client.ask("POST", "/pairing/register", body=b'{"code": "ABC123"}').status == 200
-    phone = Ws2(client)
+    phone = Ws(client)
     message = world.sign_in(phone, pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
     assert message["type"] == "auth.ok"
     other = world.client(tls=True)

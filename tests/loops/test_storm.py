@@ -11,7 +11,7 @@ from runtimes.sim.faults import Faults
 from runtimes.sim.network import Network
 from runtimes.sim.world import World as Simulation
 from tests.loops.virtual import NotStarted, VirtualWorld
-from tests.loops.wires import HttpClient
+from tests.loops.wires import Asked
 from tests.loops.world import REMOTE, bearer
 from tests.plan import some
 
@@ -31,7 +31,7 @@ def opened(seed: int, faults: Faults) -> tuple[VirtualWorld, str]:
     return world, token
 
 
-def begin(world: VirtualWorld, token: str, number: int) -> HttpClient | None:
+def begin(world: VirtualWorld, token: str, number: int) -> Asked | None:
     """A command on a connection of its own; None if none can be had."""
     try:
         client = world.client(REMOTE if number % 2 else "127.0.0.1")
@@ -71,7 +71,7 @@ def start_again(world: VirtualWorld) -> None:
 @pytest.mark.parametrize("seed", some(SEEDS))
 def test_after_a_storm(seed: int) -> None:
     world, token = opened(seed, Faults.some(5.0))
-    callers: list[HttpClient] = []
+    callers: list[Asked] = []
     for number in range(ROUNDS):
         caller = begin(world, token, number)
         if caller is not None:

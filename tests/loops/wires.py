@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,12 +31,14 @@ from svc_proto.wire.events import (
     SocketAccepted,
     SocketClosed,
     StreamId,
+    StreamReset,
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["PATIENCE", "Answer", "Declined", "HttpClient", "Wire", "Ws"]
+__all__ = ["PATIENCE", "Answer", "Asked", "Declined", "HttpClient", "Wire", "Ws"]
 
 PATIENCE = 30.0  # s, for anything that should happen at once, on a machine that may be busy
 LAX = Limits(max_message=64 * 1024 * 1024, max_head=256 * 1024)  # a client that judges nothing by its size
@@ -150,13 +153,25 @@ class Answer:
 
 
 class HttpClient:
-    """Requests on one connection, one after another; `begin` and `finish` apart where a test does something between."""
+    """Requests on one connection, one after another, or beside each other over HTTP/2; with `deflate`, for sockets."""
 
-    def __init__(self, wire: Wire, authority: str, entropy: Callable[[int], bytes]) -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        authority: str,
+        entropy: Callable[[int], bytes],
+        *,
+        http2: bool = False,
+        deflate: bool = True,
+    ) -> None:
         self.wire = wire
+        self.conn: Http1Connection | Http2Connection
+        if http2:
+            self.conn = Http2Connection(Role.CLIENT, limits=LAX, entropy=entropy)
+        else:
+            self.conn = Http1Connection(Role.CLIENT, limits=LAX, entropy=entropy, deflate=deflate)
         self._authority = authority
-        self._conn = Http1Connection(Role.CLIENT, limits=LAX, entropy=entropy)
-        self._stream = 0
+        self._asked: dict[StreamId, Asked] = {}
 
     def ask(
         self, method: str, path: str, *, headers: PairsIn = None, body: bytes = b"", timeout: float = PATIENCE
@@ -164,24 +179,66 @@ class HttpClient:
         """One request and its answer."""
         return self.begin(method, path, headers=headers, body=body).finish(timeout)
 
-    def begin(self, method: str, path: str, *, headers: PairsIn = None, body: bytes = b"") -> HttpClient:
+    def begin(
+        self, method: str, path: str, *, headers: PairsIn = None, body: bytes = b"", websocket: bool = False
+    ) -> Asked:
         """Send a request."""
-        self._stream += 1
-        stream = StreamId(self._stream)
+        stream = StreamId(len(self._asked) + 1)
+        if isinstance(self.conn, Http2Connection):
+            stream = self.conn.next_stream
+        asked = self._asked[stream] = Asked(self, stream)
         named = {"host": self._authority, **(headers or {})}
         fields = [(key.lower().encode(), value.encode()) for key, value in named.items()]
         if body or method in ("POST", "PATCH"):
             fields.append((b"content-length", b"%d" % len(body)))
-        self._conn.send(RequestHead(stream, method, path, Headers(fields)))
+        self.conn.send(RequestHead(stream, method, path, Headers(fields), websocket))
         if body:
-            self._conn.send(RequestData(stream, body))
-        self._conn.send(RequestEnd(stream))
-        self.wire.send(self._conn.data_to_send())
-        return self
+            self.conn.send(RequestData(stream, body))
+        if not websocket:
+            self.conn.send(RequestEnd(stream))
+        self.flush()
+        return asked
 
-    def some(self, timeout: float = PATIENCE) -> HttpClient:
+    def read(self, timeout: float = PATIENCE) -> bool:
+        """Wait for bytes, and give each request what is its own; False at the end. ConnectionError after a reset."""
+        data = self.wire.read_some(timeout)
+        if data:
+            self.conn.receive_data(data)
+        else:
+            self.conn.receive_eof()
+        while (event := self.conn.next_event()) is not None:
+            if isinstance(event, ResponseData) and isinstance(self.conn, Http2Connection):
+                self.conn.taken(event.stream, len(event.data))
+            self._asked[event.stream].heard.append(event)
+        self.flush()
+        return bool(data)
+
+    def flush(self) -> None:
+        """Write what there is to write."""
+        data = self.conn.data_to_send()
+        if data:
+            self.wire.send(data)
+
+
+class Asked:
+    """A request that was sent; `heard` is what came of it and was not looked at yet."""
+
+    def __init__(self, client: HttpClient, stream: StreamId) -> None:
+        self.wire = client.wire
+        self.client = client
+        self.stream = stream
+        self.heard: deque[Event] = deque()
+
+    def next(self, timeout: float = PATIENCE) -> Event:
+        """The next event; ConnectionError when none comes."""
+        while not self.heard:
+            if not self.client.read(timeout) and not self.heard:
+                raise ConnectionError("the connection ended")
+        return self.heard.popleft()
+
+    def some(self) -> Asked:
         """Wait for a part of the answer, which `finish` gives as well."""
-        self._conn.receive_data(self.wire.read_some(timeout))
+        self.client.read()
         return self
 
     def finish(self, timeout: float = PATIENCE) -> Answer:
@@ -189,25 +246,16 @@ class HttpClient:
         head: ResponseHead | None = None
         body: list[bytes] = []
         while True:
-            event = self._conn.next_event()
-            match event:
-                case None:
-                    data = self.wire.read_some(timeout)
-                    if data:
-                        self._conn.receive_data(data)
-                    else:
-                        self._conn.receive_eof()
-                        if (event := self._conn.next_event()) is None or not isinstance(event, ResponseEnd):
-                            raise ConnectionError(f"the connection ended instead of an answer ({event})")
-                        assert head is not None
-                        return Answer(head.status, head.headers, b"".join(body))
-                case ResponseHead():
+            match self.next(timeout):
+                case ResponseHead() as event:
                     head = event
                 case ResponseData(data=data):
                     body.append(data)
                 case ResponseEnd():
                     assert head is not None
                     return Answer(head.status, head.headers, b"".join(body))
+                case StreamReset(why=why):
+                    raise ConnectionError(why)
                 case _:
                     pass
 
@@ -221,28 +269,23 @@ class Declined(Exception):  # noqa: N818 - the name says what happened
 
 
 class Ws:
-    """A WebSocket. `deflate` offers permessage-deflate; `compressed` tells whether it was agreed."""
+    """A WebSocket, by itself on a connection of HTTP/1.1 or beside others over HTTP/2; `Declined` if it is none.
 
-    def __init__(
-        self,
-        wire: Wire,
-        authority: str,
-        entropy: Callable[[int], bytes],
-        *,
-        path: str = "/ws",
-        headers: PairsIn = None,
-        deflate: bool = True,
-    ) -> None:
-        self.wire = wire
+    `compressed` tells whether permessage-deflate was agreed.
+    """
+
+    def __init__(self, client: HttpClient, *, path: str = "/ws", headers: PairsIn = None) -> None:
+        self.wire = client.wire
         self.token = ""
-        self.compressed = False
-        self._stream = StreamId(1)
+        self._client = client
         self._over: SocketClosed | None = None
-        self._conn = Http1Connection(Role.CLIENT, limits=LAX, entropy=entropy, deflate=deflate)
-        named = {"host": authority, **(headers or {})}
-        fields = Headers([(key.lower().encode(), value.encode()) for key, value in named.items()])
-        self._put(RequestHead(self._stream, "GET", path, fields, websocket=True))
-        self._shake()
+        self._asked = client.begin("GET", path, headers=headers, websocket=True)
+        event = self._asked.next()
+        if not isinstance(event, SocketAccepted):
+            self._asked.heard.appendleft(event)
+            raise Declined(self._asked.finish())
+        self.compressed = event.deflate
+        self._stream = self._asked.stream
 
     # --- sending ---
 
@@ -263,18 +306,15 @@ class Ws:
 
     def receive(self, timeout: float = PATIENCE) -> Event:
         """The next message, ping, pong, or `SocketClosed`, which is repeated."""
-        while self._over is None:
-            event = self._conn.next_event()
-            if event is None:
-                self._feed(timeout)
-                continue
-            reply = self._conn.data_to_send()
-            if reply:
-                self.wire.send(reply)
-            if isinstance(event, SocketClosed):
-                self._over = event
-            return event
-        return self._over
+        if self._over is not None:
+            return self._over
+        try:
+            event = self._asked.next(timeout)
+        except ConnectionError as error:
+            event = SocketClosed(self._stream, 1006, str(error), clean=False)
+        if isinstance(event, SocketClosed):
+            self._over = event
+        return event
 
     def hear(self, timeout: float = PATIENCE) -> dict[str, Any]:
         """The next text message, parsed; pings and pongs are passed over."""
@@ -317,40 +357,8 @@ class Ws:
             pass
 
     def _put(self, event: Event) -> None:
-        self._conn.send(event)
-        self.wire.send(self._conn.data_to_send())
-
-    def _feed(self, timeout: float) -> None:
-        try:
-            data = self.wire.read_some(timeout)
-        except ConnectionError:
-            data = b""
-        if data:
-            self._conn.receive_data(data)
-        else:
-            self._conn.receive_eof()
-
-    def _shake(self) -> None:
-        head: ResponseHead | None = None
-        body: list[bytes] = []
-        while True:
-            match self._conn.next_event():
-                case None:
-                    if self.wire.eof or self.wire.reset:
-                        raise ConnectionError("the connection ended in the handshake")
-                    self._feed(PATIENCE)
-                case SocketAccepted(deflate=deflate):
-                    self.compressed = deflate
-                    return
-                case ResponseHead() as declined:
-                    head = declined
-                case ResponseData(data=data):
-                    body.append(data)
-                case ResponseEnd():
-                    assert head is not None
-                    raise Declined(Answer(head.status, head.headers, b"".join(body)))
-                case _:
-                    pass
+        self._client.conn.send(event)
+        self._client.flush()
 
 
 assert DEFAULT_LIMITS.max_message < LAX.max_message  # so that the relay's own limit is what shows

@@ -340,7 +340,8 @@ class World(ABC):
         """Open a WebSocket; `Declined` when the relay answers otherwise."""
         wire = self.connect(peer, tls=tls)
         try:
-            return Ws(wire, self.authority(peer), self.entropy, path=path, headers=headers, deflate=deflate)
+            client = HttpClient(wire, self.authority(peer), self.entropy, deflate=deflate)
+            return Ws(client, path=path, headers=headers)
         except Declined:
             wire.close()  # a stop would wait for it
             raise
