@@ -72,5 +72,5 @@ def test_it_registers_no_code_and_opens_no_socket(
     told = page.evaluate(ATTACK, f"{relay}:{world.relay.port}")
     context.close()
     assert told == ["sent", *["refused"] * 6]
-    assert world.sign_in(world.websocket(), pairing_code="EVIL66")["type"] == "auth.fail"
+    assert world.websocket().sign_in(pairing_code="EVIL66")["type"] == "auth.fail"
     world.pair()  # and nobody was locked out

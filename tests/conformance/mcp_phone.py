@@ -18,9 +18,8 @@ from typing import Any, TypedDict
 from urllib.request import urlopen
 
 from svc_proto.agent.tools.phone import ROWS
-from svc_proto.wire.events import TextMessage
 from tests.conformance.tools import told
-from tests.servers.support import STREAM, Client, call, running, running_relay
+from tests.servers.support import call, running, running_relay, websocket
 
 __all__ = ["CALLS", "STATELESS", "WANTED", "Errand", "World", "carried_out", "in_a_world"]
 
@@ -152,17 +151,15 @@ class World:
 
     def _pair(self, name: str) -> str:
         code = call(self.port, "POST", "/pairing").body["code"]
-        with Client(self.port) as client:
+        with websocket(self.port) as client:
             answer = client.sign_in(pairing_code=code, device_name=name, device_id=name, client_surface="cli")
         return str(answer["payload"]["session_token"])
 
     def _notify(self) -> None:
-        with Client(self.port) as client:
+        with websocket(self.port) as client:
             client.sign_in(session_token=self.token)
-            note = {"channel": "notifications", "type": "notification.posted", "id": "2", "payload": {"title": "Mail"}}
-            client.say(TextMessage(STREAM, json.dumps(note)))
-            client.say(TextMessage(STREAM, json.dumps({"channel": "system", "type": "ping", "id": "3", "payload": {}})))
-            client.event()  # whoever has answered this has heard that
+            client.say("notifications", "notification.posted", {"title": "Mail"})
+            client.pong()
 
     def _revoke(self) -> None:
         call(self.port, "DELETE", f"/sessions/{self.token[:8]}", token=self.token)

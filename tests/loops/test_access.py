@@ -33,7 +33,7 @@ def test_the_local_secret_is_asked_for_and_shown_by_our_own_programs(world: Worl
     assert (refused.status, refused.code) == (403, "loopback_only")
     assert secret not in refused.body.decode()
     code = world.http("POST", "/pairing", headers=shown).json["code"]
-    assert world.sign_in(world.websocket(peer=REMOTE), pairing_code=code)["type"] == "auth.ok"
+    assert world.websocket(peer=REMOTE).sign_in(pairing_code=code)["type"] == "auth.ok"
     api = world.api()
     api.turn(api.session(), "/phone ping")  # the agent pairs itself
     names = [session["device_name"] for session in world.http("GET", "/sessions", headers=shown).json["sessions"]]
@@ -106,7 +106,7 @@ def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: World, how: s
     world.eventually(lambda: not is_running(world, gateway))
     for request in (("GET", "/ping"), ("GET", "/media/x"), ("POST", "/clipboard/inbox"), ("POST", "/media/upload")):
         assert world.http(*request, headers=bearer(ws.token)).status == 401
-    assert world.sign_in(world.websocket(), session_token=ws.token)["type"] == "auth.fail"
+    assert world.websocket().sign_in(session_token=ws.token)["type"] == "auth.fail"
     witness.pong()  # and nobody else notices
     calling = world.client().begin("GET", "/ping", headers=bearer(witness.token))
     phone.respond(phone.command()["request_id"], {"fine": True})
@@ -148,5 +148,5 @@ def test_a_new_profile_is_told_to_everybody(world: World, tmp_path: Path, monkey
             world.pass_time(6.0)
         ws.pong()
     late = world.websocket()
-    message = world.sign_in(late, session_token=clients[0].token)
+    message = late.sign_in(session_token=clients[0].token)
     assert [profile["name"] for profile in message["payload"]["profiles"]] == ["default", "work"]

@@ -75,7 +75,7 @@ def test_a_phone_that_comes_back_on_a_new_socket_takes_the_place_of_the_old(rela
     calling = call(relayed, first.token)
     first.command()
     second = relayed.websocket()
-    assert relayed.sign_in(second, session_token=first.token)["type"] == "auth.ok"
+    assert second.sign_in(session_token=first.token)["type"] == "auth.ok"
     assert calling.finish().code == "phone_disconnected"
     calling = call(relayed, first.token)
     second.respond(second.command()["request_id"], {"second": True})

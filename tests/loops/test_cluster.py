@@ -47,7 +47,7 @@ def paired(world: World, name: str = "Tablet") -> Ws:
     at(world, 1)
     phone = world.websocket()
     identity = {"device_name": name, "device_id": f"id of {name}", "client_surface": "android"}
-    assert world.sign_in(phone, pairing_code=code, **identity)["type"] == "auth.ok"
+    assert phone.sign_in(pairing_code=code, **identity)["type"] == "auth.ok"
     return phone
 
 
@@ -192,6 +192,6 @@ def _signed_in(world: World, code: str) -> dict[str, object]:
     """What a code is worth, asked again where the nodes did not reach each other for a moment."""
     while True:
         world.eventually(lambda: world.http("POST", "/pairing").status == 200, 20.0)
-        told: dict[str, object] = world.sign_in(world.websocket(), pairing_code=code)
+        told: dict[str, object] = world.websocket().sign_in(pairing_code=code)
         if "do not reach each other" not in str(told):
             return told

@@ -22,7 +22,7 @@ def invite(world: World, body: object = None) -> tuple[str, str]:
 def paired(world: World, code: str) -> str:
     """The token that the code is good for."""
     ws = world.websocket()
-    assert world.sign_in(ws, pairing_code=code, device_name="Tablet")["type"] == "auth.ok"
+    assert ws.sign_in(pairing_code=code, device_name="Tablet")["type"] == "auth.ok"
     return ws.token
 
 

@@ -74,7 +74,7 @@ def heard(world: World, caller: Caller, messages: Iterable[str]) -> dict[str, st
             except Declined as declined:
                 answers[message] = str(declined.answer.status)
                 continue
-            if caller.token and world.sign_in(socket, session_token=caller.token)["type"] == "auth.fail":
+            if caller.token and socket.sign_in(session_token=caller.token)["type"] == "auth.fail":
                 socket, answers[message] = None, AUTH
                 world.register()  # which lifts the block: a door is tried here, not the limiter
                 continue

@@ -39,7 +39,7 @@ def test_a_withheld_shell_is_opened_by_this_host_only(world: World) -> None:
     relay.stop()
     relay.restart()
     ws = world.websocket()
-    payload = world.sign_in(ws, session_token=token)["payload"]
+    payload = ws.sign_in(session_token=token)["payload"]
     (listed,) = world.http("GET", "/sessions").json["sessions"]
     assert payload["grants"].keys() == listed["grants"].keys() == set(CHANNELS) - WITHHELD.keys()
     declined(ws, "terminal")

@@ -81,7 +81,7 @@ def test_half_of_everything_then_gone(relayed: World) -> None:
         wire.abort()
     relayed.eventually(lambda: relayed.clients() == 0)
     assert relayed.http("GET", "/health").json["sessions"] == 0
-    assert relayed.sign_in(relayed.websocket(peer=REMOTE), pairing_code=code)["type"] == "auth.ok"
+    assert relayed.websocket(peer=REMOTE).sign_in(pairing_code=code)["type"] == "auth.ok"
 
 
 def test_a_code_whose_phone_vanishes_gives_no_session(relayed: World) -> None:

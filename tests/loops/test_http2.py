@@ -65,7 +65,7 @@ def test_pairing_and_a_bridge_call_on_one_connection(relayed: World) -> None:
     assert register.status == 200
     phone = Ws(client)
     assert phone.compressed
-    message = relayed.sign_in(phone, pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
+    message = phone.sign_in(pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
     assert message["type"] == "auth.ok"
     calling = client.begin("GET", "/screen", headers=bearer(phone.token))
     listing = client.ask("GET", "/sessions", headers=bearer(phone.token))
@@ -127,7 +127,7 @@ def test_tls_with_alpn(world: World) -> None:
         world.alpn = ["http/1.1"]
     assert client.ask("POST", "/pairing/register", body=b'{"code": "ABC123"}').status == 200
     phone = Ws(client)
-    message = world.sign_in(phone, pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
+    message = phone.sign_in(pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
     assert message["type"] == "auth.ok"
     other = world.client(tls=True)
     assert other.ask("GET", "/health").json["clients"] == 1

@@ -111,7 +111,7 @@ def test_a_session_survives_a_stop_but_a_code_and_a_block_do_not(world: World) -
     code = world.register()
     for _ in range(5):
         ws = world.websocket(peer=REMOTE)
-        world.sign_in(ws, pairing_code="NOSUCH")
+        ws.sign_in(pairing_code="NOSUCH")
         ws.wait_closed()
         ws.wire.close()
     with pytest.raises(Declined):
@@ -121,9 +121,9 @@ def test_a_session_survives_a_stop_but_a_code_and_a_block_do_not(world: World) -
     (record,) = world.http("GET", "/sessions").json["sessions"]
     assert record["device_name"] == "Survivor"
     ws = world.websocket(peer=REMOTE)
-    assert world.sign_in(ws, session_token=token)["type"] == "auth.ok"
+    assert ws.sign_in(session_token=token)["type"] == "auth.ok"
     assert world.http("GET", "/sessions", headers=bearer(token), peer=REMOTE).status == 200
-    assert world.sign_in(world.websocket(), pairing_code=code)["type"] == "auth.fail"
+    assert world.websocket().sign_in(pairing_code=code)["type"] == "auth.fail"
 
 
 def test_a_revoked_session_stays_revoked(world: World) -> None:
@@ -146,11 +146,11 @@ def test_a_session_survives_a_kill(world: World) -> None:
     assert refuses_connections(world)
     relay.restart()
     ws = world.websocket()
-    assert world.sign_in(ws, session_token=token)["type"] == "auth.ok"
+    assert ws.sign_in(session_token=token)["type"] == "auth.ok"
     assert ws.close().clean
     ws.wire.close()
     ws = world.websocket()
-    assert world.sign_in(ws, pairing_code=code)["type"] == "auth.fail"
+    assert ws.sign_in(pairing_code=code)["type"] == "auth.fail"
     ws.wait_closed()
     ws.wire.close()
     relay.begin_stop()

@@ -165,7 +165,7 @@ def test_a_phone_that_is_gone_without_a_fin(live: World) -> None:
     live.eventually(lambda: live.http("GET", "/health").json["clients"] == 1)
     assert live.http("GET", "/ping", headers=bearer(alive.token)).status == 200
     back = live.websocket()
-    assert live.sign_in(back, session_token=token)["type"] == "auth.ok"
+    assert back.sign_in(session_token=token)["type"] == "auth.ok"
     assert alive.count("offline") == 0
 
 

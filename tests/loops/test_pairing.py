@@ -24,7 +24,7 @@ def refused(ws: Ws, message: dict[str, object], *words: str) -> None:
 def test_a_code_pairs_once(relayed: World, path: str) -> None:
     code = relayed.register()
     ws = relayed.websocket(path)
-    message = relayed.sign_in(ws, pairing_code=f" {code.lower()} ", device_name="Tablet", client_surface="desktop")
+    message = ws.sign_in(pairing_code=f" {code.lower()} ", device_name="Tablet", client_surface="desktop")
     assert (message["type"], message["id"]) == ("auth.ok", "auth-1")
     payload = message["payload"]
     assert set(payload["grants"]) >= {"chat", "terminal", "bridge", "tui", "voice:stt"}
@@ -32,13 +32,13 @@ def test_a_code_pairs_once(relayed: World, path: str) -> None:
     assert payload["server_version"]
     assert relayed.clients() == 1
     second = relayed.websocket(path)
-    refused(second, relayed.sign_in(second, pairing_code=code), "pairing", "invalid")
+    refused(second, second.sign_in(pairing_code=code), "pairing", "invalid")
 
 
 def test_the_sixth_attempt_is_turned_away_until_someone_registers(relayed: World) -> None:
     for _ in range(5):
         ws = relayed.websocket(peer=REMOTE)
-        assert relayed.sign_in(ws, pairing_code="NOSUCH")["type"] == "auth.fail"
+        assert ws.sign_in(pairing_code="NOSUCH")["type"] == "auth.fail"
         ws.wait_closed()
     with pytest.raises(Declined) as caught:
         relayed.websocket(peer=REMOTE)
@@ -49,7 +49,7 @@ def test_the_sixth_attempt_is_turned_away_until_someone_registers(relayed: World
     relayed.websocket()  # nor is another address
     code = relayed.register()
     ws = relayed.websocket(peer=REMOTE)
-    assert relayed.sign_in(ws, pairing_code=code)["type"] == "auth.ok"
+    assert ws.sign_in(pairing_code=code)["type"] == "auth.ok"
 
 
 def test_someone_who_leaves_without_a_word(relayed: World) -> None:
@@ -70,7 +70,7 @@ def test_a_revoked_session_is_told_and_closed(relayed: World) -> None:
     assert (message["channel"], message["type"]) == ("system", "error")
     assert victim.wait_closed().code == 1008
     ws = relayed.websocket()
-    refused(ws, relayed.sign_in(ws, session_token=victim.token), "session token")
+    refused(ws, ws.sign_in(session_token=victim.token), "session token")
     assert relayed.http("GET", "/sessions", headers=bearer(victim.token), peer=REMOTE).status == 401
     judge.pong()
     own = relayed.http("DELETE", f"/sessions/{judge.token}", headers=bearer(judge.token))

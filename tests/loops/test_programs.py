@@ -39,7 +39,7 @@ class Scene:
     def back(self, token: str) -> Desk:
         """A client that comes back with its token."""
         ws = self.world.websocket()
-        assert self.world.sign_in(ws, session_token=token)["type"] == "auth.ok"
+        assert ws.sign_in(session_token=token)["type"] == "auth.ok"
         return Desk(ws)
 
     @property
@@ -246,7 +246,7 @@ class Visitor:
         self._ws = None
         try:
             ws = self._scene.world.websocket()
-            self._scene.world.sign_in(ws, session_token=self._token)
+            ws.sign_in(session_token=self._token)
         except (ConnectionError, TimeoutError, AssertionError):
             return
         self._ws = ws

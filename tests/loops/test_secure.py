@@ -120,4 +120,4 @@ def test_ipv6(world: World) -> None:
     assert read_response(wire)[0] == 200
     ws = world.websocket(peer="::1")
     code = world.http("POST", "/pairing", peer="::1").json["code"]
-    assert world.sign_in(ws, pairing_code=code)["type"] == "auth.ok"
+    assert ws.sign_in(pairing_code=code)["type"] == "auth.ok"

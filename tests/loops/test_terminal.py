@@ -204,7 +204,7 @@ def test_abrupt_disconnects_leave_no_process(either: World, full: bool) -> None:
     disconnects = DISCONNECTS if full else DISCONNECTS // 10
     for number in range(disconnects):
         ws = either.websocket()
-        either.sign_in(ws, session_token=token)
+        ws.sign_in(session_token=token)
         client = Desk(ws)
         attached = client.attach()
         pids.append(attached["pid"])

@@ -302,6 +302,14 @@ class Ws:
         """Send an envelope."""
         self.send_text(json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload or {}}))
 
+    def sign_in(self, **payload: object) -> dict[str, Any]:
+        """Send `system/auth`; the envelope that answers it."""
+        self.say("system", "auth", payload, "auth-1")
+        message = self.hear()
+        if message["type"] == "auth.ok":
+            self.token = message["payload"]["session_token"]
+        return message
+
     # --- receiving ---
 
     def receive(self, timeout: float = PATIENCE) -> Event:

@@ -353,14 +353,6 @@ class World(ABC):
         assert answer.status == 200, answer
         return code
 
-    def sign_in(self, ws: Ws, **payload: object) -> dict[str, Any]:
-        """Send `system/auth`; the envelope that answers it."""
-        ws.say("system", "auth", payload, "auth-1")
-        message = ws.hear()
-        if message["type"] == "auth.ok":
-            ws.token = message["payload"]["session_token"]
-        return message
-
     def pair(
         self,
         name: str = "Tablet",
@@ -381,7 +373,7 @@ class World(ABC):
             code = self.register(**meta)
         ws = self.websocket(peer=peer, deflate=deflate, tls=tls)
         identity = {"device_name": name, "device_id": f"id of {name}", "client_surface": surface}
-        message = self.sign_in(ws, pairing_code=code, **identity)
+        message = ws.sign_in(pairing_code=code, **identity)
         assert message["type"] == "auth.ok", message
         return ws
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -18,16 +16,17 @@ from typing import Any, Generic, Self, TypeVar
 import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.wire.events import TextMessage
+from tests.loops.wires import Declined, Ws
 from tests.ports import free_port
 from tests.runtimes.postgresql import needs_postgresql, server
 from tests.runtimes.redis_server import RedisServer, needs_redis
 from tests.servers.proxies import in_front
-from tests.servers.support import STREAM, SYSTEM_PATH, TIMEOUT, Client, Running, call, running_relay
+from tests.servers.support import SYSTEM_PATH, TIMEOUT, Running, call, running_relay, websocket
 
 __all__ = ["Cluster", "Load", "NodePhone", "needs_nodes", "until"]
 
 T = TypeVar("T")
+FOREVER = 3600.0  # s; longer than any test
 needs_nodes = [
     needs_postgresql,
     needs_redis,
@@ -94,49 +93,41 @@ class NodePhone:
         self.cut_at = 0.0  # monotonic s of its last cut
         self._port = port
         self._over = False
-        self._client: Client | None = None
+        self._ws: Ws | None = None
         self._thread = threading.Thread(target=self._live, args=(code,), daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """It goes for good."""
         self._over = True
-        if (client := self._client) is not None:
+        if (ws := self._ws) is not None:
             with suppress(OSError):
-                client.sock.shutdown(socket.SHUT_RDWR)  # it may be waiting for a word
+                ws.wire.close_write()  # it may be waiting for a word
         self._thread.join(TIMEOUT)
 
     def _live(self, code: str) -> None:
         while not self._over and not self.refused:
             shown = {"session_token": self.token} if self.token else {"pairing_code": code}
-            with suppress(OSError, RemoteProtocolError, AssertionError), Client(self._port) as client:
-                self._client = client
-                if client.status == 101 and not self._over:  # else nobody would shut it down
-                    self._serve(client, shown)
+            with suppress(OSError, Declined, RemoteProtocolError, AssertionError), websocket(self._port) as ws:
+                self._ws = ws
+                if not self._over:  # else nobody would end it
+                    self._serve(ws, shown)
             self.online.clear()
             self.cut_at = time.monotonic()
 
-    def _serve(self, client: Client, shown: dict[str, str]) -> None:
+    def _serve(self, ws: Ws, shown: dict[str, str]) -> None:
         told = {"device_name": self.name, "device_id": f"device-{self.name}", "client_surface": "android", **shown}
-        answer = client.sign_in(**told)
-        payload = answer["payload"]
+        answer = ws.sign_in(**told)
         if answer["type"] != "auth.ok":
-            self.refused = payload["reason"]
+            self.refused = answer["payload"]["reason"]
             return
-        self.token = payload["session_token"]
-        self._say(client, "bridge.status", {"device": {"name": self.name}})
-        client.sock.settimeout(None)
+        self.token = ws.token
+        ws.say("bridge", "bridge.status", {"device": {"name": self.name}})
         self.online.set()
-        while isinstance(event := client.event(), TextMessage):
-            message = json.loads(event.text)
-            if message["type"] == "bridge.command":
-                command = message["payload"]
-                self.done.append(command["body"])
-                self._say(client, "bridge.response", {"request_id": command["request_id"], "status": 200, "result": {}})
-
-    def _say(self, client: Client, kind: str, payload: dict[str, object]) -> None:
-        envelope = {"channel": "bridge", "type": kind, "id": "1", "payload": payload}
-        client.say(TextMessage(STREAM, json.dumps(envelope)))
+        while True:
+            command = ws.command(FOREVER)
+            self.done.append(command["body"])
+            ws.respond(command["request_id"], {})
 
 
 class Cluster:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from attrs import frozen
 
@@ -25,17 +25,16 @@ from runtimes.run import run
 from runtimes.waker import Handle
 from servers.relay_program import read_config, relay_program
 from svc_proto.basics.pins import pin_of
-from svc_proto.wire.connection import Role
-from svc_proto.wire.events import Event, Headers, RequestHead, ResponseHead, StreamId, TextMessage
-from svc_proto.wire.http1 import Http1Connection
 from tests.forkserver import Popen, python
+from tests.loops.live import LiveWire
+from tests.loops.wires import Declined, HttpClient, Ws
+from tests.loops.world import bearer
 
 __all__ = [
     "ROOT",
     "SYSTEM_PATH",
     "TIMEOUT",
     "Answer",
-    "Client",
     "Running",
     "call",
     "relay_beside",
@@ -43,11 +42,11 @@ __all__ = [
     "running_relay",
     "shown_pin",
     "sign_in",
+    "websocket",
 ]
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 60.0  # s for anything a test waits for; only a busy machine takes long
-STREAM = StreamId(1)
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # where servers of the system are
 FOREIGN = ("RELAY_", "SVC_", "HERMES_", "API_SERVER_")
 
@@ -215,60 +214,20 @@ def call(
         connection.close()
 
 
-class Client:
-    """A WebSocket to a relay over a blocking socket."""
-
-    def __init__(self, port: int, host: str = "127.0.0.1", path: str = "/ws", token: str = "") -> None:
-        self.sock = socket.create_connection((host, port), timeout=TIMEOUT)
-        self.conn = Http1Connection(Role.CLIENT, entropy=os.urandom)
-        shown = ((b"authorization", b"Bearer " + token.encode()),) if token else ()
-        headers = Headers(((b"host", b"%s:%d" % (host.encode(), port)), *shown))
-        try:
-            self.say(RequestHead(STREAM, "GET", path, headers, websocket=True))
-            self.answer = self.event()
-        except BaseException:
-            self.sock.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.sock.close()
-
-    @property
-    def status(self) -> int:
-        """Of the answer to the upgrade."""
-        return self.answer.status if isinstance(self.answer, ResponseHead) else 101
-
-    def say(self, event: Event) -> None:
-        """Send one event."""
-        self.conn.send(event)
-        self.sock.sendall(self.conn.data_to_send())
-
-    def event(self) -> Event:
-        """The next thing the relay says."""
-        while (event := self.conn.next_event()) is None:
-            data = self.sock.recv(65_536)
-            if not data:
-                self.conn.receive_eof()
-            self.conn.receive_data(data)
-        return event
-
-    def sign_in(self, **credentials: str) -> dict[str, Any]:
-        """Send `system/auth`; the relay's answer, an envelope."""
-        payload = {"device_name": "Test", "device_id": "test", "client_surface": "desktop", **credentials}
-        self.say(TextMessage(STREAM, json.dumps({"channel": "system", "type": "auth", "id": "1", "payload": payload})))
-        event = self.event()
-        assert isinstance(event, TextMessage)
-        answer: dict[str, Any] = json.loads(event.text)
-        return answer
+@contextmanager
+def websocket(port: int, host: str = "127.0.0.1", path: str = "/ws", token: str = "") -> Iterator[Ws]:
+    """A WebSocket to a relay; `Declined` if it is none."""
+    with socket.create_connection((host, port), timeout=TIMEOUT) as sock:
+        client = HttpClient(LiveWire(sock), f"{host}:{port}", os.urandom)
+        yield Ws(client, path=path, headers=bearer(token) if token else None)
 
 
 def sign_in(port: int, *, host: str = "127.0.0.1", **credentials: str) -> dict[str, Any]:
     """One attempt over a connection of its own: the payload of `auth.ok` or `auth.fail`, or the status of a refusal."""
-    with Client(port, host) as client:
-        if client.status != 101:
-            return {"status": client.status}
-        payload: dict[str, Any] = client.sign_in(**credentials)["payload"]
-        return payload
+    identity = {"device_name": "Test", "device_id": "test", "client_surface": "desktop", **credentials}
+    try:
+        with websocket(port, host) as ws:
+            payload: dict[str, Any] = ws.sign_in(**identity)["payload"]
+            return payload
+    except Declined as declined:
+        return {"status": declined.answer.status}

@@ -5,7 +5,6 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,9 @@ from runtimes.tls import client_context
 from servers import __main__ as everything
 from servers.api_key import make_key
 from servers.launch import CannotStartError
-from svc_proto.wire.events import TextMessage
 from tests.forkserver import python, run
 from tests.servers.conftest import Failing
-from tests.servers.support import ROOT, STREAM, TIMEOUT, Client, Running, call, environment, running, shown_pin, sign_in
+from tests.servers.support import ROOT, TIMEOUT, Running, call, environment, running, shown_pin, sign_in, websocket
 
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
 API = ("--api-port", "0", "--dashboard-port", "0")
@@ -161,16 +159,15 @@ def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Pat
         invite = invite_of(servers)
         assert (invite["port"], invite["tls"], invite["relay"]["url"][:5]) == (api, True, "ws://")
         assert call(api, "GET", "/health", tls=client_context(certificate[0])).status == 200
-        desktop = Client(relay)
-        with desktop:
+        with websocket(relay) as desktop:
             code = call(relay, "POST", "/pairing").body["code"]
             assert desktop.sign_in(pairing_code=code)["type"] == "auth.ok"
-            desktop.say(envelope("tui.attach", {"cols": 80, "rows": 24}))
-            while heard(desktop)["type"] != "tui.attached":
+            desktop.say("tui", "tui.attach", {"cols": 80, "rows": 24})
+            while desktop.hear()["type"] != "tui.attached":
                 pass
             asked = {"jsonrpc": "2.0", "id": "1", "method": "session.list", "params": {}}
-            desktop.say(envelope("tui.rpc.request", asked))
-            while (answer := heard(desktop))["type"] != "tui.rpc.response":
+            desktop.say("tui", "tui.rpc.request", asked)
+            while (answer := desktop.hear())["type"] != "tui.rpc.response":
                 pass
             assert answer["payload"]["result"]["sessions"] == []
         url = f"https://127.0.0.1:{api}"
@@ -179,17 +176,6 @@ def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Pat
         for other in ({}, {"RELAY_WEBAPI_PIN": f"sha256/{'A' * 43}="}):
             assert "cannot be reached" in gateway_asks(tmp_path, url, **other)["error"]["message"]
         assert servers.stop() == 0
-
-
-def envelope(kind: str, payload: Mapping[str, object]) -> TextMessage:
-    return TextMessage(STREAM, json.dumps({"channel": "tui", "type": kind, "id": "t", "payload": payload}))
-
-
-def heard(desktop: Client) -> dict[str, Any]:
-    event = desktop.event()
-    assert isinstance(event, TextMessage)
-    message: dict[str, Any] = json.loads(event.text)
-    return message
 
 
 def test_the_operators_address_of_the_api_stands_in_the_invite(tmp_path: Path) -> None:

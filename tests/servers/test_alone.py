@@ -11,7 +11,7 @@ import pytest
 from tests.ports import free_port
 from tests.runtimes.postgresql import needs_postgresql
 from tests.runtimes.redis_server import RedisServer, needs_redis
-from tests.servers.support import Client, Running, call, running
+from tests.servers.support import Running, call, running, websocket
 
 TELLS = {"PYTHONPROFILEIMPORTTIME": "1"}  # of each module that is loaded, in a new interpreter
 NODES = (
@@ -45,7 +45,7 @@ def loaded(program: Running) -> list[str]:
 def use_relay(port: int) -> None:
     """Pair, upload a file and fetch it, ask for a phone that is not there, revoke the session."""
     code = call(port, "POST", "/pairing").body["code"]
-    with Client(port) as phone:
+    with websocket(port) as phone:
         told = phone.sign_in(pairing_code=code, device_name="x", device_id="x", client_surface="android")
         token = told["payload"]["session_token"]
         body = {"content": base64.b64encode(b"PNG").decode(), "content_type": "image/png", "file_name": "a.png"}

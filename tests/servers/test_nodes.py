@@ -16,9 +16,8 @@ from http.client import HTTPConnection
 
 import pytest
 
-from svc_proto.wire.events import TextMessage
 from tests.servers.nodes import Cluster, Load, NodePhone, needs_nodes, until
-from tests.servers.support import TIMEOUT, Client, call, sign_in
+from tests.servers.support import TIMEOUT, call, sign_in, websocket
 
 pytestmark = needs_nodes
 
@@ -142,11 +141,8 @@ def test_an_mcp_session_and_a_voice_session_of_one_node_go_on_at_all(cluster: Cl
         assert ask(port, "ping")[0] == 200
         spoken = call(cluster.ports[0], "POST", "/voice/output/session", {"provider": "stub"}, token=token)
         assert spoken.status == 200, spoken.body
-        with Client(port, path=spoken.body["websocket_path"], token=token) as client:
-            assert client.status == 101
-            event = client.event()
-            assert isinstance(event, TextMessage)
-            assert json.loads(event.text)["type"] == "voice.session.ready"
+        with websocket(port, path=spoken.body["websocket_path"], token=token) as ws:
+            assert ws.hear()["type"] == "voice.session.ready"
 
 
 def test_a_code_is_good_once_wherever_it_is_shown(cluster: Cluster) -> None:

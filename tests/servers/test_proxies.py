@@ -21,7 +21,7 @@ from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
 from tests.forkserver import python, run
 from tests.servers.proxies import in_front
-from tests.servers.support import ROOT, SYSTEM_PATH, TIMEOUT, Client, Running, call, environment, running, sign_in
+from tests.servers.support import ROOT, SYSTEM_PATH, TIMEOUT, Running, call, environment, running, sign_in, websocket
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 PASSWORD = "correct horse"
@@ -130,9 +130,8 @@ def test_one_name_for_all(kind: str, block: str, tmp_path: Path) -> None:
             token = ""
             for path in ("/relay", "/relay/ws"):  # as desktops and as phones take a route of an invite
                 shown = {"session_token": token} if token else {"pairing_code": code}
-                with Client(port, path=path) as client:
-                    assert client.status == 101
-                    payload = client.sign_in(**shown)["payload"]
+                with websocket(port, path=path) as ws:
+                    payload = ws.sign_in(**shown)["payload"]
                     assert payload["transport_hint"] == "ws"
                     token = payload["session_token"]
             assert call(port, "GET", "/relay/sessions", token=token).status == 200

@@ -14,9 +14,11 @@ from runtimes.tls import client_context
 from servers.relay import main
 from servers.relay_program import read_config
 from svc_proto.wire.events import SocketClosed
+from tests.loops.live import LiveWire
+from tests.loops.raw import CLOSE, RawSocket
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
-from tests.servers.support import TIMEOUT, Client, call, running, running_relay, shown_pin, sign_in
+from tests.servers.support import TIMEOUT, call, running, running_relay, shown_pin, sign_in, websocket
 
 UUID = r"[0-9a-f]{8}-[0-9a-f-]{27}"
 
@@ -31,21 +33,21 @@ def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
         assert health.body["status"] == "ok"
         assert (tmp_path / "svc").stat().st_mode & 0o777 == 0o700
         assert (tmp_path / "svc" / "svc.db").stat().st_mode & 0o777 == 0o600
-        with Client(port) as client:
-            assert client.status == 101
+        with websocket(port) as ws:
             relay.process.send_signal(signal.SIGTERM)
-            event = client.event()
+            event = ws.receive()
             assert isinstance(event, SocketClosed)
             assert event.code == 1001
-            client.sock.sendall(client.conn.data_to_send())
         assert relay.wait() == 0
 
 
 def test_the_second_signal_ends_at_once(runtime: str, tmp_path: Path) -> None:
-    with running_relay(tmp_path, runtime=runtime) as (relay, port), Client(port) as client:
+    with running_relay(tmp_path, runtime=runtime) as (relay, port):
+        raw = RawSocket(LiveWire(socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)))
         relay.process.send_signal(signal.SIGINT)
-        assert isinstance(client.event(), SocketClosed)  # and it waits now for an answer, which does not come
+        assert raw.receive()[0] == CLOSE  # and it waits now for an answer, which does not come
         assert relay.stop(signal.SIGINT) == 128 + signal.SIGINT
+        raw.wire.close()
 
 
 def test_what_survives_a_restart_and_a_kill(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from tests.clients.commands.support import Shelf
-from tests.servers.support import Client, call, running
+from tests.servers.support import call, running, websocket
 
 
 def test_another_host_has_the_same_phones_chats_and_keys(lonely: Shelf, tmp_path: Path) -> None:
@@ -15,7 +15,7 @@ def test_another_host_has_the_same_phones_chats_and_keys(lonely: Shelf, tmp_path
     with running(lonely.home, "servers", *options) as servers:
         ports = {found[1]: int(found[2]) for found in (servers.line(r"^(relay|api): \S+:(\d+) ") for _ in range(2))}
         code = call(ports["relay"], "POST", "/pairing", {}).body["code"]
-        with Client(ports["relay"]) as phone:
+        with websocket(ports["relay"]) as phone:
             phone.sign_in(pairing_code=code, device_name="Pixel 8")
         assert call(ports["api"], "POST", "/api/sessions", {"title": "Tea"}).status < 300
         done = lonely.run("svc", "backup", str(target), "--json")

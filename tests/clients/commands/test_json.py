@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from clients.commands.cli import json_text
-from svc_proto.wire.events import TextMessage
 from tests.clients.commands.support import Shelf
 from tests.clients.commands.test_desktop import paired
 from tests.clients.commands.test_remote import serving
 from tests.peers.api import ScriptedApi
-from tests.servers.support import STREAM, Client, call, sign_in
+from tests.servers.support import call, sign_in, websocket
 
 GRANTS = dict.fromkeys(
     ["chat", "terminal", "bridge", "tui", "voice:config", "voice:stt", "voice:tts", "voice:realtime"], "float"
@@ -159,15 +158,10 @@ def test_shapes(desk: Shelf) -> None:
 
 def notify(desk: Shelf, token: str) -> None:
     """A phone shows one."""
-    with Client(desk.port) as phone:
+    with websocket(desk.port) as phone:
         phone.sign_in(session_token=token)
-        for channel, kind, payload in (
-            ("notifications", "notification.posted", {"title": "x"}),
-            ("system", "ping", {}),
-        ):
-            envelope = {"channel": channel, "type": kind, "id": "1", "payload": payload}
-            phone.say(TextMessage(STREAM, json.dumps(envelope)))
-        phone.event()  # the pong: what came before it has been taken
+        phone.say("notifications", "notification.posted", {"title": "x"})
+        phone.pong()
 
 
 def test_nothing_is_stored(lonely: Shelf) -> None:

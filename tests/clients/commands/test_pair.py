@@ -8,7 +8,7 @@ import pytest
 
 from svc_proto.machines.qr import parse_invite, verify
 from tests.clients.commands.support import Shelf, finish, module
-from tests.servers.support import ROOT, Client, call, sign_in
+from tests.servers.support import ROOT, call, sign_in, websocket
 
 
 def test_a_code_that_works(desk: Shelf, runtime: str) -> None:
@@ -110,7 +110,7 @@ def test_it_ends_with_the_phone_that_has_paired(desk: Shelf) -> None:
     code = terminal.match[1]
     terminal.expect_exact("waiting for the phone")
     assert len([*desk.home.glob("svc-pair-*.png")]) == 1
-    with Client(desk.port) as phone:
+    with websocket(desk.port) as phone:
         phone.sign_in(pairing_code=code, device_name="Pixel 8")
         terminal.expect_exact("Pixel 8 is paired.")
         assert finish(terminal)[0] == 0

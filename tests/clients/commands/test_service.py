@@ -15,7 +15,7 @@ from clients.commands.svc import main
 from runtimes.running import claim
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from tests.clients.commands.support import Shelf, finish
-from tests.servers.support import Client, call, running
+from tests.servers.support import call, running, websocket
 
 
 def test_status_logs_and_down(lonely: Shelf) -> None:
@@ -32,7 +32,7 @@ def test_status_logs_and_down(lonely: Shelf) -> None:
         port = next(int(each[2]) for each in said if each[1] == "relay")
         secret = {SECRET_FIELD: (lonely.home / "svc" / SECRET_FILE).read_text()}
         code = call(port, "POST", "/pairing", {}, headers=secret).body["code"]
-        with Client(port) as phone:
+        with websocket(port) as phone:
             phone.sign_in(pairing_code=code, device_name="My\x1b[2J phone")
             found = lonely.run("svc", "status")
             assert (found.code, found.err) == (0, "")
