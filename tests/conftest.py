@@ -178,7 +178,7 @@ def loops_of(metafunc: pytest.Metafunc) -> list[str]:
 def _planned(folder: str, module: str, test: str, *, full: bool) -> list[str]:
     planned = folder == "tests.loops" and not full
     row = row_of(module, test) if planned else None
-    match row and row.where:
+    match row and row.how:
         case Where.SIM:
             return [*VIRTUAL]
         case Where.ONE:

@@ -1,14 +1,14 @@
-"""The plan of stories and loops: it names what is there, all of it, and the documents show it."""
+"""The plan of stories and loops: it names what is there, and all of it."""
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from pathlib import Path
 
 from tests.plan import NODES, PLAN, Where, nodes_row_of, row_of
 
 LOOPS = Path(__file__).parent / "loops"
-PAGE = Path(__file__).parent.parent / "docs" / "testing.md"
 STORY = re.compile(r"^ *def (test_\w+)\(", re.MULTILINE)
 STORIES = [(path.stem, name) for path in sorted(LOOPS.glob("test_*.py")) for name in STORY.findall(path.read_text())]
 ELSEWHERE = {
@@ -37,7 +37,7 @@ def test_a_story_of_its_own_wins_over_its_module() -> None:
     near, far = row_of("test_http", "test_200_connections_at_once"), row_of("test_http", "test_health_of_others")
     assert near is not None
     assert far is not None
-    assert (near.where, far.where) == (Where.ALL, Where.SIM)
+    assert (near.how, far.how) == (Where.ALL, Where.SIM)
     assert row_of("test_nothing", "test_x") is None
 
 
@@ -46,13 +46,7 @@ def test_each_row_of_nodes_fits_a_story_that_no_row_above_has_taken() -> None:
     assert [row.stories for row in NODES if row not in taken] == []
 
 
-def test_the_documents_show_it() -> None:
-    _, _, tables = PAGE.read_text().partition("| Stories | Worlds | Why |\n|---|---|---|\n")
-    worlds, _, nodes = tables.partition("\n\n")
-    assert worlds.splitlines() == [shown(row.stories, row.where.value, row.why) for row in PLAN]
-    _, _, table = nodes.partition("| Stories | Of three nodes | Why |\n|---|---|---|\n")
-    assert table.splitlines() == [shown(row.stories, row.how.value, row.why) for row in NODES]
-
-
-def shown(stories: tuple[str, ...], how: str, why: str) -> str:
-    return f"| {', '.join(f'`{each}`' for each in stories)} | {how} | {why} |"
+def test_each_name_is_one_of_a_story() -> None:
+    names = {name for module, test in STORIES for name in (module, f"{module}::{test}")}
+    planned = [row.stories for row in PLAN] + [row.stories for row in NODES]
+    assert [story for stories in planned for story in stories if not fnmatch.filter(names, story)] == []
