@@ -17,7 +17,7 @@ FAILED_LOADS = ("Failed to load resource",)  # what the browser itself logs of a
 def put_file(site: Site, path: Path) -> None:
     path.write_bytes(b"x" * 2048)
     body = {"path": str(path), "content_type": "text/plain", "file_name": path.name}
-    assert site.world.post("/media/register", body).status in (200, 201)
+    assert site.world.http("POST", "/media/register", body).status in (200, 201)
 
 
 def test_a_time_to_live_runs_out(site: Site, visit: Visitor, tmp_path: Path) -> None:

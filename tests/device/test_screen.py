@@ -61,7 +61,7 @@ def test_a_look_waits_for_something_new(virtual: VirtualWorld) -> None:
     began = virtual.clock()
     assert seen.ask("GET", f"/screen?seen={tag}").json["tag"] == tag
     assert 2.9 < virtual.clock() - began < 3.5
-    looking = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers())
+    looking = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers)
     virtual.pass_time(0.5)
     began = virtual.clock()
     assert order(virtual, seen, "/open_app", {"package": "com.example.mail"}) == 200
@@ -72,11 +72,11 @@ def test_a_look_waits_for_something_new(virtual: VirtualWorld) -> None:
 def test_a_look_that_is_given_up_and_one_at_the_end(virtual: VirtualWorld) -> None:
     seen = Seen(virtual)
     tag = seen.screen()["tag"]
-    gone = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers())
+    gone = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers)
     virtual.pass_time(0.5)
     gone.wire.abort()
     virtual.pass_time(0.1)
-    looking = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers())
+    looking = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers)
     virtual.pass_time(0.5)
     began = virtual.clock()
     seen.server.begin_stop()
@@ -123,9 +123,9 @@ def test_the_persons_finger(virtual: VirtualWorld) -> None:
 def test_the_persons_word(virtual: VirtualWorld) -> None:
     seen = Seen(virtual)
     client = virtual.client()
-    body = json.dumps({"to": "+15550100", "body": "Late"}).encode()
+    body = {"to": "+15550100", "body": "Late"}
     for allow, status in ((True, 200), (False, 403)):
-        sending = client.begin("POST", "/send_sms", headers=bearer(seen.token), body=body)
+        sending = client.begin("POST", "/send_sms", body, headers=bearer(seen.token))
         virtual.wait_until(lambda: bool(seen.service.phone.gate.confirmations()))
         state = seen.screen()
         (question,) = state["questions"]
@@ -207,7 +207,7 @@ def test_what_makes_no_sense(virtual: VirtualWorld, path: str, body: object) -> 
 
 def test_who_may_look(virtual: VirtualWorld) -> None:
     seen = Seen(virtual)
-    good = seen.headers()
+    good = seen.headers
     for headers in (
         {},
         {"authorization": "Bearer x"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,8 +10,8 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.relay_calls import PREFIXES
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.wire.limits import Limits
-from tests.loops.wires import PATIENCE, Answer, HttpClient
-from tests.loops.world import LOOPBACK, ApiHandle, World
+from tests.loops.wires import Answer
+from tests.loops.world import ApiHandle, Served, World
 
 __all__ = ["FILES", "RELAY", "Board"]
 
@@ -21,7 +20,7 @@ RELAY = PREFIXES[0]
 FILES = {"index.html": b"<!doctype html><title>t</title>", "app.js": b"export {}\n", "app.css": b"body {}\n"}
 
 
-class Board:
+class Board(Served):
     """A dashboard that was started, beside the world's relay if there is one; `config` are members of its settings."""
 
     def __init__(
@@ -33,7 +32,6 @@ class Board:
         files: Mapping[str, bytes] = FILES,
         **config: Any,
     ) -> None:
-        self._world = world
         relay = getattr(world, "relay", None)
         if relay is not None:
             config.setdefault("relay_url", f"http://127.0.0.1:{relay.port}")
@@ -44,29 +42,7 @@ class Board:
         def make(port: int, home: str) -> Dashboard:
             return Dashboard(DashboardConfig(port=port, **config), files, limits=limits)
 
-        self.server = world.start_service("dashboard", make, port=PORT)
-
-    def client(self, peer: str = LOOPBACK) -> HttpClient:
-        """A connection for several requests."""
-        wire = self._world.connect(peer, port=self.server.port)
-        return HttpClient(wire, f"127.0.0.1:{self.server.port}", self._world.entropy)
-
-    def ask(
-        self,
-        method: str,
-        path: str,
-        body: object = None,
-        *,
-        headers: Mapping[str, str] | None = None,
-        peer: str = LOOPBACK,
-        timeout: float = PATIENCE,
-    ) -> Answer:
-        """One request on a connection of its own. A body of bytes is sent as it is, any other as JSON."""
-        client = self.client(peer)
-        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        answer = client.ask(method, path, headers=headers, body=data, timeout=timeout)
-        client.wire.close()
-        return answer
+        super().__init__(world, world.start_service("dashboard", make, port=PORT))
 
     def relay(self, method: str, path: str, body: object = None) -> Answer:
         """A call of the relay's part of the proxy."""

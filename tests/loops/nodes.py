@@ -8,7 +8,6 @@ where the last of it has: a phone is at one node, who drives it at another, and 
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from attrs import evolve
@@ -63,11 +62,8 @@ class NodesWorld(VirtualWorld):
         return super().api_config(port, home, **{"cluster": REDIS, **config})
 
     def clients(self) -> int:
-        each = (json.loads(self._at(n).ask("GET", "/health").body)["clients"] for n in range(NODES))
-        return sum(each)
-
-    def _at(self, n: int) -> HttpClient:
-        return HttpClient(self.connect(port=OWN + n), self.authority(), self.entropy)
+        nodes = [HttpClient(self.connect(port=OWN + n), self.authority(), self.entropy) for n in range(NODES)]
+        return sum(node.ask("GET", "/health").json["clients"] for node in nodes)
 
 
 class Nodes(Together):

@@ -98,8 +98,7 @@ def test_a_configuration_that_changes(world: World) -> None:
 def begin_turn(api: ApiHandle, session: str, message: str) -> Asked:
     """A turn that is under way: its user row is stored."""
     path = f"/api/sessions/{session}/chat/stream"
-    body = json.dumps({"message": message}).encode()
-    turn = api.client().begin("POST", path, headers=api.headers, body=body)
+    turn = api.client().begin("POST", path, {"message": message}, headers=api.headers)
     for _ in range(1_000):
         if api.messages(session):
             return turn

@@ -18,9 +18,9 @@ from tests.loops.world import World, bearer
 NOISE = random.Random(7).randbytes(1_000_000).hex()
 
 
-def call(world: World, token: str, method: str = "GET", path: str = "/ping", body: bytes = b"") -> Asked:
+def call(world: World, token: str, method: str = "GET", path: str = "/ping", body: object = None) -> Asked:
     """A command under way, on a connection of its own."""
-    return world.client().begin(method, path, headers=bearer(token), body=body)
+    return world.client().begin(method, path, body, headers=bearer(token))
 
 
 def activity(world: World) -> list[dict[str, object]]:
@@ -113,7 +113,8 @@ def test_two_phones_and_selectors(relayed: World) -> None:
     assert (answer.status, answer.code) == (409, "ambiguous_device")
     answer = relayed.http("POST", "/setup", headers=token, body=b'{"device": 5}')
     assert answer.status == 400
-    assert relayed.post("/bridge/select-active", {"device": "Blue phone"}).json["device_id"] == "id of Blue phone"
+    chosen = relayed.http("POST", "/bridge/select-active", {"device": "Blue phone"})
+    assert chosen.json["device_id"] == "id of Blue phone"
     assert relayed.http("GET", "/ping", headers=token).status == 200
     relayed.wait_until(lambda: performed() == (1, 3))
     second.stop()
@@ -169,7 +170,7 @@ def test_an_answer_as_big_as_a_message_may_be(relayed: World) -> None:
 def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: World) -> None:
     phone = relayed.fake_phone(deflate=False)
     phone.wire.pause()
-    body = json.dumps({"text": "z" * 1_500_000}).encode()
+    body = {"text": "z" * 1_500_000}
     calls = [call(relayed, phone.token, "POST", "/type", body) for _ in range(24)]
     answers = [calling.finish() for calling in calls]
     assert {answer.status for answer in answers} <= {502, 503}
@@ -220,7 +221,7 @@ def test_a_request_behind_an_answer_that_is_read_slowly_is_not_late(virtual_worl
 def test_both_sides_send_much_at_once(relayed: World) -> None:
     """Big commands and big answers meet on one socket: neither side waits for the other to read."""
     phone = relayed.phone(handset=Verbose())
-    body = json.dumps({"text": NOISE}).encode()
+    body = {"text": NOISE}
     calls = [call(relayed, phone.token, "POST", "/type", body) for _ in range(2)]
     assert [calling.finish().status for calling in calls] == [200] * 2
     assert phone.count("offline") == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -77,8 +76,8 @@ def test_sessions_go_on_at_the_other_node_and_end_with_what_let_them_in(nodes: W
     told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     types = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     shown = {**bearer(phone.token), **types}
-    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}).encode()
-    session = nodes.http("POST", "/mcp", body=hello, headers=shown).headers.get(b"mcp-session-id") or b""
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}
+    session = nodes.http("POST", "/mcp", hello, headers=shown).headers.get(b"mcp-session-id") or b""
     spoken = create(nodes, phone.token, provider="stub")
     at(nodes, 1)
     ping = b'{"jsonrpc": "2.0", "id": 2, "method": "ping"}'
@@ -109,7 +108,7 @@ def test_an_upload_in_a_bucket_is_at_both_nodes_and_outlives_its_own(
         phone = paired(world)
         data = bytes(range(256)) * 10_000
         body = {"content": b64encode(data).decode(), "content_type": "image/png", "file_name": "a.png"}
-        uploaded = world.post("/media/upload", body, headers=bearer(phone.token))
+        uploaded = world.http("POST", "/media/upload", body, headers=bearer(phone.token))
         assert uploaded.status == 200, uploaded
         assert list(service.objects.values()) == [data]
         path = f"/media/{uploaded.json['token']}"
@@ -124,7 +123,7 @@ def test_an_upload_in_a_bucket_is_at_both_nodes_and_outlives_its_own(
                 assert second.stop() == 0
         service.instead = lambda request, response: Response(500, Headers())
         assert world.http("GET", path, headers=bearer(phone.token)).status == 503
-        assert world.post("/media/upload", body, headers=bearer(phone.token)).status == 503
+        assert world.http("POST", "/media/upload", body, headers=bearer(phone.token)).status == 503
 
 
 def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: World) -> None:

@@ -19,9 +19,7 @@ def test_what_there_is_is_shown(relayed: World) -> None:
     assert json.loads(invite["qr_payload"])["endpoints"][0]["role"] == "lan"
     phone = relayed.phone(code=invite["code"], name="Pixel <b>")
     assert relayed.http("GET", "/ping", headers=bearer(phone.token)).status == 200
-    refused = relayed.http(
-        "POST", "/open_app", headers=bearer(phone.token), body=json.dumps({"package": "com.chase.sig.android"}).encode()
-    )
+    refused = relayed.http("POST", "/open_app", {"package": "com.chase.sig.android"}, headers=bearer(phone.token))
     assert refused.status == 403
     (session,) = board.relay("GET", "/sessions").json["sessions"]
     assert (session["device_name"], session["token_prefix"]) == ("Pixel <b>", phone.token[:8])
@@ -77,8 +75,7 @@ def test_a_turn_is_seen_as_it_comes_and_can_be_stopped(world: World) -> None:
     board = Board(world, api=api, api_key=KEY)
     session = board.ask("POST", f"{PREFIX}/sessions", {}).json["id"]
     reading = board.client()
-    body = json.dumps({"message": "/wait 10"}).encode()
-    reading.begin("POST", f"{PREFIX}/sessions/{session}/chat/stream", body=body)
+    reading.begin("POST", f"{PREFIX}/sessions/{session}/chat/stream", {"message": "/wait 10"})
     told = reading.wire.read_until(b"event: tool.started")
     run = json.loads(told.partition(b"event: run.started\ndata: ")[2].partition(b"\n")[0])["run_id"]
     assert board.ask("GET", f"{PREFIX}/runs/{run}").json["status"] == "running"

@@ -14,7 +14,7 @@ MAIN = "sk-main-5d1c"
 
 def invite(world: World, body: object = None) -> tuple[str, str]:
     """The code and the key of a fresh one."""
-    answer = world.post("/pairing/mint", {} if body is None else body)
+    answer = world.http("POST", "/pairing/mint", {} if body is None else body)
     read = json.loads(answer.json["qr_payload"])
     return read["relay"]["code"], read["key"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from svc_proto.machines.grants import CHANNELS
 from tests.loops.wires import Ws
 from tests.loops.world import World, bearer
@@ -18,12 +16,7 @@ def declined(ws: Ws, channel: str) -> None:
 
 
 def asked_for(world: World, token: str, body: object, *, local: bool = False) -> tuple[int, str]:
-    answer = world.http(
-        "PATCH",
-        f"/sessions/{token[:8]}",
-        headers=None if local else bearer(token),
-        body=json.dumps(body).encode(),
-    )
+    answer = world.http("PATCH", f"/sessions/{token[:8]}", body, headers=None if local else bearer(token))
     return answer.status, "" if answer.status == 200 else answer.code
 
 

@@ -100,8 +100,8 @@ def test_a_turn_over_server_sent_events(world: World) -> None:
     session = api.session()
     port = api.server.port
     client = HttpClient(world.connect(port=port), f"127.0.0.1:{port}", world.entropy, http2=True)
-    body = json.dumps({"message": "/count 3"}).encode()
-    turn = client.begin("POST", f"/api/sessions/{session}/chat/stream", headers=api.headers, body=body)
+    body = {"message": "/count 3"}
+    turn = client.begin("POST", f"/api/sessions/{session}/chat/stream", body, headers=api.headers)
     assert client.ask("GET", "/health").status == 200  # beside it
     decoder = EventStreamDecoder()
     names: list[str] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ IMAGES = {
 def paste(world: World, token: str, kind: str, data: bytes, **more: object) -> Any:
     """Paste an image; the answer."""
     body = {"format": kind, "bytes_base64": base64.b64encode(data).decode(), **more}
-    return world.post("/clipboard/inbox", body, headers=bearer(token), peer=REMOTE)
+    return world.http("POST", "/clipboard/inbox", body, headers=bearer(token), peer=REMOTE)
 
 
 def contents(world: World, path: str) -> bytes:
@@ -63,8 +62,8 @@ def test_a_paste_of_every_format(relayed: World, tmp_path: Path) -> None:
 
 def test_many_pastes_at_once_are_as_many_files(relayed: World, tmp_path: Path) -> None:
     token = relayed.pair().token
-    body = json.dumps({"format": "gif", "bytes_base64": base64.b64encode(b"GIF87a").decode()}).encode()
-    callers = [relayed.client().begin("POST", "/clipboard/inbox", headers=bearer(token), body=body) for _ in range(20)]
+    body = {"format": "gif", "bytes_base64": base64.b64encode(b"GIF87a").decode()}
+    callers = [relayed.client().begin("POST", "/clipboard/inbox", body, headers=bearer(token)) for _ in range(20)]
     paths = {caller.finish().json["path"] for caller in callers}
     assert len(paths) == len(inbox(relayed, tmp_path)) == 20
 

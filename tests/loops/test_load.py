@@ -202,7 +202,7 @@ def drive(callers: list[Caller], until: Callable[[], bool]) -> None:
 
 def fetching(live: World, path: Path, token: str) -> LiveWire:
     """A client that has read the head of a large answer, and no more so far."""
-    answer = live.post("/media/register", {"path": str(path), "content_type": "application/octet-stream"})
+    answer = live.http("POST", "/media/register", {"path": str(path), "content_type": "application/octet-stream"})
     assert answer.status == 200, answer
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)  # so that the relay has most of it still

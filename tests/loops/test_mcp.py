@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from svc_proto.mcp.call import MODERN
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.world import World, bearer
 from tests.mcp.desk import modern
 from tests.mcp.web import HANDSHAKE, TYPES, message
-
-
-def encoded(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body).encode()
 
 
 def call(name: str, **arguments: object) -> dict[str, object]:
@@ -25,13 +19,13 @@ def test_a_session(relayed: World) -> None:
     phone = relayed.phone()
     client, headers = relayed.client(), {**bearer(phone.token), **TYPES}
     about = message("initialize", protocolVersion=HANDSHAKE, capabilities={"elicitation": {}})
-    opened = client.ask("POST", "/mcp", headers=headers, body=encoded(about))
+    opened = client.ask("POST", "/mcp", headers=headers, body=about)
     session = {"mcp-session-id": (opened.headers.get(b"mcp-session-id") or b"").decode()}
-    shot = client.ask("POST", "/mcp", headers={**headers, **session}, body=encoded(call("screenshot")))
+    shot = client.ask("POST", "/mcp", headers={**headers, **session}, body=call("screenshot"))
     assert shot.json["result"]["content"][0]["mimeType"] == "image/png"
-    asking = client.begin("POST", "/mcp", headers={**headers, **session}, body=encoded(call("broadcast", action="x")))
+    asking = client.begin("POST", "/mcp", headers={**headers, **session}, body=call("broadcast", action="x"))
     asking.some()
-    accepted = encoded({"jsonrpc": "2.0", "id": "ask-1", "result": {"action": "accept"}})
+    accepted = {"jsonrpc": "2.0", "id": "ask-1", "result": {"action": "accept"}}
     assert relayed.http("POST", "/mcp", headers={**headers, **session}, body=accepted).status == 202
     _, question, answer = EventStreamDecoder().receive_data(asking.finish().body)
     assert json.loads(question.data)["method"] == "elicitation/create"
@@ -44,7 +38,7 @@ def test_who_hangs_up_has_cancelled(relayed: World) -> None:
     phone = relayed.fake_phone()
     named = {"mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": "phone_tap"}
     headers = {**bearer(phone.token), **TYPES, **named}
-    body = encoded(message("tools/call", 7, **modern(name="phone_tap", arguments={"x": 1, "y": 2})))
+    body = message("tools/call", 7, **modern(name="phone_tap", arguments={"x": 1, "y": 2}))
     first = relayed.client().begin("POST", "/mcp", headers=headers, body=body)
     assert phone.command()["path"] == "/tap"
     second = relayed.client().begin("POST", "/mcp", headers=headers, body=body)  # waits for its turn
@@ -57,7 +51,7 @@ def test_who_hangs_up_has_cancelled(relayed: World) -> None:
 def open_session(world: World, token: str) -> dict[str, str]:
     """The headers of what comes next."""
     about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
-    opened = world.http("POST", "/mcp", headers={**bearer(token), **TYPES}, body=encoded(about))
+    opened = world.http("POST", "/mcp", headers={**bearer(token), **TYPES}, body=about)
     session = (opened.headers.get(b"mcp-session-id") or b"").decode()
     return {**bearer(token), **TYPES, "mcp-session-id": session, "mcp-protocol-version": HANDSHAKE}
 
@@ -67,14 +61,14 @@ GARBAGE = (  # bodies, and the status that each deserves
     (b"\xff\xfe", 400),
     (b"[" * 100_000, 400),
     (b"[]", 400),
-    (encoded({"jsonrpc": "2.0", "id": [], "method": "ping"}), 400),
-    (encoded({"jsonrpc": "2.0", "id": 1, "method": 7}), 400),
-    (encoded({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []}), 400),
+    ({"jsonrpc": "2.0", "id": [], "method": "ping"}, 400),
+    ({"jsonrpc": "2.0", "id": 1, "method": 7}, 400),
+    ({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []}, 400),
     (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', 400),
-    (encoded(message("tools/call", 1, name="x" * 100_000)), 200),
+    (message("tools/call", 1, name="x" * 100_000), 200),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"\\ud800"}}', 400),
-    (encoded(message("nothing/like/this")), 200),
-    (encoded({"jsonrpc": "2.0", "id": "ask-1", "result": {"action": "accept"}}), 202),
+    (message("nothing/like/this"), 200),
+    ({"jsonrpc": "2.0", "id": "ask-1", "result": {"action": "accept"}}, 202),
 )
 
 
@@ -82,7 +76,7 @@ def test_a_flood_of_garbage_disturbs_nobody(relayed: World) -> None:
     phone = relayed.phone()
     headers, client = open_session(relayed, phone.token), relayed.client()
     for body, status in GARBAGE * 10:
-        assert client.ask("POST", "/mcp", headers=headers, body=body).status == status, body[:100]
+        assert client.ask("POST", "/mcp", headers=headers, body=body).status == status, str(body)[:100]
     for name, value, status in (
         ("mcp-session-id", "0" * 32, 404),
         ("mcp-session-id", "x" * 5_000, 404),
@@ -90,10 +84,10 @@ def test_a_flood_of_garbage_disturbs_nobody(relayed: World) -> None:
         ("content-type", "text/plain", 415),
         ("accept", "text/html", 406),
     ):
-        asked = client.ask("POST", "/mcp", headers={**headers, name: value}, body=encoded(message("ping")))
+        asked = client.ask("POST", "/mcp", headers={**headers, name: value}, body=message("ping"))
         assert asked.status == status, name
     assert client.ask("POST", "/mcp", headers=headers, body=b" " * (2 * 1024 * 1024 + 1)).status == 413
-    assert relayed.http("POST", "/mcp", headers=headers, body=encoded(call("ping"))).json["result"]["isError"] is False
+    assert relayed.http("POST", "/mcp", headers=headers, body=call("ping")).json["result"]["isError"] is False
     assert phone.stop() == 0
 
 
@@ -102,30 +96,30 @@ def test_a_flood_of_calls_and_of_sessions_has_bounds(relayed: World) -> None:
     headers = open_session(relayed, phone.token)
     waiting = []
     for number in range(32):
-        body = encoded({**call("ping"), "id": number})
+        body = {**call("ping"), "id": number}
         waiting.append(relayed.client().begin("POST", "/mcp", headers=headers, body=body))
     commands = [phone.command() for _ in waiting]
-    many = relayed.http("POST", "/mcp", headers=headers, body=encoded({**call("ping"), "id": 32}))
+    many = relayed.http("POST", "/mcp", headers=headers, body={**call("ping"), "id": 32})
     assert many.json["error"]["message"] == "32 requests are under way"
     for _ in range(40):  # a caller has 32 at most: those that nothing happens in make room
         open_session(relayed, phone.token)
     for command in commands:
         phone.respond(command["request_id"], {"ok": True})
     assert all(each.finish().json["result"]["structuredContent"] == {"ok": True} for each in waiting)
-    assert relayed.http("POST", "/mcp", headers=headers, body=encoded(message("ping"))).status == 200
+    assert relayed.http("POST", "/mcp", headers=headers, body=message("ping")).status == 200
 
 
 def test_a_listener_that_does_not_read_costs_one_note(relayed: World) -> None:
     phone = relayed.fake_phone()
     headers = open_session(relayed, phone.token)
-    subscribe = encoded(message("resources/subscribe", uri="phone://notifications"))
+    subscribe = message("resources/subscribe", uri="phone://notifications")
     assert relayed.http("POST", "/mcp", headers=headers, body=subscribe).json["result"] == {}
     deaf = relayed.client()
     deaf.begin("GET", "/mcp", headers=headers)
     deaf.wire.pause()
     for number in range(300):
         phone.say("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
-    calling = relayed.client().begin("POST", "/mcp", headers=headers, body=encoded(call("ping")))
+    calling = relayed.client().begin("POST", "/mcp", headers=headers, body=call("ping"))
     phone.respond(phone.command()["request_id"], {"ok": True})  # behind all of them
     assert calling.finish().json["result"]["isError"] is False
     reading = relayed.client().begin("GET", "/mcp", headers={**headers, "last-event-id": "0-0"}).some()
@@ -139,7 +133,7 @@ def test_a_request_that_listens(relayed: World) -> None:
     phone = relayed.fake_phone()
     named = {"mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
     wanted = {"resourceSubscriptions": ["phone://notifications", "phone://screen"]}
-    body = encoded(message("subscriptions/listen", "l", **modern(notifications=wanted)))
+    body = message("subscriptions/listen", "l", **modern(notifications=wanted))
     headers = {**bearer(phone.token), **TYPES, **named}
     listening, deaf = relayed.client().begin("POST", "/mcp", headers=headers, body=body).some(), relayed.client()
     deaf.begin("POST", "/mcp", headers=headers, body=body)
@@ -147,7 +141,7 @@ def test_a_request_that_listens(relayed: World) -> None:
     for number in range(300):
         phone.say("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
     session = open_session(relayed, phone.token)
-    calling = relayed.client().begin("POST", "/mcp", headers=session, body=encoded(call("ping")))
+    calling = relayed.client().begin("POST", "/mcp", headers=session, body=call("ping"))
     phone.respond(phone.command()["request_id"], {"ok": True})  # behind all of them
     assert calling.finish().json["result"]["isError"] is False
     relayed.relay.begin_stop()

@@ -49,7 +49,7 @@ def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 
 def register(world: World, path: Path) -> str:
-    answer = world.post("/media/register", {"path": str(path), "content_type": "application/octet-stream"})
+    answer = world.http("POST", "/media/register", {"path": str(path), "content_type": "application/octet-stream"})
     assert answer.status == 200, answer
     return str(answer.json["token"])
 
@@ -80,7 +80,7 @@ def test_a_screenshot_from_one_phone_to_another_client(relayed: World) -> None:
 def test_what_can_be_fetched_is_listed(relayed: World) -> None:
     token = relayed.pair().token
     body = {"file_name": "a.png", "content_type": "image/png", "content": base64.b64encode(PNG).decode()}
-    assert relayed.post("/media/upload", body, headers=bearer(token)).status == 200
+    assert relayed.http("POST", "/media/upload", body, headers=bearer(token)).status == 200
     entries = relayed.http("GET", "/media/inspect").json["media"]
     assert [entry["size"] for entry in entries] == [len(PNG)]
 
@@ -90,10 +90,11 @@ def test_json_upload_clipboard_and_notifications(relayed: World) -> None:
     ws = world.pair()
     content = base64.b64encode(PNG + os.urandom(300_000)).decode()
     body = {"file_name": "a.png", "content_type": "image/png", "content": content}
-    token = world.post("/media/upload", body, headers=bearer(ws.token)).json["token"]
+    token = world.http("POST", "/media/upload", body, headers=bearer(ws.token)).json["token"]
     got = world.http("GET", f"/media/{token}", headers=bearer(ws.token))
     assert base64.b64encode(got.body).decode() == content
-    pasted = world.post("/clipboard/inbox", {"format": "png", "bytes_base64": content}, headers=bearer(ws.token))
+    image = {"format": "png", "bytes_base64": content}
+    pasted = world.http("POST", "/clipboard/inbox", image, headers=bearer(ws.token))
     assert pasted.json["size_bytes"] == 300_008
     ws.say("notifications", "notification.posted", {"title": "Hi"})
     ws.pong()

@@ -6,7 +6,6 @@ nothing. Gates that need minutes are tried in virtual time alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -103,8 +102,7 @@ class Scene:
     def call(self, method: str, path: str, body: object = None, *, timeout: float = 10.0) -> Answer:
         """One command, with the state of the handset before it."""
         self.before = state(self.handset)
-        sent = b"" if body is None else json.dumps(body).encode()
-        return self.world.http(method, path, headers=bearer(self.phone.token), body=sent, timeout=timeout)
+        return self.world.http(method, path, body, headers=bearer(self.phone.token), timeout=timeout)
 
     def refused(
         self, method: str, path: str, body: object = None, *, timeout: float = 10.0
@@ -232,8 +230,7 @@ def test_allowed(relayed: World) -> None:
 
 def test_a_question_does_not_hold_up_others(relayed: World) -> None:
     at = scene(relayed, handset=composing())
-    headers, body = bearer(at.phone.token), json.dumps(SEND).encode()
-    calling = relayed.client().begin("POST", "/tap_text", headers=headers, body=body)
+    calling = relayed.client().begin("POST", "/tap_text", SEND, headers=bearer(at.phone.token))
     relayed.wait_until(lambda: at.phone.count("asked") == 1)
     assert at.call("GET", "/screen").status == 200
     at.do(lambda phone: phone.controls.turn(Switch.MASTER, False))
@@ -244,8 +241,7 @@ def test_a_question_does_not_hold_up_others(relayed: World) -> None:
 
 def test_a_phone_that_goes_while_it_asks(relayed: World) -> None:
     at = scene(relayed, handset=composing())
-    headers, body = bearer(at.phone.token), json.dumps(SEND).encode()
-    calling = relayed.client().begin("POST", "/tap_text", headers=headers, body=body)
+    calling = relayed.client().begin("POST", "/tap_text", SEND, headers=bearer(at.phone.token))
     relayed.wait_until(lambda: at.phone.count("asked") == 1)
     key = str(at.person.asked[0].fields["confirmation"])
     assert at.phone.stop() == 0

@@ -5,7 +5,6 @@ Sockets of voice sessions are in `test_voice_sockets`, the agent in `test_voice_
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,8 +47,7 @@ def transcribe(world: World, token: str, data: bytes, content_type: str, query: 
 
 
 def synthesize(world: World, token: str, **body: object) -> Answer:
-    data = json.dumps(body).encode()
-    return world.http("POST", "/voice/synthesize", headers=bearer(token), body=data, timeout=LISTENED)
+    return world.http("POST", "/voice/synthesize", body, headers=bearer(token), timeout=LISTENED)
 
 
 def uploads(world: World, folder: Path) -> list[str]:
@@ -129,9 +127,7 @@ def test_settings_are_kept_in_a_file_with_its_comments(world: World, tmp_path: P
     change = {"provider": "stub", "sample_rate": 16000}
     path = ""
     for family in FAMILIES:
-        answer = json_of(
-            world.http("PATCH", f"/voice/{family}/config", headers=headers, body=json.dumps(change).encode())
-        )
+        answer = json_of(world.http("PATCH", f"/voice/{family}/config", change, headers=headers))
         path = answer["config_path"]
         assert (answer["updated"], answer["default_provider"]) == (["provider", "sample_rate"], "stub")
     section = "  provider: stub\n  sample_rate: 16000\n"

@@ -86,8 +86,8 @@ def test_a_socket_ends_with_its_grant() -> None:
     assert (over.code, over.reason) == (1008, "the grant has run out")
     other = world.pair(grants={"voice:realtime": 500}).token
     client = VoiceClient(world, other, create(world, other, "realtime", provider="stub"))
-    change = json.dumps({"grants": {"voice:realtime": 0.1}}).encode()
-    assert world.http("PATCH", f"/sessions/{other[:8]}", headers=bearer(other), body=change).status == 200
+    change = {"grants": {"voice:realtime": 0.1}}
+    assert world.http("PATCH", f"/sessions/{other[:8]}", change, headers=bearer(other)).status == 200
     client.until("voice.session.ready")
     assert client.ws.wait_closed(10.0).code == 1008
     world.close()

@@ -51,7 +51,7 @@ def create(world: World, token: str, family: str = "output", **body: object) -> 
 
 def ask_for(world: World, token: str, family: str, **body: object) -> Answer:
     """The answer to asking for a session, whatever it is."""
-    return world.post(f"/voice/{family}/session", body, headers=bearer(token))
+    return world.http("POST", f"/voice/{family}/session", body, headers=bearer(token))
 
 
 def set_variables(world: World, folder: Path | None, **variables: str) -> None:

@@ -174,26 +174,35 @@ class HttpClient:
         self._asked: dict[StreamId, Asked] = {}
 
     def ask(
-        self, method: str, path: str, *, headers: PairsIn = None, body: bytes = b"", timeout: float = PATIENCE
+        self, method: str, path: str, body: object = None, *, headers: PairsIn = None, timeout: float = PATIENCE
     ) -> Answer:
         """One request and its answer."""
-        return self.begin(method, path, headers=headers, body=body).finish(timeout)
+        return self.begin(method, path, body, headers=headers).finish(timeout)
+
+    def ask_once(
+        self, method: str, path: str, body: object = None, *, headers: PairsIn = None, timeout: float = PATIENCE
+    ) -> Answer:
+        """The same, and the connection is closed."""
+        answer = self.ask(method, path, body, headers=headers, timeout=timeout)
+        self.wire.close()
+        return answer
 
     def begin(
-        self, method: str, path: str, *, headers: PairsIn = None, body: bytes = b"", websocket: bool = False
+        self, method: str, path: str, body: object = None, *, headers: PairsIn = None, websocket: bool = False
     ) -> Asked:
-        """Send a request."""
+        """Send a request. A body of bytes is sent as it is, any other as JSON."""
         stream = StreamId(len(self._asked) + 1)
         if isinstance(self.conn, Http2Connection):
             stream = self.conn.next_stream
         asked = self._asked[stream] = Asked(self, stream)
         named = {"host": self._authority, **(headers or {})}
         fields = [(key.lower().encode(), value.encode()) for key, value in named.items()]
-        if body or method in ("POST", "PATCH"):
-            fields.append((b"content-length", b"%d" % len(body)))
+        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        if data or method in ("POST", "PATCH"):
+            fields.append((b"content-length", b"%d" % len(data)))
         self.conn.send(RequestHead(stream, method, path, Headers(fields), websocket))
-        if body:
-            self.conn.send(RequestData(stream, body))
+        if data:
+            self.conn.send(RequestData(stream, data))
         if not websocket:
             self.conn.send(RequestEnd(stream))
         self.flush()

@@ -37,6 +37,7 @@ __all__ = [
     "MakeService",
     "PhoneHandle",
     "RelayHandle",
+    "Served",
     "World",
     "bearer",
 ]
@@ -123,12 +124,11 @@ class PhoneHandle(ABC):
         return sum(news.event == event for news in self.news)
 
 
-class ApiHandle:
-    """An API server that was started; `server` is its process."""
+class Served:
+    """A server that was started in a world, and whoever asks it; `server` is its process."""
 
-    def __init__(self, world: World, server: RelayHandle, key: str) -> None:
+    def __init__(self, world: World, server: RelayHandle) -> None:
         self._world = world
-        self._key = key
         self.server = server
 
     @property
@@ -136,24 +136,41 @@ class ApiHandle:
         """Where it listens."""
         return self.server.api_port or self.server.port
 
-    def client(self) -> HttpClient:
+    @property
+    def headers(self) -> dict[str, str]:
+        """What is sent by who says nothing else."""
+        return {}
+
+    def client(self, peer: str = LOOPBACK) -> HttpClient:
         """A connection for several requests."""
-        port = self.port
-        wire = self._world.connect(port=port)
-        return HttpClient(wire, f"127.0.0.1:{port}", self._world.entropy)
+        wire = self._world.connect(peer, port=self.port)
+        return HttpClient(wire, f"127.0.0.1:{self.port}", self._world.entropy)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        headers: PairsIn = None,
+        peer: str = LOOPBACK,
+        timeout: float = PATIENCE,
+    ) -> Answer:
+        """One request on a connection of its own."""
+        shown = self.headers if headers is None else headers
+        return self.client(peer).ask_once(method, path, body, headers=shown, timeout=timeout)
+
+
+class ApiHandle(Served):
+    """An API server, asked with its key if it has one."""
+
+    def __init__(self, world: World, server: RelayHandle, key: str) -> None:
+        super().__init__(world, server)
+        self._key = key
 
     @property
     def headers(self) -> dict[str, str]:
-        """What a caller with the key sends."""
         return bearer(self._key) if self._key else {}
-
-    def ask(self, method: str, path: str, body: object = None, *, timeout: float = PATIENCE) -> Answer:
-        """One request on a connection of its own, a body as JSON."""
-        client = self.client()
-        data = b"" if body is None else json.dumps(body).encode()
-        answer = client.ask(method, path, headers=self.headers, body=data, timeout=timeout)
-        client.wire.close()
-        return answer
 
     def session(self, **fields: object) -> str:
         """A new session; its id."""
@@ -273,21 +290,14 @@ class World(ABC):
         self,
         method: str,
         path: str,
+        body: object = None,
         *,
         headers: PairsIn = None,
-        body: bytes = b"",
         peer: str = LOOPBACK,
         timeout: float = PATIENCE,
     ) -> Answer:
         """One request on a connection of its own."""
-        client = self.client(peer)
-        answer = client.ask(method, path, headers=headers, body=body, timeout=timeout)
-        client.wire.close()
-        return answer
-
-    def post(self, path: str, body: object, *, peer: str = LOOPBACK, headers: PairsIn = None) -> Answer:
-        """POST a JSON value."""
-        return self.http("POST", path, headers=headers, body=json.dumps(body).encode(), peer=peer)
+        return self.client(peer).ask_once(method, path, body, headers=headers, timeout=timeout)
 
     def api(
         self, *, limits: Limits = DEFAULT_LIMITS, durable: bool = False, killable: bool = False, **config: Any
@@ -346,10 +356,10 @@ class World(ABC):
             wire.close()  # a stop would wait for it
             raise
 
-    def register(self, code: str | None = None, **meta: object) -> str:
+    def register(self, code: str | None = None, *, tls: bool = False, **meta: object) -> str:
         """Register a pairing code."""
         code = code or next(self._codes)
-        answer = self.post("/pairing/register", {"code": code, **meta})
+        answer = self.client(tls=tls).ask_once("POST", "/pairing/register", {"code": code, **meta})
         assert answer.status == 200, answer
         return code
 
@@ -364,13 +374,7 @@ class World(ABC):
         **meta: Any,
     ) -> Ws:
         """A paired WebSocket; `token` is on it. `meta` is attached to the code."""
-        if tls:
-            code = next(self._codes)
-            client = self.client(tls=True)
-            assert client.ask("POST", "/pairing/register", body=json.dumps({"code": code}).encode()).status == 200
-            client.wire.close()
-        else:
-            code = self.register(**meta)
+        code = self.register(tls=tls, **meta)
         ws = self.websocket(peer=peer, deflate=deflate, tls=tls)
         identity = {"device_name": name, "device_id": f"id of {name}", "client_surface": surface}
         message = ws.sign_in(pairing_code=code, **identity)
