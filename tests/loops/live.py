@@ -29,11 +29,20 @@ from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
 from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
-from svc_proto.relay.service import Relay
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.forkserver import Popen, python
 from tests.loops.wires import PATIENCE, Wire
-from tests.loops.world import LOOPBACK, REMOTE, LogLine, MakePhone, MakeService, PhoneHandle, RelayHandle, World
+from tests.loops.world import (
+    LOOPBACK,
+    REMOTE,
+    Launch,
+    LogLine,
+    MakePhone,
+    MakeService,
+    PhoneHandle,
+    ProgramHandle,
+    RelayHandle,
+    World,
+)
 from tests.ports import free_port
 from tests.runtimes.certificates import make_certificate
 
@@ -113,64 +122,83 @@ class Journal(logging.Handler):
             self._changed.notify_all()
 
 
-class Running:
+class Running(ProgramHandle):
     """A program on a loop in a thread."""
 
-    def __init__(self, world: LiveWorld, name: str, make: Callable[[logging.Logger], Program]) -> None:
-        self.journal = Journal(world.changed)
-        logger = logging.Logger(name, logging.INFO)
-        logger.addHandler(self.journal)
-        self.handle = Handle()
+    def __init__(self, world: LiveWorld, name: str) -> None:
+        self._world = world
+        self._name = name
+
+    def begin(self, make: Callable[[logging.Logger], Program]) -> None:
+        """Have it run."""
+        self._journal = Journal(self._world.changed)
+        logger = logging.Logger(self._name, logging.INFO)
+        logger.addHandler(self._journal)
+        self._handle = Handle()
         self._code: int | None = None
-        self._thread = threading.Thread(target=self._run, args=(world, make(logger)), name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(make(logger),), name=self._name, daemon=True)
         self._thread.start()
 
-    def _run(self, world: LiveWorld, program: Program) -> None:
+    def _run(self, program: Program) -> None:
         try:
-            code = run(program, world.name, handle=self.handle, signals=False)
+            code = run(program, self._world.name, handle=self._handle, signals=False)
         finally:
             if program.services.store is not None:
                 program.services.store.close()  # who opens a store closes it
-        with world.changed:
+        with self._world.changed:
             self._code = code
-            world.changed.notify_all()
-
-    def exit_code(self, timeout: float) -> int:
-        self._thread.join(timeout)
-        if self._thread.is_alive():
-            raise TimeoutError(f"{self._thread.name} runs on")
-        assert self._code is not None, f"{self._thread.name} ended by an exception"
-        return self._code
+            self._world.changed.notify_all()
 
     @property
-    def alive(self) -> bool:
-        return self._thread.is_alive()
+    def logs(self) -> list[LogLine]:
+        return self._journal.lines
+
+    def begin_stop(self, grace: float = 5.0) -> None:
+        self._handle.stop(grace)
+
+    def exit_code(self, timeout: float = PATIENCE) -> int:
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            raise TimeoutError(f"{self._name} runs on")
+        assert self._code is not None, f"{self._name} ended by an exception"
+        return self._code
 
 
-class LiveRelay(RelayHandle):
-    """A relay in a thread."""
+class LiveRelay(Running, RelayHandle):
+    """A server in a thread."""
 
-    def __init__(self, world: LiveWorld, start: Callable[[LiveRelay, int, threading.Event], Running]) -> None:
-        self._world = world
-        self._start = start
+    def __init__(self, world: LiveWorld, service: Launch) -> None:
+        super().__init__(world, service.name)
+        self._service = service
+        self._tls = world.tls() if service.tls else None
         self.port = free_port()
         self.restart()
 
     def restart(self) -> None:
+        service, folder = self._service, self._world.folder
         ready = threading.Event()
-        self.running = self._start(self, self.port, ready)
-        self.logs = self.running.journal.lines
-        if not ready.wait(PATIENCE):
-            raise TimeoutError("the relay is not ready")
+        listener = bind("::1" if service.ipv6 else "127.0.0.1", self.port, tls=self._tls)
+        self.port = listener.address.port
+        store = open_store(folder / "svc.db" if service.durable else "memory:")
 
-    def begin_stop(self, grace: float = 5.0) -> None:
-        self.running.handle.stop(grace)
+        def make(logger: logging.Logger) -> Program:
+            services = Services(
+                state=folder,
+                rooms=tuple(map(Path, service.rooms)),
+                spool=folder / "spool",
+                store=store,
+                logger=logger,
+                client_tls=self._world.client_tls,
+            )
+            core = Engine(service.make(self.port, str(folder)), entropy=os.urandom)
+            return Program(core=core, listeners=[listener], services=services, on_ready=ready.set)
+
+        self.begin(make)
+        if not ready.wait(PATIENCE):
+            raise TimeoutError(f"the {service.name} is not ready")
 
     def reload(self) -> None:
-        self.running.handle.reload()
-
-    def exit_code(self, timeout: float = PATIENCE) -> int:
-        return self.running.exit_code(timeout)
+        self._handle.reload()
 
     def kill(self) -> None:
         raise NotImplementedError("start it with killable=True")
@@ -186,9 +214,12 @@ class ChildRelay(RelayHandle):
         self._home = home
         self._module = module
         self._env = dict(env or {})
-        self.logs = []
         self.port = free_port()
         self.restart()
+
+    @property
+    def logs(self) -> list[LogLine]:
+        return []  # they are its own
 
     @property
     def options(self) -> list[str]:
@@ -217,7 +248,10 @@ class ChildRelay(RelayHandle):
         raise AssertionError(f"the relay did not start: exit code {self._process.wait()}")
 
     def begin_stop(self, grace: float = 5.0) -> None:
-        self._process.terminate()
+        if grace:
+            self._process.terminate()
+        else:
+            self._process.kill()
 
     def reload(self) -> None:
         self._process.send_signal(signal.SIGHUP)
@@ -231,10 +265,6 @@ class ChildRelay(RelayHandle):
     def kill(self) -> None:
         self._process.kill()
         self.exit_code()
-
-    @property
-    def alive(self) -> bool:
-        return self._process.poll() is None
 
 
 class ChildServers(ChildRelay):
@@ -252,10 +282,11 @@ class ChildServers(ChildRelay):
         self.port, self.api_port = ports[b"relay"], ports[b"api"]
 
 
-class LivePhone(PhoneHandle):
+class LivePhone(Running, PhoneHandle):
     """A phone in a thread."""
 
     def __init__(self, world: LiveWorld, config: PhoneConfig, make_phone: MakePhone) -> None:
+        super().__init__(world, config.device_name)
         self.news = []
 
         def tell(news: Tell) -> None:
@@ -267,15 +298,7 @@ class LivePhone(PhoneHandle):
             core = Engine(make_phone(config), entropy=os.urandom)
             return Program(core=core, services=Services(logger=logger, client_tls=world.client_tls), on_tell=tell)
 
-        self.running = Running(world, config.device_name, make)
-        self.logs = self.running.journal.lines
-
-    def stop(self) -> int:
-        self.running.handle.stop(5.0)
-        return self.exit_code()
-
-    def exit_code(self, timeout: float = PATIENCE) -> int:
-        return self.running.exit_code(timeout)
+        self.begin(make)
 
 
 class LiveWorld(World):
@@ -291,96 +314,38 @@ class LiveWorld(World):
         self.changed = threading.Condition()
         self.client_tls: ssl.SSLContext | None = None
         self.alpn = ["http/1.1"]  # what `connect` offers
-        self._folder = folder
+        self.folder = folder
+        self.home = str(folder)
         self._certificate = certificate
         self._wires: list[LiveWire] = []
-        self._relays: list[LiveRelay | ChildRelay] = []
-        self._phones: list[LivePhone] = []
 
-    def start_relay(
-        self,
-        *,
-        limits: Limits = DEFAULT_LIMITS,
-        tls: bool = False,
-        ipv6: bool = False,
-        durable: bool = False,
-        killable: bool = False,
-        **config: Any,
-    ) -> RelayHandle:
-        if killable:
-            child = self.relay = ChildRelay(self.name, self._folder)
-            self._relays.append(child)
-            return child
-        context = self._tls() if tls else None
-        host = "::1" if ipv6 else "127.0.0.1"
+    def launch(self, service: Launch) -> RelayHandle:
+        return self._started(LiveRelay(self, service))
 
-        def start(relay: LiveRelay, port: int, ready: threading.Event) -> Running:
-            listener = bind(host, port, tls=context)
-            relay.port = listener.address.port
-            store = open_store(self._folder / "svc.db" if durable else "memory:")
-
-            def make(logger: logging.Logger) -> Program:
-                settings = RelayConfig(
-                    host=host,
-                    port=relay.port,
-                    home=str(self._folder),
-                    config_path=str(self._folder / "config.yaml"),
-                    node_url=f"http://{host}:{relay.port}",
-                    **config,
-                )
-                rooms = tuple(Path(folder) for folder in settings.voice.folders)
-                services = Services(
-                    state=self._folder, rooms=rooms, spool=self._folder / "spool", store=store, logger=logger
-                )
-                core = Engine(Relay(settings, limits=limits), entropy=os.urandom)
-                return Program(core=core, listeners=[listener], services=services, on_ready=ready.set)
-
-            return Running(self, "relay", make)
-
-        started = LiveRelay(self, start)
-        self._relays.append(started)
-        self.relay = started
-        return started
-
-    def start_service(
-        self, name: str, make: MakeService, *, port: int, durable: bool = False, apart: bool = False
-    ) -> RelayHandle:
-        def start(server: LiveRelay, port: int, ready: threading.Event) -> Running:
-            listener = bind("127.0.0.1", port)
-            server.port = listener.address.port
-            store = open_store(self._folder / "svc.db" if durable else "memory:")
-
-            def program(logger: logging.Logger) -> Program:
-                services = Services(state=self._folder, store=store, logger=logger, client_tls=self.client_tls)
-                core = Engine(make(server.port, str(self._folder)), entropy=os.urandom)
-                return Program(core=core, listeners=[listener], services=services, on_ready=ready.set)
-
-            return Running(self, name, program)
-
-        started = LiveRelay(self, start)
-        self._relays.append(started)
-        return started
+    def relay_config(self, port: int, home: str, *, host: str = "127.0.0.1", **config: Any) -> RelayConfig:
+        return super().relay_config(port, home, host=host, node_url=f"http://{host}:{port}", **config)
 
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
-        child = ChildRelay(self.name, self._folder, module, env)
-        self._relays.append(child)
-        return child
+        return self._started(ChildRelay(self.name, self.folder, module, env))
 
     def start_servers(self, *, key: str) -> RelayHandle:
-        child = self.relay = ChildServers(self.name, self._folder, key)
-        self._relays.append(child)
-        return child
+        self.relay = self._started(ChildServers(self.name, self.folder, key))
+        return self.relay
+
+    def _started(self, relay: RelayHandle) -> RelayHandle:
+        self._relays.append(relay)
+        return relay
 
     def renew_certificate(self, *, usable: bool = True) -> None:
         assert self.client_tls is not None
-        key = (self._folder / "key.pem").read_bytes()
-        cert, _ = make_certificate(self._folder)
+        key = (self.folder / "key.pem").read_bytes()
+        cert, _ = make_certificate(self.folder)
         self.client_tls.load_verify_locations(cert)
         if not usable:
-            (self._folder / "key.pem").write_bytes(key)
+            (self.folder / "key.pem").write_bytes(key)
 
     def write_config(self, text: str) -> None:
-        (self._folder / "config.yaml").write_text(text)
+        (self.folder / "config.yaml").write_text(text)
 
     def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
         target = ("::1" if peer == "::1" else "127.0.0.1", port or self.relay.port)
@@ -417,22 +382,10 @@ class LiveWorld(World):
     def close(self) -> None:
         for wire in self._wires:
             wire.close()
-        programs = [phone.running for phone in self._phones]
-        for relay in self._relays:
-            if isinstance(relay, LiveRelay):
-                programs.append(relay.running)
-            elif relay.alive:
-                relay.kill()
-        for running in programs:
-            running.handle.stop(0.0)
-        for running in programs:
-            running.exit_code(PATIENCE)
-        for phone in self._phones:
-            self.refuse_errors("phone", phone.logs)
-        for relay in self._relays:
-            self.refuse_errors("relay", relay.logs)
+        super().close()
 
-    def _tls(self) -> ssl.SSLContext:
-        cert, key = (Path(shutil.copy(made, self._folder)) for made in self._certificate())
+    def tls(self) -> ssl.SSLContext:
+        """What a server of this world shows, and its clients trust."""
+        cert, key = (Path(shutil.copy(made, self.folder)) for made in self._certificate())
         self.client_tls = client_context(cert)
         return server_context(cert, key)

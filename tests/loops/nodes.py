@@ -17,17 +17,16 @@ from runtimes.sim.redis import redis_core
 from svc_proto.api.config import ApiConfig
 from svc_proto.config import RelayConfig
 from svc_proto.settings import RedisAddress
-from svc_proto.wire.limits import Limits
-from tests.loops.virtual import PORT, STRIDE, AllKeys, Together, VirtualRelay, VirtualWorld
+from tests.loops.virtual import STRIDE, Together, VirtualRelay, VirtualWorld
 from tests.loops.wires import HttpClient
-from tests.loops.world import MakeService, RelayHandle
+from tests.loops.world import RELAY_PORT, Launch, RelayHandle
 
 __all__ = ["NODES", "NodesWorld"]
 
 NODES = 3
 REDIS = RedisAddress("127.0.0.1", password="redis-password-4711")
-OWN = PORT + 2 * STRIDE  # where relays have a door for what others fetch there, by their number
-APIS = ("api", "servers.api")
+OWN = RELAY_PORT + 2 * STRIDE  # where relays have a door for what others fetch there, by their number
+SERVERS = ("relay", "servers.relay", "api", "servers.api")  # of which there are three
 
 
 class NodesWorld(VirtualWorld):
@@ -41,22 +40,20 @@ class NodesWorld(VirtualWorld):
         redis = [REDIS.port]
         self.redis = self.relay_host.start(lambda entropy: redis_core(entropy, password=REDIS.password), redis)
 
-    def launch(self, config: RelayConfig, limits: Limits, *, tls: bool, durable: bool, keys: AllKeys) -> RelayHandle:
+    def launch(self, service: Launch) -> RelayHandle:
+        if service.name not in SERVERS:
+            return super().launch(service)
         parts: list[VirtualRelay] = []
         for n in range(NODES):
-            own = OWN + n
-            node = evolve(config, cluster=REDIS, node_url=f"http://127.0.0.1:{own}", begins=not n)
-            kept = durable or n > 0
-            parts.append(self.run(node, limits, PORT + STRIDE + n, own, tls=tls, durable=kept, keys=keys))
-        return Nodes(self, parts, PORT, tls=tls)
+            own = [OWN + n] if service.port == RELAY_PORT else []
+            node = evolve(service, durable=service.durable or n > 0)
+            parts.append(self.run(node, service.port + STRIDE + n, *own))
+        return Nodes(self, parts, service.port, tls=service.tls)
 
-    def start_service(
-        self, name: str, make: MakeService, *, port: int, durable: bool = False, apart: bool = False
-    ) -> RelayHandle:
-        if name not in APIS:
-            return super().start_service(name, make, port=port, durable=durable, apart=apart)
-        parts = [self.run_service(name, make, port=port + STRIDE + n) for n in range(NODES)]
-        return Nodes(self, parts, port)
+    def relay_config(self, port: int, home: str, **config: Any) -> RelayConfig:
+        n = (port - RELAY_PORT) % STRIDE
+        own = {"cluster": REDIS, "node_url": f"http://127.0.0.1:{OWN + n}", "begins": not n}
+        return super().relay_config(RELAY_PORT, home, **own, **config)
 
     def api_config(self, port: int, home: str, **config: Any) -> ApiConfig:
         return super().api_config(port, home, **{"cluster": REDIS, **config})
@@ -80,7 +77,7 @@ class Nodes(Together):
         self._network.listen(self._host, port, self)
 
     def restart(self) -> None:
-        if self.port == PORT:
+        if self.port == RELAY_PORT:
             self._world.redis = self._world.redis.restart()  # who starts the workers starts theirs with them
         super().restart()
         self._network.listen(self._host, self.port, self)

@@ -34,9 +34,8 @@ def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_
 
 def at(world: World, n: int) -> RelayHandle:
     """Speak with that one from now on."""
-    relay: RelayHandle = world._relays[n]  # type: ignore[attr-defined]  # of a live world
-    world.relay = relay
-    return relay
+    world.relay = world._relays[n]
+    return world.relay
 
 
 def paired(world: World, name: str = "Tablet") -> Ws:
@@ -100,7 +99,7 @@ def test_an_upload_in_a_bucket_is_at_both_nodes_and_outlives_its_own(
         service = S3Service(key)
         store = world.start_service("s3", lambda port, home: service, port=9000)
         where = evolve(key, url=f"http://127.0.0.1:{store.port}/uploads")
-        relays = world._relays  # type: ignore[attr-defined]  # of a live world
+        relays = world._relays
         relays.clear()  # so that the nodes are its first ones
         for _ in range(2):
             world.start_relay(durable=True, cluster=redis.address, media_store=where)
@@ -129,7 +128,7 @@ def test_an_upload_in_a_bucket_is_at_both_nodes_and_outlives_its_own(
 def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: World) -> None:
     phone = paired(nodes)
     at(nodes, 0)
-    second = nodes._relays[1]  # type: ignore[attr-defined]  # of a live world
+    second = nodes._relays[1]
     nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
     calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
     phone.command()

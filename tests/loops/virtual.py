@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any
 
 from runtimes.sim.host import Host, Port
 from runtimes.sim.process import Process
@@ -17,22 +16,30 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.boundary import Core
 from svc_proto.commands import Command, Tell
-from svc_proto.config import RelayConfig
 from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Fact
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.relay.service import Relay
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.loops.wires import PATIENCE, Wire
-from tests.loops.world import API_PORT, LOOPBACK, LogLine, MakePhone, MakeService, PhoneHandle, RelayHandle, World
+from tests.loops.world import (
+    API_PORT,
+    LOOPBACK,
+    RELAY_PORT,
+    Launch,
+    LogLine,
+    MakePhone,
+    MakeService,
+    PhoneHandle,
+    ProgramHandle,
+    RelayHandle,
+    World,
+)
 
-__all__ = ["PORT", "STRIDE", "AllKeys", "NotStarted", "Together", "VirtualRelay", "VirtualWorld"]
+__all__ = ["STRIDE", "NotStarted", "Together", "VirtualRelay", "VirtualWorld"]
 
-PORT = 8767
 ADDRESS = "10.0.0.1"  # of the relay
 STRIDE = 10  # from a server's port to those of its processes, where it has several
-AllKeys = dict[int, DeviceKeys]  # what relay and API in one process share, by the number of the process
 
 
 class VirtualWire(Wire):
@@ -106,31 +113,40 @@ class NotStarted(Exception):  # noqa: N818 - the name says what happened
     """The relay exited before it was ready, as it may when its store fails; whoever keeps it running tries again."""
 
 
-class VirtualRelay(RelayHandle):
+class Simulated(ProgramHandle):
     """A simulated process."""
 
-    def __init__(self, world: VirtualWorld, process: Process, port: int = PORT) -> None:
+    def __init__(self, world: VirtualWorld, process: Process) -> None:
         self._world = world
-        self.port = port
         self.process = process
-        self._await_ready()
 
     @property
-    def logs(self) -> list[LogLine]:  # type: ignore[override]  # computed here, kept elsewhere
-        return _lines(self.process)
+    def logs(self) -> list[LogLine]:
+        return [LogLine(line.level, line.event, line.fields) for line in self.process.logs]
+
+    def begin_stop(self, grace: float = 5.0) -> None:
+        self.process.stop(grace)
+
+    def exit_code(self, timeout: float = PATIENCE) -> int:
+        self._world.wait_until(lambda: not self.process.alive, timeout)
+        assert self.process.exit_code is not None
+        return self.process.exit_code
+
+
+class VirtualRelay(Simulated, RelayHandle):
+    """A server."""
+
+    def __init__(self, world: VirtualWorld, process: Process, port: int) -> None:
+        super().__init__(world, process)
+        self.port = port
+        self._await_ready()
 
     def restart(self) -> None:
         self.process = self.process.restart()
         self._await_ready()
 
-    def begin_stop(self, grace: float = 5.0) -> None:
-        self.process.stop(grace)
-
     def reload(self) -> None:
         self.process.reload()
-
-    def exit_code(self, timeout: float = PATIENCE) -> int:
-        return self._world.exit_code(self.process, timeout)
 
     def kill(self) -> None:
         self.process.kill()
@@ -149,7 +165,7 @@ class Together(RelayHandle):
         self.port = port
 
     @property
-    def logs(self) -> list[LogLine]:  # type: ignore[override]  # computed here, kept elsewhere
+    def logs(self) -> list[LogLine]:
         return [line for part in self.parts for line in part.logs]
 
     def restart(self) -> None:
@@ -180,28 +196,16 @@ class VirtualServers(Together):
         self.api_port = api.port
 
 
-class VirtualPhone(PhoneHandle):
-    """A simulated phone on a host of its own."""
+class VirtualPhone(Simulated, PhoneHandle):
+    """A phone on a host of its own."""
 
     def __init__(self, world: VirtualWorld, host: Host, config: PhoneConfig, make_phone: MakePhone) -> None:
-        self._world = world
         self.news = []
 
         def make(entropy: Entropy) -> Core:
             return Overhearing(Engine(make_phone(config), entropy=entropy), self.news)
 
-        self.process = host.start(make)
-
-    @property
-    def logs(self) -> list[LogLine]:  # type: ignore[override]  # computed here, kept elsewhere
-        return _lines(self.process)
-
-    def stop(self) -> int:
-        self.process.stop(5.0)
-        return self.exit_code()
-
-    def exit_code(self, timeout: float = PATIENCE) -> int:
-        return self._world.exit_code(self.process, timeout)
+        super().__init__(world, host.start(make))
 
 
 class VirtualWorld(World):
@@ -216,81 +220,44 @@ class VirtualWorld(World):
         self.simulation = simulation or Simulation(seed)
         self.entropy = Random(f"test {seed}").randbytes
         self.relay_host = self.simulation.host("relay", ADDRESS)
+        self.home = self.relay_host.state
         self._far = self.simulation.host("far", "10.0.0.2")
         self._peer_host = self.simulation.host("peers", self.peer_host)
-        self._relays: list[VirtualRelay] = []
-        self._phones: list[VirtualPhone] = []
 
-    def start_relay(
-        self,
-        *,
-        limits: Limits = DEFAULT_LIMITS,
-        tls: bool = False,
-        ipv6: bool = False,
-        durable: bool = False,
-        killable: bool = False,
-        **config: Any,
-    ) -> RelayHandle:
-        settings, kept = self.relay_config(config), durable or killable
-        started = self.relay = self.launch(settings, limits, tls=tls, durable=kept, keys={})
-        return started
+    def launch(self, service: Launch) -> RelayHandle:
+        return self.run(service, service.port)
 
-    def relay_config(self, config: dict[str, Any]) -> RelayConfig:
-        """The configuration of a relay at the relay's host."""
-        home = self.relay_host.state
-        return RelayConfig(port=PORT, home=home, config_path=f"{home}/config.yaml", **config)
-
-    def launch(self, config: RelayConfig, limits: Limits, *, tls: bool, durable: bool, keys: AllKeys) -> RelayHandle:
-        """Have it run; `keys` get those of its processes."""
-        return self.run(config, limits, PORT, tls=tls, durable=durable, keys=keys)
-
-    def run(
-        self, config: RelayConfig, limits: Limits, *ports: int, tls: bool, durable: bool, keys: AllKeys
-    ) -> VirtualRelay:
-        """A relay as a process of the relay's host; the first of its ports has TLS, if `tls`."""
-        host = self.relay_host
-        host.rooms = config.voice.folders
+    def run(self, service: Launch, port: int, *others: int) -> VirtualRelay:
+        """Have it run as one process at this port, and at others without TLS."""
+        host = self._peer_host if service.apart else self.relay_host
+        host.rooms = service.rooms or host.rooms
+        doors = [Port(port, tls=service.tls, alpn="h2" if service.tls else None), *map(Port, others)]
 
         def make(entropy: Entropy) -> Core:
-            if not durable:
+            if service.name == "relay" and not service.durable:
                 host.store.sessions.clear()
-            known = keys[(ports[0] - PORT) % STRIDE] = DeviceKeys()
-            return Engine(Relay(config, limits=limits, keys=known), entropy=entropy)
+            return Engine(service.make(port, host.state), entropy=entropy)
 
-        doors = [Port(ports[0], tls=tls, alpn="h2" if tls else None), *map(Port, ports[1:])]
-        started = VirtualRelay(self, host.start(make, doors), ports[0])
-        self._relays.append(started)
-        return started
-
-    def start_service(
-        self, name: str, make: MakeService, *, port: int, durable: bool = False, apart: bool = False
-    ) -> RelayHandle:
-        return self.run_service(name, make, port=port, apart=apart)
-
-    def run_service(self, name: str, make: MakeService, *, port: int, apart: bool = False) -> VirtualRelay:
-        """A service as a process of the relay's host, or of its peers'."""
-        host = self._peer_host if apart else self.relay_host
-
-        def core(entropy: Entropy) -> Core:
-            return Engine(make(port, host.state), entropy=entropy)
-
-        started = VirtualRelay(self, host.start(core, [port], name=name), port)
+        started = VirtualRelay(self, host.start(make, doors, name=service.name), port)
         self._relays.append(started)
         return started
 
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
-        return self.start_service(module, make, port=port)
+        return self.launch(Launch(module, make, port, durable=True))
 
     def start_servers(self, *, key: str) -> RelayHandle:
-        keys: AllKeys = {}
+        keys: dict[int, DeviceKeys] = {}  # by the number of the process, where there are several
+
+        def relay(port: int, home: str) -> Relay:
+            known = keys[(port - RELAY_PORT) % STRIDE] = DeviceKeys()
+            return Relay(self.relay_config(port, home, api_key=key), keys=known)
 
         def api(port: int, home: str) -> Api:
             return Api(self.api_config(port, home, key=key), keys=keys[(port - API_PORT) % STRIDE])
 
-        settings = self.relay_config({"api_key": key})
-        relay = self.launch(settings, DEFAULT_LIMITS, tls=False, durable=True, keys=keys)
-        started = self.relay = VirtualServers(relay, self.start_service("api", api, port=API_PORT))
-        return started
+        first = self.launch(Launch("relay", relay, RELAY_PORT, durable=True))
+        self.relay = VirtualServers(first, self.launch(Launch("api", api, API_PORT, durable=True)))
+        return self.relay
 
     def renew_certificate(self, *, usable: bool = True) -> None:
         self.relay_host.certificate = "sha256/renewed" if usable else None
@@ -301,7 +268,7 @@ class VirtualWorld(World):
     def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
         source, target = (self.relay_host, "127.0.0.1") if peer == LOOPBACK else (self._far, ADDRESS)
         try:
-            return VirtualWire(self.simulation, self.simulation.connect(source, target, port or PORT, tls=tls))
+            return VirtualWire(self.simulation, self.simulation.connect(source, target, port or RELAY_PORT, tls=tls))
         except ConnectFailed as failed:
             raise ConnectionRefusedError(str(failed)) from None
 
@@ -313,7 +280,7 @@ class VirtualWorld(World):
         return phone
 
     def phone_url(self, *, tls: bool = False) -> str:
-        return f"{'wss' if tls else 'ws'}://{ADDRESS}:{PORT}"
+        return f"{'wss' if tls else 'ws'}://{ADDRESS}:{RELAY_PORT}"
 
     def wait_until(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
         try:
@@ -330,22 +297,3 @@ class VirtualWorld(World):
     def pass_time(self, seconds: float) -> None:
         """Let time go by."""
         self.simulation.run_for(seconds)
-
-    def exit_code(self, process: Process, timeout: float) -> int:
-        """Wait for the end of a process."""
-        self.wait_until(lambda: not process.alive, timeout)
-        assert process.exit_code is not None
-        return process.exit_code
-
-    def close(self) -> None:
-        for process in (*(phone.process for phone in self._phones), *(relay.process for relay in self._relays)):
-            process.stop(0.0)
-            self.exit_code(process, PATIENCE)
-        for phone in self._phones:
-            self.refuse_errors("phone", phone.logs)
-        for relay in self._relays:
-            self.refuse_errors("relay", relay.logs)
-
-
-def _lines(process: Process) -> list[LogLine]:
-    return [LogLine(line.level, line.event, line.fields) for line in process.logs]

@@ -19,9 +19,11 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import Level, Tell
+from svc_proto.config import RelayConfig
 from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from svc_proto.engine.core import Service
+from svc_proto.relay.service import Relay
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.wires import PATIENCE, Answer, Declined, HttpClient, PairsIn, Wire, Ws
@@ -29,13 +31,16 @@ from tests.loops.wires import PATIENCE, Answer, Declined, HttpClient, PairsIn, W
 __all__ = [
     "API_PORT",
     "LOOPBACK",
+    "RELAY_PORT",
     "REMOTE",
     "TRUSTING",
     "ApiHandle",
+    "Launch",
     "LogLine",
     "MakePhone",
     "MakeService",
     "PhoneHandle",
+    "ProgramHandle",
     "RelayHandle",
     "Served",
     "World",
@@ -47,7 +52,7 @@ REMOTE = "remote"  # a peer that is not loopback: another host, or a source addr
 TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)  # a person who turned Device Control on and allows all
 MakePhone = Callable[[PhoneConfig], Service]
 MakeService = Callable[[int, str], Service]
-API_PORT = 8642
+RELAY_PORT, API_PORT = 8767, 8642
 API_VARIABLES = {  # of members of `ApiConfig`
     "key": "API_SERVER_KEY",
     "model_base_url": "SVC_MODEL_BASE_URL",
@@ -67,12 +72,27 @@ class LogLine:
     fields: Mapping[str, object]
 
 
-class RelayHandle(ABC):
-    """A relay that was started. It is ready when its port takes connections."""
+@frozen
+class Launch:
+    """A service as it is to run: `make` gets its port and its home folder."""
 
-    port: int
-    api_port = 0  # of the API in the same process, if it is there
-    logs: list[LogLine]
+    name: str
+    make: MakeService
+    port: int  # real loops pick it themselves
+    tls: bool = False
+    ipv6: bool = False
+    durable: bool = False  # what it stores outlives it
+    apart: bool = False  # it has a host of its own, where only a simulation has another than the relay's
+    rooms: tuple[str, ...] = ()  # see `runtimes.host.Services`
+
+
+class ProgramHandle(ABC):
+    """A program that was started."""
+
+    @property
+    @abstractmethod
+    def logs(self) -> list[LogLine]:
+        """What it has logged since it was started last."""
 
     @abstractmethod
     def begin_stop(self, grace: float = 5.0) -> None:
@@ -81,6 +101,18 @@ class RelayHandle(ABC):
     @abstractmethod
     def exit_code(self, timeout: float = PATIENCE) -> int:
         """Wait for its end."""
+
+    def stop(self, grace: float = 5.0) -> int:
+        """Ask it to stop and wait for it."""
+        self.begin_stop(grace)
+        return self.exit_code(grace + PATIENCE)
+
+
+class RelayHandle(ProgramHandle):
+    """A relay, or another server. It is ready when its port takes connections."""
+
+    port: int
+    api_port = 0  # of the API in the same process, if it is there
 
     @abstractmethod
     def kill(self) -> None:
@@ -94,25 +126,11 @@ class RelayHandle(ABC):
     def restart(self) -> None:
         """Start it again, at the same port and with the same store; it has ended before."""
 
-    def stop(self, grace: float = 5.0) -> int:
-        """Ask it to stop and wait for it."""
-        self.begin_stop(grace)
-        return self.exit_code(grace + PATIENCE)
 
-
-class PhoneHandle(ABC):
+class PhoneHandle(ProgramHandle):
     """The reference phone as a program of its own. `news` is what it told, oldest first."""
 
     news: list[Tell]
-    logs: list[LogLine]
-
-    @abstractmethod
-    def stop(self) -> int:
-        """End it in good order; its exit code."""
-
-    @abstractmethod
-    def exit_code(self, timeout: float = PATIENCE) -> int:
-        """Wait for its end."""
 
     @property
     def token(self) -> str:
@@ -200,38 +218,20 @@ class World(ABC):
     virtual_time: bool
     entropy: Entropy
     relay: RelayHandle
+    home: str  # of services, on the relay's host
     peer_host: str  # where `peer` starts its servers
 
     def __init__(self) -> None:
         self.expected_errors: set[str] = set()
         self._codes = (f"C{number:05}" for number in itertools.count())
+        self._relays: list[RelayHandle] = []  # and other servers, as they were started
+        self._phones: list[PhoneHandle] = []
 
     # --- the world's part ---
 
     @abstractmethod
-    def start_relay(
-        self,
-        *,
-        limits: Limits = DEFAULT_LIMITS,
-        tls: bool = False,
-        ipv6: bool = False,
-        durable: bool = False,
-        killable: bool = False,
-        **config: Any,
-    ) -> RelayHandle:
-        """Start the relay; `config` are members of `RelayConfig`. Its sessions outlive it only if `durable`.
-
-        `killable` makes it a process of its own on real loops, with the limits and the configuration of the program.
-        """
-
-    @abstractmethod
-    def start_service(
-        self, name: str, make: MakeService, *, port: int, durable: bool = False, apart: bool = False
-    ) -> RelayHandle:
-        """Start any service; `make` gets its port and its home folder. Real loops pick the port themselves.
-
-        It runs on the relay's host and keeps its store there, or `apart` from it, where only a simulation has another.
-        """
+    def launch(self, service: Launch) -> RelayHandle:
+        """Start a service, on the relay's host and with its store if it is not apart."""
 
     @abstractmethod
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
@@ -271,11 +271,19 @@ class World(ABC):
     def wait_until(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
         """Wait for something that a program told or logged; TimeoutError."""
 
-    @abstractmethod
+    # --- for all of them ---
+
     def close(self) -> None:
         """End everything; fails if a program has logged an error that was not expected."""
-
-    # --- for all of them ---
+        programs: list[ProgramHandle] = [*self._phones, *self._relays]
+        for program in programs:
+            program.begin_stop(0.0)
+        for program in programs:
+            program.exit_code()
+        for program in programs:
+            logs = program.logs
+            errors = [line for line in logs if line.level >= Level.ERROR and line.event not in self.expected_errors]
+            assert not errors, f"{type(program).__name__}: {errors}"
 
     def authority(self, peer: str = LOOPBACK) -> str:
         """The `Host` that a peer writes."""
@@ -299,6 +307,42 @@ class World(ABC):
         """One request on a connection of its own."""
         return self.client(peer).ask_once(method, path, body, headers=headers, timeout=timeout)
 
+    def start_relay(
+        self,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        tls: bool = False,
+        ipv6: bool = False,
+        durable: bool = False,
+        killable: bool = False,
+        **config: Any,
+    ) -> RelayHandle:
+        """Start the relay; `config` are members of `RelayConfig`. Its sessions outlive it only if `durable`.
+
+        `killable` makes it a process of its own on real loops, with the limits and the configuration of the program.
+        """
+        if ipv6:
+            config["host"] = "::1"
+
+        def make(port: int, home: str) -> Service:
+            return Relay(self.relay_config(port, home, **config), limits=limits)
+
+        if killable:
+            self.relay = self.start_program("servers.relay", {}, make, port=RELAY_PORT)
+        else:
+            rooms = self.relay_config(RELAY_PORT, self.home, **config).voice.folders
+            service = Launch("relay", make, RELAY_PORT, tls=tls, ipv6=ipv6, durable=durable, rooms=rooms)
+            self.relay = self.launch(service)
+        return self.relay
+
+    def relay_config(self, port: int, home: str, **config: Any) -> RelayConfig:
+        """The configuration of a relay."""
+        return RelayConfig(port=port, home=home, config_path=f"{home}/config.yaml", **config)
+
+    def start_service(self, name: str, make: MakeService, *, port: int) -> RelayHandle:
+        """Start any other service; real loops pick the port themselves."""
+        return self.launch(Launch(name, make, port))
+
     def api(
         self, *, limits: Limits = DEFAULT_LIMITS, durable: bool = False, killable: bool = False, **config: Any
     ) -> ApiHandle:
@@ -319,7 +363,7 @@ class World(ABC):
             env = {API_VARIABLES[name]: str(value) for name, value in config.items()}
             server = self.start_program("servers.api", env, make, port=API_PORT)
         else:
-            server = self.start_service("api", make, port=API_PORT, durable=durable)
+            server = self.launch(Launch("api", make, API_PORT, durable=durable))
         return ApiHandle(self, server, str(config.get("key", "")))
 
     def api_config(self, port: int, home: str, **config: Any) -> ApiConfig:
@@ -329,7 +373,7 @@ class World(ABC):
 
     def peer(self, service: Service, *, port: int = 9000) -> str:
         """Start a scripted server on another host, and say where the others find it: `http://…`."""
-        server = self.start_service("peer", lambda port, home: service, port=port, apart=True)
+        server = self.launch(Launch("peer", lambda port, home: service, port, apart=True))
         return f"http://{self.peer_host}:{server.port}"
 
     def clients(self) -> int:
@@ -427,11 +471,6 @@ class World(ABC):
     @abstractmethod
     def clock(self) -> float:
         """Monotonic seconds of this world."""
-
-    def refuse_errors(self, owner: str, logs: list[LogLine]) -> None:
-        """A program that logged an error has a bug, unless the test has put its event among those to expect."""
-        errors = [line for line in logs if line.level >= Level.ERROR and line.event not in self.expected_errors]
-        assert not errors, f"{owner}: {errors}"
 
 
 def bearer(token: str) -> dict[str, str]:
