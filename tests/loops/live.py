@@ -21,14 +21,13 @@ from typing import Any
 from runtimes.host import Program, Services
 from runtimes.listen import bind
 from runtimes.logs import LogMessage
-from runtimes.run import run
 from runtimes.store import open_store
 from runtimes.tls import client_context, server_context
-from runtimes.waker import Handle
 from svc_proto.commands import Tell
 from svc_proto.config import RelayConfig
 from svc_proto.device.phone import PhoneConfig
 from svc_proto.engine.core import Engine
+from tests.beside import Beside
 from tests.forkserver import Popen, python
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import (
@@ -134,34 +133,22 @@ class Running(ProgramHandle):
         self._journal = Journal(self._world.changed)
         logger = logging.Logger(self._name, logging.INFO)
         logger.addHandler(self._journal)
-        self._handle = Handle()
-        self._code: int | None = None
-        self._thread = threading.Thread(target=self._run, args=(make(logger),), name=self._name, daemon=True)
-        self._thread.start()
-
-    def _run(self, program: Program) -> None:
-        try:
-            code = run(program, self._world.name, handle=self._handle, signals=False)
-        finally:
-            if program.services.store is not None:
-                program.services.store.close()  # who opens a store closes it
-        with self._world.changed:
-            self._code = code
-            self._world.changed.notify_all()
+        program = make(logger)
+        self._store = program.services.store
+        self._beside = Beside(program, self._world.name)
 
     @property
     def logs(self) -> list[LogLine]:
         return self._journal.lines
 
     def begin_stop(self, grace: float = 5.0) -> None:
-        self._handle.stop(grace)
+        self._beside.handle.stop(grace)
 
     def exit_code(self, timeout: float = PATIENCE) -> int:
-        self._thread.join(timeout)
-        if self._thread.is_alive():
-            raise TimeoutError(f"{self._name} runs on")
-        assert self._code is not None, f"{self._name} ended by an exception"
-        return self._code
+        code = self._beside.exit_code(timeout)
+        if self._store is not None:
+            self._store.close()  # who opens a store closes it
+        return code
 
 
 class LiveRelay(Running, RelayHandle):
@@ -198,7 +185,7 @@ class LiveRelay(Running, RelayHandle):
             raise TimeoutError(f"the {service.name} is not ready")
 
     def reload(self) -> None:
-        self._handle.reload()
+        self._beside.handle.reload()
 
     def kill(self) -> None:
         raise NotImplementedError("start it with killable=True")

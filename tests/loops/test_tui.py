@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import socket
 import sys
-import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runtimes.host import Program, Services
-from runtimes.listen import bind
-from runtimes.run import run
-from runtimes.waker import Handle
-from svc_proto.engine.core import Engine
+from tests.beside import serving
 from tests.conftest import PLAIN
 from tests.loops.conftest import open_world
 from tests.loops.live import LiveWire
@@ -34,32 +29,6 @@ GATEWAY = (sys.executable, "-P", "-m", "clients.gateway")
 CHILD = (sys.executable, "-c")
 
 
-class LiveApi:
-    """A scripted API server on a loop in a thread."""
-
-    def __init__(self, loop: str, key: str) -> None:
-        self.api = ScriptedApi(key)
-        self._handle = Handle()
-        listener = bind("127.0.0.1", 0)
-        ready = threading.Event()
-        program = Program(
-            core=Engine(self.api, entropy=os.urandom),
-            listeners=[listener],
-            services=Services(logger=logging.getLogger("tests.api")),
-            on_ready=ready.set,
-        )
-        self.url = f"http://127.0.0.1:{listener.address.port}"
-        self._thread = threading.Thread(
-            target=lambda: run(program, loop, handle=self._handle, signals=False), daemon=True
-        )
-        self._thread.start()
-        assert ready.wait(PATIENCE)
-
-    def stop(self) -> None:
-        self._handle.stop(0.0)
-        self._thread.join(PATIENCE)
-
-
 @pytest.fixture
 def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     with open_world(runtime, tmp_path, request) as opened:
@@ -67,12 +36,11 @@ def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 
 @pytest.fixture
-def api(loop: World) -> Iterator[LiveApi]:
+def api(loop: World) -> ScriptedApi:
     """An API server that wants a key."""
-    server = LiveApi(loop.name, "k3y")
-    loop.start_relay(tui_command=GATEWAY, webapi_url=server.url, api_key="k3y")
-    yield server
-    server.stop()
+    scripted = ScriptedApi("k3y")
+    loop.start_relay(tui_command=GATEWAY, webapi_url=loop.peer(scripted), api_key="k3y")
+    return scripted
 
 
 def attach(world: World, ws: Ws | None = None) -> tuple[Ws, int]:
@@ -109,11 +77,11 @@ def child(world: World, script: str) -> None:
     world.start_relay(tui_command=(*CHILD, f"import json, os, signal, sys, time\n{script}"))
 
 
-def test_a_chat(loop: World, api: LiveApi) -> None:
+def test_a_chat(loop: World, api: ScriptedApi) -> None:
     ws, pid = attach(loop)
     assert event(ws, "gateway.ready")["payload"]["skin"] == {}
     session = call(ws, "session.create", cols=80)["result"]["session_id"]
-    api.api.turns.append(hello("Grüße 😀"))
+    api.turns.append(hello("Grüße 😀"))
     assert call(ws, "prompt.submit", session_id=session, text="Hi")["result"] == {"status": "streaming"}
     assert event(ws, "message.start")["session_id"] == session
     assert event(ws, "message.complete")["payload"]["text"] == "Grüße 😀"
@@ -259,10 +227,11 @@ def test_svc_tui_command_is_honoured(runtime: str, tmp_path: Path) -> None:
 
 
 def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Path) -> None:
-    server = LiveApi(runtime, "k3y")
-    server.api.turns.append(hello("Grüße 😀"))
-    env = {"RELAY_WEBAPI_URL": server.url, "API_SERVER_KEY": "k3y"}
-    with running_relay(tmp_path, env=env, runtime=runtime) as (relay, port):
+    api = ScriptedApi("k3y")
+    api.turns.append(hello("Grüße 😀"))
+    with ExitStack() as stack:
+        env = {"RELAY_WEBAPI_URL": stack.enter_context(serving(api, runtime)), "API_SERVER_KEY": "k3y"}
+        relay, port = stack.enter_context(running_relay(tmp_path, env=env, runtime=runtime))
         raw = stranger(port)
         raw.say("tui", "tui.attach", {"cols": 80, "rows": 24})
         assert raw.hear()["type"] == "tui.attached"
@@ -282,9 +251,8 @@ def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Pat
         assert message["payload"]["params"]["payload"]["text"] == "Grüße 😀"
         raw.wire.close()
         assert relay.stop() == 0
-    assert [seen[:2] for seen in server.api.seen][-1][0] == "POST"
+    assert [seen[:2] for seen in api.seen][-1][0] == "POST"
     assert "k3y" not in json.dumps(relay.seen)
-    server.stop()
 
 
 @pytest.mark.parametrize(("choice", "says"), [("once", "you allowed it"), ("deny", "did not allow this call")])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import queue
 import socket
 import ssl
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,11 +15,11 @@ from typing import Any, TypeVar
 
 from runtimes.host import Program, Services
 from runtimes.listen import Listener, bind
-from runtimes.run import run
 from runtimes.waker import Handle
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Operation, Ready
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, OperationId, Received, Started, Stopping
+from tests.beside import Beside
 
 TIMEOUT = 30.0  # s for anything a test waits for; only a busy machine takes long
 CONTROL = ChannelId(2)
@@ -134,21 +133,15 @@ def running(
     extra = bind("127.0.0.1", 0, tls=tls) if tls is not None else None
     listeners = [plain] if extra is None else [plain, extra]
     program = Program(core=core, listeners=listeners, services=services or Services())
-    handle = Handle()
-    codes: list[int] = []
-    thread = threading.Thread(
-        target=lambda: codes.append(run(program, runtime, handle=handle, signals=False)), daemon=True
-    )
-    thread.start()
-    live = Live(core, plain, extra, handle)
+    beside = Beside(program, runtime)
+    live = Live(core, plain, extra, beside.handle)
     try:
         yield live
     finally:
         live.handle.stop(0.0)
-        thread.join(TIMEOUT)
+        code = beside.exit_code(TIMEOUT)
         live.control.close()
-    assert not thread.is_alive()
-    assert codes == [0]
+    assert code == 0
 
 
 def read_all(sock: socket.socket) -> bytes:

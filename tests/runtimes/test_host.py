@@ -7,7 +7,6 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,11 +16,10 @@ from runtimes.host import Program, Services
 from runtimes.listen import Acceptor, Listener, bind
 from runtimes.loop import Source
 from runtimes.pump import BUG_EXIT
-from runtimes.run import run
-from runtimes.waker import Handle
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Level, Log, Ready, Send
 from svc_proto.facts import Accepted, Address, Closed, Fact, Received, Started, Stopping
+from tests.beside import Beside
 from tests.runtimes.support import TIMEOUT, ScriptCore, read_exactly, running
 
 
@@ -50,35 +48,15 @@ class TimerCore:
         return self.when
 
 
-def in_thread(programs: Program | Sequence[Program], runtime: str, handle: Handle | None = None) -> Any:
-    codes: list[int | BaseException] = []
-
-    def work() -> None:
-        try:
-            codes.append(run(programs, runtime, handle=handle, signals=False))
-        except BaseException as error:  # handed to the test
-            codes.append(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-
-    def join() -> int | BaseException:
-        thread.join(TIMEOUT)
-        assert codes
-        return codes[0]
-
-    return join
-
-
 def test_an_earlier_deadline_replaces_a_later_one(runtime: str) -> None:
     core = TimerCore()
     listener = bind("127.0.0.1", 0)
     ready = threading.Event()
-    join = in_thread(Program(core=core, listeners=[listener], on_ready=ready.set), runtime)
+    beside = Beside(Program(core=core, listeners=[listener], on_ready=ready.set), runtime)
     assert ready.wait(TIMEOUT)
     begin = time.monotonic()
     with socket.create_connection((listener.address.host, listener.address.port)):
-        assert join() == 0
+        assert beside.exit_code() == 0
     assert len(core.times) == 5
     assert core.times[0] - begin >= 0.04
     assert core.times[-1] - core.times[0] >= 0.08
@@ -98,13 +76,12 @@ def test_a_deadline_moved_later_and_one_taken_back(runtime: str) -> None:
 
     core.react = react
     listener = bind("127.0.0.1", 0)
-    handle = Handle()
-    join = in_thread(Program(core=core, listeners=[listener]), runtime, handle)
+    beside = Beside(Program(core=core, listeners=[listener]), runtime)
     address = (listener.address.host, listener.address.port)
     with socket.create_connection(address), socket.create_connection(address):
         core.ticks.get(timeout=TIMEOUT)
-    handle.stop(0.0)
-    assert join() == 0
+    beside.handle.stop(0.0)
+    assert beside.exit_code() == 0
     assert react_to
 
 
@@ -144,16 +121,15 @@ def test_several_cores_on_one_loop(runtime: str) -> None:
         core = ScriptCore()
         cores.append(core)
         programs.append(Program(core=core, listeners=[listener], on_exit=outcomes.append))
-    handle = Handle()
-    join = in_thread(programs, runtime, handle)
+    beside = Beside(programs, runtime)
     socks = [socket.create_connection(address, timeout=TIMEOUT) for address in addresses]
     for core in cores:
         assert core.facts.get(timeout=TIMEOUT) == Started()
         accepted = core.facts.get(timeout=TIMEOUT)
         assert isinstance(accepted, Accepted)
         assert accepted.ch == 2
-    handle.stop(0.0)
-    assert join() == 0
+    beside.handle.stop(0.0)
+    assert beside.exit_code() == 0
     assert outcomes == [Exit(0, "stopped")] * 2
     for sock in socks:
         sock.close()
@@ -167,7 +143,7 @@ def test_a_core_that_fails_stops_the_others(runtime: str) -> None:
     healthy = ScriptCore()
     outcomes: list[Exit] = []
     programs = [Program(core=healthy), Program(core=Failing(), on_exit=outcomes.append)]
-    assert in_thread(programs, runtime)() == 3
+    assert Beside(programs, runtime).exit_code() == 3
     assert outcomes == [Exit(3, "no state folder")]
     assert healthy.facts.get(timeout=TIMEOUT) == Started()
     assert isinstance(healthy.facts.get(timeout=TIMEOUT), Stopping)
@@ -178,14 +154,14 @@ def test_a_bug_in_a_core_ends_loudly(runtime: str, caplog: pytest.LogCaptureFixt
         raise ZeroDivisionError
 
     outcomes: list[Exit] = []
-    assert in_thread(Program(core=ScriptCore(react), on_exit=outcomes.append), runtime)() == BUG_EXIT
+    assert Beside(Program(core=ScriptCore(react), on_exit=outcomes.append), runtime).exit_code() == BUG_EXIT
     assert outcomes == [Exit(BUG_EXIT, "internal error: ZeroDivisionError")]
     assert "ZeroDivisionError" in caplog.text
 
 
 @pytest.mark.parametrize("command", ["Ready", Started()])
 def test_what_is_no_command_is_a_bug(runtime: str, command: Any) -> None:
-    assert in_thread(Program(core=ScriptCore(lambda fact: [command])), runtime)() == BUG_EXIT
+    assert Beside(Program(core=ScriptCore(lambda fact: [command])), runtime).exit_code() == BUG_EXIT
 
 
 def test_a_bug_in_the_runtime_is_not_swallowed(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,10 +173,11 @@ def test_a_bug_in_the_runtime_is_not_swallowed(runtime: str, monkeypatch: pytest
 
     monkeypatch.setattr(host_module, "Acceptor", Broken)
     listener = bind("127.0.0.1", 0)
-    join = in_thread(Program(core=ScriptCore(), listeners=[listener]), runtime)
-    with socket.create_connection((listener.address.host, listener.address.port)):
-        error = join()
-    assert isinstance(error, BaseException)
+    beside = Beside(Program(core=ScriptCore(), listeners=[listener]), runtime)
+    address = (listener.address.host, listener.address.port)
+    with socket.create_connection(address), pytest.raises(BaseException) as caught:  # noqa: PT011  # any
+        beside.exit_code()
+    error = caught.value
     if isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     assert isinstance(error, ZeroDivisionError)
@@ -260,7 +237,7 @@ def test_descriptors_that_stay_scarce_are_told_of_again(
 
 
 def test_nothing_to_run(runtime: str) -> None:
-    assert in_thread([], runtime)() == 0
+    assert Beside([], runtime).exit_code() == 0
 
 
 def test_services_by_default() -> None:

@@ -21,10 +21,9 @@ from typing import IO, Any
 
 from attrs import frozen
 
-from runtimes.run import run
-from runtimes.waker import Handle
 from servers.relay_program import read_config, relay_program
 from svc_proto.basics.pins import pin_of
+from tests.beside import Beside
 from tests.forkserver import Popen, python
 from tests.loops.live import LiveWire
 from tests.loops.wires import Declined, HttpClient, Ws
@@ -155,20 +154,17 @@ def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
     before = logger.handlers[:], logger.level, logger.propagate
     config = read_config(known, {"host": "127.0.0.1", "port": 0})
     program = relay_program(config, on_ready=lambda config: bound.put(config.port))
-    handle = Handle()
-    thread = threading.Thread(target=run, args=(program,), kwargs={"handle": handle, "signals": False}, daemon=True)
-    thread.start()
+    beside = Beside(program, "asyncio")
     try:
         yield bound.get(timeout=TIMEOUT)
     finally:
-        handle.stop(1.0)
-        thread.join(TIMEOUT)
+        beside.handle.stop(1.0)
+        beside.exit_code()
         if program.services.store is not None:
             program.services.store.close()
         if program.claim is not None:
             program.claim.release()
         logger.handlers[:], logger.level, logger.propagate = before
-    assert not thread.is_alive()
 
 
 @frozen

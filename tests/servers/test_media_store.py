@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import random
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
@@ -19,15 +18,11 @@ from shutil import which
 import pytest
 
 from runtimes.bucket import sign
-from runtimes.host import Program, Services
-from runtimes.listen import bind
-from runtimes.run import run
 from runtimes.sim.s3 import S3Service
-from runtimes.waker import Handle
 from servers.launch import CannotStartError
 from servers.relay_program import read_config
-from svc_proto.engine.core import Engine
 from svc_proto.settings import Bucket
+from tests.beside import serving
 from tests.ports import free_port
 from tests.servers.nodes import Cluster, needs_nodes, until
 from tests.servers.support import TIMEOUT, call, environment
@@ -77,16 +72,7 @@ def store(kind: str, folder: Path) -> Iterator[dict[str, str]]:
             until(lambda: asked(key, "PUT", key.url) == 200, "there is a bucket")
         else:
             whole = Bucket(f"{key.url}/of/svc", key.region, key.key, key.secret)
-            handle = Handle()
-            listener = bind("127.0.0.1", port)
-            program = Program(
-                core=Engine(S3Service(whole), entropy=random.randbytes), listeners=[listener], services=Services()
-            )
-            options = {"handle": handle, "signals": False, "runtime": "asyncio"}
-            thread = threading.Thread(target=run, args=(program,), kwargs=options, daemon=True)
-            thread.start()
-            stack.callback(thread.join, TIMEOUT)
-            stack.callback(handle.stop, 1.0)
+            stack.enter_context(serving(S3Service(whole), port=port))
         yield env
 
 

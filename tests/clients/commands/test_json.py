@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from clients.commands.cli import json_text
+from tests.beside import serving
 from tests.clients.commands.support import Shelf
 from tests.clients.commands.test_desktop import paired
-from tests.clients.commands.test_remote import serving
 from tests.peers.api import ScriptedApi
 from tests.servers.support import call, sign_in, websocket
 

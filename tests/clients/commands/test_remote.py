@@ -3,18 +3,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from runtimes.host import Program
-from runtimes.listen import bind
-from runtimes.run import run
-from runtimes.waker import Handle
-from svc_proto.engine.core import Engine
+from tests.beside import serving
 from tests.clients.commands.support import Shelf, finish, module
 from tests.clients.commands.test_desktop import paired
 from tests.peers.api import Event, ScriptedApi, hello
@@ -29,21 +22,6 @@ def home(desk: Shelf) -> Shelf:
 
 
 # --- chat ---------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def serving(api: ScriptedApi) -> Iterator[str]:
-    """The scripted API server on a thread; its address."""
-    listener, handle, ready = bind("127.0.0.1", 0), Handle(), threading.Event()
-    program = Program(core=Engine(api, entropy=os.urandom), listeners=[listener], on_ready=ready.set)
-    thread = threading.Thread(target=lambda: run(program, "anyio", handle=handle, signals=False))
-    thread.start()
-    try:
-        assert ready.wait(10)
-        yield f"http://127.0.0.1:{listener.address.port}"
-    finally:
-        handle.stop(1.0)
-        thread.join(10)
 
 
 TOOLS: list[Event] = [
