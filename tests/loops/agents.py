@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from svc_proto.basics.brand import SVC, Brand
-from tests.loops.voices import VoiceClient, create, set_variables
+from tests.loops.voices import VoiceClient, create
 from tests.loops.world import ApiHandle, World
 from tests.peers.api import ScriptedApi
 from tests.peers.realtime import Called, OpenAiPeer, RealtimeSession, Turn
@@ -30,7 +29,6 @@ class Agent:
         self,
         world: World,
         *turns: Turn,
-        folder: Path | None = None,
         brand: Brand = SVC,
         scripted: ScriptedApi | None = None,
     ) -> None:
@@ -43,7 +41,7 @@ class Agent:
         self.peer = OpenAiPeer(turns=turns)
         url = world.peer(self.peer).replace("http", "ws", 1)
         variables = {"OPENAI_API_KEY": "sk-voice", "OPENAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
-        set_variables(world, folder, **variables)
+        world.set_variables(**variables)
         world.start_relay(webapi_url=api, brand=brand)
         self.token = world.pair().token
         self.answer: dict[str, Any] = {}

@@ -331,8 +331,17 @@ class LiveWorld(World):
         if not usable:
             (self.folder / "key.pem").write_bytes(key)
 
-    def write_config(self, text: str) -> None:
-        (self.folder / "config.yaml").write_text(text)
+    def write_home(self, name: str, text: str) -> None:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def contents(self, path: str) -> bytes:
+        file = Path(path)
+        if not file.exists():
+            return b""
+        assert file.stat().st_mode & 0o777 == 0o600
+        return file.read_bytes()
 
     def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
         target = ("::1" if peer == "::1" else "127.0.0.1", port or self.relay.port)

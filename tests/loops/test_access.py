@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -20,14 +19,10 @@ from tests.loops.world import REMOTE, World, bearer
 READY = (sys.executable, "-c", "import sys; print('{}', flush=True); sys.stdin.read()")
 
 
-def test_the_local_secret_is_asked_for_and_shown_by_our_own_programs(world: World, tmp_path: Path) -> None:
+def test_the_local_secret_is_asked_for_and_shown_by_our_own_programs(world: World) -> None:
     world.start_relay(local_trust=LocalTrust.SECRET)
-    path = f"/{LOCAL_SECRET}"
-    if isinstance(world, VirtualWorld):
-        secret = world.relay_host.disk.get(world.relay_host.state + path).decode()
-    else:
-        secret = (tmp_path / path[1:]).read_text()
-        assert (tmp_path / path[1:]).stat().st_mode & 0o777 == 0o600
+    secret = world.contents(f"{world.home}/{LOCAL_SECRET}").decode()
+    assert secret
     shown = {HEADER.decode(): secret}
     refused = world.http("POST", "/pairing")
     assert (refused.status, refused.code) == (403, "loopback_only")
@@ -116,23 +111,15 @@ def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: World, how: s
 # --- profiles -------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_profile_is_told_to_everybody(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_profile_is_told_to_everybody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rescan every 30 s (wire core 1.8); on a real clock a tenth of a second will do."""
-
-    def write(path: str, text: str) -> None:
-        if isinstance(world, VirtualWorld):
-            world.relay_host.disk.put(f"{world.relay_host.state}{path}", text.encode())
-        else:
-            file = tmp_path / path[1:]
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-
     if not isinstance(world, VirtualWorld):
         monkeypatch.setattr("svc_proto.relay.service.RESCAN_EVERY", 0.1)
     world.start_relay()
     clients = [world.pair(name) for name in ("One", "Two")]
     began = world.clock()
-    write("/profiles/work/config.yaml", json.dumps({"model": {"default": "m-1"}, "description": "At work"}))
+    profile = {"model": {"default": "m-1"}, "description": "At work"}
+    world.write_home("profiles/work/config.yaml", json.dumps(profile))
     for ws in clients:
         message = ws.hear(40.0)
         assert (message["channel"], message["type"]) == ("pairing", "profiles.updated")

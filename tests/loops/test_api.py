@@ -89,7 +89,7 @@ def test_sessions_outlive_a_kill(world: World) -> None:
 
 def test_a_configuration_that_changes(world: World) -> None:
     api = world.api(key=KEY)
-    world.write_config("# mine\ndisplay: {personality: brief}\nmodel: first  # which\n")
+    world.write_home("config.yaml", "# mine\ndisplay: {personality: brief}\nmodel: first  # which\n")
     assert json.loads(api.ask("GET", "/api/config").body)["model"] == "first"
     assert api.ask("PATCH", "/api/config", {"model": "second"}).status == 200
     assert json.loads(api.ask("GET", "/api/config").body)["model"] == "second"

@@ -18,7 +18,7 @@ from runtimes.sim.world import World as Simulation
 from tests.loops.session_events import check_events, check_turn
 from tests.loops.stored import check_history, check_rows, events_in
 from tests.loops.streams import UnreadStream, chat, open_stream
-from tests.loops.virtual import NotStarted, VirtualWorld
+from tests.loops.virtual import VirtualWorld
 from tests.peers.model import Answer, ScriptedModel, calls, plain, refusal
 from tests.plan import some
 
@@ -88,11 +88,7 @@ class Storm:
         """End the server, and start it as often as it takes."""
         self.api.server.kill()
         self.world.pass_time(self.simulation.rng.uniform(0.0, 10.0))
-        while True:
-            try:
-                return self.api.server.restart()
-            except NotStarted:
-                self.world.pass_time(1.0)
+        self.world.revive(self.api.server)
 
     def check(self) -> int:
         """It is over: look at everything. How many events were heard."""

@@ -25,15 +25,6 @@ def paste(world: World, token: str, kind: str, data: bytes, **more: object) -> A
     return world.http("POST", "/clipboard/inbox", body, headers=bearer(token), peer=REMOTE)
 
 
-def contents(world: World, path: str) -> bytes:
-    """Of a file on the relay's host."""
-    if isinstance(world, VirtualWorld):
-        return world.relay_host.disk.get(path)
-    file = Path(path)
-    assert file.stat().st_mode & 0o777 == 0o600
-    return file.read_bytes()
-
-
 def inbox(world: World, tmp_path: Path) -> list[str]:
     """The names of the files in the inbox."""
     if isinstance(world, VirtualWorld):
@@ -56,7 +47,7 @@ def test_a_paste_of_every_format(relayed: World, tmp_path: Path) -> None:
         assert folder.endswith("/images/inbox")
         assert name.startswith("clip_")
         assert name.endswith(f"_bungshot.{kind.lower().replace('jpg', 'jpeg')}")
-        assert contents(relayed, answer.json["path"]) == data
+        assert relayed.contents(answer.json["path"]) == data
     assert len(inbox(relayed, tmp_path)) == len(IMAGES)
 
 

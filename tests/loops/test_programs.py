@@ -15,7 +15,7 @@ from runtimes.sim.world import World as Simulation
 from svc_proto.commands import SignalName
 from tests.loops.programs import AGENT, SHELL, TmuxServer, install
 from tests.loops.shells import Desk
-from tests.loops.virtual import NotStarted, VirtualWorld
+from tests.loops.virtual import VirtualWorld
 from tests.loops.wires import Ws
 from tests.loops.world import bearer
 from tests.plan import some
@@ -266,7 +266,7 @@ def test_after_a_storm(seed: int) -> None:
         world.pass_time(simulation.rng.choice([0.0, 0.01, 0.5, 3.0]))
         if number in (80, 160) and seed % 3 == 0:
             world.relay.kill()
-            start_again(world)
+            world.revive(world.relay)
     simulation.calm()
     world.pass_time(CALM)
     for token in (visitor._token for visitor in visitors):
@@ -282,12 +282,3 @@ def test_after_a_storm(seed: int) -> None:
     assert world.relay.stop(5.0) == 0
     world.pass_time(5.0)
     assert scene.children == []
-
-
-def start_again(world: VirtualWorld) -> None:
-    """As often as it takes."""
-    while True:
-        try:
-            return world.relay.restart()
-        except NotStarted:
-            world.pass_time(1.0)

@@ -10,7 +10,7 @@ import pytest
 from runtimes.sim.faults import Faults
 from runtimes.sim.network import Network
 from runtimes.sim.world import World as Simulation
-from tests.loops.virtual import NotStarted, VirtualWorld
+from tests.loops.virtual import VirtualWorld
 from tests.loops.wires import Asked
 from tests.loops.world import REMOTE, bearer
 from tests.plan import some
@@ -59,15 +59,6 @@ def close_in_peace(world: VirtualWorld) -> None:
     assert world.relay.stop(5.0) == 0
 
 
-def start_again(world: VirtualWorld) -> None:
-    """What a service manager does: as often as it takes."""
-    while True:
-        try:
-            return world.relay.restart()
-        except NotStarted:
-            world.pass_time(1.0)
-
-
 @pytest.mark.parametrize("seed", some(SEEDS))
 def test_after_a_storm(seed: int) -> None:
     world, token = opened(seed, Faults.some(5.0))
@@ -99,7 +90,7 @@ def test_kills_in_a_storm(seed: int) -> None:
         if number % 2:
             world.relay.kill()
             world.simulation.run_for(world.simulation.rng.uniform(0.0, 20.0))
-            start_again(world)
+            world.revive(world.relay)
     world.simulation.calm()
     world.pass_time(CALM)
     everything_works(world, token)

@@ -14,7 +14,7 @@ import pytest
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.loops.conftest import open_world
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import contents, seconds, set_variables
+from tests.loops.voices import seconds
 from tests.loops.wires import Answer
 from tests.loops.world import World, bearer
 from tests.peers.realtime import OpenAiPeer
@@ -69,7 +69,7 @@ def nothing_left(world: World, folder: Path) -> None:
 @needs_decoder
 def test_a_sentence_is_spoken_and_understood_offline(host: World, tmp_path: Path) -> None:
     """No key, no network: what `/voice/synthesize` says, `/voice/transcribe` hears."""
-    host.write_config(f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n")
+    host.write_home("config.yaml", f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n")
     host.start_relay()
     token = host.pair().token
     config = json_of(host.http("GET", "/voice/config", headers=bearer(token)))
@@ -89,8 +89,8 @@ def test_a_sentence_is_spoken_and_understood_offline(host: World, tmp_path: Path
 
 def test_a_vendor_speaks(world: World, tmp_path: Path) -> None:
     url = world.peer(OpenAiPeer([Sound(b"ID3 sound")]))
-    set_variables(world, tmp_path, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{url}/v1")
-    world.write_config("tts: {provider: openai, openai: {voice: nova}}\nstt: {provider: elevenlabs}\n")
+    world.set_variables(OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{url}/v1")
+    world.write_home("config.yaml", "tts: {provider: openai, openai: {voice: nova}}\nstt: {provider: elevenlabs}\n")
     world.start_relay()
     token = world.pair().token
     said = synthesize(world, token, text="Hello.")
@@ -102,10 +102,11 @@ def test_a_vendor_speaks(world: World, tmp_path: Path) -> None:
 
 def test_a_command_of_the_operators_own(host: World, tmp_path: Path) -> None:
     """It speaks with what is its input, and listens to what is in its file."""
-    host.write_config(
+    host.write_home(
+        "config.yaml",
         "tts: {provider: mine, providers: {mine: {type: command, format: wav, "
         """command: "sh -c 'cat >$0; echo $1 >>$0' {output_path} {voice}", voice: Ann}}}\n"""
-        "stt: {provider: ears, providers: {ears: {type: command, command: 'cat {input_path}'}}}\n"
+        "stt: {provider: ears, providers: {ears: {type: command, command: 'cat {input_path}'}}}\n",
     )
     host.start_relay()
     token = host.pair().token
@@ -119,7 +120,7 @@ def test_a_command_of_the_operators_own(host: World, tmp_path: Path) -> None:
 # --- settings -------------------------------------------------------------------------------------------------------
 
 
-def test_settings_are_kept_in_a_file_with_its_comments(world: World, tmp_path: Path) -> None:
+def test_settings_are_kept_in_a_file_with_its_comments(world: World) -> None:
     relay = world.start_relay(durable=True)
     paired = world.pair()
     paired.close()
@@ -131,7 +132,7 @@ def test_settings_are_kept_in_a_file_with_its_comments(world: World, tmp_path: P
         path = answer["config_path"]
         assert (answer["updated"], answer["default_provider"]) == (["provider", "sample_rate"], "stub")
     section = "  provider: stub\n  sample_rate: 16000\n"
-    assert contents(world, path).decode() == f"voice_output:\n{section}realtime_voice:\n{section}"
+    assert world.contents(path).decode() == f"voice_output:\n{section}realtime_voice:\n{section}"
     relay.stop()
     relay.restart()
     for family in FAMILIES:

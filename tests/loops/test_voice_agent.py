@@ -27,19 +27,19 @@ response.started response.delta output_audio.delta response.delta output_audio.d
 """
 
 
-def test_speech_becomes_a_run_and_its_answer_is_spoken(world: World, tmp_path: Path) -> None:
-    speech_becomes_a_run(world, tmp_path, SVC)
+def test_speech_becomes_a_run_and_its_answer_is_spoken(world: World) -> None:
+    speech_becomes_a_run(world, SVC)
 
 
-def test_the_same_for_a_stock_phone(tmp_path: Path) -> None:
+def test_the_same_for_a_stock_phone() -> None:
     world = VirtualWorld()
-    speech_becomes_a_run(world, tmp_path, HERMES)
+    speech_becomes_a_run(world, HERMES)
     world.close()
 
 
-def speech_becomes_a_run(world: World, tmp_path: Path, brand: Brand) -> None:
+def speech_becomes_a_run(world: World, brand: Brand) -> None:
     called = Called(f"{brand.name}_run_task", {"text": f"/echo {ANSWER}"}, before="Let me look.")
-    agent = Agent(world, called, Said(ANSWER), folder=tmp_path, brand=brand)
+    agent = Agent(world, called, Said(ANSWER), brand=brand)
     client = agent.open()
     talk(client)
     events = play(client, ends)
@@ -70,8 +70,8 @@ def speech_becomes_a_run(world: World, tmp_path: Path, brand: Brand) -> None:
     assert over.value.answer.status == 410
 
 
-def test_a_provider_that_drops_its_socket(world: World, tmp_path: Path) -> None:
-    client = Agent(world, Dropped(code=None), folder=tmp_path).ask("hello")
+def test_a_provider_that_drops_its_socket(world: World) -> None:
+    client = Agent(world, Dropped(code=None)).ask("hello")
     assert "closed the connection" in client.until("voice.error")[-1]["message"]
     assert client.hear()["type"] == "voice.response.done"
     assert client.ws.wait_closed().code == 1011
@@ -81,7 +81,7 @@ def test_a_provider_that_drops_its_socket(world: World, tmp_path: Path) -> None:
 def test_a_person_talks_without_any_key(runtime: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The host's own engines hear and speak: what was said reaches the agent, and its answer is heard."""
     with open_world(runtime, tmp_path, request) as world:
-        agent = Agent(world, folder=tmp_path)
+        agent = Agent(world)
         client = agent.open(provider="local", voice=CLEAR_VOICE)
         speech = spoken()[44:]
         for chunk, start in enumerate(range(0, len(speech), 8_820), 1):  # 200 ms each

@@ -6,12 +6,11 @@ import base64
 import json
 import wave
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, contents, create, log_of, set_variables
+from tests.loops.voices import VoiceClient, create, log_of
 from tests.loops.wires import Declined
 from tests.loops.world import World, bearer
 from tests.peers.realtime import OpenAiPeer
@@ -37,16 +36,16 @@ def test_the_golden_session(relayed: World) -> None:
     assert [line["type"] for line in logged[1:-1]] == [event["type"] for event in events]
     assert [line.get("event_id") for line in logged[1:-1]] == list(range(1, 13))
     assert {line["audio_base64"] for line in logged if "audio_base64" in line} == {"<1500 bytes>"}
-    with wave.open(BytesIO(contents(relayed, done["audio_path"]))) as copy:
+    with wave.open(BytesIO(relayed.contents(done["audio_path"]))) as copy:
         assert (copy.getframerate(), copy.readframes(6_001)) == (24_000, sound)
     with pytest.raises(Declined) as over:
         VoiceClient(relayed, token, answer)
     assert over.value.answer.status == 410
 
 
-def test_a_socket_that_breaks_in_the_middle(relayed: World, tmp_path: Path) -> None:
+def test_a_socket_that_breaks_in_the_middle(relayed: World) -> None:
     peer = relayed.peer(OpenAiPeer([Sound(SPEECH, pause=0.02)]))
-    set_variables(relayed, tmp_path, OPENAI_API_KEY="key", OPENAI_BASE_URL=f"{peer}/v1")
+    relayed.set_variables(OPENAI_API_KEY="key", OPENAI_BASE_URL=f"{peer}/v1")
     token = relayed.pair().token
     answer = create(relayed, token, provider="openai_tts")
     first = VoiceClient(relayed, token, answer)

@@ -262,8 +262,12 @@ class VirtualWorld(World):
     def renew_certificate(self, *, usable: bool = True) -> None:
         self.relay_host.certificate = "sha256/renewed" if usable else None
 
-    def write_config(self, text: str) -> None:
-        self.relay_host.disk.put(f"{self.relay_host.state}/config.yaml", text.encode())
+    def write_home(self, name: str, text: str) -> None:
+        self.relay_host.disk.put(f"{self.home}/{name}", text.encode())
+
+    def contents(self, path: str) -> bytes:
+        disk = self.relay_host.disk
+        return disk.get(path) if disk.exists(path) else b""
 
     def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
         source, target = (self.relay_host, "127.0.0.1") if peer == LOOPBACK else (self._far, ADDRESS)
@@ -293,6 +297,14 @@ class VirtualWorld(World):
 
     def clock(self) -> float:
         return self.simulation.now
+
+    def revive(self, server: RelayHandle) -> None:
+        """Start it again as often as it takes, as a service manager does."""
+        while True:
+            try:
+                return server.restart()
+            except NotStarted:
+                self.pass_time(1.0)
 
     def pass_time(self, seconds: float) -> None:
         """Let time go by."""

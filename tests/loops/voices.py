@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
-from tests.loops.virtual import VirtualWorld
 from tests.loops.wires import Answer, Ws
 from tests.loops.world import World, bearer
 
-__all__ = ["VoiceClient", "ask_for", "contents", "create", "log_of", "seconds", "set_variables"]
+__all__ = ["VoiceClient", "ask_for", "create", "log_of", "seconds"]
 
 
 class VoiceClient:
@@ -54,33 +52,11 @@ def ask_for(world: World, token: str, family: str, **body: object) -> Answer:
     return world.http("POST", f"/voice/{family}/session", body, headers=bearer(token))
 
 
-def set_variables(world: World, folder: Path | None, **variables: str) -> None:
-    """Write `.env` of the service home, where keys and addresses of providers may be. It is a folder of a real host."""
-    text = "".join(f"{name}={value}\n" for name, value in variables.items()).encode()
-    if isinstance(world, VirtualWorld):
-        world.relay_host.disk.put(f"{world.relay_host.state}/.env", text)
-    else:
-        assert folder is not None
-        (folder / ".env").write_bytes(text)
-
-
-def contents(world: World, path: str) -> bytes:
-    """Of a file on the relay's host; empty when there is none yet. On a real one only its owner may read it."""
-    if isinstance(world, VirtualWorld):
-        disk = world.relay_host.disk
-        return disk.get(path) if disk.exists(path) else b""
-    file = Path(path)
-    if not file.exists():
-        return b""
-    assert file.stat().st_mode & 0o777 == 0o600
-    return file.read_bytes()
-
-
 def log_of(world: World, answer: dict[str, Any]) -> list[dict[str, Any]]:
     """The event log of a session, once its last line is there."""
     path = answer["event_log_path"]
-    world.eventually(lambda: b".session.closed" in contents(world, path))
-    return [json.loads(line) for line in contents(world, path).splitlines()]
+    world.eventually(lambda: b".session.closed" in world.contents(path))
+    return [json.loads(line) for line in world.contents(path).splitlines()]
 
 
 def seconds(mp3: bytes) -> float:

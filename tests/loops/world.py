@@ -249,8 +249,12 @@ class World(ABC):
         """Put another certificate where the relay's TLS has it from, or one that does not fit its key."""
 
     @abstractmethod
-    def write_config(self, text: str) -> None:
-        """Replace the configuration file of the service home."""
+    def write_home(self, name: str, text: str) -> None:
+        """Put a file into the service home."""
+
+    @abstractmethod
+    def contents(self, path: str) -> bytes:
+        """Of a file on the relay's host; empty when there is none yet. On a real one only its owner may read it."""
 
     @abstractmethod
     def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
@@ -284,6 +288,10 @@ class World(ABC):
             logs = program.logs
             errors = [line for line in logs if line.level >= Level.ERROR and line.event not in self.expected_errors]
             assert not errors, f"{type(program).__name__}: {errors}"
+
+    def set_variables(self, **variables: str) -> None:
+        """Write `.env` of the service home, where keys and addresses of providers may be."""
+        self.write_home(".env", "".join(f"{name}={value}\n" for name, value in variables.items()))
 
     def authority(self, peer: str = LOOPBACK) -> str:
         """The `Host` that a peer writes."""

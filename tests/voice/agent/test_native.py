@@ -16,7 +16,7 @@ from svc_proto.voice.realtime.orders import AppendInput, StartRun
 from svc_proto.wire.sse import encode_event
 from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
 from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, contents, create, log_of, set_variables
+from tests.loops.voices import VoiceClient, create, log_of
 from tests.peers.api import SSE, ScriptedApi, hello
 from tests.peers.realtime import Failed, Noise, OpenAiPeer, RealtimeSession, Said, Turn, XaiPeer
 
@@ -34,7 +34,7 @@ def logged(agent: Agent, kind: str) -> list[dict[str, Any]]:
     """Lines of the event log so far."""
     assert isinstance(agent.world, VirtualWorld)
     agent.world.pass_time(2.0)
-    lines = contents(agent.world, agent.answer["event_log_path"]).splitlines()
+    lines = agent.world.contents(agent.answer["event_log_path"]).splitlines()
     return [line for line in map(json.loads, lines) if line["type"] == kind]
 
 
@@ -307,7 +307,7 @@ def test_the_other_vendor(world: VirtualWorld) -> None:
     agent = Agent(world, run(f"/echo {ANSWER}", before="One moment."))
     url = world.peer(XaiPeer(turns=agent.peer.turns), port=9002).replace("http", "ws", 1)
     variables = {"XAI_API_KEY": "sk-x", "XAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
-    set_variables(world, None, **variables)
+    world.set_variables(**variables)
     client = agent.open(provider="xai_realtime")
     talk(client)
     events = play(client, ends)
