@@ -21,6 +21,7 @@ __all__ = [
     "RawSocket",
     "close_code",
     "frame",
+    "read_head",
     "read_response",
 ]
 
@@ -30,13 +31,19 @@ MASK = b"\x11\x22\x33\x44"
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
+def read_head(wire: Wire, timeout: float = PATIENCE) -> tuple[int, list[tuple[str, str]]]:
+    """The head of a response: its status, and its fields with names in lower case."""
+    line, *lines = wire.read_until(b"\r\n\r\n", timeout).decode("ascii")[:-4].split("\r\n")
+    assert line.startswith("HTTP/1.1 "), line
+    pairs = (text.partition(":") for text in lines)
+    return int(line[9:12]), [(name.lower(), value.strip()) for name, _, value in pairs]
+
+
 def read_response(wire: Wire, timeout: float = PATIENCE) -> tuple[int, dict[str, str], bytes]:
     """One response with a Content-Length: status, fields in lower case, body."""
-    head = wire.read_until(b"\r\n\r\n", timeout).decode("latin-1")
-    line, *lines = head[:-4].split("\r\n")
-    assert line.startswith("HTTP/1.1 "), line
-    fields = {name.lower(): value.strip() for name, _, value in (text.partition(":") for text in lines)}
-    return int(line[9:12]), fields, wire.read_exactly(int(fields["content-length"]), timeout)
+    status, pairs = read_head(wire, timeout)
+    fields = dict(pairs)
+    return status, fields, wire.read_exactly(int(fields["content-length"]), timeout)
 
 
 def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool = True, rsv: int = 0) -> bytes:
@@ -72,11 +79,9 @@ class RawSocket:
             f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
             f"{asked}Sec-WebSocket-Key: {KEY.decode()}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
         )
-        head = wire.read_until(b"\r\n\r\n").decode("latin-1")
-        assert head.startswith("HTTP/1.1 101 "), head
-        self.fields = {
-            name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head.split("\r\n")[1:])
-        }
+        status, pairs = read_head(wire)
+        self.fields = dict(pairs)
+        assert status == 101, pairs
         expected = base64.b64encode(hashlib.sha1(KEY + GUID, usedforsecurity=False).digest()).decode()
         assert self.fields["sec-websocket-accept"] == expected
         assert self.fields["upgrade"].lower() == "websocket"

@@ -9,15 +9,15 @@ check_turn(stream.body)               # see tests.loops.session_events
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from attrs import frozen
 
+from tests.loops.raw import read_head
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import ApiHandle, World
 
-__all__ = ["Told", "UnreadStream", "chat", "eventually", "open_stream", "parse_frames"]
+__all__ = ["Told", "UnreadStream", "chat", "open_stream", "parse_frames"]
 
 
 @frozen
@@ -43,10 +43,7 @@ class UnreadStream:
 
     def open(self, timeout: float = PATIENCE) -> UnreadStream:
         """Read the head."""
-        line, *fields = self.wire.read_until(b"\r\n\r\n", timeout).decode("ascii")[:-4].split("\r\n")
-        assert line.startswith("HTTP/1.1 "), line
-        self.status = int(line[9:12])
-        self.head = [(name.lower(), value.strip()) for name, _, value in (field.partition(":") for field in fields)]
+        self.status, self.head = read_head(self.wire, timeout)
         return self
 
     def field(self, name: str) -> str | None:
@@ -113,15 +110,6 @@ def chat(world: World, api: ApiHandle, session: str, message: str, **fields: obj
     stream = open_stream(world, api, "POST", f"/api/sessions/{session}/chat/stream", body).open()
     assert stream.status == 200, stream.head
     return stream
-
-
-def eventually(world: World, api: ApiHandle, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
-    """Ask the API again and again until it is so; each asking is a round trip, so that time passes."""
-    deadline = world.clock() + timeout
-    while not so():
-        if world.clock() > deadline:
-            raise TimeoutError(f"still not so after {timeout} s")
-        api.ask("GET", "/health")
 
 
 def parse_frames(body: bytes) -> list[Told]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.loops.session_events import Turn, check_events, check_turn
-from tests.loops.streams import chat, eventually
+from tests.loops.streams import chat
 from tests.loops.world import ApiHandle, World
 from tests.peers.model import Answer, ScriptedModel, calls, plain
 
@@ -92,7 +92,7 @@ def test_a_client_that_drops_and_polls(world: World, start: Start, leave: str) -
     stream.until("assistant.delta")
     getattr(stream.wire, leave)()
     assert rows_of(api, session)[0] == ("user", "Hi")
-    eventually(world, api, lambda: len(api.messages(session)) == 2)
+    world.eventually(lambda: len(api.messages(session)) == 2)
     rows = api.messages(session)
     assert rows_of(api, session) == [("user", "Hi"), ("assistant", "one two three four")]
     assert api.messages(session) == rows

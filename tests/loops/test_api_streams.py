@@ -19,7 +19,7 @@ from svc_proto.engine.core import Service
 from tests.loops.conftest import open_world
 from tests.loops.live import ChildRelay
 from tests.loops.session_events import check_turn
-from tests.loops.streams import chat, eventually, open_stream
+from tests.loops.streams import chat, open_stream
 from tests.loops.virtual import VirtualWorld
 from tests.loops.world import ApiHandle, World
 from tests.peers.model import ScriptedModel, counted, counting, plain
@@ -222,8 +222,8 @@ def wait_stalled(world: World, api: ApiHandle, model: ScriptedModel, sessions: l
         return len(looks) > LOOKS and len(set(looks[-LOOKS:])) == 1
 
     for session in sessions:
-        eventually(world, api, lambda session=session: bool(api.messages(session)), PATIENCE)  # type: ignore[misc]
-    eventually(world, api, still, PATIENCE)
+        world.eventually(lambda session=session: bool(api.messages(session)))  # type: ignore[misc]
+    world.eventually(still)
     for session in sessions:
         assert [row["role"] for row in api.messages(session)] == ["user"], "it was read further than it was told"
 
@@ -262,7 +262,7 @@ def test_memory_with_clients_that_read_nothing(silent_server: tuple[World, ApiHa
         client.sock.close()
     answer = text_of(0, SILENT.deltas, SIZE)
     for session in sessions:
-        eventually(world, api, lambda session=session: len(api.messages(session)) == 2, PATIENCE)  # type: ignore[misc]
+        world.eventually(lambda session=session: len(api.messages(session)) == 2)  # type: ignore[misc]
         last = api.messages(session)[1]
         assert (last["finish_reason"], last["content"]) == ("stop", answer)
 
@@ -283,7 +283,7 @@ def test_clients_that_read_nothing_hold_up_nobody(
             client.sock.close()
         read_all(silent[2:])
         for client in silent:
-            eventually(world, api, lambda client=client: len(api.messages(client.session)) == 2)  # type: ignore[misc]
+            world.eventually(lambda client=client: len(api.messages(client.session)) == 2)  # type: ignore[misc]
             assert api.messages(client.session)[1]["content"] == text_of(0, SILENT.deltas, SIZE)
 
 

@@ -12,20 +12,19 @@ import pytest
 
 from svc_proto.wire.limits import Limits
 from tests.loops.raw import read_response
-from tests.loops.streams import eventually
 from tests.loops.virtual import VirtualWorld
-from tests.loops.world import ApiHandle, World
+from tests.loops.world import World
 
 KEY = "sk-slow-2f6b"
 LINGER = 0.2  # s, in place of two
 
 
-def wait_longer_than_the_linger(world: World, api: ApiHandle) -> None:
+def wait_longer_than_the_linger(world: World) -> None:
     if isinstance(world, VirtualWorld):
         world.pass_time(10.0)
         return
     until = world.clock() + 2.5 * LINGER
-    eventually(world, api, lambda: world.clock() > until)
+    world.eventually(lambda: world.clock() > until)
 
 
 @pytest.mark.parametrize("turns", [pytest.param(1, marks=pytest.mark.repetition), 6])
@@ -39,7 +38,7 @@ def test_a_long_answer_that_is_read_late(world: World, turns: int) -> None:
     fields = f"Host: x\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\r\n"
     wire.send(f"GET /api/sessions/{session}/messages HTTP/1.1\r\n{fields}".encode())
     wire.pause()
-    wait_longer_than_the_linger(world, api)
+    wait_longer_than_the_linger(world)
     status, _, body = read_response(wire)
     assert (status, len(json.loads(body)["messages"])) == (200, 2 * turns)
     wire.close()

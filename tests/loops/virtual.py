@@ -36,7 +36,7 @@ from tests.loops.world import (
     World,
 )
 
-__all__ = ["STRIDE", "NotStarted", "Together", "VirtualRelay", "VirtualWorld"]
+__all__ = ["STRIDE", "Together", "VirtualRelay", "VirtualWorld"]
 
 ADDRESS = "10.0.0.1"  # of the relay
 STRIDE = 10  # from a server's port to those of its processes, where it has several
