@@ -194,13 +194,11 @@ class LiveRelay(Running, RelayHandle):
 class ChildRelay(RelayHandle):
     """A relay, or another server, as a process of its own: the program that people start."""
 
-    def __init__(
-        self, loop: str, home: Path, module: str = "servers.relay", env: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, loop: str, home: Path, module: str, env: Mapping[str, str]) -> None:
         self._loop = loop
         self._home = home
         self._module = module
-        self._env = dict(env or {})
+        self._env = env
         self.port = free_port()
         self.restart()
 
