@@ -55,6 +55,11 @@ class End:
         if n:
             self.node.post(Sent(self.ch, n))
 
+    def read(self) -> None:
+        """The same, with all that follows from it at once."""
+        self.read_on()
+        self.node.book.settle()
+
     def finish(self, why: str = "", status: int | None = None) -> None:
         """It is over. Harmless when it is so already."""
         if not self.gone:

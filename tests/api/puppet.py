@@ -146,12 +146,3 @@ class TurnBook(ApiBook):
         """Post a message to a session's stream."""
         message = {"message": "Hi"} if body is None else body
         return self.call("POST", f"/api/sessions/{session}/chat/stream", message, **options)
-
-    def stall(self, call: ApiCall) -> None:
-        """The client stops reading."""
-        call.reads = False
-
-    def catch_up(self, call: ApiCall) -> None:
-        """It goes on."""
-        call.read_on()
-        self.settle()

@@ -135,7 +135,7 @@ def test_many_small_events_are_too_many() -> None:
     book = TurnBook()
     session = book.session()
     call = book.chat(session)
-    book.stall(call)
+    call.reads = False
     book.hand.tell(TextDelta("x" * 300_000))  # the connection is blocked from here on
     assert not book.hand.is_full()
     for _ in range(26):

@@ -79,11 +79,6 @@ class FakeChild(Ear):
             self.errors.finish()
         self.finish(why, status)
 
-    def read(self) -> None:
-        """Read its input after all."""
-        self.read_on()
-        self.node.book.settle()
-
     def abort(self) -> None:
         self.end()
 
@@ -113,15 +108,6 @@ class ProgramBook(RelayBook):
     def client(self, **grants: object) -> Any:
         """A paired desktop."""
         return self.pair(client_surface="desktop", operator={"grants": {**GRANTS, **grants}}).phone
-
-    def block(self, peer: Any) -> None:
-        """A client reads no more."""
-        peer.reads = False
-
-    def unblock(self, peer: Any) -> None:
-        """It reads again."""
-        peer.read_on()
-        self.settle()
 
     # --- the runtime ---
 

@@ -240,7 +240,7 @@ def test_a_client_that_does_not_read_holds_its_shells() -> None:
     theirs = book.children[-1]
     attach(phone, "second")
     second = book.children[-1]
-    book.block(phone)
+    phone.reads = False
     noise = bytes(range(33, 127)) * 60
     for number in range(40):
         if are_held(shell) == [True]:
@@ -253,7 +253,7 @@ def test_a_client_that_does_not_read_holds_its_shells() -> None:
     book.after(0.016)
     assert shown(other) == [("output", "quick")]
     phone.envelopes()
-    book.unblock(phone)
+    phone.read()
     assert are_held(shell, second, theirs) == [False, False, False]
     phone.envelopes()
     shell.say(b"more")
@@ -268,13 +268,13 @@ def test_a_client_whose_grant_runs_out_while_it_does_not_read() -> None:
         attach(phone, name)
     book.after(45)
     phone.send("system", "ping")
-    book.block(phone)
+    phone.reads = False
     phone.send("system", "ping", {"ts": "x" * 50_000})
     for shell in book.children:
         shell.say(b"hidden")
     phone.envelopes()
     book.after(16)
-    book.unblock(phone)
+    phone.read()
     error, *rest = phone.envelopes()
     assert error["payload"]["error"] == "grant_required"
     assert [envelope["payload"].get("reason") for envelope in rest] == ["grant expired"] * 2
@@ -284,7 +284,7 @@ def test_a_shell_beside_something_large_that_is_unread_costs_no_socket() -> None
     """As a line of the agent gateway may be: what the shell says waits, and it with it."""
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=20_000)
     book, phone, shell = attached(limits=limits)
-    book.block(phone)
+    phone.reads = False
     phone.send("system", "ping", {"ts": "x" * 50_000})
     phone.envelopes()
     for number in range(3):
@@ -292,7 +292,7 @@ def test_a_shell_beside_something_large_that_is_unread_costs_no_socket() -> None
         book.after(0.016)
     assert are_held(shell) == [True]
     assert shown(phone) == []
-    book.unblock(phone)
+    phone.read()
     assert shown(phone) == [("output", "<0><1><2>")]
     assert are_held(shell) == [False]
 

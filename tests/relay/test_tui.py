@@ -307,31 +307,31 @@ def test_a_gateway_that_does_not_read_is_not_fed() -> None:
 
 
 def test_a_client_that_does_not_read_holds_its_gateway() -> None:
-    book, phone, gateway = attached(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
-    book.block(phone)
+    _, phone, gateway = attached(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
+    phone.reads = False
     for number in range(40):
         if is_held(gateway):
             break
         gateway.say(json.dumps({"id": number, "result": list(range(number, 1000 + number))}).encode() + b"\n")
     assert is_held(gateway)
-    book.unblock(phone)
+    phone.read()
     assert not is_held(gateway)
     phone.send("tui", "tui.detach")
-    book.block(phone)
+    phone.reads = False
     request(phone, "x" * 10_000)
-    book.unblock(phone)
+    phone.read()
 
 
 def test_what_comes_behind_a_line_larger_than_what_may_be_unread_waits() -> None:
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=20_000)
-    book, phone, gateway = attached(limits=limits)
-    book.block(phone)
+    _, phone, gateway = attached(limits=limits)
+    phone.reads = False
     gateway.say(json.dumps({"id": "big", "result": "x" * 100_000}).encode() + b"\n")
     for number in range(3):
         gateway.say(b'{"n":%d}\n' % number)
     assert is_held(gateway)
     assert [envelope["payload"].get("id") for envelope in phone.envelopes()] == ["big"]
-    book.unblock(phone)
+    phone.read()
     assert [envelope["payload"]["n"] for envelope in phone.envelopes()] == [0, 1, 2]
     assert not is_held(gateway)
     assert request(phone) == []
@@ -340,14 +340,14 @@ def test_what_comes_behind_a_line_larger_than_what_may_be_unread_waits() -> None
 @pytest.mark.parametrize("words", [[], [{"last": "words"}]])
 def test_the_end_of_a_gateway_is_told_behind_its_last_line(words: list[dict[str, str]]) -> None:
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=20_000)
-    book, phone, gateway = attached(limits=limits)
-    book.block(phone)
+    _, phone, gateway = attached(limits=limits)
+    phone.reads = False
     gateway.say(json.dumps({"id": "big", "result": "x" * 100_000}).encode() + b"\n")
     for word in words:
         gateway.say(json.dumps(word).encode() + b"\n")
     gateway.exit(7)
     assert [envelope["payload"].get("id") for envelope in phone.envelopes()] == ["big"]
-    book.unblock(phone)
+    phone.read()
     *told, end = phone.envelopes()
     assert [envelope["payload"] for envelope in told] == words
     assert (end["type"], end["payload"]) == ("tui.error", {"message": "the agent gateway exited with 7"})
@@ -357,8 +357,8 @@ def test_the_end_of_a_gateway_is_told_behind_its_last_line(words: list[dict[str,
 
 def test_a_gateway_whose_end_was_not_told_yet_takes_no_requests() -> None:
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=200_000)
-    book, phone, gateway = attached(limits=limits)
-    book.block(phone)
+    _, phone, gateway = attached(limits=limits)
+    phone.reads = False
     gateway.say(json.dumps({"id": "big", "result": "x" * 100_000}).encode() + b"\n")
     gateway.exit(7)
     phone.envelopes()
@@ -366,20 +366,20 @@ def test_a_gateway_whose_end_was_not_told_yet_takes_no_requests() -> None:
     assert answer["payload"]["error"]["message"] == "the agent gateway is not running"
     phone.send("tui", "tui.resize", {"cols": 5})
     assert gateway.heard == b""
-    book.unblock(phone)
+    phone.read()
     assert phone.only()["type"] == "tui.error"
 
 
 def test_detaching_from_a_gateway_whose_end_was_not_told_yet() -> None:
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=200_000)
-    book, phone, gateway = attached(limits=limits)
-    book.block(phone)
+    _, phone, gateway = attached(limits=limits)
+    phone.reads = False
     gateway.say(json.dumps({"id": "big", "result": "x" * 100_000}).encode() + b"\n")
     gateway.say(b'{"last":"words"}\n')
     gateway.exit(7)
     phone.send("tui", "tui.detach", {})
     phone.envelopes()
-    book.unblock(phone)
+    phone.read()
     assert phone.envelopes() == []
     assert gateway.signals == []
 

@@ -391,7 +391,7 @@ def test_a_reader_that_is_slow_holds_the_agent() -> None:
     session = book.session()
     call = book.chat(session)
     hand = book.hand
-    book.stall(call)
+    call.reads = False
     piece = TextDelta("x" * 8_192)
     for _ in range(60):
         hand.tell(piece)
@@ -402,7 +402,7 @@ def test_a_reader_that_is_slow_holds_the_agent() -> None:
     done = len(hand.answers)
     book.after(20.0)
     assert len(hand.answers) == done
-    book.catch_up(call)
+    call.read()
     assert not hand.is_full()
     assert len(hand.answers) == done + 1
     hand.finish()
@@ -415,7 +415,7 @@ def test_a_reader_that_never_reads_is_dropped_and_the_turn_goes_on() -> None:
     session = book.session()
     call = book.chat(session)
     hand = book.hand
-    book.stall(call)
+    call.reads = False
     while not hand.is_full():
         hand.tell(TextDelta("x" * 8_192))
     hand.do(hand.host.drained)

@@ -78,10 +78,6 @@ class GatewayBook(Book):
     def leave(self) -> None:
         self.feed(ReadClosed(LINES))
 
-    def read_on(self) -> None:
-        self.screen.read_on()
-        self.settle()
-
     @property
     def pauses(self) -> int:
         return sum(isinstance(command, PauseReading) for command in self.commands)

@@ -382,7 +382,7 @@ def test_it_says_everything_before_it_ends() -> None:
     book.call("tools.list")
     book.leave()
     assert book.exits == []
-    book.read_on()
+    book.screen.read()
     assert book.exits == [Exit(0)]
 
 
@@ -419,7 +419,7 @@ def test_a_client_that_does_not_read_holds_the_turn() -> None:
     book.api.turns.append([("assistant.delta", {"delta": "x" * 1000})] * 1000)
     messages = submit(book)
     assert book.pauses >= 1
-    book.read_on()
+    book.screen.read()
     assert kinds([*messages, *book.heard()])[-1] == "message.complete"
 
 
