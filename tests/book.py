@@ -153,8 +153,8 @@ class Book:
         self.wake(end)
 
     def next_deadline(self) -> float | None:
-        """The first of all nodes."""
-        due = [when for node in self.nodes if (when := node.engine.next_deadline()) is not None]
+        """The first of all nodes that live."""
+        due = [when for node in self.nodes if node.alive and (when := node.engine.next_deadline()) is not None]
         return max(min(due), self.clock.now) if due else None
 
     def wake(self, mono: float) -> None:
@@ -180,8 +180,8 @@ class Book:
             raise problem
         return results
 
-    def within(self, call: Callable[[], T]) -> T:
-        """Call something inside of a `handle`; what it raises is raised here."""
+    def within(self, call: Callable[[], T], node: Node | None = None) -> T:
+        """Call something inside of a `handle`, of another node if one is named; what it raises is raised here."""
         outcome: list[T] = []
         problems: list[Exception] = []
 
@@ -191,7 +191,7 @@ class Book:
             except Exception as error:  # noqa: BLE001, RUF100 - passed on below
                 problems.append(error)
 
-        self.engine.timers.timer(carry_out).set(self.clock.now)
+        (node or self.node).engine.timers.timer(carry_out).set(self.clock.now)
         self.wake(self.clock.now)
         for problem in problems:
             raise problem

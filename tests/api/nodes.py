@@ -7,7 +7,7 @@ book.at(1)                                    # from now on requests go to that 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from attrs import evolve
 
@@ -17,7 +17,7 @@ from svc_proto.api.service import Api
 from svc_proto.api.shared_ownership import SharedOwnership
 from svc_proto.cluster.passing import NODE
 from svc_proto.commands import Connect, Level
-from svc_proto.facts import OperationId, Started, Stopping
+from svc_proto.facts import Started, Stopping
 from svc_proto.settings import RedisAddress
 from tests.api.puppet import Puppet, TurnBook
 from tests.api.world import KEY, ApiCall
@@ -39,23 +39,6 @@ def _entropy(number: int) -> Callable[[int], bytes]:
     return lambda size: (bytes([number]) + count(size))[:size] if size > 1 else count(size)
 
 
-class _Stage:
-    """Where the turns of one node are: what a `Hand` has in place of the book."""
-
-    def __init__(self, book: NodesBook, node: Node) -> None:
-        self.engine = node.engine
-        self._book = book
-
-    def poke(self, ticket: OperationId) -> None:
-        """Let a turn go on, from within its core."""
-
-        def go_on() -> None:
-            self.engine.resume(ticket, None)
-
-        self.engine.timers.timer(go_on).set(self._book.clock.now)
-        self._book.after(0.0)
-
-
 class NodesBook(TurnBook):
     """See the module. `members` are the nodes, `api` is the service of the one that is spoken to."""
 
@@ -67,7 +50,6 @@ class NodesBook(TurnBook):
         super().__init__(configs[0], upstreams={REDIS: self.town}, started=False, entropy=_entropy(1))
         self.members: list[tuple[Node, Api]] = [(self.node, self.api)]
         self._lives = 1  # of nodes so far
-        self.puppet.book = cast("Any", _Stage(self, self.node))
         self.servers[PORT] = self.node
         for each in configs[1:]:
             self.members.append(self._new(each.node_url))
@@ -82,7 +64,7 @@ class NodesBook(TurnBook):
         puppet.hands = self.puppet.hands
         api = Api(evolve(self.config, node_url=node_url), agent=puppet)
         node = self._node(api, _entropy(self._lives), Level.DEBUG)
-        puppet.book = cast("Any", _Stage(self, node))
+        puppet.node = node
         self.servers[int(node_url.rpartition(":")[2].partition("/")[0])] = node
         return node, api
 
@@ -101,11 +83,6 @@ class NodesBook(TurnBook):
         """That of the node that is spoken to."""
         assert isinstance(self.api.ownership, SharedOwnership)
         return self.api.ownership
-
-    def next_deadline(self) -> float | None:
-        """The first of all nodes that live."""
-        due = [when for node in self.nodes if node.alive and (when := node.engine.next_deadline()) is not None]
-        return max(min(due), self.clock.now) if due else None
 
     def kill(self, n: int) -> None:
         """It is gone from one instant to the next."""

@@ -21,6 +21,7 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
 from tests.api.world import KEY, ApiBook, ApiCall
+from tests.book import Node
 
 __all__ = ["Hand", "Puppet", "TurnBook", "call_of", "names", "text_told"]
 
@@ -47,7 +48,7 @@ def call_of(name: str = "terminal", identity: str = "call_7", **args: object) ->
 class Hand:
     """One turn of the puppet."""
 
-    book: TurnBook
+    node: Node  # whose agent has it
     turn: Turn
     host: TurnHost
     outcome: TurnOutcome | None = None
@@ -73,7 +74,7 @@ class Hand:
     def do(self, act: Callable[[], Flow[Any]]) -> None:
         """Run a flow of the host."""
         self.todo.append(act)
-        self.book.poke(self.ticket)
+        self._go_on()
 
     def keep_calls(self, *calls: ToolCall, text: str = "", reasoning: str = "") -> None:
         self.do(lambda: self.host.keep_calls(text, reasoning, calls))
@@ -84,7 +85,7 @@ class Hand:
     def finish(self, finish: str = "stop", **members: Any) -> None:
         """The agent is done."""
         self.outcome = TurnOutcome(finish=finish, **members)
-        self.book.poke(self.ticket)
+        self._go_on()
 
     def crash(self, error: Exception) -> None:
         """The agent has a bug."""
@@ -95,18 +96,22 @@ class Hand:
 
         self.do(act)
 
+    def _go_on(self) -> None:
+        if self.node.alive:
+            self.node.book.within(lambda: self.node.engine.resume(self.ticket, None), self.node)
+
 
 class Puppet:
-    """The agent."""
+    """The agent of a node."""
+
+    node: Node
 
     def __init__(self) -> None:
         self.hands: list[Hand] = []
-        self.book: TurnBook | None = None
 
     def run(self, turn: Turn, host: TurnHost) -> Flow[TurnOutcome]:
-        assert self.book is not None
-        engine = self.book.engine
-        hand = Hand(self.book, turn, host)
+        engine = self.node.engine
+        hand = Hand(self.node, turn, host)
         self.hands.append(hand)
         try:
             while hand.outcome is None:
@@ -125,8 +130,8 @@ class TurnBook(ApiBook):
 
     def __init__(self, config: ApiConfig | None = None, **options: Any) -> None:
         self.puppet = Puppet()
-        self.puppet.book = self
         super().__init__(config or ApiConfig(key=KEY), agent=self.puppet, **options)
+        self.puppet.node = self.node
 
     @property
     def hand(self) -> Hand:
@@ -137,10 +142,6 @@ class TurnBook(ApiBook):
     def turns(self) -> int:
         """How many have begun."""
         return len(self.puppet.hands)
-
-    def poke(self, ticket: OperationId) -> None:
-        """Let a turn go on, from within the core."""
-        self.within(lambda: self.engine.resume(ticket, None))
 
     def chat(self, session: str, body: object = None, **options: Any) -> ApiCall:
         """Post a message to a session's stream."""

@@ -67,9 +67,8 @@ class Storm:
         return [n for n in range(3) if n not in self.dead]
 
     def _hands(self) -> list[Hand]:
-        engines = [node.engine for node, _ in self.book.members if node.alive]
         hands = self.book.puppet.hands
-        return [hand for hand in hands if not hand.cancelled and not hand.outcome and hand.book.engine in engines]
+        return [hand for hand in hands if not hand.cancelled and not hand.outcome and hand.node.alive]
 
     def chat(self) -> None:
         session, said = self.rng.choice(self.sessions), f"message {len(self.calls)}"
