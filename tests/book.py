@@ -11,7 +11,7 @@ kept waiting in `held` until `release()`, `refuse` of what fails. Each node is w
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, TypeVar, cast
 
@@ -86,12 +86,15 @@ class Book:
         self,
         service: Service,
         *,
+        files: Mapping[str, bytes | str] | None = None,
         entropy: Callable[[int], bytes] | None = None,
         log_level: Level = Level.DEBUG,
     ) -> None:
         self.clock = Instant()
         self.host = Host(cast("Any", self.clock), "here", "192.0.2.10", state=HOME, spool=SPOOL)
         self.host.rooms = ("",)  # files of the state may be named absolutely
+        for path, data in (files or {}).items():
+            self.disk.put(path, data.encode() if isinstance(data, str) else data)
         self.hold: tuple[type[object], ...] = ()
         self.refuse: tuple[type[object], ...] = ()
         self.held: list[Operation[Any]] = []
@@ -111,6 +114,11 @@ class Book:
     def disk(self) -> Disk:
         """The files of the host."""
         return self.host.disk
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """What is in each of them now, by path."""
+        return {path: self.disk.get(path) for path in self.disk.paths()}
 
     @property
     def now(self) -> Moment:

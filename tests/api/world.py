@@ -65,21 +65,19 @@ class ApiBook(HttpBook):
         config: ApiConfig | None = None,
         *,
         files: Mapping[str, bytes | str] | None = None,
+        entropy: Callable[[int], bytes] | None = None,
         upstreams: Mapping[int, Service] | None = None,
         store: Any = None,
-        entropy: Callable[[int], bytes] | None = None,
         limits: Limits = PATIENT,
         started: bool = True,
         **options: Any,
     ) -> None:
         self.config = evolve(config or ApiConfig(key=KEY), home=HOME, config_path=CONFIG)
         self.api = Api(self.config, limits=limits, **options)
-        super().__init__(self.api, entropy=entropy)
+        super().__init__(self.api, files=files, entropy=entropy)
         self.store = store or open_store("memory:")
         answers = SimpleNamespace(apply=lambda request: self.store.execute(request), seconds=STORE_TIME)
         self.host.store = cast("Any", answers)
-        for path, data in (files or {}).items():
-            self.disk.put(path, data.encode() if isinstance(data, str) else data)
         self.secrets |= {self.config.key, self.config.model_api_key, self.config.relay_token} - {""}
         for port, service in (upstreams or {}).items():
             self.serve(port, service)

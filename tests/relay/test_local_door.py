@@ -23,7 +23,7 @@ def door_book(**config: object) -> RelayBook:
 
 def secret(book: RelayBook) -> str:
     """What is in the file."""
-    return book.files.get(LOCAL_SECRET, b"").decode()
+    return book.files.get(f"/home/svc/{LOCAL_SECRET}", b"").decode()
 
 
 def knock(book: RelayBook, shown: str | None = None, **more: object) -> Answer:
@@ -93,7 +93,7 @@ def test_an_invite_that_leads_here_from_outside_shuts_the_door_for_good(path: st
     first = secret(book)
     again = book.request("POST", path, {"code": "Q7M2ZL", "endpoints": [PUBLIC]}, headers=[(HEADER, first.encode())])
     assert (again.status, secret(book)) == (200, first)
-    assert PUBLIC_ROUTE in book.files
+    assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
     restarted = RelayBook(RelayConfig(**HOME), files=book.files, entropy=lambda n: b"\x07" * n)  # type: ignore[arg-type]
     assert is_locked(restarted)
     assert secret(restarted) != first  # whoever got hold of the old one has nothing

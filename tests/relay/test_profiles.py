@@ -71,7 +71,7 @@ def test_a_change_is_pushed_to_everybody_within_30_seconds() -> None:
     phone, desktop = book.pair().phone, book.pair(client_surface="desktop").phone
     book.after(30.0)
     assert phone.envelopes() == desktop.envelopes() == []  # nothing has changed
-    book.files[PATH] = b"model: {default: m-2}"
+    book.disk.put(PATH, b"model: {default: m-2}")
     book.after(30.0)
     for client in (phone, desktop):
         pushed = client.only()
@@ -83,7 +83,7 @@ def test_a_change_is_pushed_to_everybody_within_30_seconds() -> None:
 def test_discovery_can_be_switched_off() -> None:
     book = RelayBook(RelayConfig(config_path=PATH, profile_discovery=False))
     book.profile_folders = ["work"]
-    book.files[PATH] = b"model: {default: m-2}"
+    book.disk.put(PATH, b"model: {default: m-2}")
     book.after(120.0)
     assert book.relay.profiles == [profile("default", {})]
 
@@ -92,7 +92,7 @@ def test_a_relay_that_stops_looks_no_more() -> None:
     book = RelayBook()
     phone = book.pair().phone
     book.stop(60.0)
-    book.files[PATH] = b"model: {default: m-2}"
+    book.disk.put(PATH, b"model: {default: m-2}")
     book.after(30.0)
     assert book.relay.profiles == [profile("default", {})]
     assert "profiles.updated" not in repr(phone.envelopes())

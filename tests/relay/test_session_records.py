@@ -6,11 +6,12 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.config import LocalTrust, RelayConfig
 from svc_proto.facts import Started
-from svc_proto.relay.session_records import TOMBSTONES
+from svc_proto.relay import session_records
 from svc_proto.store import DeleteSession, SaveSession
 from tests.book import HOME
 from tests.relay.world import Paired, RelayBook
 
+TOMBSTONES = f"{HOME}/{session_records.TOMBSTONES}"
 BACK = "a restart before that would make it valid again"
 
 
@@ -135,14 +136,14 @@ def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
     book = RelayBook(config)
     paired = [book.pair() for _ in range(2)]
     theirs = f"{'a' * 64}\n"
-    book.files[TOMBSTONES] = theirs.encode()
+    book.disk.put(TOMBSTONES, theirs.encode())
     book.refuse = (DeleteSession,)
     ours = [f"{sha256_hex(one.token)}\n" for one in paired]
     book.request("DELETE", f"/sessions/{paired[0].prefix}")
     assert book.files[TOMBSTONES].decode() == theirs + ours[0]
     book.request("DELETE", f"/sessions/{paired[1].prefix}")
     assert book.files[TOMBSTONES].decode() == theirs + ours[0] + ours[1]
-    book.files[TOMBSTONES] = theirs.encode()  # two wrote at once, and we were the first
+    book.disk.put(TOMBSTONES, theirs.encode())  # two wrote at once, and we were the first
     book.after(60)
     assert book.files[TOMBSTONES].decode() == theirs + ours[0] + ours[1]
     book.refuse = ()
@@ -154,7 +155,7 @@ def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
     assert book.files[TOMBSTONES].decode() == theirs  # what could not be read is not written over
     book.refuse = ()
     book.after(60)
-    book.files.pop(TOMBSTONES)
+    book.disk.remove(TOMBSTONES)
     book.refuse = (DeleteSession,)
     third = book.pair()
     book.request("DELETE", f"/sessions/{third.prefix}")

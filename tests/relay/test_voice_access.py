@@ -166,10 +166,10 @@ def test_a_websocket_is_judged_the_same_way(book: RelayBook) -> None:
 
 def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home(book: RelayBook) -> None:
     dotenv = "/home/svc/.env"
-    book.files[dotenv] = f"API_SERVER_KEY={KEY}".encode()
+    book.disk.put(dotenv, f"API_SERVER_KEY={KEY}".encode())
     assert [ask(book).status for _ in range(2)] == [200, 200]
     assert len(book.asked) == 1
-    book.files[dotenv] = b"API_SERVER_KEY=the-next-one"
+    book.disk.put(dotenv, b"API_SERVER_KEY=the-next-one")
     assert ask(book).status == 200  # the API has not read its files yet: nor is that remembered
     book.upstream = guarded("the-next-one")
     refused(ask(book), 401)

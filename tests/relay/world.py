@@ -12,13 +12,12 @@ See `tests.book` for what is around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from attrs import frozen
 
 from runtimes.failures import HostError
-from runtimes.sim.disk import Disk
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Address, FailureKind, Started
 from svc_proto.machines.device_keys import DeviceKeys
@@ -63,30 +62,6 @@ class Paired:
         return self.token[:8]
 
 
-class Files(MutableMapping[str, bytes]):
-    """A disk as a mapping; a name that is no path is one of the service home."""
-
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
-
-    def __getitem__(self, name: str) -> bytes:
-        if not self._disk.exists(_place(name)):
-            raise KeyError(name)
-        return self._disk.get(_place(name))
-
-    def __setitem__(self, name: str, data: bytes) -> None:
-        self._disk.put(_place(name), data)
-
-    def __delitem__(self, name: str) -> None:
-        self._disk.remove(_place(name))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._disk.paths())
-
-    def __len__(self) -> int:
-        return len(self._disk.paths())
-
-
 class RelayBook(HttpBook):
     """A relay, its host and its peers."""
 
@@ -97,7 +72,7 @@ class RelayBook(HttpBook):
         config: RelayConfig | None = None,
         *,
         records: Iterable[Mapping[str, object]] = (),
-        files: Mapping[str, bytes] | None = None,
+        files: Mapping[str, bytes | str] | None = None,
         entropy: Callable[[int], bytes] | None = None,
         limits: Limits = PATIENT,
         keys: DeviceKeys | None = None,
@@ -105,10 +80,8 @@ class RelayBook(HttpBook):
     ) -> None:
         config = config or RelayConfig(home=HOME, config_path=f"{HOME}/config.yaml")
         self.relay = Relay(config, limits=limits, keys=keys)
-        super().__init__(self.relay, entropy=entropy)
+        super().__init__(self.relay, files=files, entropy=entropy)
         self.store = {cast("str", record["token_hash"]): record for record in records}
-        self.files = Files(self.disk)  # by path
-        self.files.update(files or {})
         self.profile_folders: list[str] = []
         self.engines: dict[str, object] = {}  # of speech that are installed
         self.host.compute |= {
@@ -183,7 +156,3 @@ class RelayBook(HttpBook):
 
 def _nowhere(name: str) -> object:
     raise HostError(FailureKind.NOT_FOUND)
-
-
-def _place(name: str) -> str:
-    return name if name.startswith("/") else f"{HOME}/{name}"
