@@ -10,6 +10,7 @@ from runtimes.sim.check import Contract
 from runtimes.sim.connection import FileItem
 from runtimes.sim.host import Host
 from runtimes.sim.operations import Operations
+from svc_proto.basics.strict_json import escaped
 from svc_proto.commands import (
     Abort,
     Cancel,
@@ -19,6 +20,9 @@ from svc_proto.commands import (
     PauseReading,
     ResumeReading,
     Send,
+    SignalName,
+    Spawn,
+    TerminalSize,
 )
 from svc_proto.engine.core import Engine
 from svc_proto.facts import ChannelId, Closed, Fact, ReadClosed, Received, Sent
@@ -26,7 +30,7 @@ from svc_proto.facts import ChannelId, Closed, Fact, ReadClosed, Received, Sent
 if TYPE_CHECKING:
     from tests.book import Book
 
-__all__ = ["Ear", "End", "Node", "Plug"]
+__all__ = ["Child", "Ear", "End", "Node", "Plug"]
 
 
 @define(eq=False)
@@ -97,6 +101,45 @@ class Ear(End):
     def abort(self) -> None:
         """The same: the node does not see the end yet."""
         self.aborted = True
+
+
+@define(eq=False)
+class Child(Ear):
+    """A child process, as the node ordered it."""
+
+    order: Spawn = field(kw_only=True)
+    pid: int = 0
+    errors: End | None = None  # where its error output goes
+    signals: list[SignalName] = field(factory=list)
+    size: TerminalSize | None = None
+
+    def say(self, data: bytes) -> None:
+        """Write to its output."""
+        self.node.book.feed(Received(self.ch, escaped(data) if self.order.escaped else data))
+
+    def complain(self, data: bytes) -> None:
+        """Write to its error output."""
+        assert self.errors is not None
+        self.node.book.feed(Received(self.errors.ch, data))
+
+    def exit(self, status: int | None = 0) -> None:
+        """End by itself."""
+        self.node.post(ReadClosed(self.ch))
+        self.vanish(f"exit status {status}", status)
+
+    def vanish(self, why: str, status: int | None = None) -> None:
+        """End in whatever way."""
+        self.end(why, status)
+        self.node.book.settle()
+
+    def end(self, why: str = "", status: int | None = None) -> None:
+        """The same, told in its turn."""
+        if self.errors is not None:
+            self.errors.finish()
+        self.finish(why, status)
+
+    def abort(self) -> None:
+        self.end()
 
 
 class Plug(End):

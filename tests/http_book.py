@@ -8,16 +8,17 @@ assert call.answer is None
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from attrs import define, field, frozen
 
 from svc_proto.commands import Connect
 from svc_proto.engine.core import Service
-from svc_proto.facts import Address, Received
+from svc_proto.facts import Address, Failure, Received
 from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
+    AcceptSocket,
     Event,
     Headers,
     RequestData,
@@ -27,12 +28,13 @@ from svc_proto.wire.events import (
     ResponseEnd,
     ResponseHead,
     StreamId,
+    TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
 from tests.book import Book, End
 from tests.playbook import PEER, REMOTE, counting_entropy
 
-__all__ = ["FIRST", "Answer", "Call", "Fields", "HttpBook", "Peer", "Upstream"]
+__all__ = ["FIRST", "SILENT", "Answer", "Asked", "Call", "Fields", "HttpBook", "Peer", "Reply", "Upstream"]
 
 FIRST = StreamId(1)
 Fields = Iterable[tuple[bytes, bytes]]
@@ -46,10 +48,38 @@ class Answer:
     status: int
     headers: Headers
     body: bytes
+    open: bool = False  # of an upstream: it does not end by itself
 
     @property
     def json(self) -> Any:
         return json.loads(self.body)
+
+
+@define
+class Asked:
+    """A request as an upstream got it."""
+
+    method: str
+    url: str  # scheme, host, port and target
+    headers: Headers
+    body: bytes = b""
+
+    @property
+    def path(self) -> str:
+        return "/" + self.url.split("/", 3)[3]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@frozen
+class Silence:
+    """No answer, ever."""
+
+
+SILENT = Silence()
+Reply: TypeAlias = tuple[int, bytes] | Answer | Failure | Silence  # of an upstream; a failure ends the connection
 
 
 @define(eq=False)
@@ -96,17 +126,61 @@ class Peer(End):
 
 @define(eq=False)
 class Upstream(Peer):
-    """A server that the node has called; `reply` gives the status and the body for a request."""
+    """A server that the node has called: what it says is the `book`'s, to requests and to messages of a WebSocket."""
 
-    reply: Callable[[RequestHead], tuple[int, bytes]] = field(kw_only=True)
+    book: HttpBook = field(kw_only=True)
+    url: str = field(kw_only=True)  # scheme, host and port
+    upgraded: bool = False
+    open: bool = False  # its answer goes on
 
     def on_event(self, event: Event) -> None:
-        if isinstance(event, RequestEnd):
-            (head,) = [event for event in self.events if isinstance(event, RequestHead)]
-            status, body = self.reply(head)
-            length = Headers([(b"content-length", b"%d" % len(body))])
-            for said in (ResponseHead(FIRST, status, length), ResponseData(FIRST, body), ResponseEnd(FIRST)):
-                self.conn.send(said)
+        match event:
+            case RequestHead(websocket=True) if self.book.socket is not None:
+                self.upgraded = True
+                self.conn.send(AcceptSocket(FIRST))
+            case RequestEnd():
+                (head,) = [event for event in self.events if isinstance(event, RequestHead)]
+                body = b"".join(event.data for event in self.events if isinstance(event, RequestData))
+                asked = Asked(head.method, self.url + head.target, head.headers, body)
+                self.book.asked.append(asked)
+                self._respond(asked)
+            case TextMessage(text=text) if self.book.socket is not None:
+                self.book.said.append(json.loads(text))
+                answers = self.book.socket(self.book.said[-1])
+                if answers is None:
+                    self.finish("reset")
+                for answer in answers or ():
+                    self.conn.send(TextMessage(FIRST, json.dumps(answer)))
+            case _:
+                pass
+
+    def close_write(self) -> None:
+        """It has more to say, perhaps."""
+
+    def _respond(self, asked: Asked) -> None:
+        assert self.book.http is not None
+        answer = self.book.http(asked)
+        if isinstance(answer, tuple):
+            answer = Answer(answer[0], Headers(), answer[1])
+        match answer:
+            case Failure(detail=why):
+                self.finish(why)
+            case Answer(status=status, headers=headers, body=body):
+                self.open = answer.open
+                kind = b"text/event-stream" if body.startswith((b"event:", b"data:")) else b"application/json"
+                fields = [] if headers.get(b"content-type") else [(b"content-type", kind)]
+                fields += [] if self.open else [(b"content-length", b"%d" % len(body))]
+                self.conn.send(ResponseHead(FIRST, status, Headers([*fields, *headers])))
+                self.go_on(body, end=not self.open)
+            case Silence():
+                pass
+
+    def go_on(self, body: bytes, *, end: bool) -> None:
+        """More of an answer."""
+        if body:
+            self.conn.send(ResponseData(FIRST, body))
+        if end:
+            self.conn.send(ResponseEnd(FIRST))
 
 
 class Call(Peer):
@@ -137,14 +211,19 @@ class Call(Peer):
 
 
 class HttpBook(Book):
-    """See the module. `upstream` answers whatever the node asks of others, if there is one; `asked` is what it got."""
+    """See the module. `http` answers whatever the node asks of others, if there is one, and `socket` the messages of
+    its WebSockets: None breaks the connection. `asked` and `said` is what they got.
+    """
 
     caller: type[Call] = Call
     host_name = b"127.0.0.1"
 
     def __init__(self, service: Service, **options: Any) -> None:
-        self.upstream: Callable[[RequestHead], tuple[int, bytes]] | None = None
-        self.asked: list[RequestHead] = []
+        self.http: Callable[[Asked], Reply] | None = None
+        self.socket: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]] | None] | None = None
+        self.upstreams: list[Upstream] = []
+        self.asked: list[Asked] = []
+        self.said: list[Mapping[str, Any]] = []
         self.answers: list[Answer] = []
         self.secrets: set[str] = set()
         self.callers: list[Peer] = []
@@ -207,12 +286,9 @@ class HttpBook(Book):
 
     def connect(self, node: Any, order: Connect) -> Any:
         """See `Book`."""
-        if self.upstream is None:
+        if self.http is None:
             return super().connect(node, order)
-        conn = Http1Connection(Role.SERVER, entropy=self.client_entropy, deflate=False)
-        return Upstream(node, order.ch, conn=conn, reply=self._reply)
-
-    def _reply(self, head: RequestHead) -> tuple[int, bytes]:
-        self.asked.append(head)
-        assert self.upstream is not None
-        return self.upstream(head)
+        conn = Http1Connection(Role.SERVER, entropy=self.client_entropy)
+        url = f"{'https' if order.tls else 'http'}://{order.host}:{order.port}"
+        self.upstreams.append(Upstream(node, order.ch, conn=conn, book=self, url=url))
+        return self.upstreams[-1]

@@ -5,12 +5,12 @@ from svc_proto.client.operator import local_relay
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from tests.client.world import REFUSED, Answer, Asked, World, as_json
+from tests.client.world import REFUSED, Asked, Reply, World, as_json
 
 RELAY = local_relay(RelayConfig())
 
 
-def waited(*answers: Answer, patience: float = 60.0) -> tuple[str | None, list[Asked], float]:
+def waited(*answers: Reply, patience: float = 60.0) -> tuple[str | None, list[Asked], float]:
     """What came of it, what was asked, and how long it took. The last answer is given again and again."""
     left = list(answers)
     world: World[str | None] = World(
@@ -24,7 +24,7 @@ def waited(*answers: Answer, patience: float = 60.0) -> tuple[str | None, list[A
     return world.run(), world.asked, world.now.wall - start
 
 
-def sessions(*pairs: tuple[str, float]) -> Answer:
+def sessions(*pairs: tuple[str, float]) -> Reply:
     return as_json({"sessions": [{"device_name": name, "created_at": at} for name, at in pairs]})
 
 

@@ -12,7 +12,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.peer import Peer, PeerFault
 from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
-from tests.client.world import REFUSED, SILENT, Answer, World, as_json
+from tests.client.world import REFUSED, SILENT, Reply, World, as_json
 
 RELAY = Peer("the relay", "http://127.0.0.1:8767", "t0ken", remedy="start it")
 
@@ -36,8 +36,8 @@ def ask(engine: Engine) -> Flow[Members]:
         ),
     ],
 )
-def test_problems(answer: Answer, text: str) -> None:
-    assert World(ask, http=lambda asked: answer).fails() == Exit(1, text)
+def test_problems(answer: Reply, text: str) -> None:
+    assert World(ask, http=answer).fails() == Exit(1, text)
 
 
 def test_another_certificate() -> None:
@@ -55,9 +55,9 @@ def test_another_certificate() -> None:
         (as_json({"error": "two"}, 409), "two (status 409), you see"),
     ],
 )
-def test_sentences_of_ones_own(answer: Answer, text: str) -> None:
+def test_sentences_of_ones_own(answer: Reply, text: str) -> None:
     sentences = PAIRED | {PeerFault.CONFLICT: "{said}, you see", PeerFault.UNREACHABLE: "never"}
-    assert World(lambda engine: explained(ask(engine), sentences), http=lambda asked: answer).fails() == Exit(1, text)
+    assert World(lambda engine: explained(ask(engine), sentences), http=answer).fails() == Exit(1, text)
 
 
 @pytest.mark.parametrize(

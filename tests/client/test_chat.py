@@ -13,8 +13,10 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Stopping
 from svc_proto.peers.api import ApiClient
+from svc_proto.wire.events import Headers
 from tests.book import HOME
-from tests.client.world import REFUSED, SILENT, Answer, Asked, World, as_json
+from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json
+from tests.http_book import Answer
 
 API = ApiClient("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
 SECRET = "5e" * 32
@@ -23,6 +25,11 @@ HELLO = ChatOrder(message="hello")
 
 def stream(*events: tuple[str, Any]) -> tuple[int, bytes]:
     return 200, b"".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode() for kind, data in events)
+
+
+def begun(*events: tuple[str, Any]) -> Answer:
+    """The same, whose end is still to come."""
+    return Answer(200, Headers(), stream(*events)[1], open=True)
 
 
 CREATED = as_json({"id": "s1"}, 201)
@@ -40,11 +47,11 @@ TURN = stream(
 )
 
 
-def world(answer: Answer = TURN, order: ChatOrder = HELLO, created: Answer = CREATED) -> World[ChatEnd]:
-    def http(asked: Asked) -> Answer:
+def world(answer: Reply = TURN, order: ChatOrder = HELLO, created: Reply = CREATED) -> World[ChatEnd]:
+    def http(asked: Asked) -> Reply:
         return created if asked.path == "/api/sessions" else answer
 
-    return World(found, http=http, chore=ChatChore(found, order))
+    return World(ChatChore(found, order), http=http)
 
 
 def found(engine: Engine) -> Flow[Any]:
@@ -80,10 +87,10 @@ def test_on_this_host_it_speaks_for_the_operator(url: str, shown: object) -> Non
         yield from sleep(engine, 0.0)
         return ApiClient("the API server", url, token="k3y", remedy="start it")
 
-    def http(asked: Asked) -> Answer:
+    def http(asked: Asked) -> Reply:
         return CREATED if asked.path == "/api/sessions" else TURN
 
-    chat: World[ChatEnd] = World(there, http=http, chore=ChatChore(there, HELLO))
+    chat = World(ChatChore(there, HELLO), http=http)
     chat.disk.put(f"{HOME}/local-secret", SECRET.encode())
     chat.run()
     made, turn = chat.asked
@@ -117,7 +124,7 @@ def test_what_is_not_understood_is_passed_over() -> None:
 @pytest.mark.parametrize(
     ("created", "session"), [(as_json({"session": {"id": 7}}), "7"), (as_json({"id": "s", "session": []}), "s")]
 )
-def test_ids(created: Answer, session: str) -> None:
+def test_ids(created: Reply, session: str) -> None:
     assert world(created=created).run().session == session
 
 
@@ -144,15 +151,15 @@ def test_ids(created: Answer, session: str) -> None:
         (as_json({"id": "s"}), stream(("error", {})), "the agent failed: no reason given"),
     ],
 )
-def test_problems(created: Answer, answer: Answer, says: str) -> None:
+def test_problems(created: Reply, answer: Reply, says: str) -> None:
     end = world(answer, created=created).fails()
     assert end.code == 1
     assert end.reason.startswith(says)
 
 
 def test_an_answer_that_breaks_off() -> None:
-    there = world()
-    there.cut = 100
+    there = world(Answer(200, Headers([(b"content-length", b"9999")]), TURN[1], open=True))
+    there.script.append((0.5, lambda w: w.drop()))
     assert there.fails() == Exit(1, "the answer broke off: reset")
 
 
@@ -178,10 +185,10 @@ def test_where_it_is(config: RelayConfig, url: str | None, key: str | None, targ
 STARTED = ("run.started", {"run_id": "run 1"})
 
 
-def interrupted(begin: Answer, stop: Answer, *, then: float = 9.0, created: Answer = CREATED) -> World[ChatEnd]:
+def interrupted(begin: Reply, stop: Reply, *, then: float = 9.0, created: Reply = CREATED) -> World[ChatEnd]:
     """A turn that has begun and does not end; somebody presses Ctrl-C after a second."""
 
-    def http(asked: Asked) -> Answer:
+    def http(asked: Asked) -> Reply:
         if asked.path == "/api/sessions":
             return created
         return stop if asked.path.startswith("/v1/runs/") else begin
@@ -189,10 +196,8 @@ def interrupted(begin: Answer, stop: Answer, *, then: float = 9.0, created: Answ
     def more(there: World[ChatEnd]) -> None:
         there.unfinished(stream(STARTED, ("assistant.delta", {"delta": "late"}))[1])
 
-    script: Any = [(1, lambda w: w.enter(Stopping(2.0))), (1.1, lambda w: w.enter(Stopping(2.0))), (then, more)]
-    there = World[ChatEnd](found, http=http, chore=ChatChore(found, HELLO), script=script)
-    there.open_ended = True
-    return there
+    script: Any = [(1, lambda w: w.feed(Stopping(2.0))), (1.1, lambda w: w.feed(Stopping(2.0))), (then, more)]
+    return World(ChatChore(found, HELLO), http=http, script=script)
 
 
 def stopped(there: World[ChatEnd]) -> bool | None:
@@ -203,15 +208,15 @@ def stopped(there: World[ChatEnd]) -> bool | None:
 @pytest.mark.parametrize(
     ("answer", "done"), [(as_json({"status": "stopping"}), True), (as_json({}, 404), True), (as_json({}, 500), False)]
 )
-def test_ctrl_c_stops_the_run(answer: Answer, done: bool) -> None:
-    there = interrupted(stream(STARTED), answer)
+def test_ctrl_c_stops_the_run(answer: Reply, done: bool) -> None:
+    there = interrupted(begun(STARTED), answer)
     assert there.fails() == Exit(INTERRUPTED)
     assert there.asked[-1].path == "/v1/runs/run%201/stop"
     assert stopped(there) is done
 
 
 def test_ctrl_c_before_the_run_is_known() -> None:
-    there = interrupted(stream(("session.created", {})), as_json({}), then=1.5)
+    there = interrupted(begun(("session.created", {})), as_json({}), then=1.5)
     assert there.fails() == Exit(INTERRUPTED)
     assert there.asked[-1].path == "/v1/runs/run%201/stop"
     assert [tell.event for tell in there.told] == ["doing"]  # nothing of what came after it is shown
@@ -225,7 +230,7 @@ def test_ctrl_c_and_the_run_is_never_known() -> None:
 
 
 def test_ctrl_c_and_the_server_does_not_answer() -> None:
-    there = interrupted(stream(STARTED), SILENT)
+    there = interrupted(begun(STARTED), SILENT)
     assert there.fails() == Exit(INTERRUPTED)
     assert stopped(there) is False
 
@@ -238,7 +243,7 @@ def test_ctrl_c_before_anything_was_asked() -> None:
 
 @pytest.mark.parametrize("ending", [stream(("run.completed", {}))[1], None])
 def test_the_turn_ends_after_ctrl_c(ending: bytes | None) -> None:
-    there = interrupted(stream(STARTED), SILENT)
+    there = interrupted(begun(STARTED), SILENT)
     there.script[-1] = (1.2, lambda w: w.unfinished(ending, end=True) if ending else w.drop())
     assert there.fails() == Exit(INTERRUPTED)
     assert stopped(there) is (ending is not None)
@@ -253,13 +258,13 @@ QUESTION = (
 GIVEN = ("approval.responded", {"call_id": "c1", "choice": "once"})
 
 
-def asking(answer: Answer, *, early: bytes = b"") -> World[ChatEnd]:
+def asking(answer: Reply, *, early: bytes = b"") -> World[ChatEnd]:
     """A turn that asks after a second; somebody types y a second later."""
 
-    def http(asked: Asked) -> Answer:
+    def http(asked: Asked) -> Reply:
         if asked.path == "/api/sessions":
             return CREATED
-        return answer if asked.path.startswith("/v1/runs/") else stream(STARTED, QUESTION)
+        return answer if asked.path.startswith("/v1/runs/") else begun(STARTED, QUESTION)
 
     over = stream(GIVEN, ("memory.updated", {"tool_name": "memory", "added": "Tea"}), *[("run.completed", {})])[1]
     script: Any = [
@@ -268,9 +273,7 @@ def asking(answer: Answer, *, early: bytes = b"") -> World[ChatEnd]:
         (3, lambda w: w.keys(None)),
     ]
     order = ChatOrder(message="hello", asks=True)
-    there = World[ChatEnd](found, http=http, chore=ChatChore(found, order), script=script, stdio=True)
-    there.open_ended = True
-    return there
+    return World(ChatChore(found, order), http=http, script=script, stdio=True)
 
 
 def test_a_question_is_shown_and_answered() -> None:
@@ -301,11 +304,10 @@ def test_a_bug_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_keys_before_there_is_a_turn() -> None:
-    there = World[ChatEnd](
-        found,
-        http=lambda asked: SILENT,
-        chore=ChatChore(found, ChatOrder(message="x", asks=True)),
-        script=[(1, lambda w: w.keys(b"y\n")), (2, lambda w: w.enter(Stopping(2.0)))],
+    there = World(
+        ChatChore(found, ChatOrder(message="x", asks=True)),
+        http=SILENT,
+        script=[(1, lambda w: w.keys(b"y\n")), (2, lambda w: w.feed(Stopping(2.0)))],
         stdio=True,
     )
     assert there.fails() == Exit(INTERRUPTED)

@@ -33,7 +33,7 @@ def test_the_result() -> None:
 
 
 def test_somebody_who_watches_is_told_each_second() -> None:
-    world = World(slow, watched=True)
+    world = World(Chore(slow, watched=True))
     assert world.run() == "rested"
     assert world.told[1:] == [Tell("waiting", {"seconds": 1}), Tell("waiting", {"seconds": 2})]
 

@@ -28,7 +28,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.route_choice import Candidate
 from svc_proto.peers.remote import Remote
-from tests.client.world import REFUSED, Answer, Asked, World, as_json
+from tests.client.world import REFUSED, Asked, Reply, World, as_json
 
 T = TypeVar("T")
 PIN, PIN_2 = "sha256/" + "A" * 43 + "=", "sha256/" + "B" * 43 + "="
@@ -120,7 +120,7 @@ def test_whoever_names_no_lifetime_asks_for_a_week_over_plain_ws(url: str, secon
 
 
 def test_by_qr_on_the_best_route() -> None:
-    def http(asked: Asked) -> Answer:
+    def http(asked: Asked) -> Reply:
         return as_json({"status": "ok"}) if asked.url.startswith("https://home") else REFUSED
 
     host = Host(session(url=PUBLIC.url, cert_pin=PIN))
@@ -137,7 +137,7 @@ def test_by_qr_on_the_best_route() -> None:
 
 
 def test_no_route_answers() -> None:
-    there = world(Host(), lambda engine: pair_desktop(engine, QR), http=lambda asked: (503, b""))
+    there = world(Host(), lambda engine: pair_desktop(engine, QR), http=(503, b""))
     assert there.fails() == Exit(
         1, "no route to the relay answers: lan ws://192.0.2.1:8767: status 503; public wss://home.example: status 503"
     )
@@ -267,7 +267,7 @@ def test_signing_in_pins_what_is_seen_first(stored: StoredSession, url: str, mem
 
 
 def test_listing() -> None:
-    there = world(Host(A), lambda engine: devices(engine, A), http=lambda asked: as_json({"sessions": [{"a": 1}, 7]}))
+    there = world(Host(A), lambda engine: devices(engine, A), http=as_json({"sessions": [{"a": 1}, 7]}))
     assert there.run() == [{"a": 1}]
     assert there.asked[0].headers.get(b"authorization") == b"Bearer t0ken-1234"
     assert world(Host(A), lambda engine: devices(engine, A)).run() == []
@@ -277,7 +277,7 @@ def test_listing_pins_what_is_seen_first() -> None:
     there = session(url=PUBLIC.url)
     host = Host(there)
     host.pins["home.example", 443] = PIN
-    world(host, lambda engine: devices(engine, there), http=lambda asked: as_json({"sessions": []})).run()
+    world(host, lambda engine: devices(engine, there), http=as_json({"sessions": []})).run()
     assert [kept.cert_pin for kept in host.sessions.values()] == [PIN]
 
 
@@ -289,7 +289,7 @@ def test_listing_pins_what_is_seen_first() -> None:
     ],
 )
 def test_listing_in_vain(status: int, says: str) -> None:
-    there = world(Host(A), lambda engine: devices(engine, A), http=lambda asked: as_json({"error": "oh"}, status))
+    there = world(Host(A), lambda engine: devices(engine, A), http=as_json({"error": "oh"}, status))
     assert there.fails() == Exit(1, says)
 
 
@@ -297,7 +297,7 @@ def test_listing_in_vain(status: int, says: str) -> None:
 def test_extending(prefix: str, stored: float | None) -> None:
     host = Host(A)
     answer = {"ok": True, "expires_at": 9.0, "grants": {"chat": 9.0}}
-    there = world(host, lambda engine: extend(engine, A, prefix, 60), http=lambda asked: as_json(answer))
+    there = world(host, lambda engine: extend(engine, A, prefix, 60), http=as_json(answer))
     assert there.run() == answer
     assert (there.asked[0].method, there.asked[0].path) == ("PATCH", f"/sessions/{prefix}")
     assert there.asked[0].json == {"ttl_seconds": 60}
@@ -314,7 +314,7 @@ def test_extending(prefix: str, stored: float | None) -> None:
     ],
 )
 def test_extending_in_vain(status: int, says: str) -> None:
-    there = world(Host(A), lambda e: extend(e, A, "abcd", 60), http=lambda asked: as_json({"error": "2 match"}, status))
+    there = world(Host(A), lambda e: extend(e, A, "abcd", 60), http=as_json({"error": "2 match"}, status))
     assert there.fails() == Exit(1, says)
 
 

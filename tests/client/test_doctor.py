@@ -8,7 +8,7 @@ from attrs import evolve
 from svc_proto.client.doctor import Finding, examine, finding_lines, findings_json
 from svc_proto.client.stored import Put, StoredSession, change_text, record_members
 from svc_proto.facts import Failure, FailureKind
-from tests.client.world import REFUSED, Answer, Asked, World, as_json
+from tests.client.world import REFUSED, Asked, Reply, World, as_json
 from tests.playbook import START
 
 LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
@@ -22,7 +22,7 @@ MANY = evolve(
 )
 
 
-def well(asked: Asked) -> Answer:
+def well(asked: Asked) -> Reply:
     return as_json({"status": "ok", "version": "1.0.0"})
 
 
@@ -88,7 +88,7 @@ def test_unreachable() -> None:
 
 
 def test_one_of_several_routes() -> None:
-    def http(asked: Asked) -> Answer:
+    def http(asked: Asked) -> Reply:
         return well(asked) if "home.example" in asked.url else REFUSED
 
     assert [verdict for verdict, _ in found(file(MANY), http)] == ["ok", "ok", "warning", "ok", "ok"]
@@ -103,7 +103,7 @@ def test_one_of_several_routes() -> None:
         (REFUSED, "the relay at http://192.0.2.1:8767 cannot be reached: connection refused"),
     ],
 )
-def test_the_session_itself(answer: Answer, expected: str) -> None:
+def test_the_session_itself(answer: Reply, expected: str) -> None:
     http = lambda asked: answer if asked.path == "/sessions" else well(asked)  # noqa: E731
     assert found(file(SESSION), http)[-1] == ("failure", expected)
 

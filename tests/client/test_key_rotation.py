@@ -11,7 +11,7 @@ from svc_proto.client.key_rotation import Rotated, rotate
 from svc_proto.commands import Exit, WriteConfig
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Failure, FailureKind
-from tests.client.world import REFUSED, Answer, World, as_json
+from tests.client.world import REFUSED, Reply, World, as_json
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml")
 KEYED = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="of-the-environment")
@@ -80,7 +80,7 @@ def test_where_there_was_none() -> None:
     assert not there.asked
 
 
-def beside(answer: Answer, dotenv: str = "API_SERVER_KEY=old") -> World[Rotated]:
+def beside(answer: Reply, dotenv: str = "API_SERVER_KEY=old") -> World[Rotated]:
     there = world(dotenv=dotenv, settings=RUNNING)
     there.http = lambda asked: answer
     return there
@@ -105,7 +105,7 @@ def test_the_api_that_runs_is_told_by_whoever_has_the_old_key() -> None:
         ((404, b"<html>"), "it answered 404"),
     ],
 )
-def test_an_api_that_keeps_the_old_key(answer: Answer, why: str) -> None:
+def test_an_api_that_keeps_the_old_key(answer: Reply, why: str) -> None:
     there = beside(answer)
     done = there.run()
     assert (done.runs, done.kept) == (True, why)

@@ -90,7 +90,7 @@ def test_not_reached(failure: Failure, kind: type[Problem], says: str) -> None:
     ],
 )
 def test_no_websocket(status: int, kind: type[Problem], says: str) -> None:
-    there = signing_in(http=lambda asked: as_json({"error": "busy"}, status), socket=None)
+    there = signing_in(http=as_json({"error": "busy"}, status), socket=None)
     problem = there.go().problem
     assert type(problem) is kind
     assert str(problem).endswith(says)

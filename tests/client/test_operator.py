@@ -24,7 +24,7 @@ from svc_proto.machines.pairing import PairingMeta
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.schema.members import Members
 from tests.book import HOME
-from tests.client.world import Answer, World, as_json
+from tests.client.world import Reply, World, as_json
 
 CONFIG = RelayConfig()
 RELAY = local_relay(CONFIG)
@@ -63,7 +63,7 @@ def test_the_local_secret_is_shown_on_loopback_and_nowhere_else(host: str, shown
         lambda engine: revoke(engine, relay, "1c2d3e4f"),
         lambda engine: security(engine, relay, True),
     ):
-        world: World[object] = World(plan, http=lambda asked: as_json({"ok": True}))
+        world: World[object] = World(plan, http=as_json({"ok": True}))
         world.disk.put(f"{HOME}/{LOCAL_SECRET}", SECRET.encode())
         world.run()
         assert [asked.headers.get(HEADER) for asked in world.asked] == [shown]
@@ -92,13 +92,13 @@ def test_registration() -> None:
         (as_json({"error": "bad"}, 300), "the relay refuses: bad (status 300)"),
     ],
 )
-def test_a_refused_code(answer: Answer, reason: str) -> None:
+def test_a_refused_code(answer: Reply, reason: str) -> None:
     plan = lambda engine: register(engine, RELAY, "Q7M2ZK", META)  # noqa: E731
-    assert World(plan, http=lambda asked: answer).fails() == Exit(1, reason)
+    assert World(plan, http=answer).fails() == Exit(1, reason)
 
 
 def test_a_code() -> None:
-    world = World(lambda engine: register(engine, RELAY, "Q7M2ZK", META), http=lambda asked: as_json({"ok": True}))
+    world = World(lambda engine: register(engine, RELAY, "Q7M2ZK", META), http=as_json({"ok": True}))
     assert world.run() is None
     assert world.asked[0].json["code"] == "Q7M2ZK"
 
@@ -116,7 +116,7 @@ def revoking(engine: Engine) -> Flow[object]:
     ],
 )
 def test_revoking_in_vain(status: int, reason: str) -> None:
-    world = World(revoking, http=lambda asked: as_json({"error": "2 sessions match"}, status))
+    world = World(revoking, http=as_json({"error": "2 sessions match"}, status))
     assert world.fails() == Exit(1, reason)
 
 
@@ -134,7 +134,7 @@ def test_bad_prefixes(prefix: str) -> None:
 
 @pytest.mark.parametrize(("allow", "method"), [(None, "GET"), (True, "PATCH"), (False, "PATCH")])
 def test_the_switch(allow: bool | None, method: str) -> None:
-    world = World(lambda engine: security(engine, RELAY, allow), http=lambda asked: as_json({"ok": True}))
+    world = World(lambda engine: security(engine, RELAY, allow), http=as_json({"ok": True}))
     assert world.run() == {"ok": True}
     (asked,) = world.asked
     assert (asked.method, asked.path) == (method, "/relay/security")
@@ -143,16 +143,16 @@ def test_the_switch(allow: bool | None, method: str) -> None:
 
 
 def test_the_question_of_an_agent() -> None:
-    world = World(lambda engine: asked_by_agent(engine, RELAY, " q7/2 "), http=lambda asked: as_json({"code": "Q"}))
+    world = World(lambda engine: asked_by_agent(engine, RELAY, " q7/2 "), http=as_json({"code": "Q"}))
     assert world.run() == {"code": "Q"}
     assert (world.asked[0].method, world.asked[0].path) == ("GET", "/mcp/questions/q7%2F2")
-    gone = World(lambda engine: asked_by_agent(engine, RELAY, "Q"), http=lambda asked: as_json({"error": "none"}, 404))
+    gone = World(lambda engine: asked_by_agent(engine, RELAY, "Q"), http=as_json({"error": "none"}, 404))
     assert gone.fails() == Exit(1, "the relay refuses: none (status 404)")
 
 
 def test_the_answer_to_an_agent() -> None:
     asked = Members(code="ABC123", ballot="b")
-    world = World(lambda engine: answer_agent(engine, RELAY, asked, allow=True), http=lambda asked: as_json({}))
+    world = World(lambda engine: answer_agent(engine, RELAY, asked, allow=True), http=as_json({}))
     assert world.run() == {}
     assert (world.asked[0].method, world.asked[0].path) == ("POST", "/mcp/questions/ABC123")
     assert world.asked[0].json == {"ballot": "b", "allow": True, "scope": None, "ttl_seconds": None}

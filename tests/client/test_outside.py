@@ -15,7 +15,7 @@ from svc_proto.peers.relay import RelayClient
 from svc_proto.relay.access import Access
 from svc_proto.relay.service import Relay
 from tests.book import HOME
-from tests.client.world import REFUSED, Answer, Asked, World, as_json
+from tests.client.world import REFUSED, Asked, Reply, World, as_json
 
 URL = "https://home.example"
 HERE = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
@@ -31,11 +31,11 @@ WELL = [
 class Host:
     """Relay, API and dashboard, all well; `answers` says otherwise for single paths."""
 
-    def __init__(self, hint: str = "wss", /, **answers: Answer) -> None:
+    def __init__(self, hint: str = "wss", /, **answers: Reply) -> None:
         self.hint = hint
         self.answers = answers
 
-    def http(self, asked: Asked) -> Answer:
+    def http(self, asked: Asked) -> Reply:
         outside = "127.0.0.1" not in asked.url
         assert outside is (asked.headers.get(b"x-svc-local-secret") is None)  # a stranger has none
         path = asked.path.removeprefix("/relay")
@@ -128,7 +128,7 @@ def test_no_encryption(url: str, verdict: str) -> None:
         ),
     ],
 )
-def test_local_routes(answers: dict[str, Answer], verdict: str, text: str) -> None:
+def test_local_routes(answers: dict[str, Reply], verdict: str, text: str) -> None:
     assert of(found(Host(**answers)), "local routes") == (verdict, text)
 
 

@@ -80,7 +80,7 @@ def test_a_relay_that_gives_a_key_of_the_pairings_own(main: str) -> None:
 
 
 def test_something_else_in_the_relays_place() -> None:
-    assert world(ORDER, http=lambda asked: (200, b"<html>")).fails().reason == (
+    assert world(ORDER, http=(200, b"<html>")).fails().reason == (
         "the relay at http://127.0.0.1:8767 does not answer in JSON: is it really one?"
     )
 
@@ -135,7 +135,7 @@ def test_the_other_brand() -> None:
 
 def test_a_relay_that_is_down() -> None:
     order = evolve(ORDER, mode=Mode.PUBLIC, public_url="https://home.example")
-    invite = world(order, http=lambda asked: REFUSED).run()
+    invite = world(order, http=REFUSED).run()
     assert (invite.code, invite.expires_at, invite.relay_url) == (None, None, None)
     (note,) = invite.notes
     assert "cannot be reached (connection refused)" in note

@@ -22,7 +22,9 @@ from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Exit
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
-from tests.client.world import REFUSED, Answer, Asked, World, as_json
+from svc_proto.wire.events import Headers
+from tests.client.world import REFUSED, Asked, Reply, World, as_json
+from tests.http_book import Answer
 
 RELAY = RelayClient("the relay", "http://h:8767", token="t")
 SESSION = StoredSession(url="ws://h:8767", token="t")
@@ -107,11 +109,11 @@ def test_rows_of_terminals() -> None:
 def test_notifications() -> None:
     there = World(
         lambda engine: notifications(engine, RELAY, 5),
-        http=lambda asked: as_json({"notifications": [{"title": "x"}, 7]}),
+        http=as_json({"notifications": [{"title": "x"}, 7]}),
     )
     assert there.run() == [{"title": "x"}]
     assert there.asked[0].path == "/notifications/recent?limit=5"
-    empty = World(lambda engine: notifications(engine, RELAY, 5), http=lambda asked: as_json({}))
+    empty = World(lambda engine: notifications(engine, RELAY, 5), http=as_json({}))
     assert empty.run() == []
 
 
@@ -123,7 +125,7 @@ def test_notifications() -> None:
     ],
 )
 def test_no_notifications(status: int, says: str) -> None:
-    there = World(lambda e: notifications(e, RELAY, 5), http=lambda asked: as_json({"error": "oh"}, status))
+    there = World(lambda e: notifications(e, RELAY, 5), http=as_json({"error": "oh"}, status))
     assert there.fails() == Exit(1, says)
 
 
@@ -168,27 +170,19 @@ class Shelf:
         self.ranges = True
 
     def http(self, asked: Asked) -> Answer:
-        first, last = self._range(asked)
+        named = (b"content-disposition", self.name.encode())
         if not self.ranges:
-            return 200, self.data
-        return (206, self.data[first : last + 1]) if first < len(self.data) else as_json({"error": "no"}, 416)
-
-    def fields(self, asked: Asked) -> list[tuple[bytes, bytes]]:
-        first, last = self._range(asked)
+            return Answer(200, Headers([named]), self.data)
+        first, last = map(int, (asked.headers.get(b"range") or b"").removeprefix(b"bytes=").split(b"-"))
         last = min(last, len(self.data) - 1)
-        more = [(b"content-disposition", self.name.encode())]
-        if self.ranges and first <= last:
-            more.append((b"content-range", b"bytes %d-%d/%d" % (first, last, len(self.data))))
-        return more
-
-    @staticmethod
-    def _range(asked: Asked) -> tuple[int, int]:
-        first, _, last = (asked.headers.get(b"range") or b"").decode().removeprefix("bytes=").partition("-")
-        return int(first), int(last)
+        if first > last:
+            return Answer(416, Headers([named]), b'{"error": "no"}')
+        placed = (b"content-range", b"bytes %d-%d/%d" % (first, last, len(self.data)))
+        return Answer(206, Headers([named, placed]), self.data[first : last + 1])
 
 
 def fetching(shelf: Shelf) -> World[FetchedMedia]:
-    return World(lambda engine: save_media(engine, RELAY, "/media/x"), http=shelf.http, fields=shelf.fields)
+    return World(lambda engine: save_media(engine, RELAY, "/media/x"), http=shelf.http)
 
 
 def pieces(world: World[FetchedMedia]) -> bytes:
@@ -232,16 +226,15 @@ def test_a_server_without_ranges() -> None:
         ((401, b""), "the relay does not know this session any more: pair again with svc-relay pair"),
     ],
 )
-def test_no_file(answer: Answer, says: str) -> None:
-    there: World[FetchedMedia] = World(lambda engine: save_media(engine, RELAY, "/media/x"), http=lambda asked: answer)
+def test_no_file(answer: Reply, says: str) -> None:
+    there: World[FetchedMedia] = World(lambda engine: save_media(engine, RELAY, "/media/x"), http=answer)
     assert there.fails() == Exit(1, says)
 
 
 def test_a_piece_without_anything() -> None:
     there: World[FetchedMedia] = World(
         lambda engine: save_media(engine, RELAY, "/media/x"),
-        http=lambda asked: (206, b""),
-        fields=lambda asked: [(b"content-range", b"bytes 0-4/5")],
+        http=Answer(206, Headers([(b"content-range", b"bytes 0-4/5")]), b""),
     )
     assert there.fails() == Exit(1, "the relay sent an empty piece: try again")
 
@@ -275,13 +268,11 @@ def test_bad_arguments(arguments: list[str]) -> None:
     ],
 )
 def test_calls(method: str, arguments: dict[str, object], path: str, body: bytes) -> None:
-    there = World(
-        lambda engine: call_phone(engine, RELAY, method, "/ping", arguments), http=lambda asked: as_json({"a": 1}, 403)
-    )
+    there = World(lambda engine: call_phone(engine, RELAY, method, "/ping", arguments), http=as_json({"a": 1}, 403))
     assert there.run() == (403, {"a": 1})
     assert (there.asked[0].method, there.asked[0].path, there.asked[0].body) == (method, path, body)
 
 
 def test_a_session_that_is_over() -> None:
-    there = World(lambda engine: call_phone(engine, RELAY, "GET", "/ping", {}), http=lambda asked: (401, b""))
+    there = World(lambda engine: call_phone(engine, RELAY, "GET", "/ping", {}), http=(401, b""))
     assert "pair again" in there.fails().reason

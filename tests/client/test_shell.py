@@ -51,9 +51,8 @@ class Relay:
 
 def shell(order: ShellOrder, relay: Relay | None = None, **more: Any) -> World[ShellEnd]:
     compute = {"terminal.size": lambda: (100, 30), "terminal.resized": lambda: SILENT}
-    given = {"socket": relay or Relay(), "compute": compute, "http": lambda asked: as_json({"status": "ok"}), **more}
-    chore = ShellChore(order)
-    return World(chore._play, chore=chore, stdio=True, **given)
+    given = {"socket": relay or Relay(), "compute": compute, "http": as_json({"status": "ok"})}
+    return World(ShellChore(order), **{"stdio": True, **given, **more})
 
 
 def said(world: World[ShellEnd], kind: str) -> list[dict[str, Any]]:
@@ -194,6 +193,7 @@ def test_standard_input_that_is_over_before_there_is_a_shell() -> None:
 def test_a_screen_that_comes_late() -> None:
     there = shell(
         ORDER,
+        stdio=False,
         script=[
             (1, lambda w: w.push(terminal("output", data="lost"))),
             (2, lambda w: w.sit_down()),
@@ -201,7 +201,6 @@ def test_a_screen_that_comes_late() -> None:
             (4, lambda w: w.push(terminal("detached", reason="eof"))),
         ],
     )
-    there.stdio = False
     assert there.run().status == 0
     assert there.screen == "seen"
 
@@ -240,7 +239,7 @@ def test_an_error_that_is_not_about_the_attach_is_ignored() -> None:
 
 
 def test_ctrl_c_before_anything() -> None:
-    there = shell(ORDER, Relay([]), script=[(1, lambda w: w.enter(Stopping(2.0)))])
+    there = shell(ORDER, Relay([]), script=[(1, lambda w: w.feed(Stopping(2.0)))])
     assert there.fails() == Exit(INTERRUPTED)
 
 
@@ -328,7 +327,7 @@ def test_over_another_route() -> None:
 
 
 def test_no_route_at_the_start() -> None:
-    there = shell(evolve(ORDER, session=MANY), http=lambda asked: (503, b""))
+    there = shell(evolve(ORDER, session=MANY), http=(503, b""))
     assert there.fails().reason.startswith("no route to the relay answers: lan ws://192.0.2.1:8767: status 503; ")
 
 
@@ -363,7 +362,7 @@ def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_
     big = "x" * 300_000
 
     def fill(world: World[ShellEnd]) -> None:
-        world.stick()
+        world.terminal.reads = False
         world.push(terminal("output", data=big))
 
     there = shell(
@@ -371,7 +370,7 @@ def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_
         script=[
             (1, fill),
             (900, lambda w: checked.append(w.stalled)),
-            (901, lambda w: w.unstick()),
+            (901, lambda w: w.terminal.read_on()),
             (902, lambda w: checked.append(w.stalled)),
             (903, lambda w: w.push(terminal("detached", reason="eof"))),
         ],
@@ -384,11 +383,11 @@ def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_
 
 def test_the_last_words_are_waited_for() -> None:
     def last(world: World[ShellEnd]) -> None:
-        world.stick()
+        world.terminal.reads = False
         world.push(terminal("output", data="bye"))
         world.push(terminal("detached", reason="eof"))
 
-    there = shell(ORDER, script=[(1, last), (50, lambda w: w.unstick())])
+    there = shell(ORDER, script=[(1, last), (50, lambda w: w.terminal.read_on())])
     began = there.now.mono
     assert there.run().status == 0
     assert there.now.mono == began + 50
@@ -396,7 +395,7 @@ def test_the_last_words_are_waited_for() -> None:
 
 def test_the_last_words_are_not_waited_for_by_who_gives_up() -> None:
     def last(world: World[ShellEnd]) -> None:
-        world.stick()
+        world.terminal.reads = False
         world.push(terminal("output", data="bye"))
         world.push(terminal("detached", reason="eof"))
 
@@ -407,16 +406,16 @@ GONE = Exit(1, "nobody can see the terminal any more: standard output is closed"
 
 
 def test_a_screen_that_goes_away() -> None:
-    assert shell(ORDER, script=[(1, lambda w: w.hang_up())]).fails() == GONE
+    assert shell(ORDER, script=[(1, lambda w: w.terminal.finish("gone"))]).fails() == GONE
 
 
 def test_a_screen_that_goes_away_while_the_relay_is() -> None:
-    assert shell(ORDER, script=[(1, lambda w: w.drop()), (1.5, lambda w: w.hang_up())]).fails() == GONE
+    assert shell(ORDER, script=[(1, lambda w: w.drop()), (1.5, lambda w: w.terminal.finish("gone"))]).fails() == GONE
 
 
 def test_a_screen_that_reads_again_while_the_relay_is_away() -> None:
     def fill(world: World[ShellEnd]) -> None:
-        world.stick()
+        world.terminal.reads = False
         world.push(terminal("output", data="x" * 300_000))
 
     there = shell(
@@ -424,7 +423,7 @@ def test_a_screen_that_reads_again_while_the_relay_is_away() -> None:
         script=[
             (1, fill),
             (2, lambda w: w.drop()),
-            (2.5, lambda w: w.unstick()),
+            (2.5, lambda w: w.terminal.read_on()),
             (9, lambda w: w.push(terminal("detached", reason="eof"))),
         ],
     )
@@ -432,7 +431,7 @@ def test_a_screen_that_reads_again_while_the_relay_is_away() -> None:
 
 
 def test_stopping_closes_the_screen() -> None:
-    there = shell(ORDER, script=[(1, lambda w: w.enter(Stopping(2.0)))])
+    there = shell(ORDER, script=[(1, lambda w: w.feed(Stopping(2.0)))])
     assert there.fails() == Exit(INTERRUPTED)
 
 
@@ -533,8 +532,8 @@ def test_what_is_piped_in_holds_no_ctrl_c() -> None:
 
 def test_a_command_is_ended_with_us() -> None:
     def stop(world: World[ShellEnd]) -> None:
-        world.enter(Stopping(2.0))
-        world.hang_up()  # as the screen is closed then
+        world.feed(Stopping(2.0))
+        world.terminal.finish("gone")  # as the screen is closed then
 
     there = shell(EXEC, script=[begun(1), (2, stop)])
     assert there.fails() == Exit(INTERRUPTED)
@@ -542,7 +541,7 @@ def test_a_command_is_ended_with_us() -> None:
 
 
 def test_a_command_that_could_not_even_be_asked_for() -> None:
-    there = shell(EXEC, socket=lambda message: [], script=[(1, lambda w: w.enter(Stopping(2.0)))])
+    there = shell(EXEC, socket=lambda message: [], script=[(1, lambda w: w.feed(Stopping(2.0)))])
     assert there.fails() == Exit(INTERRUPTED)
 
 

@@ -13,7 +13,7 @@ from svc_proto.client.talk import LIFE, RECORDER_RATE, TalkChore, TalkOrder, Tal
 from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.facts import ChannelId, Closed, Failure, FailureKind, Received
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.relay import RelayClient
 from tests.client.world import World, as_json
 
@@ -23,7 +23,6 @@ DONE: dict[str, Any] = {"type": "voice.response.done", "response_id": None}
 MADE = as_json({"success": True, "session_id": "v1", "websocket_path": "/voice/realtime-agent/v1"})
 SPEECH = bytes(range(256)) * 60  # 15360 bytes: two chunks and a bit
 RECORDER = ("arecord", "-q")
-NEVER = ChannelId(0)
 There = World[None]
 
 
@@ -59,10 +58,9 @@ def talking(
     order: TalkOrder | None = None,
     **more: Any,
 ) -> There:
-    chore = TalkChore(find, order or TalkOrder())
     begin = (0.5, lambda w: w.push(READY))
-    given: dict[str, Any] = {"http": lambda asked: MADE, "socket": relay or Relay(), **more}
-    return World(chore._talk, chore=chore, stdio=True, script=[begin, *script], **given)
+    given: dict[str, Any] = {"http": MADE, "socket": relay or Relay(), **more}
+    return World(TalkChore(find, order or TalkOrder()), stdio=True, script=[begin, *script], **given)
 
 
 def typed(text: str | None) -> Callable[[There], None]:
@@ -158,11 +156,11 @@ def test_enter_records_and_enter_sends() -> None:
     there = recorded(
         relay,
         (1, typed("")),
-        (2, lambda w: w.enter(Received(w.lasting["arecord -q"], SPEECH))),
+        (2, lambda w: w.children[0].say(SPEECH)),
         (3, typed("")),
         (4, typed(None)),
         programs={"arecord -q": b""},
-        lasting={"arecord -q": NEVER},
+        lasting={"arecord -q"},
     )
     there.run()
     assert heard(relay) == SPEECH
@@ -183,7 +181,7 @@ def test_a_recording_that_ends_by_itself(speech: bytes) -> None:
 def test_a_recording_that_nobody_ends(how: str) -> None:
     relay = Relay(input_audio__commit=[answer()])
     last = (200.0, typed(None)) if how == "too long" else (5.0, typed(None))
-    there = recorded(relay, (1, typed("")), last, programs={"arecord -q": SPEECH}, lasting={"arecord -q": NEVER})
+    there = recorded(relay, (1, typed("")), last, programs={"arecord -q": SPEECH}, lasting={"arecord -q"})
     there.run()
     assert heard(relay) == SPEECH
     assert relay.heard[-1]["type"] == "input_audio.commit"
@@ -221,13 +219,13 @@ def test_the_answer_is_played_to_its_end() -> None:
     there = recorded(
         relay,
         (1, typed("Hi")),
-        (8, lambda w: w.enter(Closed(w.lasting["aplay 24000"], exit=0))),
+        (8, lambda w: w.children[0].exit()),
         (9, typed(None)),
         programs={"aplay 24000": b"noise"},
-        lasting={"aplay 24000": NEVER},
+        lasting={"aplay 24000"},
     )
     there.run()
-    assert there.written == b"\1\2" * 100
+    assert there.children[0].heard == b"\1\2" * 100
     assert told(there)[-1] == ("prompt", {"records": True})
 
 
@@ -243,7 +241,7 @@ def test_enter_interrupts() -> None:
         (2, typed("")),
         (3, typed(None)),
         programs={"aplay 24000": b""},
-        lasting={"aplay 24000": NEVER},
+        lasting={"aplay 24000"},
     )
     there.run()
     assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel"]
@@ -452,12 +450,12 @@ def test_an_answer_that_comes_while_the_person_speaks() -> None:
         relay,
         (1, typed("Tidy up")),
         (2, typed("")),
-        (3, lambda w: w.enter(Received(w.lasting["arecord -q"], SPEECH))),
+        (3, lambda w: w.children[0].say(SPEECH)),
         (4, push(*say("Tidy."))),
         (5, typed("")),
         (6, typed(None)),
         programs=programs,
-        lasting={"arecord -q": NEVER},
+        lasting={"arecord -q"},
     )
     there.run()
     assert [fields["text"] for name, fields in told(there) if name == "text"] == ["Tidy.", "Yes."]
@@ -491,8 +489,8 @@ def test_a_problem_in_a_turn_is_told_and_the_next_one_can_come() -> None:
 @pytest.mark.parametrize(
     ("world", "reason"),
     [
-        ({"http": lambda asked: as_json({"error": "no grant"}, 403)}, "the relay refuses: no grant (status 403)"),
-        ({"http": lambda asked: as_json({"websocket_path": 5})}, "the relay made no voice session"),
+        ({"http": as_json({"error": "no grant"}, 403)}, "the relay refuses: no grant (status 403)"),
+        ({"http": as_json({"websocket_path": 5})}, "the relay made no voice session"),
         ({"socket": None}, "the relay refuses: status 200"),
         (
             {"dial": None},

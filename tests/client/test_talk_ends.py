@@ -18,7 +18,7 @@ def test_what_is_no_event_is_passed_over() -> None:
 
 
 def push_text(world: There, text: str) -> None:
-    line = next(line for line in world.lines if line.upgraded)
+    line = next(line for line in world.upstreams if line.upgraded)
     line.conn.send(TextMessage(StreamId(1), text))
     line.conn.send(BinaryMessage(StreamId(1), b"x"))
     line.flush()
@@ -118,4 +118,4 @@ def test_sound_that_is_none() -> None:
     ]
     there = recorded(Relay(response__create=[odd]), (1, typed("Hi")), (9, typed(None)), programs={"aplay 24000": b""})
     there.run()
-    assert there.written == b""
+    assert there.children == []

@@ -13,8 +13,10 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
+from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin
 from tests.client.world import World, as_json
+from tests.http_book import Answer
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
 UPLOAD = VoiceFile("memo.M4A", b"sound")
@@ -22,7 +24,7 @@ UPLOAD = VoiceFile("memo.M4A", b"sound")
 
 def test_a_recording_is_written_down() -> None:
     answer = {"success": True, "text": "turn on the lamp", "provider": "local"}
-    world = World(lambda engine: transcribe(engine, RELAY, UPLOAD, "my work"), http=lambda asked: as_json(answer))
+    world = World(lambda engine: transcribe(engine, RELAY, UPLOAD, "my work"), http=as_json(answer))
     assert world.run() == ("turn on the lamp", "local")
     (asked,) = world.asked
     assert asked.path == "/voice/transcribe?profile=my+work"
@@ -37,7 +39,7 @@ def test_a_recording_is_written_down() -> None:
 
 @pytest.mark.parametrize(("name", "kind"), [("a.wav", "wav"), ("a.webm", "webm"), ("a.opus", "ogg"), ("a", "wav")])
 def test_what_a_recording_is_called(name: str, kind: str) -> None:
-    world = World(lambda engine: transcribe(engine, RELAY, VoiceFile(name, b"x")), http=lambda _: as_json({"text": ""}))
+    world = World(lambda engine: transcribe(engine, RELAY, VoiceFile(name, b"x")), http=as_json({"text": ""}))
     assert world.run() == ("", None)
     assert f"audio/{kind}\r\n".encode() in world.asked[0].body
 
@@ -53,7 +55,7 @@ REFUSALS: list[tuple[Any, str]] = [
 def test_refusals(answer: Any, reason: str) -> None:
     recording, text = VoiceFile("a.wav", bytes(MAX_RECORDING)), "x" * 5_000  # the most that is sent
     for flow in (lambda engine: transcribe(engine, RELAY, recording), lambda engine: save_speech(engine, RELAY, text)):
-        assert World(flow, http=lambda asked: answer).fails().reason == reason
+        assert World(flow, http=answer).fails().reason == reason
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_what_comes_to_nothing(given: VoiceFile | str, answer: Any, code: int, r
     def flow(engine: Engine) -> Flow[object]:
         return save_speech(engine, RELAY, given) if isinstance(given, str) else transcribe(engine, RELAY, given)
 
-    world = World(flow, http=lambda asked: answer)
+    world = World(flow, http=answer)
     end = world.fails()
     assert (end.code, end.reason, len(world.asked)) == (code, reason, answer is not None)
 
@@ -82,8 +84,7 @@ def test_what_comes_to_nothing(given: VoiceFile | str, answer: Any, code: int, r
 def test_a_text_is_spoken(kind: str, name: str) -> None:
     world = World(
         lambda engine: save_speech(engine, RELAY, "Ready.", profile="work", choice={"voice": "leo"}),
-        http=lambda asked: (200, b"sound"),
-        kind=kind.encode(),
+        http=Answer(200, Headers([(b"content-type", kind.encode())]), b"sound"),
     )
     assert world.run() == kind.partition(";")[0]
     assert world.told[-1] == Tell("piece", {"data": b"sound", "name": name})
@@ -100,7 +101,7 @@ CONFIG = {
 
 
 def test_what_is_configured() -> None:
-    world = World(lambda engine: voice_config(engine, RELAY), http=lambda asked: as_json(CONFIG))
+    world = World(lambda engine: voice_config(engine, RELAY), http=as_json(CONFIG))
     assert config_rows(world.run()) == [
         ("speaks", "xai, grok-voice, leo"),
         ("listens", "nothing (off)"),

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from attrs import Factory, define, field
-
 from svc_proto.client.chore import Chore
-from svc_proto.commands import (
-    Compute,
-    Connect,
-    Exit,
-    Level,
-    Operation,
-    Ready,
-    Spawn,
-    Spawned,
-    Tell,
-    WriteConfig,
-)
+from svc_proto.commands import Compute, Connect, Exit, Level, Operation, Ready, Spawn, Spawned, Tell, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import (
     Address,
     ChannelId,
     Done,
-    Fact,
     Failed,
     Failure,
     FailureKind,
@@ -36,50 +22,18 @@ from svc_proto.facts import (
     Received,
     Started,
 )
-from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    AcceptSocket,
-    Event,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    TextMessage,
-)
-from svc_proto.wire.http1 import Http1Connection
-from tests.book import Book, Ear, End, Node
-from tests.http_book import FIRST, Peer
-from tests.playbook import accepted, counting_entropy
+from svc_proto.wire.events import TextMessage
+from tests.book import REFUSED, Ear, Node
+from tests.ends import Child
+from tests.http_book import FIRST, SILENT, Asked, HttpBook, Reply
+from tests.playbook import accepted
 
-__all__ = ["REFUSED", "SILENT", "STDIO", "Answer", "Asked", "World", "as_json"]
+__all__ = ["REFUSED", "SILENT", "STDIO", "Asked", "Reply", "World", "as_json"]
 
 T = TypeVar("T")
 STDIO = ChannelId(2)
 TERMINAL = Address("stdio", 0)
-REFUSED = Failure(FailureKind.UNREACHABLE, "connection refused")
-SILENT = object()  # an answer that never comes
 NO_PROGRAM = Failure(FailureKind.NOT_FOUND)
-
-
-@define
-class Asked:
-    """A request as the scripted server got it."""
-
-    method: str
-    url: str  # scheme, host, port and target
-    headers: Headers
-    body: bytes = b""
-
-    @property
-    def path(self) -> str:
-        return "/" + self.url.split("/", 3)[3]
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
 
 
 def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
@@ -87,124 +41,47 @@ def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
     return status, json.dumps(value).encode()
 
 
-Answer = tuple[int, bytes] | Failure | object
-
-
-@define(eq=False)
-class Line(Peer):
-    """One connection: the server's half of the wire."""
-
-    world: World[Any] = field(kw_only=True)
-    url: str = field(kw_only=True)
-    request: Asked | None = None
-    upgraded: bool = False
-    open: bool = False  # its answer goes on
-
-    def on_event(self, event: Event) -> None:
-        world = self.world
-        match event:
-            case RequestHead(method=method, target=target, headers=headers, websocket=websocket, stream=stream):
-                self.request = Asked(method, self.url + target, headers)
-                self.upgraded = websocket and world.socket is not None
-                if self.upgraded:
-                    self.conn.send(AcceptSocket(stream))
-            case RequestData(data=body) if self.request is not None:
-                self.request.body += body
-            case RequestEnd() if self.request is not None:
-                world.asked.append(self.request)
-                self._respond(self.request)
-            case TextMessage(text=text, stream=stream):
-                message = json.loads(text)
-                world.said.append(message)
-                assert world.socket is not None
-                answers = world.socket(message)
-                if answers is None:
-                    self.finish("reset")
-                for answer in answers or ():
-                    self.conn.send(TextMessage(stream, json.dumps(answer)))
-            case _:
-                pass
-
-    def flush(self) -> None:
-        data, cut = self.conn.data_to_send(), self.world.cut
-        broken = bool(cut) and len(data) > cut * 2
-        if data and not self.gone:
-            self.node.post(Received(self.ch, data[:-cut] if broken else data))
-        if broken:
-            self.finish("reset")
-
-    def close_write(self) -> None:
-        """It has more to say, perhaps."""
+class Program(Child):
+    """A child whose end is not seen yet when it is killed."""
 
     def abort(self) -> None:
-        self.finish()
-
-    def _respond(self, asked: Asked) -> None:
-        world = self.world
-        answer = world.http(asked)
-        if isinstance(answer, Failure):
-            self.finish(answer.detail)
-        elif isinstance(answer, tuple):
-            status, body = answer
-            kind = b"text/event-stream" if body.startswith((b"event:", b"data:")) else world.kind
-            more = world.fields(asked) if world.fields is not None else []
-            self.open = world.open_ended and kind == b"text/event-stream"
-            size = [] if self.open else [(b"content-length", b"%d" % len(body))]
-            self.conn.send(ResponseHead(FIRST, status, Headers([(b"content-type", kind), *size, *more])))
-            self.go_on(body, end=not self.open)
-
-    def go_on(self, body: bytes, *, end: bool) -> None:
-        """More of an answer."""
-        if body:
-            self.conn.send(ResponseData(FIRST, body))
-        if end:
-            self.conn.send(ResponseEnd(FIRST))
+        self.aborted = True
 
 
-@define(eq=False)
-class Sink(Ear):
-    """Standard output, or a program that lasts: `take` gets what goes there."""
+class World(HttpBook, Generic[T]):
+    """Make one with a chore, or its plan, and what that needs; `run` it."""
 
-    take: Callable[[bytes], None] = field(kw_only=True)
+    terminal: Ear  # standard output, from the moment when somebody sits down
 
-    def hear(self, data: bytes) -> None:
-        self.take(data)
-
-
-@define(eq=False, slots=False)
-class World(Book, Generic[T]):
-    """Make one with a plan, set what it needs, `run` it."""
-
-    plan: Callable[[Engine], Flow[T]]
-    http: Callable[[Asked], Answer] = field(default=lambda asked: REFUSED)
-    dial: Callable[[str, int], Failure | None] = field(default=lambda host, port: None)
-    socket: Callable[[Mapping[str, Any]], list[Mapping[str, Any]] | None] | None = None  # a WebSocket's answers
-    fields: Callable[[Asked], list[tuple[bytes, bytes]]] | None = None  # more headers of an answer
-    cut: int = 0  # bytes of an answer of more than that after which the line breaks; 0: never
-    compute: dict[str, Callable[..., object]] = field(factory=dict)
-    files: dict[str, bytes] = field(factory=dict)  # that are there from the start on
-    programs: dict[str, bytes | Failure] = field(factory=dict)  # what a command line prints
-    lasting: dict[str, ChannelId] = field(factory=dict)  # command lines that do not end by themselves, once they run
-    kind: bytes = b"application/json"  # of what the server answers, if it is no event stream
-    open_ended: bool = False  # event streams do not end by themselves: see `unfinished`
-    watched: bool = False
-    stdio: bool = False
-    chore: Chore[T] = field(default=Factory(lambda self: Chore(self.plan, watched=self.watched), takes_self=True))
-    script: list[tuple[float, Callable[[World[T]], None]]] = field(factory=list)  # s from the start on, what happens
-    screen: str = ""  # what went to standard output
-    told: list[Tell] = field(factory=list)
-    asked: list[Asked] = field(factory=list)
-    written: bytes = b""  # to programs that last
-    said: list[Mapping[str, Any]] = field(factory=list)  # over WebSockets
-    exit: Exit | None = None
-    lines: list[Line] = field(factory=list)
-    silent: dict[str, OperationId] = field(factory=dict)  # work whose answer is still to come
-
-    def __attrs_post_init__(self) -> None:
-        super().__init__(self.chore, log_level=Level.INFO)
+    def __init__(
+        self,
+        plan: Callable[[Engine], Flow[T]] | Chore[T],
+        *,
+        http: Callable[[Asked], Reply] | Reply = REFUSED,  # that of a function, or always the same
+        dial: Callable[[str, int], Failure | None] | None = None,
+        socket: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]] | None] | None = None,
+        compute: Mapping[str, Callable[..., object]] | None = None,
+        files: Mapping[str, bytes | str] | None = None,
+        programs: Mapping[str, bytes | Failure] | None = None,  # what a command line prints
+        lasting: Collection[str] = (),  # those of them that do not end by themselves
+        stdio: bool = False,
+        script: Iterable[tuple[float, Callable[[World[T]], None]]] = (),  # s from the start on, what happens
+    ) -> None:
+        self.chore = plan if isinstance(plan, Chore) else Chore(plan)
+        super().__init__(self.chore, files=files, log_level=Level.INFO)
+        self.http = http if callable(http) else lambda asked: http
+        self.dial = dial
+        self.socket = socket
+        self.compute = dict(compute or {})
+        self.programs = programs or {}
+        self.lasting = lasting
+        self.stdio = stdio
+        self.script = list(script)
+        self.told: list[Tell] = []
+        self.children: list[Program] = []
+        self.exit: Exit | None = None
+        self.silent: dict[str, OperationId] = {}  # work whose answer is still to come
         self.node.operations.handlers[Ready] = self._ready
-        for path, data in self.files.items():
-            self.disk.put(path, data)
 
     def run(self, *, until: float = 1000.0) -> T:
         """What the plan returned; AssertionError with the exit when it ended otherwise."""
@@ -240,64 +117,44 @@ class World(Book, Generic[T]):
     # --- for scripts ---
 
     @property
-    def terminal(self) -> End:
-        """Standard output."""
-        end: End = self.node.ends[STDIO]
-        return end
+    def screen(self) -> str:
+        """What went to standard output."""
+        return self.terminal.heard.decode()
 
     @property
     def stalled(self) -> bool:
         """Whether the connections are not read."""
-        return any(line.held for line in self.lines)
+        return any(upstream.held for upstream in self.upstreams)
 
     def sit_down(self) -> None:
         """Somebody has a terminal."""
-        self.plug_in(self.node, lambda node, ch: Sink(node, ch, take=self._show))
-        self.enter(accepted(STDIO, TERMINAL))
+        self.terminal = self.plug_in(self.node, Ear)
+        self.node.post(accepted(STDIO, TERMINAL))
 
     def keys(self, data: bytes | None) -> None:
         """Somebody types, or standard input ends."""
-        self.enter(ReadClosed(STDIO) if data is None else Received(STDIO, data))
-
-    def stick(self) -> None:
-        """The screen takes no more."""
-        self.terminal.reads = False
-
-    def unstick(self) -> None:
-        """It has taken everything."""
-        self.terminal.read_on()
-
-    def hang_up(self) -> None:
-        """The screen is gone."""
-        self.terminal.finish("gone")
+        self.node.post(ReadClosed(STDIO) if data is None else Received(STDIO, data))
 
     def push(self, message: Mapping[str, Any]) -> None:
         """The relay says something over the last WebSocket."""
-        line = next(line for line in reversed(self.lines) if line.upgraded and not line.gone)
-        line.conn.send(TextMessage(FIRST, json.dumps(message)))
-        line.flush()
+        upstream = next(upstream for upstream in reversed(self.upstreams) if upstream.upgraded and not upstream.gone)
+        upstream.conn.send(TextMessage(FIRST, json.dumps(message)))
+        upstream.flush()
 
     def unfinished(self, body: bytes, *, end: bool = False) -> None:
         """More of the first answer that was left open."""
-        line = next(line for line in self.lines if line.open and not line.gone)
-        line.go_on(body, end=end)
-        line.flush()
+        upstream = next(upstream for upstream in self.upstreams if upstream.open and not upstream.gone)
+        upstream.go_on(body, end=end)
+        upstream.flush()
 
     def drop(self, why: str = "reset") -> None:
         """Every connection breaks."""
-        for line in self.lines:
-            line.finish(why)
+        for upstream in self.upstreams:
+            upstream.finish(why)
 
     def answer(self, name: str, result: object) -> None:
         """Host work that was `SILENT` is done at last."""
         self._answer(self.silent[name], result)
-
-    def enter(self, fact: Fact) -> None:
-        """Something else happens."""
-        self.node.post(fact)
-
-    def _show(self, data: bytes) -> None:
-        self.screen += data.decode()
 
     # --- the runtime ---
 
@@ -324,32 +181,23 @@ class World(Book, Generic[T]):
 
     def connect(self, node: Node, order: Connect) -> Any:
         """See `Book`."""
-        problem = self.dial(order.host, order.port)
-        if problem is not None:
-            return problem
-        url = f"{'https' if order.tls else 'http'}://{order.host}:{order.port}"
-        conn = Http1Connection(Role.SERVER, entropy=counting_entropy())
-        self.lines.append(Line(node, order.ch, conn=conn, world=self, url=url))
-        return self.lines[-1]
+        problem = None if self.dial is None else self.dial(order.host, order.port)
+        return problem or super().connect(node, order)
 
     def _ready(self, command: Ready) -> None:
         if self.stdio:
             self.sit_down()
 
-    def _write(self, data: bytes) -> None:
-        self.written += data
-
-    def _spawn(self, command: Spawn) -> None:
-        line = " ".join(command.argv)
+    def _spawn(self, order: Spawn) -> None:
+        line = " ".join(order.argv)
         output = self.programs.get(line, NO_PROGRAM)
         if isinstance(output, Failure):
-            self._answer(command.op, output)
+            self._answer(order.op, output)
             return
-        program = self.node.ends[command.ch] = Sink(self.node, command.ch, take=self._write)
-        self._answer(command.op, Spawned(1))
+        child = self.node.ends[order.ch] = Program(self.node, order.ch, order=order)
+        self.children.append(child)
+        self._answer(order.op, Spawned(1))
         if output:
-            self.node.post(Received(command.ch, output))
-        if self.lasting.get(line) is not None:
-            self.lasting[line] = command.ch
-        else:
-            program.finish(status=0)
+            self.node.post(Received(order.ch, output))
+        if line not in self.lasting:
+            child.end(status=0)

@@ -12,15 +12,17 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.readers import EventReader
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFault
+from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent
-from tests.client.world import REFUSED, SILENT, Answer, World, as_json
+from tests.client.world import REFUSED, SILENT, Reply, World, as_json
+from tests.http_book import Answer
 from tests.peers.test_peer import Plan, failure
 
 API = ApiClient("it", "http://h:1", "k3y")
 
 
-def asked(plan: Plan, answer: Answer) -> tuple[Any, str, bytes]:
-    world = World(plan, http=lambda asked: answer)
+def asked(plan: Plan, answer: Reply) -> tuple[Any, str, bytes]:
+    world = World(plan, http=answer)
     found = world.run()
     (request,) = world.asked
     return found, f"{request.method} {request.path}", request.body
@@ -73,6 +75,7 @@ def test_a_run(order: tuple[Any, ...], request_line: str, body: bytes) -> None:
 
 
 STREAM = b"event: a\ndata: 1\n\nevent: b\ndata: 2\n\n"
+BEGUN = Answer(200, Headers(), STREAM, open=True)
 
 
 def turn(engine: Engine, enough: str = "") -> Flow[str]:
@@ -88,7 +91,7 @@ def turn(engine: Engine, enough: str = "") -> Flow[str]:
 
 
 def test_a_turn() -> None:
-    world = World(turn, http=lambda asked: (200, STREAM))
+    world = World(turn, http=(200, STREAM))
     assert world.run() == "ab"
     (request,) = world.asked
     assert (request.path, json.loads(request.body)) == ("/api/sessions/s%2F1/chat/stream", {"message": "hi"})
@@ -97,15 +100,14 @@ def test_a_turn() -> None:
 
 def test_a_reader_that_has_had_enough() -> None:
     """It reads to the end of what has come, and not to that of the stream, which has none."""
-    world = World(lambda engine: turn(engine, "a"), http=lambda asked: (200, STREAM))
-    world.open_ended = True
+    world = World(lambda engine: turn(engine, "a"), http=BEGUN)
     assert world.run() == "ab"
 
 
 def test_without_a_word_of_its_reader() -> None:
     heard: list[str] = []
     plan: Plan = lambda engine: API.turn(engine, "s", {}, lambda event: heard.append(event.event))  # noqa: E731
-    World(plan, http=lambda asked: (200, STREAM)).run()
+    World(plan, http=(200, STREAM)).run()
     assert heard == ["a", "b"]
 
 
@@ -114,8 +116,7 @@ def test_a_connection_that_is_lost_with_its_last_events() -> None:
         world.unfinished(b"event: c\ndata: 3\n\n")
         world.drop()
 
-    world = World(turn, http=lambda asked: (200, STREAM), script=[(1.0, then_lost)])
-    world.open_ended = True
+    world = World(turn, http=BEGUN, script=[(1.0, then_lost)])
     assert world.fails().reason == "the answer broke off: reset"
 
 
@@ -128,11 +129,11 @@ def test_a_connection_that_is_lost_with_its_last_events() -> None:
         ((200, b"{}"), PeerFault.REFUSED),
     ],
 )
-def test_a_turn_that_does_not_begin(answer: Answer, fault: PeerFault) -> None:
+def test_a_turn_that_does_not_begin(answer: Reply, fault: PeerFault) -> None:
     assert failure(turn, answer)[0].fault is fault
 
 
 def test_a_turn_that_breaks_off() -> None:
-    world = World(lambda engine: turn(engine), http=lambda asked: (200, STREAM * 99))
-    world.cut = 100
+    more_to_come = Answer(200, Headers([(b"content-length", b"9999")]), STREAM * 99, open=True)
+    world = World(turn, http=more_to_come, script=[(0.5, lambda world: world.drop())])
     assert world.fails().reason == "the answer broke off: reset"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,18 +16,18 @@ from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
 from tests.book import HOME
-from tests.client.world import REFUSED, SILENT, Answer, Asked, World, as_json
+from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
 MADE = as_json({"code": "ABC123"})
 
 
-def pairing(*says: tuple[str, object], made: Answer = MADE, refuses: int = 0) -> World[str]:
-    """A relay that makes this of `POST /pairing`, and says this on its socket."""
+def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **how: Any) -> World[str]:
+    """A relay that makes this of `POST /pairing`, and says this on its socket; `how` is what it is asked for."""
 
     def plan(engine: Engine) -> Flow[str]:
         try:
-            return (yield from pair(engine, RELAY))
+            return (yield from pair(engine, RELAY, **how))
         except PeerFailed as error:
             return refusal_of(error)
 
@@ -59,9 +60,7 @@ def test_it_says_who_it_is() -> None:
 
 
 def test_a_look_alone_is_registered_first() -> None:
-    there = pairing(("auth.ok", {"session_token": "!tok~"}))
-    looking = World[str](lambda engine: pair(engine, RELAY, "MCP: x", looks=True), http=there.http)
-    looking.socket = there.socket
+    looking = pairing(("auth.ok", {"session_token": "!tok~"}), name="MCP: x", looks=True)
     assert looking.run() == "!tok~"
     registered = json.loads(looking.asked[0].body)
     assert looking.asked[0].path == "/pairing/register"
@@ -73,8 +72,7 @@ def test_a_lifetime_is_asked_for() -> None:
     asked = pairing(("auth.ok", {"session_token": "!tok~"}))
     asked.run()
     assert "ttl_seconds" not in asked.said[0]["payload"]
-    limited = World[str](lambda engine: pair(engine, RELAY, "MCP: x", ttl=60), http=asked.http)
-    limited.socket = asked.socket
+    limited = pairing(("auth.ok", {"session_token": "!tok~"}), name="MCP: x", ttl=60)
     assert limited.run() == "!tok~"
     payload = limited.said[0]["payload"]
     assert (payload["device_name"], payload["ttl_seconds"]) == ("MCP: x", 60)

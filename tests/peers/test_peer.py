@@ -14,13 +14,13 @@ from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.wire.multipart import Part
 from tests.book import HOME
-from tests.client.world import REFUSED, SILENT, Answer, World, as_json
+from tests.client.world import REFUSED, SILENT, Reply, World, as_json
 
 PEER = Peer("it", "http://h:1", "t0ken", 5.0)
 Plan = Callable[[Engine], Flow[Any]]
 
 
-def failure(plan: Plan, answer: Answer) -> tuple[PeerFailed, float]:
+def failure(plan: Plan, answer: Reply) -> tuple[PeerFailed, float]:
     """How a call failed, and after how many seconds."""
 
     def caught(engine: Engine) -> Flow[PeerFailed]:
@@ -30,13 +30,13 @@ def failure(plan: Plan, answer: Answer) -> tuple[PeerFailed, float]:
             return error
         raise AssertionError(found)
 
-    world = World(caught, http=lambda asked: answer)
+    world = World(caught, http=answer)
     began = world.now.mono
     return world.run(), world.now.mono - began
 
 
 def test_a_request() -> None:
-    world = World(lambda engine: PEER.json(engine, "POST", "/x", {"a": 1}), http=lambda asked: as_json({"b": 2}))
+    world = World(lambda engine: PEER.json(engine, "POST", "/x", {"a": 1}), http=as_json({"b": 2}))
     assert world.run() == {"b": 2}
     (asked,) = world.asked
     assert (asked.method, asked.path, asked.json) == ("POST", "/x", {"a": 1})
@@ -59,7 +59,7 @@ def test_a_request() -> None:
         ((200, b"[]"), PeerFault.NO_OBJECT, 200, ""),
     ],
 )
-def test_an_answer_that_is_no_success(answer: Answer, fault: PeerFault, status: int, said: str) -> None:
+def test_an_answer_that_is_no_success(answer: Reply, fault: PeerFault, status: int, said: str) -> None:
     error, _ = failure(lambda engine: PEER.json(engine, "GET", "/"), answer)
     assert (error.fault, error.status, error.said, error.why, error.lacks) == (fault, status, said, "", "")
     assert str(error) == f"it: {fault.value}, status {status}"
@@ -72,7 +72,7 @@ def test_an_answer_that_is_no_success(answer: Answer, fault: PeerFault, status: 
         (SILENT, "no answer in time", FailureKind.TIMED_OUT, 5.0),
     ],
 )
-def test_no_answer(answer: Answer, why: str, kind: FailureKind, seconds: float) -> None:
+def test_no_answer(answer: Reply, why: str, kind: FailureKind, seconds: float) -> None:
     error, after = failure(lambda engine: PEER.request(engine, "GET", "/"), answer)
     assert (error.fault, error.status, error.said, error.why) == (PeerFault.UNREACHABLE, 0, "", why)
     assert error.failure is not None
@@ -86,7 +86,7 @@ def test_a_call_may_have_a_time_of_its_own() -> None:
 @pytest.mark.parametrize(("local", "shown"), [(True, b"5e" * 32), (False, None)])
 def test_the_local_secret(local: bool, shown: bytes | None) -> None:
     peer = Peer("it", "http://h:1", local=local)
-    world = World(lambda engine: peer.request(engine, "GET", "/"), http=lambda asked: (204, b""))
+    world = World(lambda engine: peer.request(engine, "GET", "/"), http=(204, b""))
     world.disk.put(f"{HOME}/{LOCAL_SECRET}", b"5e" * 32)
     assert world.run().status == 204
     assert world.asked[0].headers.get(HEADER) == shown
@@ -128,7 +128,7 @@ def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str
 
 def test_a_file() -> None:
     part = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hello")
-    world = World(lambda engine: PEER.upload(engine, "/up", part, within=1.0), http=lambda asked: (200, b""))
+    world = World(lambda engine: PEER.upload(engine, "/up", part, within=1.0), http=(200, b""))
     assert world.run().status == 200
     (asked,) = world.asked
     assert (asked.headers.get(b"content-type") or b"").startswith(b"multipart/form-data; boundary=")

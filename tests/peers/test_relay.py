@@ -11,7 +11,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.wire.multipart import Part
-from tests.client.world import REFUSED, Answer, Asked, World, as_json
+from tests.client.world import REFUSED, Asked, Reply, World, as_json
 from tests.peers.test_peer import Plan, failure
 
 RELAY = RelayClient("the relay", "http://h:1", "t")
@@ -22,7 +22,7 @@ def health(engine: Engine) -> Flow[Any]:
 
 
 def test_it_is_well() -> None:
-    assert World(health, http=lambda asked: as_json({"status": "ok", "version": "1"})).run()["version"] == "1"
+    assert World(health, http=as_json({"status": "ok", "version": "1"})).run()["version"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_it_is_well() -> None:
         ((200, b"x"), PeerFault.NO_JSON),
     ],
 )
-def test_it_is_not(answer: Answer, fault: PeerFault) -> None:
+def test_it_is_not(answer: Reply, fault: PeerFault) -> None:
     assert failure(health, answer)[0].fault is fault
 
 
@@ -45,14 +45,14 @@ def test_it_is_not(answer: Answer, fault: PeerFault) -> None:
         ((204, b""), {"ok": True, "revoked": "1c2d3e4f", "revoked_self": False}),
     ],
 )
-def test_revoking(answer: Answer, result: object) -> None:
-    world = World(lambda engine: RELAY.revoke(engine, "1c2d3e4f5a"), http=lambda asked: answer)
+def test_revoking(answer: Reply, result: object) -> None:
+    world = World(lambda engine: RELAY.revoke(engine, "1c2d3e4f5a"), http=answer)
     assert world.run() == result
     assert (world.asked[0].method, world.asked[0].path) == ("DELETE", "/sessions/1c2d3e4f5a")
 
 
 def test_a_voice_session() -> None:
-    def http(asked: Asked) -> Answer:
+    def http(asked: Asked) -> Reply:
         assert (asked.path, asked.json) == ("/voice/realtime-agent/session", {"profile": "p"})
         return as_json({"websocket_path": "/voice/x"})
 
@@ -84,6 +84,6 @@ PART = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hel
     ],
 )
 def test_what_it_gives(call: Plan, asked: str, answer: dict[str, object], result: object) -> None:
-    world = World(call, http=lambda asked: as_json(answer))
+    world = World(call, http=as_json(answer))
     assert world.run() == result
     assert [f"{each.method} {each.path}" for each in world.asked] == [asked]

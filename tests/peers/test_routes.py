@@ -7,14 +7,14 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.route_choice import Candidate
 from svc_proto.peers.remote import DERIVED_PROBE
 from svc_proto.peers.routes import Routes, read_candidate
-from tests.client.world import REFUSED, SILENT, Answer, Asked, World, as_json
+from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json
 
 LAN, LAN_2 = Candidate("lan", 0, "ws://192.0.2.1:8767"), Candidate("lan", 0, "ws://192.0.2.2:8767")
 PUBLIC = Candidate("public", 1, "wss://home.example")
 WELL = as_json({"status": "ok"})
 
 
-def world(answers: dict[str, Answer], *, again: bool = False) -> World[list[Candidate | None]]:
+def world(answers: dict[str, Reply], *, again: bool = False) -> World[list[Candidate | None]]:
     def plan(engine: Engine) -> Flow[list[Candidate | None]]:
         routes = Routes(engine, [PUBLIC, LAN, LAN_2])
         first = yield from routes.choose()
@@ -26,7 +26,7 @@ def world(answers: dict[str, Answer], *, again: bool = False) -> World[list[Cand
         assert before < len(made.asked)
         return [first, second, third]
 
-    def http(asked: Asked) -> Answer:
+    def http(asked: Asked) -> Reply:
         return answers.get(asked.url.removesuffix("/health"), REFUSED)
 
     made = World(plan, http=http)
@@ -67,14 +67,14 @@ def test_what_answered_is_believed_until_the_network_changes() -> None:
 def test_what_counts_as_an_answer(status: int, probe: str, there: bool) -> None:
     """A relay that was derived is asked for its voice, and may want to know who asks."""
     plan = lambda engine: Routes(engine, [LAN], probe=probe).choose()  # noqa: E731
-    world = World(plan, http=lambda asked: (status, b""))
+    world = World(plan, http=(status, b""))
     assert world.run() == (LAN if there else None)
     assert [asked.path for asked in world.asked] == [probe]
 
 
 def test_why_a_route_was_not_taken() -> None:
     none = Candidate("lan", 0, "ws://")
-    answers: dict[str, Answer] = {"192.0.2.1": SILENT, "192.0.2.2": (500, b""), "home.example": REFUSED}
+    answers: dict[str, Reply] = {"192.0.2.1": SILENT, "192.0.2.2": (500, b""), "home.example": REFUSED}
 
     def plan(engine: Engine) -> Flow[dict[Candidate, str]]:
         routes = Routes(engine, [none, LAN, LAN_2, PUBLIC])
@@ -117,7 +117,7 @@ def test_once_there_is_a_route_nobody_else_is_asked() -> None:
     def plan(engine: Engine) -> Flow[Candidate | None]:
         chosen = yield from Routes(engine, [LAN, LAN_2]).choose()
         yield from sleep(engine, 0.0)
-        assert [line.gone for line in there.lines] == [True, True]
+        assert [line.gone for line in there.upstreams] == [True, True]
         return chosen
 
     there = World(plan, http=lambda asked: WELL if LAN_2.url.removeprefix("ws") in asked.url else SILENT)
@@ -129,13 +129,13 @@ def test_given_up_with_whoever_asked() -> None:
         routes = Routes(engine, [LAN])
         task = engine.spawn(routes.choose())
         yield from sleep(engine, 1.0)
-        assert [line.gone for line in there.lines] == [False]
+        assert [line.gone for line in there.upstreams] == [False]
         task.cancel()
         yield from sleep(engine, 1.0)
-        assert [line.gone for line in there.lines] == [True]
+        assert [line.gone for line in there.upstreams] == [True]
         yield from routes.choose()
         return "done"
 
-    there = World(plan, http=lambda asked: SILENT)
+    there = World(plan, http=SILENT)
     assert there.run() == "done"
     assert len(there.asked) == 2

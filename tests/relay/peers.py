@@ -10,9 +10,9 @@ from attrs import define
 
 from svc_proto.relay.shapes_messages import SAID
 from svc_proto.wire.events import BinaryMessage, CloseSocket, Event, SocketAccepted, SocketClosed, TextMessage
-from tests.http_book import FIRST, Answer, Call, Peer, Upstream
+from tests.http_book import FIRST, Call
 
-__all__ = ["FIRST", "Answer", "Call", "Peer", "Phone", "Upstream"]
+__all__ = ["Phone"]
 
 ENVELOPE = '{"channel":'
 MEMBERS = {name: ({*kind.__annotations__}, kind.__required_keys__) for name, kind in SAID.items()}  # type: ignore[attr-defined]  # of a TypedDict

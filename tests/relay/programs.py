@@ -16,26 +16,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import define, evolve, field
+from attrs import evolve
 
-from svc_proto.basics.strict_json import escaped
 from svc_proto.commands import (
     Operation,
     ResizeTerminal,
     Signal,
-    SignalName,
     Spawn,
     Spawned,
-    TerminalSize,
     WriteFile,
 )
 from svc_proto.config import RelayConfig
-from svc_proto.facts import Done, Failed, Failure, FailureKind, ReadClosed, Received, Started
-from tests.book import HOME, Ear, End, Node
+from svc_proto.facts import Done, Failed, Failure, FailureKind, Received, Started
+from tests.book import HOME, End, Node
+from tests.ends import Child
 from tests.relay.peers import Phone
 from tests.relay.world import RelayBook
 
-__all__ = ["FakeChild", "ProgramBook", "Tmux", "attach", "attached", "say", "shown", "with_tui"]
+__all__ = ["ProgramBook", "Tmux", "attach", "attached", "say", "shown", "with_tui"]
 
 TMUX = "/usr/bin/tmux"
 SHELLS = ("/bin/sh", "/bin/zsh")
@@ -44,50 +42,11 @@ GRANTS: dict[str, object] = {"terminal": 0, "tui": 0, "chat": 0}
 TmuxServer = Callable[[tuple[str, ...]], "tuple[int, bytes]"]
 
 
-@define(eq=False)
-class FakeChild(Ear):
-    """One child process, as the relay ordered it."""
-
-    order: Spawn = field(kw_only=True)
-    pid: int = 0
-    errors: End | None = None  # where its error output goes
-    signals: list[SignalName] = field(factory=list)
-    size: TerminalSize | None = None
-
-    def say(self, data: bytes) -> None:
-        """Write to its output."""
-        self.node.book.feed(Received(self.ch, escaped(data) if self.order.escaped else data))
-
-    def complain(self, data: bytes) -> None:
-        """Write to its error output."""
-        assert self.errors is not None
-        self.node.book.feed(Received(self.errors.ch, data))
-
-    def exit(self, status: int | None = 0) -> None:
-        """End by itself."""
-        self.node.post(ReadClosed(self.ch))
-        self.vanish(f"exit status {status}", status)
-
-    def vanish(self, why: str, status: int | None = None) -> None:
-        """End in whatever way."""
-        self.end(why, status)
-        self.node.book.settle()
-
-    def end(self, why: str = "", status: int | None = None) -> None:
-        """The same, told in its turn."""
-        if self.errors is not None:
-            self.errors.finish()
-        self.finish(why, status)
-
-    def abort(self) -> None:
-        self.end()
-
-
 class ProgramBook(RelayBook):
     """See the module."""
 
     def __init__(self, *, tmux: TmuxServer | None = None, config: RelayConfig | None = None, **options: Any) -> None:
-        self.children: list[FakeChild] = []
+        self.children: list[Child] = []
         self.tmux_commands: list[tuple[str, ...]] = []
         self.tmux = tmux
         self.conf_written = True
@@ -127,7 +86,7 @@ class ProgramBook(RelayBook):
 
     def _start(self, node: Node, order: Spawn) -> None:
         self._pid += 1
-        child = node.ends[order.ch] = FakeChild(node, order.ch, order=order, pid=self._pid, size=order.terminal)
+        child = node.ends[order.ch] = Child(node, order.ch, order=order, pid=self._pid, size=order.terminal)
         if order.errors is not None:
             child.errors = node.ends[order.errors] = End(node, order.errors)
         node.post(Done(order.op, Spawned(child.pid)))
@@ -194,9 +153,7 @@ def attach(phone: Phone, name: str | None = "default", **payload: object) -> dic
     return phone.only()
 
 
-def attached(
-    name: str = "default", *, tmux: Tmux | None = None, **options: Any
-) -> tuple[ProgramBook, Phone, FakeChild]:
+def attached(name: str = "default", *, tmux: Tmux | None = None, **options: Any) -> tuple[ProgramBook, Phone, Child]:
     book = ProgramBook(tmux=tmux, **options)
     phone = book.client()
     assert attach(phone, name)["type"] == "terminal.attached"

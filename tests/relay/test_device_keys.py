@@ -214,7 +214,7 @@ def voice(beside: Beside, key: str) -> int:
 
 
 def test_on_voice_routes_the_key_counts_and_ends_at_once(beside: Beside) -> None:
-    beside.book.upstream = lambda head: (401, b"")
+    beside.book.http = lambda head: (401, b"")
     code, key = beside.mint()
     token = beside.pair(code)
     assert (voice(beside, key), voice(beside, "sk-wrong")) == (200, 401)

@@ -10,10 +10,11 @@ from svc_proto.facts import FailureKind
 from svc_proto.relay import terminals
 from svc_proto.relay.terminals import MAX_UNREAD, MAX_WAITING
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.relay.programs import FakeChild, ProgramBook, Tmux, attach, attached, say, shown
+from tests.ends import Child
+from tests.relay.programs import ProgramBook, Tmux, attach, attached, say, shown
 
 
-def are_held(*shells: FakeChild) -> list[bool]:
+def are_held(*shells: Child) -> list[bool]:
     return [shell.held for shell in shells]
 
 

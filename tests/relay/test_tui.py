@@ -17,13 +17,14 @@ from svc_proto.relay import tui
 from svc_proto.relay.tui import MAX_GATEWAYS, MAX_UNREAD, MAX_WAITING
 from svc_proto.version import VERSION
 from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.ends import Child
 from tests.relay.peers import Phone
-from tests.relay.programs import GRANTS, FakeChild, ProgramBook, with_tui
+from tests.relay.programs import GRANTS, ProgramBook, with_tui
 
 READY = b'{"jsonrpc":"2.0","method":"event","params":{"type":"gateway.ready","payload":{}}}\n'
 
 
-def attached(**options: Any) -> tuple[ProgramBook, Phone, FakeChild]:
+def attached(**options: Any) -> tuple[ProgramBook, Phone, Child]:
     """A client with a gateway."""
     book = ProgramBook(config=options.pop("config", None) or with_tui(), **options)
     phone = book.client()
@@ -42,7 +43,7 @@ def request(phone: Phone, identity: object = "r1", method: str = "session.list")
     return phone.envelopes()
 
 
-def is_held(child: FakeChild) -> bool:
+def is_held(child: Child) -> bool:
     return child.held
 
 

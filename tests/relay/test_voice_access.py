@@ -12,7 +12,7 @@ from svc_proto.engine.router import Kind, Route
 from svc_proto.facts import Address
 from svc_proto.relay.access import GRANTS, Access
 from svc_proto.relay.service import Relay
-from svc_proto.wire.events import RequestHead
+from tests.http_book import Asked
 from tests.relay.world import PEER, REMOTE, Answer, RelayBook
 
 KEY = "the-api-key"
@@ -23,12 +23,12 @@ OTHERS = [route for route in EVERY if not route.pattern.startswith("/voice/")]
 HTTPS = ((b"x-forwarded-proto", b"https"),)
 
 
-def guarded(key: str | None) -> Callable[[RequestHead], tuple[int, bytes]]:
+def guarded(key: str | None) -> Callable[[Asked], tuple[int, bytes]]:
     """An API server that takes this bearer; without one it asks for none."""
 
-    def answer(head: RequestHead) -> tuple[int, bytes]:
-        assert (head.method, head.target) == ("GET", "/v1/models")
-        fine = key is None or head.headers.get(b"authorization") == f"Bearer {key}".encode()
+    def answer(asked: Asked) -> tuple[int, bytes]:
+        assert (asked.method, asked.path) == ("GET", "/v1/models")
+        fine = key is None or asked.headers.get(b"authorization") == f"Bearer {key}".encode()
         return (200, b"{}") if fine else (401, b"")
 
     return answer
@@ -36,7 +36,7 @@ def guarded(key: str | None) -> Callable[[RequestHead], tuple[int, bytes]]:
 
 def voice_book(key: str | None = KEY, **config: Any) -> RelayBook:
     book = RelayBook(RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", **config))
-    book.upstream = guarded(key)
+    book.http = guarded(key)
     book.secrets.add(KEY)
     return book
 
@@ -171,7 +171,7 @@ def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home(boo
     assert len(book.asked) == 1
     book.disk.put(dotenv, b"API_SERVER_KEY=the-next-one")
     assert ask(book).status == 200  # the API has not read its files yet: nor is that remembered
-    book.upstream = guarded("the-next-one")
+    book.http = guarded("the-next-one")
     refused(ask(book), 401)
     assert len(book.asked) == 3
 

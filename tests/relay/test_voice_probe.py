@@ -12,13 +12,13 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.relay import voice_access
 from svc_proto.relay.voice_access import CACHE_SECONDS, ApiProbe
-from tests.client.world import REFUSED, SILENT, Asked, World
+from tests.client.world import REFUSED, SILENT, Asked, Reply, World
 
 Plan: TypeAlias = "Callable[[Engine], Flow[list[bool]]]"
 URL = "http://api.example:8642"
 
 
-def guarded(asked: Asked) -> object:
+def guarded(asked: Asked) -> Reply:
     assert asked.url == f"{URL}/v1/models"
     return (200 if asked.headers.get(b"authorization") == b"Bearer key" else 401), b""
 
@@ -66,10 +66,10 @@ def test_for_a_minute(bearer: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "accepted"),
-    [*((status, status < 300) for status in (200, 299, 300, 302, 401, 500)), (REFUSED, False), (SILENT, False)],
+    [*(((status, b""), status < 300) for status in (200, 299, 300, 302, 401, 500)), (REFUSED, False), (SILENT, False)],
 )
-def test_what_counts_as_a_yes(answer: object, accepted: bool) -> None:
-    world = World(plan(["key"]), http=lambda asked: (answer, b"") if isinstance(answer, int) else answer)
+def test_what_counts_as_a_yes(answer: Reply, accepted: bool) -> None:
+    world = World(plan(["key"]), http=answer)
     began = world.now.mono
     assert world.run() == [accepted]
     assert world.now.mono - began == (5.0 if answer is SILENT else 0.0)
@@ -87,4 +87,4 @@ def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from sleep(engine, 6.0)
         return (yield from probe.accepts("other"))
 
-    assert World(flow, http=lambda asked: SILENT).run() is False
+    assert World(flow, http=SILENT).run() is False

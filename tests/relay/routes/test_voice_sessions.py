@@ -102,7 +102,7 @@ def test_sessions_that_are_not_there_or_not_yours(base: str) -> None:
 
 def test_an_api_caller_keeps_its_sessions_to_itself() -> None:
     book = VoiceBook()
-    book.upstream = lambda head: (200, b"{}")
+    book.http = lambda asked: (200, b"{}")
     answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="first").json
     for token in ("second", book.pair().token):
         text_of(book.knock(answer["websocket_path"], peer=PEER, headers=fields(token)).result, 403)
@@ -113,7 +113,7 @@ def test_an_api_caller_keeps_its_sessions_to_itself() -> None:
 def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) -> None:
     keys = DeviceKeys()
     book = VoiceBook(keys=keys)
-    book.upstream = lambda head: (200, b"{}")
+    book.http = lambda asked: (200, b"{}")
     answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="main").json
     phone = meet(book, answer, "main", peer=PEER)
     book.after(59.0)

@@ -71,7 +71,7 @@ class Routes:
 
     def api_bearer(self, bearer: str) -> None:
         """Who asks shows a bearer that the API server takes."""
-        self.bearer, self.book.upstream = bearer, lambda head: (200, b"{}")
+        self.bearer, self.book.http = bearer, lambda asked: (200, b"{}")
 
     def refuses(self, step: str) -> None:
         """The host does not do this."""
