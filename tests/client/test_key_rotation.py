@@ -5,7 +5,6 @@ import re
 import pytest
 import yaml
 
-from runtimes.compute import COMPUTE
 from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.client.key_rotation import Rotated, rotate
 from svc_proto.commands import Exit, WriteConfig
@@ -20,14 +19,12 @@ EXTRA = b"# mine\nplatforms:\n  api_server:\n    extra:\n      key: old  # secre
 PLAIN = b"platforms:\n  api_server:\n    api_key: old\n    extra:\n      key: ''\n"
 
 
-def world(config: bytes | None = None, dotenv: str | None = None, settings: RelayConfig = CONFIG) -> World[Rotated]:
+def world(
+    config: bytes | None = None, dotenv: str | None = None, settings: RelayConfig = CONFIG, http: Reply = REFUSED
+) -> World[Rotated]:
     found = {f"{settings.config_path}": config, "/h/.env": dotenv}
-    compute = {name: COMPUTE[name] for name in ("yaml.load", "yaml.edit")}
-    there = World(lambda engine: rotate(engine, settings), compute=compute)
-    for path, text in found.items():
-        if text is not None:
-            there.disk.put(path, text.encode() if isinstance(text, str) else text)
-    return there
+    files = {path: text for path, text in found.items() if text is not None}
+    return World(lambda engine: rotate(engine, settings), files=files, http=http)
 
 
 def denied(there: World[Rotated], path: str) -> World[Rotated]:
@@ -81,9 +78,7 @@ def test_where_there_was_none() -> None:
 
 
 def beside(answer: Reply, dotenv: str = "API_SERVER_KEY=old") -> World[Rotated]:
-    there = world(dotenv=dotenv, settings=RUNNING)
-    there.http = lambda asked: answer
-    return there
+    return world(dotenv=dotenv, settings=RUNNING, http=answer)
 
 
 def test_the_api_that_runs_is_told_by_whoever_has_the_old_key() -> None:
@@ -135,10 +130,10 @@ def test_what_cannot_be_changed_here(there: World[Rotated], why: str) -> None:
 
 def test_a_file_that_cannot_be_edited_or_written() -> None:
     there = world(EXTRA)
-    there.compute["yaml.edit"] = lambda text, changes: Failure(FailureKind.INVALID)
+    there.host.compute["yaml.edit"] = lambda text, changes: Failure(FailureKind.INVALID)
     assert "cannot be edited" in there.fails().reason
     there = world(b"a: [", "API_SERVER_KEY=old")
-    there.compute["yaml.load"] = lambda text: Failure(FailureKind.INVALID)
+    there.host.compute["yaml.load"] = lambda text: Failure(FailureKind.INVALID)
     assert there.fails().reason == "/h/config.yaml is not valid YAML: mend it by hand"
     there = world()
     there.refuse = (WriteConfig,)

@@ -43,7 +43,7 @@ def test_served_ports() -> None:
 
 
 def test_without_the_program() -> None:
-    assert World(find_mesh, compute={"which": lambda name: None}).run() is None
+    assert World(find_mesh).run() is None
 
 
 def programs(status: bytes | Failure, serve: bytes | Failure) -> dict[str, bytes | Failure]:

@@ -19,9 +19,7 @@ from tests.client.world import REFUSED, Asked, World, as_json
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="k3y")
 ORDER = PairOrder(config=CONFIG)
 TAILSCALE = "/bin/tailscale"
-MESH = {
-    f"{TAILSCALE} status --json": b'{"Self": {"TailscaleIPs": ["100.64.0.7"]}}',
-}
+MESH = {f"{TAILSCALE} status --json": b'{"Self": {"TailscaleIPs": ["100.64.0.7"]}}'}
 
 
 def relay(asked: Asked) -> tuple[int, bytes]:
@@ -29,13 +27,11 @@ def relay(asked: Asked) -> tuple[int, bytes]:
 
 
 def world(order: PairOrder, **more: Any) -> World[NewInvite]:
-    compute = {"lan_address": lambda: "192.0.2.10", "which": lambda name: None}
-    return World(lambda engine: pair(engine, order), **{"http": relay, "compute": compute, **more})
+    return World(lambda engine: pair(engine, order), **{"http": relay, **more})
 
 
 def meshed(order: PairOrder) -> World[NewInvite]:
-    compute = {"lan_address": lambda: "192.0.2.10", "which": lambda name: TAILSCALE}
-    return world(order, compute=compute, programs=dict(MESH))
+    return world(order, compute={"which": lambda name: TAILSCALE}, programs=MESH)
 
 
 def payload(invite: NewInvite) -> dict[str, Any]:
@@ -159,8 +155,7 @@ def test_a_relay_with_tls_on_one_address() -> None:
 
 
 def test_a_host_without_a_network() -> None:
-    compute = {"lan_address": lambda: Failure(FailureKind.INTERNAL), "which": lambda name: None}
-    invite = world(ORDER, compute=compute).run()
+    invite = world(ORDER, compute={"lan_address": lambda: Failure(FailureKind.INTERNAL)}).run()
     assert invite.api.host == "127.0.0.1"
     assert invite.notes == ("this host has no address on a network, so only programs on this host can use the invite",)
 

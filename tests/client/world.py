@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from runtimes.failures import HostError
 from svc_proto.client.chore import Chore
 from svc_proto.commands import Compute, Connect, Exit, Level, Operation, Ready, Spawn, Spawned, Tell, WriteConfig
 from svc_proto.engine.core import Engine
@@ -72,7 +73,7 @@ class World(HttpBook, Generic[T]):
         self.http = http if callable(http) else lambda asked: http
         self.dial = dial
         self.socket = socket
-        self.compute = dict(compute or {})
+        self.host.compute |= compute or {}
         self.programs = programs or {}
         self.lasting = lasting
         self.stdio = stdio
@@ -169,9 +170,11 @@ class World(HttpBook, Generic[T]):
             case Spawn():
                 self._spawn(operation)
             case Compute(op=op, name=name, args=args):
-                function = self.compute.get(name)
                 self.silent[name] = op  # should it be answered later
-                self._answer(op, Failure(FailureKind.UNSUPPORTED) if function is None else function(*args))
+                try:
+                    self._answer(op, self.host.work(name, args))
+                except HostError as error:
+                    self._answer(op, error.failure)
             case _:
                 super().perform(node, operation)
 
