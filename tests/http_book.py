@@ -34,7 +34,7 @@ from svc_proto.wire.http1 import Http1Connection
 from tests.book import Book, End
 from tests.playbook import PEER, REMOTE, counting_entropy
 
-__all__ = ["FIRST", "SILENT", "Answer", "Asked", "Call", "Fields", "HttpBook", "Peer", "Reply", "Upstream"]
+__all__ = ["FIRST", "SILENT", "Answer", "Asked", "Call", "Fields", "HttpBook", "Peer", "Reply", "Upstream", "as_json"]
 
 FIRST = StreamId(1)
 Fields = Iterable[tuple[bytes, bytes]]
@@ -80,6 +80,11 @@ class Silence:
 
 SILENT = Silence()
 Reply: TypeAlias = tuple[int, bytes] | Answer | Failure | Silence  # of an upstream; a failure ends the connection
+
+
+def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
+    """An answer."""
+    return status, json.dumps(value).encode()
 
 
 @define(eq=False)

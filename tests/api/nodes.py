@@ -47,7 +47,8 @@ class NodesBook(TurnBook):
         self.apart: set[Node] = set()  # who does not reach it
         base = ApiConfig(key=KEY, cluster=RedisAddress("redis.example"), **config)
         configs = [evolve(base, node_url=f"http://127.0.0.1:{PORT + n}{under}") for n in range(count)]
-        super().__init__(configs[0], upstreams={REDIS: self.town}, started=False, entropy=_entropy(1))
+        super().__init__(configs[0], started=False, entropy=_entropy(1))
+        self.serve(REDIS, self.town)
         self.members: list[tuple[Node, Api]] = [(self.node, self.api)]
         self._lives = 1  # of nodes so far
         self.servers[PORT] = self.node

@@ -11,11 +11,10 @@ from svc_proto.api.access import Access
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import BODY_LIMIT
 from svc_proto.commands import Level, WriteConfig
-from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Route, Router
-from tests.api.test_model_list import Upstream
+from svc_proto.engine.router import Route
 from tests.api.world import CONFIG, KEY, ApiBook
-from tests.http_book import Answer
+from tests.book import REFUSED
+from tests.http_book import Answer, Asked, Reply, as_json
 
 MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")
 ELSEWHERE = ("/metrics", "/healthz", "/readyz", "/openapi.json", "/docs")  # see tests/engine
@@ -247,29 +246,18 @@ display: {{skin: default, token: {SECRETS[3]}}}
 """
 
 
-class Parrot(Upstream):
-    """Refuses everything, and says to whom."""
-
-    def __init__(self) -> None:
-        super().__init__({})
-        paths = [("GET", "/v1/models"), ("POST", "/v1/chat/completions")]
-        access = self.router.routes[0].access
-        self.router = Router(
-            [Route(method=verb, pattern=path, access=access, handler=self.say) for verb, path in paths]
-        )
-
-    def say(self, request: Request) -> Response:
-        key = request.headers.get(b"authorization") or b"nobody"
-        self.keys.append(key)
-        return json_response(401, {"error": {"message": f"who is {key.decode()}?", "code": key.decode()}})
+def parrot(asked: Asked) -> Reply:
+    """An upstream that refuses everything, and says to whom; elsewhere is nobody."""
+    key = (asked.headers.get(b"authorization") or b"nobody").decode()
+    return as_json({"error": {"message": f"who is {key}?", "code": key}}, 401) if ":9000/" in asked.url else REFUSED
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["upstream", "no upstream"])
 def test_no_secret_is_told_anywhere(there: bool) -> None:
     """Every route, well and badly asked, with a model that repeats the key it was sent, and every log record kept."""
-    parrot = Parrot()
     config = ApiConfig(key=SECRETS[0], model_api_key=SECRETS[1], relay_token=SECRETS[2])
-    book = ApiBook(config, files={CONFIG: SECRET_FILE}, upstreams={9000: parrot} if there else {})
+    book = ApiBook(config, files={CONFIG: SECRET_FILE})
+    book.http = parrot if there else None
     book.secrets |= set(SECRETS)
     session = book.session(title="t")
     for route in ROUTES:
@@ -286,4 +274,6 @@ def test_no_secret_is_told_anywhere(there: bool) -> None:
     assert [each.code for each in book.exits] == [0]
     assert book.events(Level.ERROR) == []
     assert not book.leaks()
-    assert (f"Bearer {SECRETS[3]}".encode() in parrot.keys) is there  # so there was something to tell
+    assert (
+        f"Bearer {SECRETS[3]}".encode() in [asked.headers.get(b"authorization") for asked in book.asked]
+    ) is there  # so there was something to tell

@@ -18,7 +18,9 @@ def connected(*answers: Answer) -> tuple[ApiBook, ScriptedModel]:
     config = ApiConfig(
         key=KEY, model_base_url=f"http://127.0.0.1:{MODEL_PORT}/v1", model="small", model_api_key=MODEL_KEY
     )
-    return ApiBook(config, upstreams={MODEL_PORT: model}), model
+    book = ApiBook(config)
+    book.serve(MODEL_PORT, model)
+    return book, model
 
 
 def chat(book: ApiBook, session: str, text: str) -> ApiCall:

@@ -6,7 +6,7 @@
     book.after(1.0)
     call.told()                                               # what a stream has said so far
 
-See `tests.book` for what is around it. `upstreams` are services by the port at which the API finds them.
+See `tests.book` for what is around it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from runtimes.store import open_store
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.commands import Query
-from svc_proto.engine.core import Service
 from svc_proto.facts import Started
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
@@ -66,7 +65,6 @@ class ApiBook(HttpBook):
         *,
         files: Mapping[str, bytes | str] | None = None,
         entropy: Callable[[int], bytes] | None = None,
-        upstreams: Mapping[int, Service] | None = None,
         store: Any = None,
         limits: Limits = PATIENT,
         started: bool = True,
@@ -79,8 +77,6 @@ class ApiBook(HttpBook):
         answers = SimpleNamespace(apply=lambda request: self.store.execute(request), seconds=STORE_TIME)
         self.host.store = cast("Any", answers)
         self.secrets |= {self.config.key, self.config.model_api_key, self.config.relay_token} - {""}
-        for port, service in (upstreams or {}).items():
-            self.serve(port, service)
         if started:
             self.feed(Started())
             assert self.ready

@@ -26,7 +26,7 @@ from svc_proto.facts import (
 from svc_proto.wire.events import TextMessage
 from tests.book import REFUSED, Ear, Node
 from tests.ends import Child
-from tests.http_book import FIRST, SILENT, Asked, HttpBook, Reply
+from tests.http_book import FIRST, SILENT, Asked, HttpBook, Reply, as_json
 from tests.playbook import accepted
 
 __all__ = ["REFUSED", "SILENT", "STDIO", "Asked", "Reply", "World", "as_json"]
@@ -35,11 +35,6 @@ T = TypeVar("T")
 STDIO = ChannelId(2)
 TERMINAL = Address("stdio", 0)
 NO_PROGRAM = Failure(FailureKind.NOT_FOUND)
-
-
-def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
-    """An answer."""
-    return status, json.dumps(value).encode()
 
 
 class Program(Child):

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from svc_proto.commands import ReadConfig, WriteConfig
-from tests.api.test_model_list import Upstream
 from tests.api.world import CONFIG, HOME, ApiBook
+from tests.http_book import as_json
 
 FILE = """
 agent:
@@ -60,7 +60,7 @@ def test_bad_changes_change_nothing(book: ApiBook, body: object) -> None:
 
 
 def test_the_models_of_the_upstream(book: ApiBook) -> None:
-    book.serve(9000, Upstream({"data": [{"id": "gpt-4o-mini"}, {"id": "gpt-4o"}]}))
+    book.http = lambda asked: as_json({"data": [{"id": "gpt-4o-mini"}, {"id": "gpt-4o"}]})
     body = book.request("GET", "/api/available-models").json
     assert body == {
         "provider": "custom",
