@@ -26,6 +26,7 @@ __all__ = ["WHERE", "RedisBook", "asking", "wired"]
 
 WHERE = RedisAddress("redis.example")
 T = TypeVar("T")
+CommandT = TypeVar("CommandT", bound=Command)
 
 
 class RedisBook(Book, Generic[T]):
@@ -48,7 +49,7 @@ class RedisBook(Book, Generic[T]):
     def operate(self, node: Node, operation: Operation[Any]) -> None:
         """The test answers."""
 
-    def ordered(self, kind: type[Command]) -> list[Command]:
+    def ordered(self, kind: type[CommandT]) -> list[CommandT]:
         """The orders of a kind since the last look at any."""
         orders, self.commands = self.commands, []
         return [order for order in orders if isinstance(order, kind)]
@@ -56,7 +57,6 @@ class RedisBook(Book, Generic[T]):
     def dialled(self) -> Connect:
         """The one connection that was asked for."""
         (order,) = self.ordered(Connect)
-        assert isinstance(order, Connect)
         return order
 
     def turn_away(self) -> None:

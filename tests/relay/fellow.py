@@ -11,7 +11,7 @@ from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Done, Failed, Failure, FailureKind
-from svc_proto.machines.sessions import Sessions
+from svc_proto.machines.sessions import Session, Sessions
 from svc_proto.relay.fellows import Fellows
 from svc_proto.relay.service import Relay
 from svc_proto.wire.resp import Push
@@ -77,7 +77,6 @@ class Alone:
     def loads(self, *records: Mapping[str, object], failed: bool = False) -> Query[Any]:
         """The store is asked for sessions, and answers."""
         (order,) = self.book.ordered(Query)
-        assert isinstance(order, Query)
         failure = Failed(order.op, Failure(FailureKind.INTERNAL))
         self.book.feed(failure if failed else Done(order.op, tuple(records)))
         return order
@@ -112,6 +111,19 @@ class Alone:
         """A stored session."""
         _, session = Sessions().create(self.book.engine.now, counting_entropy())
         return {**session.to_record(), **changed}
+
+    def shared(self, record: Mapping[str, object]) -> Session:
+        """A session that `b` has saved."""
+        self.hear("saved", record)
+        session = self.relay.sessions.hashed(str(record["token_hash"]))
+        assert session is not None
+        return session
+
+    def saves(self, session: Session) -> Query[Any]:
+        """It is to be stored: what the store is asked, and does not answer yet."""
+        self.book.spawn(self.relay.save(session))
+        (order,) = self.book.ordered(Query)
+        return order
 
     def knows(self, record: Mapping[str, object]) -> bool:
         return self.relay.sessions.hashed(str(record["token_hash"])) is not None

@@ -19,11 +19,8 @@ from tests.relay.fellow import Alone
 def test_sessions_are_taken_over_followed_and_cut_off() -> None:
     one = Alone()
     record = one.record()
-    one.hear("saved", record)
-    assert one.knows(record)
-    session = one.relay.sessions.hashed(str(record["token_hash"]))
+    session = one.shared(record)
     one.hear("saved", {**record, "grants": {}})
-    assert session is not None
     assert session.grants == {}
     one.hear("ended", {"token_hash": record["token_hash"]})
     assert not one.knows(record)
@@ -66,12 +63,9 @@ def test_a_token_that_nobody_here_knows_is_looked_for(monkeypatch: pytest.Monkey
 def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
     one = Alone()
     stays, goes, new, unsaved = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 5))
-    for record in (stays, goes, unsaved):
+    for record in (stays, goes):
         one.hear("saved", record)
-    session = one.relay.sessions.hashed(str(unsaved["token_hash"]))
-    assert session is not None
-    one.book.within(lambda: one.book.engine.spawn(one.relay.save(session)))
-    (save,) = one.book.ordered(Query)
+    one.saves(one.shared(unsaved))
     one.book.within(one.fellows.missed)
     one.book.within(one.fellows.missed)  # once more, then
     one.loads(stays, new)
@@ -79,7 +73,6 @@ def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
     assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
     one.loads(stays, new)
     assert not one.book.ordered(Query)
-    assert isinstance(save, Query)
     assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
 
 
@@ -103,15 +96,10 @@ def test_what_came_while_it_was_read_is_not_over() -> None:
 def test_what_is_being_saved_and_is_over_elsewhere_is_erased() -> None:
     one = Alone()
     record = one.record()
-    one.hear("saved", record)
-    session = one.relay.sessions.hashed(str(record["token_hash"]))
-    assert session is not None
-    one.book.within(lambda: one.book.engine.spawn(one.relay.save(session)))
-    (save,) = one.book.ordered(Query)
+    session = one.shared(record)
+    save = one.saves(session)
     one.hear("ended", {"token_hash": record["token_hash"]})
     (erase,) = one.book.ordered(Query)
-    assert isinstance(save, Query)
-    assert isinstance(erase, Query)
     assert isinstance(erase.request, DeleteSession)
     one.said()
     one.book.feed(Done(save.op, None))
@@ -150,9 +138,7 @@ def test_limits() -> None:
 def test_what_was_read_before_a_change_was_heard_of_does_not_undo_it() -> None:
     one = Alone()
     before = one.record()
-    one.hear("saved", before)
-    session = one.relay.sessions.hashed(str(before["token_hash"]))
-    assert session is not None
+    session = one.shared(before)
     one.book.within(one.fellows.missed)
     one.hear("saved", {**before, "grants": {}})
     one.loads(before)
@@ -166,17 +152,13 @@ def test_what_was_read_before_a_change_was_heard_of_does_not_undo_it() -> None:
 def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told() -> None:
     one = Alone()
     before = one.record()
-    one.hear("saved", before)
-    session = one.relay.sessions.hashed(str(before["token_hash"]))
-    assert session is not None
+    session = one.shared(before)
     one.book.after(1.0)
     session.grants = {}
-    one.book.within(lambda: one.book.engine.spawn(one.relay.save(session)))
-    (save,) = one.book.ordered(Query)
+    save = one.saves(session)
     one.book.within(one.fellows.missed)
     one.loads(before)
     assert session.grants == {}
-    assert isinstance(save, Query)
     one.book.feed(Done(save.op, None))
     commands = [words for words in one.book.said() if isinstance(words, list)]
     told = [json.loads(words[2]) for words in commands if words[0] == b"PUBLISH"]
@@ -190,9 +172,7 @@ def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told(
 def test_news_that_come_late_are_none() -> None:
     one = Alone()
     before = one.record()
-    one.hear("saved", before)
-    session = one.relay.sessions.hashed(str(before["token_hash"]))
-    assert session is not None
+    session = one.shared(before)
     now = one.fellows.node.time
     one.hear("saved", {**before, "grants": {}, "at": now + 0.2})
     one.hear("saved", {**before, "at": now + 0.1})
@@ -201,7 +181,7 @@ def test_news_that_come_late_are_none() -> None:
     assert session.grants == before["grants"]
     one.book.after(1.0)
     session.grants = {}
-    one.book.within(lambda: one.book.engine.spawn(one.relay.save(session)))
+    one.book.spawn(one.relay.save(session))
     for at in (now + 0.9, one.fellows.node.time):  # it was parted when it told that, or tells it at the same time
         one.hear("saved", {**before, "at": at})
         assert session.grants == {}

@@ -36,7 +36,7 @@ def alone(place: Bucket | str | None = FOLDER, **config: Any) -> Alone:
 
 
 def deleted(one: Alone) -> list[str]:
-    return [order.path for order in one.book.ordered(DeleteBlob) if isinstance(order, DeleteBlob)]
+    return [order.path for order in one.book.ordered(DeleteBlob)]
 
 
 def test_a_folder_that_hosts_share() -> None:
