@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -49,10 +49,33 @@ class Relay:
                 return []
 
 
-def shell(order: ShellOrder, relay: Relay | None = None, **more: Any) -> World[ShellEnd]:
+Step = tuple[float, Callable[[World[ShellEnd]], None]]
+
+
+def says(at: float, kind: str, identity: str = "1", /, **payload: object) -> Step:
+    """The relay does."""
+    return at, lambda world: world.push(terminal(kind, identity, **payload))
+
+
+def over(at: float) -> Step:
+    """The shell is."""
+    return says(at, "detached", reason="eof")
+
+
+def keys(at: float, data: bytes | None) -> Step:
+    """Somebody types."""
+    return at, lambda world: world.keys(data)
+
+
+def drop(at: float) -> Step:
+    """The connection breaks."""
+    return at, lambda world: world.drop()
+
+
+def shell(order: ShellOrder, *script: Step, relay: Relay | None = None, **more: Any) -> World[ShellEnd]:
     compute = {"terminal.size": lambda: (100, 30), "terminal.resized": lambda: SILENT}
     given = {"socket": relay or Relay(), "compute": compute, "http": as_json({"status": "ok"})}
-    return World(ShellChore(order), **{"stdio": True, **given, **more})
+    return World(ShellChore(order), script=script, **{"stdio": True, **given, **more})
 
 
 def said(world: World[ShellEnd], kind: str) -> list[dict[str, Any]]:
@@ -62,15 +85,13 @@ def said(world: World[ShellEnd], kind: str) -> list[dict[str, Any]]:
 def test_a_session_at_a_terminal() -> None:
     there = shell(
         ORDER,
-        script=[
-            (1, lambda w: w.keys(b"l")),
-            (1.1, lambda w: w.keys(b"\xc3")),
-            (2, lambda w: w.keys(b"\xa9\r\x03")),
-            (3, lambda w: w.push(terminal("output", session_name="default", data="\x1b[1mok\r\n"))),
-            (4, lambda w: w.push(terminal("output", session_name="default", data=7))),
-            (5, lambda w: w.push({"channel": "system", "type": "pong", "id": "9", "payload": {}})),
-            (6, lambda w: w.push(terminal("detached", session_name="default", reason="eof"))),
-        ],
+        keys(1, b"l"),
+        keys(1.1, b"\xc3"),
+        keys(2, b"\xa9\r\x03"),
+        says(3, "output", session_name="default", data="\x1b[1mok\r\n"),
+        says(4, "output", session_name="default", data=7),
+        (5, lambda w: w.push({"channel": "system", "type": "pong", "id": "9", "payload": {}})),
+        says(6, "detached", session_name="default", reason="eof"),
     )
     assert there.run() == ShellEnd(0, "[the shell has ended]")
     assert said(there, "attach") == [{"session_name": "default", "cols": 100, "rows": 30}]
@@ -83,7 +104,7 @@ def test_a_session_at_a_terminal() -> None:
     ("reason", "status"), [("client kill", 0), ("pty closed", 1), ("server shutdown", 1), (None, 1)]
 )
 def test_other_ends(reason: object, status: int) -> None:
-    there = shell(ORDER, script=[(1, lambda w: w.push(terminal("detached", reason=reason)))])
+    there = shell(ORDER, says(1, "detached", reason=reason))
     assert there.run() == ShellEnd(status, f"[{reason or ''}]")
 
 
@@ -91,13 +112,13 @@ def test_other_ends(reason: object, status: int) -> None:
     ("told", "status"), [(0, 0), (3, 3), (143, 143), (255, 255), (-1, 0), (256, 0), (True, 0), ("3", 0)]
 )
 def test_the_status_of_the_shell(told: object, status: int) -> None:
-    there = shell(ORDER, script=[(1, lambda w: w.push(terminal("detached", reason="eof", exit_status=told)))])
+    there = shell(ORDER, says(1, "detached", reason="eof", exit_status=told))
     note = f"[the shell has ended with status {status}]" if status else "[the shell has ended]"
     assert there.run() == ShellEnd(status, note)
 
 
 def test_detaching() -> None:
-    there = shell(ORDER, script=[(1, lambda w: w.keys(b"ls\x1dmore"))])
+    there = shell(ORDER, keys(1, b"ls\x1dmore"))
     assert there.run() == ShellEnd(0, "[detached from default; svc-relay shell --session default comes back to it]")
     assert [each["data"] for each in said(there, "input")] == ["ls"]
     assert said(there, "detach") == [{"session_name": "default"}]
@@ -105,9 +126,7 @@ def test_detaching() -> None:
 
 def test_without_an_escape_key() -> None:
     order = evolve(ORDER, escape=None, shell="/bin/zsh")
-    there = shell(
-        order, script=[(1, lambda w: w.keys(b"\x1d")), (2, lambda w: w.push(terminal("detached", reason="eof")))]
-    )
+    there = shell(order, keys(1, b"\x1d"), over(2))
     assert there.run().status == 0
     assert [each["data"] for each in said(there, "input")] == ["\x1d"]
     assert said(there, "attach")[0]["shell"] == "/bin/zsh"
@@ -115,14 +134,7 @@ def test_without_an_escape_key() -> None:
 
 def test_standard_input_is_typed_to_its_end() -> None:
     order = evolve(ORDER, person=False)
-    there = shell(
-        order,
-        script=[
-            (1, lambda w: w.keys(b"\x1dls\n\xc3")),
-            (2, lambda w: w.keys(None)),
-            (2.9, lambda w: w.push(terminal("detached", reason="eof"))),
-        ],
-    )
+    there = shell(order, keys(1, b"\x1dls\n\xc3"), keys(2, None), over(2.9))
     assert there.run().status == 0
     assert "".join(each["data"] for each in said(there, "input")) == "\x1dls\n\ufffd\x04"
     assert said(there, "attach") == [{"session_name": "default", "cols": 250, "rows": 200}]
@@ -130,15 +142,7 @@ def test_standard_input_is_typed_to_its_end() -> None:
 
 def test_the_end_of_standard_input_is_said_until_it_is_heard() -> None:
     """A tmux that was only being made ready took the first one for a character, and one went on for ever."""
-    there = shell(
-        evolve(ORDER, person=False),
-        script=[
-            (1, lambda w: w.keys(b"ls\n")),
-            (2, lambda w: w.keys(None)),
-            (3.5, lambda w: w.drop()),
-            (7.2, lambda w: w.push(terminal("detached", reason="eof"))),
-        ],
-    )
+    there = shell(evolve(ORDER, person=False), keys(1, b"ls\n"), keys(2, None), drop(3.5), over(7.2))
     assert there.run().status == 0
     assert [each["data"] for each in said(there, "input")] == ["ls\n", *("\x04" * 5)]  # at 2, 3, 5, 6 and 7
 
@@ -147,7 +151,7 @@ def test_the_end_of_standard_input_is_said_until_it_is_heard() -> None:
 def test_nothing_to_type(again: bool, kind: str) -> None:
     """What was made for it ends; what was there goes on."""
     relay = Relay([terminal("attached", session_name="default", reattach=again)])
-    there = shell(evolve(ORDER, person=False), relay, script=[(1, lambda w: w.keys(None))])
+    there = shell(evolve(ORDER, person=False), keys(1, None), relay=relay)
     assert there.run() == ShellEnd(0, "[nothing to type: standard input is empty]")
     assert said(there, "input") == []
     assert said(there, kind) == [{"session_name": "default"}]
@@ -156,7 +160,7 @@ def test_nothing_to_type(again: bool, kind: str) -> None:
 def test_a_window_that_changes() -> None:
     sizes: list[object] = [Failure(FailureKind.INTERNAL), (120, 0), SILENT]
     compute = {"terminal.size": lambda: "nonsense", "terminal.resized": lambda: sizes.pop(0)}
-    there = shell(ORDER, compute=compute, script=[(5, lambda w: w.push(terminal("detached", reason="eof")))])
+    there = shell(ORDER, over(5), compute=compute)
     there.run()
     assert said(there, "attach")[0] == {"session_name": "default", "cols": 80, "rows": 24}
     assert said(there, "resize") == [{"session_name": "default", "cols": 120, "rows": 1}]
@@ -165,27 +169,18 @@ def test_a_window_that_changes() -> None:
 def test_a_change_of_size_while_away_is_not_told() -> None:
     there = shell(
         ORDER,
-        script=[
-            (1, lambda w: w.drop()),
-            (1.1, lambda w: w.answer("terminal.resized", (1, 1))),
-            (1.2, lambda w: w.answer("terminal.resized", (2, 2))),
-            (5, lambda w: w.answer("terminal.resized", (3, 3))),
-            (6, lambda w: w.push(terminal("detached", reason="eof"))),
-        ],
+        drop(1),
+        (1.1, lambda w: w.answer("terminal.resized", (1, 1))),
+        (1.2, lambda w: w.answer("terminal.resized", (2, 2))),
+        (5, lambda w: w.answer("terminal.resized", (3, 3))),
+        over(6),
     )
     assert there.run().status == 0
     assert [each["cols"] for each in said(there, "resize")] == [3]
 
 
 def test_standard_input_that_is_over_before_there_is_a_shell() -> None:
-    there = shell(
-        evolve(ORDER, person=False),
-        Relay([]),
-        script=[
-            (1, lambda w: w.keys(None)),
-            (2, lambda w: w.push(terminal("attached"))),
-        ],
-    )
+    there = shell(evolve(ORDER, person=False), keys(1, None), says(2, "attached"), relay=Relay([]))
     assert there.run().status == 0
     assert said(there, "kill") == [{"session_name": "default"}]
 
@@ -193,13 +188,11 @@ def test_standard_input_that_is_over_before_there_is_a_shell() -> None:
 def test_a_screen_that_comes_late() -> None:
     there = shell(
         ORDER,
+        says(1, "output", data="lost"),
+        (2, lambda w: w.sit_down()),
+        says(3, "output", data="seen"),
+        over(4),
         stdio=False,
-        script=[
-            (1, lambda w: w.push(terminal("output", data="lost"))),
-            (2, lambda w: w.sit_down()),
-            (3, lambda w: w.push(terminal("output", data="seen"))),
-            (4, lambda w: w.push(terminal("detached", reason="eof"))),
-        ],
     )
     assert there.run().status == 0
     assert there.screen == "seen"
@@ -218,7 +211,7 @@ def test_a_screen_that_comes_late() -> None:
     ],
 )
 def test_no_terminal(answers: list[Mapping[str, Any]] | None, says: str) -> None:
-    assert shell(ORDER, Relay(answers)).fails() == Exit(1, says)
+    assert shell(ORDER, relay=Relay(answers)).fails() == Exit(1, says)
 
 
 def attach_id(world: World[ShellEnd]) -> str:
@@ -229,17 +222,15 @@ def attach_id(world: World[ShellEnd]) -> str:
 def test_an_error_that_is_not_about_the_attach_is_ignored() -> None:
     there = shell(
         ORDER,
-        script=[
-            (1, lambda w: w.push(terminal("error", "other", message="too fast"))),
-            (1.5, lambda w: w.push(terminal("error", attach_id(w), message="late"))),
-            (2, lambda w: w.push(terminal("detached", reason="eof"))),
-        ],
+        says(1, "error", "other", message="too fast"),
+        (1.5, lambda w: w.push(terminal("error", attach_id(w), message="late"))),
+        over(2),
     )
     assert there.run().status == 0
 
 
 def test_ctrl_c_before_anything() -> None:
-    there = shell(ORDER, Relay([]), script=[(1, lambda w: w.feed(Stopping(2.0)))])
+    there = shell(ORDER, (1, lambda w: w.feed(Stopping(2.0))), relay=Relay([]))
     assert there.fails() == Exit(INTERRUPTED)
 
 
@@ -253,9 +244,7 @@ def test_only_one_screen() -> None:
 
 def test_a_connection_that_is_lost_before_the_attach() -> None:
     compute = {"terminal.size": lambda: SILENT, "terminal.resized": lambda: SILENT}
-    there = shell(
-        ORDER, compute=compute, script=[(1, lambda w: w.drop()), (2, lambda w: w.answer("terminal.size", (9, 9)))]
-    )
+    there = shell(ORDER, drop(1), (2, lambda w: w.answer("terminal.size", (9, 9))), compute=compute)
     assert there.fails() == Exit(1, "connection lost: reset")
 
 
@@ -266,13 +255,11 @@ def test_a_connection_that_is_lost_before_the_attach() -> None:
 def test_it_comes_back(session: StoredSession) -> None:
     there = shell(
         evolve(ORDER, session=session),
-        Relay([terminal("attached")], [terminal("attached", reattach=True)]),
-        script=[
-            (1, lambda w: w.drop()),
-            (1.5, lambda w: w.keys(b"lost")),
-            (10, lambda w: w.keys(b"found")),
-            (11, lambda w: w.push(terminal("detached", reason="eof"))),
-        ],
+        drop(1),
+        keys(1.5, b"lost"),
+        keys(10, b"found"),
+        over(11),
+        relay=Relay([terminal("attached")], [terminal("attached", reattach=True)]),
     )
     assert there.run().status == 0
     assert there.asked == []  # there is one route: whether it answers will be seen
@@ -291,12 +278,10 @@ def test_the_pause_doubles_and_a_new_shell_is_said_to_be_one() -> None:
 
     there = shell(
         ORDER,
+        (1, lambda w: turn(False, w)),
+        (100, lambda w: turn(True, w)),
+        over(140),
         dial=lambda host, port: None if up else Failure(FailureKind.UNREACHABLE, "connection refused"),
-        script=[
-            (1, lambda w: turn(False, w)),
-            (100, lambda w: turn(True, w)),
-            (140, lambda w: w.push(terminal("detached", reason="eof"))),
-        ],
     )
     assert there.run().status == 0
     pauses = [line.rpartition(" in ")[2] for line in there.screen.split("\r\n") if "trying again" in line]
@@ -313,14 +298,12 @@ def test_over_another_route() -> None:
 
     there = shell(
         evolve(ORDER, session=MANY),
+        (1, leave),
+        (5, lambda w: up.append(PUBLIC)),
+        over(20),
         http=lambda asked: (
             as_json({}) if any(asked.url.startswith(url.replace("ws", "http")) for url in up) else (503, b"")
         ),
-        script=[
-            (1, leave),
-            (5, lambda w: up.append(PUBLIC)),
-            (20, lambda w: w.push(terminal("detached", reason="eof"))),
-        ],
     )
     assert there.run().status == 0
     assert "[no route to the relay answers; trying again in 2 s]" in there.screen
@@ -331,16 +314,14 @@ def test_no_route_at_the_start() -> None:
     assert there.fails().reason.startswith("no route to the relay answers: lan ws://192.0.2.1:8767: status 503; ")
 
 
-@pytest.mark.parametrize("keys", [b"\x03", b"\x1d"])
-def test_giving_up_while_it_is_away(keys: bytes) -> None:
-    there = shell(ORDER, script=[(1, lambda w: w.drop()), (1.2, lambda w: w.keys(b"x")), (1.5, lambda w: w.keys(keys))])
+@pytest.mark.parametrize("key", [b"\x03", b"\x1d"])
+def test_giving_up_while_it_is_away(key: bytes) -> None:
+    there = shell(ORDER, drop(1), keys(1.2, b"x"), keys(1.5, key))
     assert there.fails() == Exit(INTERRUPTED)
 
 
 def test_giving_up_while_it_connects() -> None:
-    there = shell(
-        ORDER, Relay([terminal("attached")], []), script=[(1, lambda w: w.drop()), (2.5, lambda w: w.keys(b"\x03"))]
-    )
+    there = shell(ORDER, drop(1), keys(2.5, b"\x03"), relay=Relay([terminal("attached")], []))
     assert there.fails() == Exit(INTERRUPTED)
 
 
@@ -351,87 +332,73 @@ def test_a_refused_session_is_not_tried_again() -> None:
     def answer(message: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
         return [answers.pop(0)] if message["type"] == "auth" else relay(message)
 
-    there = shell(ORDER, socket=answer, script=[(1, lambda w: w.drop())])
+    there = shell(ORDER, drop(1), socket=answer)
     assert there.fails().reason == "the relay refuses: the session token is unknown; pair again: svc-relay pair"
 
 
 # --- the screen ---------------------------------------------------------------------------------------------------
 
 
+BIG = "x" * 300_000
+
+
+def fill(world: World[ShellEnd]) -> None:
+    """More than a screen takes that does not read."""
+    world.terminal.reads = False
+    world.push(terminal("output", data=BIG))
+
+
 def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_of_an_hour() -> None:
-    big = "x" * 300_000
-
-    def fill(world: World[ShellEnd]) -> None:
-        world.terminal.reads = False
-        world.push(terminal("output", data=big))
-
     there = shell(
         ORDER,
-        script=[
-            (1, fill),
-            (900, lambda w: checked.append(w.stalled)),
-            (901, lambda w: w.terminal.read_on()),
-            (902, lambda w: checked.append(w.stalled)),
-            (903, lambda w: w.push(terminal("detached", reason="eof"))),
-        ],
+        (1, fill),
+        (900, lambda w: checked.append(w.stalled)),
+        (901, lambda w: w.terminal.read_on()),
+        (902, lambda w: checked.append(w.stalled)),
+        over(903),
     )
     checked: list[bool] = []
     assert there.run().status == 0
-    assert big in there.screen
+    assert BIG in there.screen
     assert checked == [True, False]
 
 
-def test_the_last_words_are_waited_for() -> None:
-    def last(world: World[ShellEnd]) -> None:
-        world.terminal.reads = False
-        world.push(terminal("output", data="bye"))
-        world.push(terminal("detached", reason="eof"))
+def last(world: World[ShellEnd]) -> None:
+    """Words that the screen does not take."""
+    world.terminal.reads = False
+    world.push(terminal("output", data="bye"))
+    world.push(terminal("detached", reason="eof"))
 
-    there = shell(ORDER, script=[(1, last), (50, lambda w: w.terminal.read_on())])
+
+def test_the_last_words_are_waited_for() -> None:
+    there = shell(ORDER, (1, last), (50, lambda w: w.terminal.read_on()))
     began = there.now.mono
     assert there.run().status == 0
     assert there.now.mono == began + 50
 
 
 def test_the_last_words_are_not_waited_for_by_who_gives_up() -> None:
-    def last(world: World[ShellEnd]) -> None:
-        world.terminal.reads = False
-        world.push(terminal("output", data="bye"))
-        world.push(terminal("detached", reason="eof"))
-
-    assert shell(ORDER, script=[(1, last), (2, lambda w: w.keys(b"\x03"))]).fails() == Exit(INTERRUPTED)
+    assert shell(ORDER, (1, last), keys(2, b"\x03")).fails() == Exit(INTERRUPTED)
 
 
 GONE = Exit(1, "nobody can see the terminal any more: standard output is closed")
 
 
 def test_a_screen_that_goes_away() -> None:
-    assert shell(ORDER, script=[(1, lambda w: w.terminal.finish("gone"))]).fails() == GONE
+    assert shell(ORDER, (1, lambda w: w.terminal.finish("gone"))).fails() == GONE
 
 
 def test_a_screen_that_goes_away_while_the_relay_is() -> None:
-    assert shell(ORDER, script=[(1, lambda w: w.drop()), (1.5, lambda w: w.terminal.finish("gone"))]).fails() == GONE
+    assert shell(ORDER, drop(1), (1.5, lambda w: w.terminal.finish("gone"))).fails() == GONE
 
 
 def test_a_screen_that_reads_again_while_the_relay_is_away() -> None:
-    def fill(world: World[ShellEnd]) -> None:
-        world.terminal.reads = False
-        world.push(terminal("output", data="x" * 300_000))
-
-    there = shell(
-        ORDER,
-        script=[
-            (1, fill),
-            (2, lambda w: w.drop()),
-            (2.5, lambda w: w.terminal.read_on()),
-            (9, lambda w: w.push(terminal("detached", reason="eof"))),
-        ],
-    )
+    there = shell(ORDER, (1, fill), drop(2), (2.5, lambda w: w.terminal.read_on()), over(9))
     assert there.run().status == 0
 
 
 def test_stopping_closes_the_screen() -> None:
-    there = shell(ORDER, script=[(1, lambda w: w.feed(Stopping(2.0)))])
+    there = shell(ORDER, (1, lambda w: w.feed(Stopping(2.0))))
     assert there.fails() == Exit(INTERRUPTED)
 
 
@@ -445,11 +412,11 @@ def nonce(world: World[ShellEnd]) -> str:
     return "svc" + typed.partition(" svc")[2].partition(" ")[0]
 
 
-def outcome(end: str) -> list[tuple[float, Any]]:
+def outcome(end: str) -> list[Step]:
     return [
         (1, lambda w: w.push(terminal("output", data=f"$ echo\r\n{nonce(w)}B\nhi\n"))),
         (2, lambda w: w.push(terminal("output", data=end.replace("NONCE", nonce(w))))),
-        (3, lambda w: w.push(terminal("detached", reason="eof"))),
+        over(3),
     ]
 
 
@@ -458,7 +425,7 @@ def outcome(end: str) -> list[tuple[float, Any]]:
 def test_exec(person: bool, shown: str, tmux: bool) -> None:
     order = evolve(EXEC, person=person)
     relay = Relay([terminal("attached", tmux_available=tmux)])
-    there = shell(order, relay, script=outcome("NONCEE3.\n"))
+    there = shell(order, *outcome("NONCEE3.\n"), relay=relay)
     assert there.run() == ShellEnd(3)
     assert there.screen == shown
     assert said(there, "attach")[0]["shell"] == "/bin/sh"
@@ -468,11 +435,11 @@ def test_exec(person: bool, shown: str, tmux: bool) -> None:
 
 
 def test_when_the_command_is_over_nobody_reads_what_is_typed() -> None:
-    end = (2.5, lambda w: w.push(terminal("output", data="what is echoed")))
-    script = [(1.5, lambda w: w.keys(b"for it")), *outcome("NONCEE3.\n"), (2.4, lambda w: w.keys(b"too late")), end]
-    script.append((2.6, lambda w: w.keys(None)))
+    end = says(2.5, "output", data="what is echoed")
+    script = [keys(1.5, b"for it"), *outcome("NONCEE3.\n"), keys(2.4, b"too late"), end]
+    script.append(keys(2.6, None))
     relay = Relay([terminal("attached", tmux_available=True)])
-    there = shell(evolve(EXEC, keyboard=True), relay, script=sorted(script, key=lambda each: each[0]))
+    there = shell(evolve(EXEC, keyboard=True), *sorted(script, key=lambda each: each[0]), relay=relay)
     assert there.run() == ShellEnd(3)
     assert [each["data"] for each in said(there, "input")][1:] == ["for it", f"{nonce(there)}\n"]
     assert there.screen == "hi\n"
@@ -481,17 +448,13 @@ def test_when_the_command_is_over_nobody_reads_what_is_typed() -> None:
 AT_A_TERMINAL = evolve(EXEC, keyboard=True, person=True)
 
 
-def keys(at: float, data: bytes) -> tuple[float, Any]:
-    return at, lambda w: w.keys(data)
-
-
-def begun(at: float) -> tuple[float, Any]:
+def begun(at: float) -> Step:
     return at, lambda w: w.push(terminal("output", data=f"{nonce(w)}B\nhi\n"))
 
 
 def test_ctrl_c_goes_to_the_command() -> None:
     first, *rest = outcome("NONCEE130.\n")
-    there = shell(AT_A_TERMINAL, script=[first, keys(1.5, b"\x03"), *rest])
+    there = shell(AT_A_TERMINAL, first, keys(1.5, b"\x03"), *rest)
     assert there.run() == ShellEnd(INTERRUPTED)
     assert [each["data"] for each in said(there, "input")][1:] == ["\x03"]
     assert said(there, "kill") == []
@@ -506,8 +469,8 @@ def test_ctrl_c_goes_to_the_command() -> None:
         [begun(1), keys(2, b"\x1d")],  # there is nothing to come back to
     ],
 )
-def test_a_command_that_is_ended_from_here(script: list[tuple[float, Any]]) -> None:
-    there = shell(AT_A_TERMINAL, script=script)
+def test_a_command_that_is_ended_from_here(script: list[Step]) -> None:
+    there = shell(AT_A_TERMINAL, *script)
     assert there.run() == ShellEnd(INTERRUPTED)
     assert said(there, "kill") == [{"session_name": "exec-1"}]
     assert said(there, "detach") == []
@@ -515,18 +478,18 @@ def test_a_command_that_is_ended_from_here(script: list[tuple[float, Any]]) -> N
 
 def test_ctrl_c_now_and_then_is_the_command_s() -> None:
     last = [(at + 4, act) for at, act in outcome("NONCEE0.\n")[1:]]
-    there = shell(AT_A_TERMINAL, script=[begun(1), keys(2, b"\x03"), keys(4.1, b"\x03"), keys(5, b"x"), *last])
+    there = shell(AT_A_TERMINAL, begun(1), keys(2, b"\x03"), keys(4.1, b"\x03"), keys(5, b"x"), *last)
     assert there.run() == ShellEnd(0)
     assert [each["data"] for each in said(there, "input")][1:] == ["\x03", "\x03", "x"]
 
 
 def test_ctrl_c_when_the_command_is_over_and_its_terminal_is_not() -> None:
     script = [*outcome("NONCEE3.\n")[:2], keys(3, b"\x03")]
-    assert shell(AT_A_TERMINAL, script=script).run() == ShellEnd(3)
+    assert shell(AT_A_TERMINAL, *script).run() == ShellEnd(3)
 
 
 def test_what_is_piped_in_holds_no_ctrl_c() -> None:
-    there = shell(evolve(EXEC, keyboard=True), script=[keys(0.5, b"\x03"), *outcome("NONCEE0.\n")])
+    there = shell(evolve(EXEC, keyboard=True), keys(0.5, b"\x03"), *outcome("NONCEE0.\n"))
     assert there.run() == ShellEnd(0)
 
 
@@ -535,24 +498,24 @@ def test_a_command_is_ended_with_us() -> None:
         world.feed(Stopping(2.0))
         world.terminal.finish("gone")  # as the screen is closed then
 
-    there = shell(EXEC, script=[begun(1), (2, stop)])
+    there = shell(EXEC, begun(1), (2, stop))
     assert there.fails() == Exit(INTERRUPTED)
     assert said(there, "kill") == [{"session_name": "exec-1"}]
 
 
 def test_a_command_that_could_not_even_be_asked_for() -> None:
-    there = shell(EXEC, socket=lambda message: [], script=[(1, lambda w: w.feed(Stopping(2.0)))])
+    there = shell(EXEC, (1, lambda w: w.feed(Stopping(2.0))), socket=lambda message: [])
     assert there.fails() == Exit(INTERRUPTED)
 
 
 def test_exec_without_an_end() -> None:
-    there = shell(EXEC, script=outcome("more"))
+    there = shell(EXEC, *outcome("more"))
     assert there.fails() == Exit(1, "the command ended without a word of its status: eof")
     assert there.screen == "hi\nmore"
 
 
 def test_exec_does_not_come_back() -> None:
-    there = shell(EXEC, script=[(1, lambda w: w.drop())])
+    there = shell(EXEC, drop(1))
     assert there.fails() == Exit(1, "the connection was lost while the command ran: connection lost: reset")
 
 
