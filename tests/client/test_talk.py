@@ -159,7 +159,6 @@ def test_enter_records_and_enter_sends() -> None:
         (2, lambda w: w.children[0].say(SPEECH)),
         (3, typed("")),
         (4, typed(None)),
-        programs={"arecord -q": b""},
         lasting={"arecord -q"},
     )
     there.run()
@@ -240,7 +239,6 @@ def test_enter_interrupts() -> None:
         (1, typed("Tell me a story")),
         (2, typed("")),
         (3, typed(None)),
-        programs={"aplay 24000": b""},
         lasting={"aplay 24000"},
     )
     there.run()
@@ -445,7 +443,6 @@ def test_an_answer_that_is_waited_for_too_long() -> None:
 
 def test_an_answer_that_comes_while_the_person_speaks() -> None:
     relay = Relay(response__create=[[promoted()]], input_audio__commit=[say("Yes.")])
-    programs: dict[str, Any] = {"arecord -q": b"", "aplay 24000": b""}
     there = recorded(
         relay,
         (1, typed("Tidy up")),
@@ -454,7 +451,7 @@ def test_an_answer_that_comes_while_the_person_speaks() -> None:
         (4, push(*say("Tidy."))),
         (5, typed("")),
         (6, typed(None)),
-        programs=programs,
+        programs={"aplay 24000": b""},
         lasting={"arecord -q"},
     )
     there.run()

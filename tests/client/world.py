@@ -59,7 +59,7 @@ class World(HttpBook, Generic[T]):
         compute: Mapping[str, Callable[..., object]] | None = None,
         files: Mapping[str, bytes | str] | None = None,
         programs: Mapping[str, bytes | Failure] | None = None,  # what a command line prints
-        lasting: Collection[str] = (),  # those of them that do not end by themselves
+        lasting: Collection[str] = (),  # those that do not end by themselves
         stdio: bool = False,
         script: Iterable[tuple[float, Callable[[World[T]], None]]] = (),  # s from the start on, what happens
     ) -> None:
@@ -188,7 +188,7 @@ class World(HttpBook, Generic[T]):
 
     def _spawn(self, order: Spawn) -> None:
         line = " ".join(order.argv)
-        output = self.programs.get(line, NO_PROGRAM)
+        output = self.programs.get(line, b"" if line in self.lasting else NO_PROGRAM)
         if isinstance(output, Failure):
             self._answer(order.op, output)
             return

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from svc_proto.commands import CloseWrite, Ready
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted
 from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.playbook import Idle
 
 __all__ = ["Canned", "http"]
 
@@ -17,7 +17,7 @@ def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str
     return b"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%b" % (status, kind.encode(), length, body)
 
 
-class Canned:
+class Canned(Idle):
     """The service. With `closes` the connection ends behind the bytes; `heard` is what callers said."""
 
     def __init__(self, answer: bytes = b"", *, closes: bool = False) -> None:
@@ -25,17 +25,11 @@ class Canned:
         self.closes = closes
         self.heard: list[bytes] = []
 
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
-
     def on_started(self) -> None:
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> Channel:
         return _CannedChannel(self, fact)
-
-    def on_stopping(self) -> None:
-        pass
 
 
 class _CannedChannel(Channel):

@@ -6,7 +6,6 @@ from enum import Enum
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Ready
-from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Router
@@ -14,6 +13,7 @@ from svc_proto.engine.server import ServerChannel
 from svc_proto.facts import Accepted
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.playbook import Idle
 
 __all__ = ["Access", "ScriptedService"]
 
@@ -22,17 +22,12 @@ class Access(Enum):
     ANYBODY = "anybody"
 
 
-class ScriptedService:
+class ScriptedService(Idle):
     """Service and HttpApp. `channels` are the connections so far, the newest last."""
-
-    engine: Engine
 
     def __init__(self, router: Router) -> None:
         self.router = router
         self.channels: list[ServerChannel] = []
-
-    def bind(self, engine: Engine) -> None:
-        self.engine = engine
 
     def on_started(self) -> None:
         self.engine.emit(Ready())
@@ -41,9 +36,6 @@ class ScriptedService:
         channel = ServerChannel(self.engine, fact, self, DEFAULT_LIMITS, http2=Http2Channel)
         self.channels.append(channel)
         return channel
-
-    def on_stopping(self) -> None:
-        pass
 
     def authorize(self, access: Enum, request: Request) -> object:
         return None
