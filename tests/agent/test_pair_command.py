@@ -9,11 +9,10 @@ import pytest
 from svc_proto.agent.contract import TextDelta, Unkept
 from svc_proto.config import LocalTrust
 from svc_proto.engine.message import Response, json_response
-from svc_proto.engine.router import Route, Router
 from svc_proto.peers.local_secret import HEADER
 from svc_proto.wire.events import Headers
 from tests.agent.world import ROUTE, AgentWorld
-from tests.peers.service import Access, ScriptedService
+from tests.peers.service import ScriptedService, row
 
 HERE: tuple[tuple[bytes, bytes], ...] = ()
 
@@ -81,8 +80,7 @@ def test_the_relay_asks_the_operator_for_the_local_secret() -> None:
 def test_a_relay_that_makes_none(answer: Response | None, why: str) -> None:
     world = AgentWorld()
     if answer is not None:
-        mint = Route(method="POST", pattern="/pairing/mint", access=Access.ANYBODY, handler=lambda request: answer)
-        relay = ScriptedService(Router([mint]))
+        relay = ScriptedService([row("POST", "/pairing/mint", lambda request: answer)])
         world.serve(relay, 8767)
     world.command("/svc-relay-pair", operator=HERE)
     assert shown(world) == ""

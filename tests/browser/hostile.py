@@ -6,10 +6,9 @@ from typing import Any
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Route, Router
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.sse import encode_event
-from tests.peers.service import Access, ScriptedService
+from tests.peers.service import ScriptedService, row
 
 __all__ = ["EVIL", "Hostile"]
 
@@ -105,14 +104,8 @@ class Hostile(ScriptedService):
             ("GET", "/api/sessions", {"sessions": [CHAT]}),
             ("GET", "/api/sessions/{id}/messages", {"messages": ROWS}),
         ]
-        rows = [
-            Route(method=method, pattern=path, access=Access.ANYBODY, handler=self._saying(body))
-            for method, path, body in answers
-        ]
-        rows.append(
-            Route(method="POST", pattern="/api/sessions/{id}/chat/stream", access=Access.ANYBODY, handler=self._turn)
-        )
-        super().__init__(Router(rows))
+        turn = row("POST", "/api/sessions/{id}/chat/stream", self._turn)
+        super().__init__([turn, *(row(method, path, self._saying(body)) for method, path, body in answers)])
 
     @staticmethod
     def _saying(body: Any) -> Any:

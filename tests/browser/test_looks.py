@@ -11,10 +11,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from svc_proto.engine.message import Request, json_response
-from svc_proto.engine.router import Route, Router
 from tests.browser.conftest import Site, Visitor
-from tests.browser.hostile import Hostile
-from tests.peers.service import Access
+from tests.peers.service import ScriptedService, row
 
 LONG = "Averyverylongnamewithoutanyspace" * 4
 OFFICE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -22,7 +20,7 @@ DASH = "\u2013"
 ENDED = {"run_id": "r", "role": "assistant"}
 
 
-class Scripted(Hostile):
+class Scripted(ScriptedService):
     """A relay and an API server that answer what they are told to, and count what they are asked for."""
 
     def __init__(self, **answers: Any) -> None:
@@ -46,12 +44,7 @@ class Scripted(Hostile):
             "run": ("GET", "/v1/runs/{id}"),
             "stop": ("POST", "/v1/runs/{id}/stop"),
         }
-        self.router = Router(
-            [
-                Route(method=method, pattern=path, access=Access.ANYBODY, handler=self._telling(name))
-                for name, (method, path) in places.items()
-            ]
-        )
+        super().__init__(row(*place, self._telling(name)) for name, place in places.items())
 
     def _telling(self, name: str) -> Any:
         def handler(request: Request) -> Any:

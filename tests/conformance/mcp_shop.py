@@ -20,12 +20,12 @@ from svc_proto.engine.callers import is_local
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Route, Router
+from svc_proto.engine.router import Router
 from svc_proto.mcp.answers import Content, Offer, OfferedTool, Prompt, Telling, Template
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.updates import Resource
 from svc_proto.wire.events import RequestHead
-from tests.peers.service import Access, ScriptedService
+from tests.peers.service import ScriptedService, row
 
 __all__ = ["OFFER", "Shop"]
 
@@ -171,17 +171,14 @@ class Shop(ScriptedService):
     """The service, and its HTTP side."""
 
     def __init__(self) -> None:
-        super().__init__(Router(()))
+        super().__init__(())
 
     def bind(self, engine: Engine) -> None:
         """See `Service`."""
         super().bind(engine)
         self._server = McpServer(engine, lambda caller: OFFER)
-        rows = (("POST", self._server.post), ("GET", self._server.get), ("DELETE", self._server.delete))
-        self.router = Router(
-            Route(method=method, pattern="/mcp", access=Access.ANYBODY, handler=handler, hangs_up=True)
-            for method, handler in rows
-        )
+        verbs = {"POST": self._server.post, "GET": self._server.get, "DELETE": self._server.delete}
+        self.router = Router(row(verb, "/mcp", does, hangs_up=True) for verb, does in verbs.items())
 
     def on_stopping(self) -> None:
         """See `Service`."""

@@ -10,11 +10,10 @@ from typing import Any
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Route, Router
 from svc_proto.facts import OperationId
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.sse import encode_event
-from tests.peers.service import Access, ScriptedService
+from tests.peers.service import ScriptedService, row
 
 __all__ = ["ScriptedApi", "hello"]
 
@@ -57,14 +56,7 @@ class ScriptedApi(ScriptedService):
             ("POST", "/v1/runs/{id}/stop", self._stop),
             ("POST", "/v1/runs/{id}/approval", self._approve),
         ]
-        super().__init__(
-            Router(
-                [
-                    Route(method=method, pattern=path, access=Access.ANYBODY, handler=handler)
-                    for method, path, handler in routes
-                ]
-            )
-        )
+        super().__init__(row(*route) for route in routes)
 
     def release(self) -> None:
         """Let a held turn go on."""

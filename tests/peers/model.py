@@ -17,11 +17,8 @@ from attrs import evolve, frozen
 
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.router import Route, Router
-from svc_proto.engine.server import ServerChannel
-from svc_proto.engine.stream import ResponseWriter
 from svc_proto.wire.events import Headers
-from tests.peers.service import Access, ScriptedService
+from tests.peers.service import Paced, ScriptedService, row
 
 __all__ = [
     "DONE",
@@ -43,24 +40,16 @@ __all__ = [
 
 MODEL_PORT = 9000
 DONE = b"data: [DONE]\n\n"
-FOR_EVER = 86_400.0  # s
 
 
 @frozen(kw_only=True)
-class Answer:
+class Answer(Paced):
     """One answer. With `events` an event stream, else `body`."""
 
     events: tuple[bytes, ...] | None = None
-    pause: float = 0.0  # s before each event but the first
-    before: float = 0.0  # s before the head
-    breaks: bool = False  # the connection drops after the last event
-    hangs: bool = False  # nothing comes after the last event, and no end
     status: int = 200
     headers: tuple[tuple[bytes, bytes], ...] = ()
     body: bytes = b""
-
-    def slow(self, pause: float) -> Answer:
-        return evolve(self, pause=pause)
 
     def dropped(self, after: int) -> Answer:
         """The connection drops after so many events."""
@@ -164,9 +153,7 @@ class ScriptedModel(ScriptedService):
         self.answers = list(answers)
         self.seen: list[dict[str, Any]] = []
         self.keys: list[bytes | None] = []
-        self.written = 0  # events
-        route = Route(method="POST", pattern="/v1/chat/completions", access=Access.ANYBODY, handler=self._complete)
-        super().__init__(Router([route]))
+        super().__init__([row("POST", "/v1/chat/completions", self._complete)])
 
     # --- the route ---
 
@@ -183,18 +170,5 @@ class ScriptedModel(ScriptedService):
             headers = Headers([(b"content-type", b"application/json"), *answer.headers])
             return Response(answer.status, headers, answer.body)
         headers = Headers([(b"content-type", b"text/event-stream"), *answer.headers])
-        told = answer
-        return Streamed(told.status, headers, lambda writer: self._write(writer, channel, told))
-
-    def _write(self, writer: ResponseWriter, channel: ServerChannel, answer: Answer) -> Flow[None]:
-        for place, data in enumerate(answer.events or ()):
-            if place and answer.pause:
-                yield from sleep(self.engine, answer.pause)
-            writer.write(data)
-            self.written += 1
-            yield from writer.drained()
-        if answer.breaks:
-            yield from sleep(self.engine, 0.5)
-            channel.drop()
-        if answer.breaks or answer.hangs:
-            yield from sleep(self.engine, FOR_EVER)
+        told, events = answer, answer.events
+        return Streamed(told.status, headers, lambda writer: self.write(writer, channel, events, told))

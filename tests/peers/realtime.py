@@ -17,9 +17,9 @@ from attrs import frozen
 
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.message import Request
-from svc_proto.engine.router import Kind, Route
+from svc_proto.engine.router import Kind
 from svc_proto.engine.socket import Socket
-from tests.peers.service import Access
+from tests.peers.service import row
 from tests.peers.vendor import Asked, Reply, VendorPeer
 
 __all__ = ["Called", "Dropped", "Failed", "Noise", "OpenAiPeer", "RealtimeSession", "Said", "Turn", "XaiPeer"]
@@ -80,9 +80,7 @@ class OpenAiPeer(VendorPeer):
     greeting = "session.created"
 
     def __init__(self, replies: Iterable[Reply] = (), turns: Iterable[Turn] = ()) -> None:
-        kind, access = Kind.WEBSOCKET, Access.ANYBODY
-        socket = Route(method="GET", pattern="/v1/realtime", access=access, handler=self._opened, kind=kind)
-        super().__init__(replies, [socket])
+        super().__init__(replies, [row("GET", "/v1/realtime", self._opened, kind=Kind.WEBSOCKET)])
         self.turns = list(turns)
         self.sessions: list[RealtimeSession] = []
 

@@ -1,33 +1,60 @@
-"""What every scripted server of the tests is: a service of an engine that lets everybody in and serves its router."""
+"""What every scripted server of the tests is: a service of an engine that lets everybody in and serves its routes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
+from typing import Any, Self
+
+from attrs import evolve, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Ready
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Router
+from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server import ServerChannel
+from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Accepted
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.playbook import Idle
 
-__all__ = ["Access", "ScriptedService"]
+__all__ = ["Paced", "ScriptedService", "row"]
+
+FOR_EVER = 86_400.0  # s
 
 
 class Access(Enum):
     ANYBODY = "anybody"
 
 
+@frozen(kw_only=True)
+class Paced:
+    """An answer that comes in pieces, and how."""
+
+    pause: float = 0.0  # s before each piece but the first
+    before: float = 0.0  # s before the head
+    breaks: bool = False  # the connection drops after the last piece
+    hangs: bool = False  # nothing comes after the last piece, and no end
+
+    def slow(self, pause: float) -> Self:
+        return evolve(self, pause=pause)
+
+
+def row(method: str, pattern: str, handler: Any, **more: Any) -> Route:
+    """A route for everybody."""
+    return Route(method=method, pattern=pattern, access=Access.ANYBODY, handler=handler, **more)
+
+
 class ScriptedService(Idle):
     """Service and HttpApp. `channels` are the connections so far, the newest last."""
 
-    def __init__(self, router: Router) -> None:
-        self.router = router
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.router = Router(routes)
         self.channels: list[ServerChannel] = []
+        self.written = 0  # pieces, of all answers that come in some
 
     def on_started(self) -> None:
         self.engine.emit(Ready())
@@ -45,3 +72,17 @@ class ScriptedService(Idle):
 
     def fields(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         return ()
+
+    def write(self, writer: ResponseWriter, channel: ServerChannel, pieces: Iterable[bytes], how: Paced) -> Flow[None]:
+        """The body of an answer."""
+        for place, piece in enumerate(pieces):
+            if place and how.pause:
+                yield from sleep(self.engine, how.pause)
+            writer.write(piece)
+            self.written += 1
+            yield from writer.drained()
+        if how.breaks:
+            yield from sleep(self.engine, 0.5)
+            channel.drop()
+        if how.breaks or how.hangs:
+            yield from sleep(self.engine, FOR_EVER)

@@ -12,7 +12,7 @@ import pytest
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
-from svc_proto.engine.router import Route, Router
+from svc_proto.engine.router import Router
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.mcp.http import McpServer
 from svc_proto.peers import mcp_http
@@ -22,7 +22,7 @@ from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import encode_event
 from tests.agent.world import AgentWorld
 from tests.mcp.desk import Shop
-from tests.peers.service import Access, ScriptedService
+from tests.peers.service import ScriptedService, row
 
 PORT = 9300
 SHOP = HttpParameters(url=f"http://127.0.0.1:{PORT}/mcp", headers=((b"authorization", b"Bearer t-1"),))
@@ -37,10 +37,8 @@ class Server(ScriptedService):
     def __init__(self) -> None:
         self.seen: list[tuple[str, dict[str, Any], Headers]] = []
         self.opened = 0
-        rows = [("POST", self._post), ("GET", self._get), ("DELETE", self._delete)]
-        super().__init__(
-            Router([Route(method=name, pattern="/mcp", access=Access.ANYBODY, handler=does) for name, does in rows])
-        )
+        verbs = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
+        super().__init__(row(verb, "/mcp", does) for verb, does in verbs.items())
 
     def _post(self, request: Request) -> Any:
         message = json.loads(request.body)

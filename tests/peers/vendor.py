@@ -17,16 +17,13 @@ from attrs import frozen
 
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, Streamed, json_response
-from svc_proto.engine.router import Route, Router
-from svc_proto.engine.server import ServerChannel
-from svc_proto.engine.stream import ResponseWriter
+from svc_proto.engine.router import Route
 from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
-from tests.peers.service import Access, ScriptedService
+from tests.peers.service import Paced, ScriptedService, row
 
 __all__ = ["Asked", "ElevenLabsPeer", "Plain", "Refusal", "Reply", "Sound", "VendorPeer", "form"]
 
-FOR_EVER = 86_400.0  # s
 BODY_LIMIT = 30 * 1024 * 1024  # bytes
 
 
@@ -51,16 +48,16 @@ class Asked:
 
 
 @frozen
-class Sound:
-    """An answer of bytes, in pieces."""
+class Sound(Paced):
+    """An answer of bytes."""
 
     data: bytes
     content_type: str = "audio/pcm"
     piece: int = 4_096  # bytes written at once
-    pause: float = 0.0  # s before each piece but the first
-    before: float = 0.0  # s before the head
-    breaks: bool = False  # the connection drops after the last piece
-    hangs: bool = False  # nothing comes after the last piece, and no end
+
+    @property
+    def pieces(self) -> list[bytes]:
+        return [self.data[begin : begin + self.piece] for begin in range(0, len(self.data), self.piece)]
 
 
 @frozen
@@ -92,12 +89,11 @@ class VendorPeer(ScriptedService):
     def __init__(self, replies: Iterable[Reply] = (), sockets: Iterable[Route] = ()) -> None:
         self.replies = list(replies)
         self.seen: list[Asked] = []
-        self.written = 0  # bytes of sound
-        super().__init__(Router([*map(self._route, self.paths), *sockets]))
+        super().__init__([*map(self._route, self.paths), *sockets])
 
     def _route(self, path: str) -> Route:
         method, pattern = path.split()
-        return Route(method=method, pattern=pattern, access=Access.ANYBODY, handler=self._answer, body_limit=BODY_LIMIT)
+        return row(method, pattern, self._answer, body_limit=BODY_LIMIT)
 
     # --- answers ---
 
@@ -109,7 +105,7 @@ class VendorPeer(ScriptedService):
             case Sound():
                 yield from sleep(self.engine, reply.before)
                 headers = Headers([(b"content-type", reply.content_type.encode())] if reply.content_type else [])
-                return Streamed(200, headers, lambda writer: self._write(writer, channel, reply))
+                return Streamed(200, headers, lambda writer: self.write(writer, channel, reply.pieces, reply))
             case Plain(value=value, before=before):
                 yield from sleep(self.engine, before)
                 return json_response(200, value)
@@ -121,20 +117,6 @@ class VendorPeer(ScriptedService):
                     fields.append((b"location", location.encode()))
                 data = body if isinstance(body, bytes) else json.dumps(body).encode()
                 return Response(status, Headers(fields), data)
-
-    def _write(self, writer: ResponseWriter, channel: ServerChannel, sound: Sound) -> Flow[None]:
-        for begin in range(0, len(sound.data), sound.piece):
-            if begin and sound.pause:
-                yield from sleep(self.engine, sound.pause)
-            piece = sound.data[begin : begin + sound.piece]
-            writer.write(piece)
-            self.written += len(piece)
-            yield from writer.drained()
-        if sound.breaks:
-            yield from sleep(self.engine, 0.5)
-            channel.drop()
-        if sound.breaks or sound.hangs:
-            yield from sleep(self.engine, FOR_EVER)
 
 
 class ElevenLabsPeer(VendorPeer):

@@ -31,10 +31,10 @@ def test_sound_is_passed_on_as_it_comes() -> None:
 
 
 def test_a_slow_listener_holds_the_vendor_back() -> None:
-    studio = Studio(peer := OpenAiPeer([Sound(bytes(2_000_000))]))
+    studio = Studio(peer := OpenAiPeer([Sound(bytes(2_000_000), piece=4_000)]))
     studio.sink.pause = 0.05
     written: list[int] = []
-    studio.sim.after(5.0, lambda: written.append(peer.written - len(studio.sink.pcm)))
+    studio.sim.after(5.0, lambda: written.append(4_000 * peer.written - len(studio.sink.pcm)))
     studio.render("openai_tts")
     assert len(studio.sink.pcm) == 2_000_000
     assert 0 < written[0] < 700_000  # of the two million; the rest waits at the vendor
