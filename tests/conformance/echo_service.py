@@ -19,7 +19,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http2_channel import Http2Channel, Lane
 from svc_proto.engine.message import Request, Response, Streamed
-from svc_proto.engine.router import Handler, Kind, Match, Route, Router
+from svc_proto.engine.router import Kind, Match, Router
 from svc_proto.engine.server import ServerChannel
 from svc_proto.engine.socket import Socket
 from svc_proto.engine.stream import ResponseWriter
@@ -28,7 +28,7 @@ from svc_proto.wire.events import BinaryMessage, Event, Headers, RequestHead, St
 from svc_proto.wire.handshake import handshake_problem
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.urls import split_target
-from tests.peers.service import Access, ScriptedService
+from tests.peers.service import ScriptedService, row
 
 __all__ = ["EVENTS", "LIMITS", "EchoService", "resumed"]
 
@@ -57,7 +57,8 @@ class EchoService(ScriptedService):
     """The service, and its HTTP side."""
 
     def __init__(self) -> None:
-        super().__init__(EchoRouter(self))
+        super().__init__(())
+        self.router = EchoRouter(self)
         self.streams = 0  # endless ones that are open
         self.greetings: dict[tuple[ChannelId, StreamId], str] = {}  # what a socket says first
 
@@ -148,10 +149,10 @@ class EchoRouter(Router):
             "/sse": service.events,
             "/sse-open": service.count,
         }
-        super().__init__([_route("GET", path, handler) for path, handler in handlers.items()])
+        super().__init__([row("GET", path, handler, body_limit=MAX_BODY) for path, handler in handlers.items()])
         self._known = frozenset(handlers)
         self._echo = service.echo
-        self._socket = _route("GET", SOCKET, service.open_socket, Kind.WEBSOCKET)
+        self._socket = row("GET", SOCKET, service.open_socket, kind=Kind.WEBSOCKET)
 
     def match(self, method: str, path: str) -> Match:
         """See `Router`."""
@@ -159,7 +160,7 @@ class EchoRouter(Router):
             return Match(self._socket, {})
         if path in self._known and method in ("GET", "HEAD"):
             return super().match(method, path)
-        return Match(_route(method, path, self._echo), {})
+        return Match(row(method, path, self._echo, body_limit=MAX_BODY), {})
 
 
 class EchoChannel(ServerChannel):
@@ -235,10 +236,6 @@ class SocketEcho:
 def resumed(last: bytes) -> bytes:
     """The event for a client that comes back after `last`."""
     return b"event: resumed\ndata: " + last + b"\n\n"
-
-
-def _route(method: str, path: str, handler: Handler | Callable[[Request], SocketEcho], kind: Kind = Kind.HTTP) -> Route:
-    return Route(method=method, pattern=path, access=Access.ANYBODY, handler=handler, kind=kind, body_limit=MAX_BODY)
 
 
 def _text(text: str, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
