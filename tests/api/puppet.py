@@ -143,7 +143,7 @@ class TurnBook(ApiBook):
         """How many have begun."""
         return len(self.puppet.hands)
 
-    def chat(self, session: str, body: object = None, **options: Any) -> ApiCall:
-        """Post a message to a session's stream."""
+    def chat(self, session: str | None = None, body: object = None, **options: Any) -> ApiCall:
+        """Post a message to a session's stream; without one to a new session."""
         message = {"message": "Hi"} if body is None else body
-        return self.call("POST", f"/api/sessions/{session}/chat/stream", message, **options)
+        return self.call("POST", f"/api/sessions/{session or self.session()}/chat/stream", message, **options)

@@ -7,8 +7,7 @@ from tests.api.puppet import TurnBook, call_of, names
 
 def test_usage_and_calls_are_summed() -> None:
     book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    call = book.chat()
     book.hand.tell(ModelAsked(), ModelAnswered(1, 2), ModelAsked(), ModelAnswered(10, 20), TextDelta("x"))
     book.hand.finish()
     (told,) = [data for name, data in call.told() if name == "run.completed"]

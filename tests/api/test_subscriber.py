@@ -133,8 +133,7 @@ def test_there_is_one_reader() -> None:
 
 def test_many_small_events_are_too_many() -> None:
     book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    call = book.chat()
     call.reads = False
     book.hand.tell(TextDelta("x" * 300_000))  # the connection is blocked from here on
     assert not book.hand.is_full()

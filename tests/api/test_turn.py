@@ -9,18 +9,16 @@ def test_the_store_is_asked_in_order() -> None:
     book.call("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]})
     book.hand.finish()
     assert [type(request) for request in book.queries()] == [BeginTurn, AddMessages]
-    session = book.session()
     before = len(book.queries())
-    book.chat(session)
+    book.chat()
     kinds = [type(request) for request in book.queries()[before:]]
     assert kinds[-1] is BeginTurn
 
 
 def test_how_it_ended_is_logged_as_it_was() -> None:
     book = TurnBook()
-    session = book.session()
     for finish in ("stop", "error"):
-        book.chat(session)
+        book.chat()
         book.hand.finish(finish)
     ends = [(log.fields["state"], log.fields.get("code")) for log in book.logs if log.event == "turn ended"]
     assert ends == [("completed", None), ("failed", "agent_error")]

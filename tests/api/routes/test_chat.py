@@ -79,9 +79,8 @@ def test_a_plain_turn() -> None:
 
 def test_the_user_row_is_there_before_anything_is_told_and_the_answer_before_its_end() -> None:
     book = TurnBook()
-    session = book.session()
     book.hold = (BeginTurn, AddMessages)
-    call = book.chat(session)
+    call = book.chat()
     assert names(call) == []
     assert book.turns == 0
     book.release()
@@ -163,8 +162,7 @@ def test_the_gap_between_two_answers_is_told_once() -> None:
 
 def test_parallel_tools_and_one_that_fails() -> None:
     book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    call = book.chat()
     hand = book.hand
     one, two = call_of("terminal", "call_1"), call_of("terminal", "call_2")
     hand.keep_calls(one, two)
@@ -181,8 +179,7 @@ def test_parallel_tools_and_one_that_fails() -> None:
 
 def test_a_call_that_waits_for_an_approval() -> None:
     book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    call = book.chat()
     hand, tool = book.hand, call_of()
     hand.tell(ToolPending(tool))
     asked = ApprovalAsked(call=tool, command="ls", description="lists", pattern="ls")
@@ -292,8 +289,7 @@ def test_an_answer_that_was_cut_by_a_limit_is_partial() -> None:
 
 def test_a_bug_of_the_agent_is_an_error_with_a_reference() -> None:
     book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    call = book.chat()
     book.hand.crash(KeyError("sk-secret"))
     assert check(call) == [*OPENING, "error", "done"]
     assert data_of(call, "error")["error"] == "agent_error"

@@ -120,9 +120,8 @@ def test_a_session_that_is_deleted_while_the_model_answers() -> None:
 
 def test_a_stop_while_the_user_row_is_stored() -> None:
     book = TurnBook()
-    session = book.session()
     book.hold = (BeginTurn,)
-    call = book.chat(session)
+    call = book.chat()
     run_id = dict(call.head.headers)[b"x-svc-run-id"].decode()
     assert book.request("POST", f"/v1/runs/{run_id}/stop").status == 200
     book.hold = ()
@@ -134,8 +133,7 @@ def test_a_stop_while_the_user_row_is_stored() -> None:
 
 def test_a_stop_that_comes_after_the_answer_does_not_undo_it() -> None:
     book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    call = book.chat()
     book.hand.tell(TextDelta("All"))
     book.hold = (AddMessages,)
     book.hand.finish()
