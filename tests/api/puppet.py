@@ -23,7 +23,7 @@ from svc_proto.facts import OperationId
 from tests.api.world import KEY, ApiBook, ApiCall
 from tests.book import Node
 
-__all__ = ["Hand", "Puppet", "TurnBook", "call_of", "names", "text_told"]
+__all__ = ["Hand", "Puppet", "TurnBook", "call_of", "chatting", "names", "text_told"]
 
 FOREVER = 1e9  # s
 NOBODY = OperationId(0)
@@ -147,3 +147,10 @@ class TurnBook(ApiBook):
         """Post a message to a session's stream; without one to a new session."""
         message = {"message": "Hi"} if body is None else body
         return self.call("POST", f"/api/sessions/{session or self.session()}/chat/stream", message, **options)
+
+
+def chatting(**options: Any) -> tuple[TurnBook, str, ApiCall]:
+    """A turn has begun: where, of which session, and its stream."""
+    book = TurnBook(**options)
+    session = book.session()
+    return book, session, book.chat(session)

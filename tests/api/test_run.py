@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from svc_proto.agent.contract import ModelAnswered, ModelAsked, TextDelta, ToolPending
 from svc_proto.api.store import AddMessages
-from tests.api.puppet import TurnBook, call_of, names
+from tests.api.puppet import TurnBook, call_of, chatting, names
 
 
 def test_usage_and_calls_are_summed() -> None:
@@ -16,9 +16,7 @@ def test_usage_and_calls_are_summed() -> None:
 
 
 def test_a_row_that_is_under_way_when_the_turn_is_stopped_is_stored() -> None:
-    book = TurnBook()
-    session = book.session()
-    book.chat(session)
+    book, session, _ = chatting()
     run_id = book.hand.turn.run_id
     book.hand.tell(TextDelta("I look."))
     book.hold = (AddMessages,)
@@ -33,9 +31,7 @@ def test_a_row_that_is_under_way_when_the_turn_is_stopped_is_stored() -> None:
 
 
 def test_a_row_that_could_not_be_stored_goes_with_the_next() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     book.hand.tell(TextDelta("I look."))
     book.refuse = (AddMessages,)
     book.hand.keep_calls(call_of(), text="I look.")
@@ -48,9 +44,7 @@ def test_a_row_that_could_not_be_stored_goes_with_the_next() -> None:
 
 
 def test_a_row_that_could_not_be_stored_is_tried_again_when_the_turn_is_stopped() -> None:
-    book = TurnBook()
-    session = book.session()
-    book.chat(session)
+    book, session, _ = chatting()
     book.hand.tell(TextDelta("I look."))
     book.refuse = (AddMessages,)
     book.hand.keep_calls(call_of(), text="I look.")

@@ -6,7 +6,7 @@ from svc_proto.api.run import Run
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from tests.api.puppet import TurnBook, names
+from tests.api.puppet import TurnBook, chatting, names
 
 
 def test_a_bug_in_the_order_of_things_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,9 +40,7 @@ def test_a_bug_after_the_end_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_runs_are_forgotten_in_time() -> None:
-    book = TurnBook()
-    session = book.session()
-    book.chat(session)
+    book, session, _ = chatting()
     first = book.hand.turn.run_id
     book.hand.finish()
     book.after(3_600.0)

@@ -17,7 +17,7 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.api.store import AddMessages, BeginTurn
 from svc_proto.commands import Send
 from svc_proto.facts import Address
-from tests.api.puppet import TurnBook, call_of, names, text_told
+from tests.api.puppet import TurnBook, call_of, chatting, names, text_told
 from tests.api.routes.told import CLOSING, OPENING, check, data_of
 from tests.api.world import CONFIG, KEY, ApiCall
 
@@ -94,9 +94,7 @@ def test_the_user_row_is_there_before_anything_is_told_and_the_answer_before_its
 
 
 def test_reasoning() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     book.hand.tell(ReasoningDelta("Let me "), ReasoningDelta("think"), TextDelta("Done"))
     book.hand.finish()
     assert check(call) == [*OPENING, "tool.progress", "tool.progress", "assistant.delta", *CLOSING]
@@ -105,9 +103,7 @@ def test_reasoning() -> None:
 
 
 def test_one_tool() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     hand, tool = book.hand, call_of(q="x")
     hand.tell(ModelAsked(), TextDelta("I look. "), ModelAnswered(10, 2))
     hand.keep_calls(tool, text="I look. ", reasoning="hm")
@@ -148,9 +144,7 @@ def test_one_tool() -> None:
 
 
 def test_the_gap_between_two_answers_is_told_once() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     hand, tool = book.hand, call_of()
     hand.tell(TextDelta("A"))
     hand.keep_calls(tool, text="A")
@@ -216,9 +210,7 @@ def test_who_can_be_asked(said: dict[str, object], may_ask: bool) -> None:
 
 
 def test_a_turn_that_is_stopped_keeps_what_was_said() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     book.hand.tell(ModelAsked(), TextDelta("Half of"))
     run_id = data_of(call, "run.started")["run_id"]
     answer = book.request("POST", f"/v1/runs/{run_id}/stop")
@@ -237,9 +229,7 @@ def test_a_turn_that_is_stopped_keeps_what_was_said() -> None:
 
 
 def test_a_turn_that_is_stopped_before_it_said_anything_leaves_no_row() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     book.request("POST", f"/v1/runs/{data_of(call, 'run.started')['run_id']}/stop")
     assert check(call) == [*OPENING, *CLOSING]
     assert [row["role"] for row in book.messages(session)] == ["user"]
@@ -248,9 +238,7 @@ def test_a_turn_that_is_stopped_before_it_said_anything_leaves_no_row() -> None:
 
 
 def test_an_error_before_any_text_leaves_the_session_usable() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     book.hand.finish("error", error="the model's server is gone", code="upstream_error")
     assert check(call) == [*OPENING, "error", "done"]
     error = data_of(call, "error")
@@ -266,9 +254,7 @@ def test_an_error_before_any_text_leaves_the_session_usable() -> None:
 
 
 def test_an_error_in_the_middle_keeps_what_was_said() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     book.hand.tell(TextDelta("Half"))
     book.hand.finish("error", error="cut", code="upstream_error")
     assert check(call) == [*OPENING, "assistant.delta", "error", "done"]
@@ -277,9 +263,7 @@ def test_an_error_in_the_middle_keeps_what_was_said() -> None:
 
 
 def test_an_answer_that_was_cut_by_a_limit_is_partial() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     book.hand.tell(TextDelta("long"))
     book.hand.finish("length")
     told = data_of(call, "run.completed")
@@ -298,9 +282,7 @@ def test_a_bug_of_the_agent_is_an_error_with_a_reference() -> None:
 
 
 def test_a_client_that_drops_finds_the_answer_in_the_messages() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     book.hand.tell(TextDelta("Hel"))
     call.vanish()
     assert [row["role"] for row in book.messages(session)] == ["user"]
@@ -383,9 +365,7 @@ def test_silence_is_filled_with_comments() -> None:
 
 
 def test_a_reader_that_is_slow_holds_the_agent() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     hand = book.hand
     call.reads = False
     piece = TextDelta("x" * 8_192)
@@ -407,9 +387,7 @@ def test_a_reader_that_is_slow_holds_the_agent() -> None:
 
 
 def test_a_reader_that_never_reads_is_dropped_and_the_turn_goes_on() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     hand = book.hand
     call.reads = False
     while not hand.is_full():
@@ -502,9 +480,7 @@ def test_who_is_the_operator(headers: list[tuple[bytes, bytes]], peer: Address, 
 
 
 def test_what_is_not_to_be_kept_goes_to_the_reader_alone() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     book.hand.tell(TextDelta("Look: "), Unkept("code Q7M2ZK\n"), TextDelta("gone."))
     book.hand.finish()
     assert text_told(call) == "Look: code Q7M2ZK\ngone."

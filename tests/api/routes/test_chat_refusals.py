@@ -12,7 +12,7 @@ from svc_proto.agent.contract import (
 )
 from svc_proto.api.store import AddMessages, BeginTurn, DeleteChat, GetChat
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
-from tests.api.puppet import TurnBook, call_of, names
+from tests.api.puppet import TurnBook, call_of, chatting, names
 from tests.api.routes.told import CLOSING, OPENING, check, data_of
 from tests.api.world import KEY, PEER, ApiCall
 from tests.http_book import FIRST
@@ -108,9 +108,7 @@ def test_a_session_that_is_deleted_under_its_turns() -> None:
 
 
 def test_a_session_that_is_deleted_while_the_model_answers() -> None:
-    book = TurnBook()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call = chatting()
     book.hand.tell(TextDelta("lost"))
     book.store.execute(DeleteChat(id=session))
     book.hand.finish()

@@ -8,7 +8,7 @@ import pytest
 from svc_proto.agent.contract import ApprovalAsked, ModelAnswered, ReasoningDelta, TextDelta, ToolFinished, ToolStarted
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES
-from tests.api.puppet import TurnBook, call_of, names
+from tests.api.puppet import TurnBook, call_of, chatting, names
 from tests.api.world import CONFIG, KEY, ApiCall
 
 EVENTS = [(b"accept", b"text/event-stream")]
@@ -223,9 +223,7 @@ model: {default: big, base_url: "http://127.0.0.1:9000/v1"}
 platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
 """
     }
-    book = TurnBook(files=files)
-    session = book.session()
-    book.chat(session)
+    book, session, _ = chatting(files=files)
     assert book.hand.turn.model is not None
     assert book.hand.turn.model.model == "big"
     book.hand.finish()
