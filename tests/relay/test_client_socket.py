@@ -16,6 +16,7 @@ from svc_proto.machines.table import step
 from svc_proto.relay.client_socket import LIFE, ClientState, ClientTrigger
 from svc_proto.store import SaveSession
 from svc_proto.version import VERSION
+from tests.relay.peers import Phone
 from tests.relay.world import PEER, RelayBook
 
 DAY = 86_400
@@ -226,16 +227,18 @@ def test_a_peer_that_leaves_early_gets_nothing() -> None:
 # --- while the session is being stored ------------------------------------------------------------------------------
 
 
-def held_pairing(book: RelayBook) -> None:
+def pairing(**device: object) -> tuple[RelayBook, Phone]:
+    """A phone has shown its code, and its session is not stored yet."""
+    book = RelayBook()
     book.register()
     book.hold = (SaveSession,)
+    phone = book.websocket()
+    phone.send("system", "auth", {"pairing_code": "Q7M2ZK", **device})
+    return book, phone
 
 
 def test_ok_goes_out_when_the_session_is_stored() -> None:
-    book = RelayBook()
-    held_pairing(book)
-    phone = book.websocket()
-    phone.send("system", "auth", {"pairing_code": "Q7M2ZK"})
+    book, phone = pairing()
     phone.send("system", "ping", {"ts": 1})  # before auth.ok: kept until then
     assert phone.envelopes() == []
     assert book.request("GET", "/health").json["clients"] == 0
@@ -245,10 +248,7 @@ def test_ok_goes_out_when_the_session_is_stored() -> None:
 
 
 def test_not_everything_is_kept_until_then() -> None:
-    book = RelayBook()
-    held_pairing(book)
-    phone = book.websocket()
-    phone.send("system", "auth", {"pairing_code": "Q7M2ZK"})
+    book, phone = pairing()
     for _ in range(65):
         phone.send("system", "ping")
     (refusal,) = phone.envelopes()
@@ -259,10 +259,7 @@ def test_not_everything_is_kept_until_then() -> None:
 
 
 def test_what_is_no_message_is_not_kept() -> None:
-    book = RelayBook()
-    held_pairing(book)
-    phone = book.websocket()
-    phone.send("system", "auth", {"pairing_code": "Q7M2ZK"})
+    book, phone = pairing()
     for _ in range(100):
         phone.text("no JSON")
     book.release()
@@ -270,10 +267,7 @@ def test_what_is_no_message_is_not_kept() -> None:
 
 
 def test_a_relay_that_stops_meanwhile_reads_nothing_of_what_was_kept() -> None:
-    book = RelayBook()
-    held_pairing(book)
-    phone = book.websocket()
-    phone.send("system", "auth", {"pairing_code": "Q7M2ZK"})
+    book, phone = pairing()
     phone.send("system", "ping", {"ts": 1})
     book.stop()
     book.release()
@@ -282,10 +276,7 @@ def test_a_relay_that_stops_meanwhile_reads_nothing_of_what_was_kept() -> None:
 
 
 def test_what_ends_the_session_ends_what_was_kept() -> None:
-    book = RelayBook()
-    held_pairing(book)
-    phone = book.websocket()
-    phone.send("system", "auth", {"pairing_code": "Q7M2ZK", "client_surface": "android"})
+    book, phone = pairing(client_surface="android")
     phone.send("system", "ping", {"ts": 1})
     phone.vanish()
     book.release()
@@ -294,10 +285,7 @@ def test_what_ends_the_session_ends_what_was_kept() -> None:
 
 @pytest.mark.parametrize("fail", [False, True])
 def test_a_client_that_vanishes_meanwhile_leaves_no_session(fail: bool) -> None:
-    book = RelayBook()
-    held_pairing(book)
-    phone = book.websocket()
-    phone.send("system", "auth", {"pairing_code": "Q7M2ZK"})
+    book, phone = pairing()
     phone.vanish()
     book.release(fail=fail)
     assert book.store == {}
@@ -330,10 +318,7 @@ def test_a_store_that_refuses_does_not_stop_the_pairing() -> None:
 
 
 def test_a_session_that_is_revoked_meanwhile_is_refused() -> None:
-    book = RelayBook()
-    held_pairing(book)
-    phone = book.websocket()
-    phone.send("system", "auth", {"pairing_code": "Q7M2ZK"})
+    book, phone = pairing()
     (record,) = book.sessions()
     deletion = book.call("DELETE", f"/sessions/{record['token_prefix']}")
     book.release()
@@ -349,11 +334,8 @@ def test_a_session_that_is_revoked_meanwhile_is_refused() -> None:
 
 @pytest.mark.parametrize("mute", [False, True])
 def test_a_relay_that_stops_meanwhile_keeps_no_session(mute: bool) -> None:
-    book = RelayBook()
-    held_pairing(book)
-    phone = book.websocket()
+    book, phone = pairing()
     phone.mute = mute  # no close frame of its own: the socket is still closing when the store answers
-    phone.send("system", "auth", {"pairing_code": "Q7M2ZK"})
     book.stop()
     book.release()
     assert phone.envelopes() == []

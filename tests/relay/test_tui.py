@@ -43,6 +43,24 @@ def request(phone: Phone, identity: object = "r1", method: str = "session.list")
     return phone.envelopes()
 
 
+def starting() -> tuple[ProgramBook, Phone]:
+    """A client whose gateway is still being started."""
+    book = ProgramBook(config=with_tui())
+    phone = book.client()
+    book.hold = (Spawn,)
+    phone.send("tui", "tui.attach", {})
+    return book, phone
+
+
+def choked(*, max_unsent: int) -> tuple[Phone, Child]:
+    """A client that reads nothing, and a gateway that has said too much for it."""
+    limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=max_unsent)
+    _, phone, gateway = attached(limits=limits)
+    phone.reads = False
+    gateway.say(json.dumps({"id": "big", "result": "x" * 100_000}).encode() + b"\n")
+    return phone, gateway
+
+
 def is_held(child: Child) -> bool:
     return child.held
 
@@ -229,10 +247,7 @@ def test_a_session_has_a_bounded_number_of_gateways() -> None:
 
 
 def test_messages_behind_an_attach_wait_for_it() -> None:
-    book = ProgramBook(config=with_tui())
-    phone = book.client()
-    book.hold = (Spawn,)
-    phone.send("tui", "tui.attach", {})
+    book, phone = starting()
     assert request(phone, "r1") == request(phone, "r2") == []
     book.hold = ()
     book.release()
@@ -254,10 +269,7 @@ def test_gateways_that_are_being_started_count() -> None:
 
 
 def test_not_too_many_may_wait() -> None:
-    book = ProgramBook(config=with_tui())
-    phone = book.client()
-    book.hold = (Spawn,)
-    phone.send("tui", "tui.attach", {})
+    book, phone = starting()
     for _ in range(MAX_WAITING):
         assert request(phone) == []
     (refused,) = request(phone)
@@ -275,10 +287,7 @@ def test_not_too_much_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     payload = '{"jsonrpc":"2.0","id":"r1","method":"x","params":{}}'
     monkeypatch.setattr(tui, "MAX_UNREAD", len(payload))
     for method in ("x", "xx"):
-        book = ProgramBook(config=with_tui())
-        phone = book.client()
-        book.hold = (Spawn,)
-        phone.send("tui", "tui.attach", {})
+        _, phone = starting()
         told = request(phone, method=method)
         assert [each["payload"]["error"] for each in told] == (["tui_busy"] if method == "xx" else [])
 
@@ -324,10 +333,7 @@ def test_a_client_that_does_not_read_holds_its_gateway() -> None:
 
 
 def test_what_comes_behind_a_line_larger_than_what_may_be_unread_waits() -> None:
-    limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=20_000)
-    _, phone, gateway = attached(limits=limits)
-    phone.reads = False
-    gateway.say(json.dumps({"id": "big", "result": "x" * 100_000}).encode() + b"\n")
+    phone, gateway = choked(max_unsent=20_000)
     for number in range(3):
         gateway.say(b'{"n":%d}\n' % number)
     assert is_held(gateway)
@@ -340,10 +346,7 @@ def test_what_comes_behind_a_line_larger_than_what_may_be_unread_waits() -> None
 
 @pytest.mark.parametrize("words", [[], [{"last": "words"}]])
 def test_the_end_of_a_gateway_is_told_behind_its_last_line(words: list[dict[str, str]]) -> None:
-    limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=20_000)
-    _, phone, gateway = attached(limits=limits)
-    phone.reads = False
-    gateway.say(json.dumps({"id": "big", "result": "x" * 100_000}).encode() + b"\n")
+    phone, gateway = choked(max_unsent=20_000)
     for word in words:
         gateway.say(json.dumps(word).encode() + b"\n")
     gateway.exit(7)
@@ -357,10 +360,7 @@ def test_the_end_of_a_gateway_is_told_behind_its_last_line(words: list[dict[str,
 
 
 def test_a_gateway_whose_end_was_not_told_yet_takes_no_requests() -> None:
-    limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=200_000)
-    _, phone, gateway = attached(limits=limits)
-    phone.reads = False
-    gateway.say(json.dumps({"id": "big", "result": "x" * 100_000}).encode() + b"\n")
+    phone, gateway = choked(max_unsent=200_000)
     gateway.exit(7)
     phone.envelopes()
     (answer,) = request(phone)
@@ -372,10 +372,7 @@ def test_a_gateway_whose_end_was_not_told_yet_takes_no_requests() -> None:
 
 
 def test_detaching_from_a_gateway_whose_end_was_not_told_yet() -> None:
-    limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=200_000)
-    _, phone, gateway = attached(limits=limits)
-    phone.reads = False
-    gateway.say(json.dumps({"id": "big", "result": "x" * 100_000}).encode() + b"\n")
+    phone, gateway = choked(max_unsent=200_000)
     gateway.say(b'{"last":"words"}\n')
     gateway.exit(7)
     phone.send("tui", "tui.detach", {})
