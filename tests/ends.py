@@ -44,9 +44,11 @@ class End:
     held: bool = False  # the node reads no more
     aborted: bool = False
     unread: int = 0  # bytes
+    heard: bytearray = field(factory=bytearray)  # everything that the node said
 
     def wrote(self, data: bytes) -> None:
         """The node has said something."""
+        self.heard += data
         self.unread += len(data)
         if self.reads:
             self.read_on()
@@ -88,12 +90,7 @@ class End:
 
 
 class Ear(End):
-    """One that keeps what it hears, and neither goes nor says anything by itself."""
-
-    heard = b""
-
-    def hear(self, data: bytes) -> None:
-        self.heard += data
+    """One that neither goes nor says anything by itself."""
 
     def close_write(self) -> None:
         """It stays."""

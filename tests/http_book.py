@@ -92,13 +92,11 @@ class Peer(End):
     """The other end of one connection."""
 
     conn: Connection = field(kw_only=True)
-    inbox: bytearray = field(factory=bytearray)  # everything that the node said, as bytes
     events: list[Event] = field(factory=list)
     mute: bool = False  # says nothing back by itself, no pong and no close frame
 
     def hear(self, data: bytes) -> None:
         """Take bytes of the node; say back what must be at once (pongs, close frames, an upstream's answer)."""
-        self.inbox += data
         self.conn.receive_data(data)
         while (event := self.conn.next_event()) is not None:
             self.events.append(event)

@@ -75,7 +75,7 @@ def test_every_route_but_health_needs_the_key(book: ApiBook, route: Route) -> No
 def test_nothing_of_a_body_is_read_before_the_key(book: ApiBook, route: Route) -> None:
     head = f"{route.method} {path_of(route)} HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n"
     call = book.raw(head.encode())
-    assert bytes(call.inbox).startswith(b"HTTP/1.1 413 " if route.access is Access.PUBLIC else b"HTTP/1.1 401 ")
+    assert bytes(call.heard).startswith(b"HTTP/1.1 413 " if route.access is Access.PUBLIC else b"HTTP/1.1 401 ")
     call.vanish()
 
 

@@ -110,5 +110,5 @@ class ApiBook(HttpBook):
         """Where a secret shows: in log records, or in any answer."""
         places = [repr(log) for log in self.logs]
         places += [repr(answer) for answer in self.answers]
-        places += [repr(bytes(peer.inbox)) for peer in self.callers]
+        places += [repr(bytes(peer.heard)) for peer in self.callers]
         return [place for place in places for secret in sorted(self.secrets) if secret in place]

@@ -82,7 +82,8 @@ class RedisBook(Book, Generic[T]):
         server = self.node.ends.get(self.ch)
         if server is None:
             return []
-        data, server.heard, server.unread = server.heard, b"", 0
+        data, server.unread = bytes(server.heard), 0
+        server.heard.clear()
         if data:
             self.feed(Sent(self.ch, len(data)))
         return self._reader.feed(data)

@@ -21,7 +21,7 @@ def test_long_calls_become_streams(web: Web) -> None:
     assert status(call) == 200
     assert heard(call) == []
     web.book.after(KEEPALIVE_EVERY)
-    assert encode_comment("keepalive") in bytes(call.inbox)
+    assert encode_comment("keepalive") in bytes(call.heard)
 
 
 def test_each_call_has_its_own_time_until_it_is_a_stream(web: Web) -> None:
@@ -78,11 +78,11 @@ def test_versions_that_know_no_empty_events(web: Web) -> None:
     session = web.open(version="2025-06-18")
     call = session.tool("wait")
     web.book.after(DEFER)
-    assert (status(call), b"id: " in bytes(call.inbox)) == (200, False)
+    assert (status(call), b"id: " in bytes(call.heard)) == (200, False)
     session = web.open()
     call = session.tool("wait")
     web.book.after(DEFER)
-    assert b"id: 1-0\ndata: \n\n" in bytes(call.inbox)
+    assert b"id: 1-0\ndata: \n\n" in bytes(call.heard)
 
 
 def test_readers_who_are_too_far_behind(web: Web) -> None:
@@ -109,7 +109,7 @@ def test_what_is_said_without_a_request(web: Web) -> None:
     listening = session.listen()
     assert status(listening) == 200
     web.book.after(KEEPALIVE_EVERY)
-    assert encode_comment("keepalive") in bytes(listening.inbox)
+    assert encode_comment("keepalive") in bytes(listening.heard)
     assert session.call("GET", headers={"accept": "application/json"}).result.status == 406
     session.end()
     assert listening.answer is not None

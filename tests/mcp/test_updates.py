@@ -177,7 +177,7 @@ def test_listening_by_http(web: Web) -> None:
         web.book.after(EVERY)
     assert heard(call)[1:] == [note(1, "resources/updated", uri=SIGN)] * 3
     web.book.after(KEEPALIVE_EVERY)
-    assert encode_comment("keepalive") in bytes(call.inbox)
+    assert encode_comment("keepalive") in bytes(call.heard)
     call.vanish()
     assert web.shop.watching == []
     assert web.book.leaks() == []

@@ -140,7 +140,7 @@ def check_untouched(book: RelayBook, paired: Paired, before: list[Any]) -> None:
 
 def check_refused(call: Call) -> None:
     if call.answer is None:
-        assert call.gone or not call.inbox  # closed without a word, or waiting for more
+        assert call.gone or not call.heard  # closed without a word, or waiting for more
         return
     answer = call.answer
     if answer.headers.get(b"content-type") == b"text/plain; charset=utf-8":  # of a voice route

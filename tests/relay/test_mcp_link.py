@@ -84,18 +84,18 @@ def test_what_the_route_refuses(book: RelayBook, agent: Agent) -> None:
     call = waiting.tool("phone_ping")
     book.after(40.0)
     assert call.answer is not None
-    assert "504 phone_timeout" in bytes(call.inbox).decode()
+    assert "504 phone_timeout" in bytes(call.heard).decode()
 
 
 def test_a_phone_that_asks_by_itself(agent: Agent) -> None:
     call = agent.tool("phone_call", number="1")
-    assert b"elicitation/create" in bytes(call.inbox)
+    assert b"elicitation/create" in bytes(call.heard)
     agent.paired.phone.send("bridge", "bridge.status", {"safety": {"blocklist_count": 1}})
     agent.tool("phone_call", number="1")
     command = agent.paired.phone.command()
     assert (command["path"], command["body"]) == ("/call", {"number": "1"})
     elsewhere = agent.tool("phone_call", number="1", device="nobody")
-    assert b"elicitation/create" in bytes(elsewhere.inbox)
+    assert b"elicitation/create" in bytes(elsewhere.heard)
 
 
 def test_the_grant_is_asked_for_with_each_call(book: RelayBook, agent: Agent) -> None:
@@ -105,7 +105,7 @@ def test_the_grant_is_asked_for_with_each_call(book: RelayBook, agent: Agent) ->
     command = agent.paired.phone.command()
     book.after(11.0)
     agent.paired.phone.reply(command, 403, {"error": "late"})
-    assert (first.answer is not None, b"grant_required" in bytes(second.inbox)) == (True, True)
+    assert (first.answer is not None, b"grant_required" in bytes(second.heard)) == (True, True)
     assert [envelope["type"] for envelope in agent.paired.phone.envelopes()] == ["error"]  # no second command
     assert agent.begin("ping").result.status == 403
 

@@ -164,7 +164,7 @@ def test_what_is_typed_behind_an_attach_is_kept_in_order() -> None:
     book.hold = ()
     book.release()
     shell = book.children[0]
-    assert (shell.heard, shell.size) == (b"ls\r", TerminalSize(43, 12))
+    assert (bytes(shell.heard), shell.size) == (b"ls\r", TerminalSize(43, 12))
     assert [envelope["type"] for envelope in phone.envelopes()] == ["terminal.attached"]
 
 
@@ -211,7 +211,7 @@ def test_names_that_are_not_held_are_ignored() -> None:
     book, phone, shell = attached()
     for kind in ("input", "resize", "detach", "kill"):
         assert say(phone, kind, session_name="other", data="x", cols=1, rows=1) == []
-    assert (shell.heard, shell.size, shell.gone) == (b"", TerminalSize(80, 24), False)
+    assert (bytes(shell.heard), shell.size, shell.gone) == (b"", TerminalSize(80, 24), False)
     nobody = book.client()
     for kind in ("input", "resize", "detach", "kill"):
         assert say(nobody, kind, data="x") == []
@@ -399,7 +399,7 @@ def test_every_message_needs_the_grant(kind: str) -> None:
     assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "m-1")
     assert answer["payload"]["message"] == "terminal grant expired or missing"
     assert detached["payload"] == {"session_name": "default", "reason": "grant expired"}
-    assert (shell.heard, shell.signals) == (b"", [SignalName.HANGUP])
+    assert (bytes(shell.heard), shell.signals) == (b"", [SignalName.HANGUP])
     assert phone.is_open
     (answer,) = say(phone, kind)
     assert (answer["channel"], answer["type"]) == ("system", "error")

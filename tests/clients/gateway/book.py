@@ -8,8 +8,8 @@ from typing import Any
 
 from clients.gateway.api import ApiSettings
 from clients.gateway.service import Gateway
-from svc_proto.commands import Connect, PauseReading
-from svc_proto.facts import Address, ChannelId, ReadClosed, Received, Started
+from svc_proto.commands import Connect
+from svc_proto.facts import Address, ChannelId, Received, Started
 from tests.book import REFUSED, Book, End, Node
 from tests.peers.api import ScriptedApi
 
@@ -17,15 +17,6 @@ __all__ = ["GatewayBook"]
 
 LINES = ChannelId(2)  # of the client at the gateway
 STDIO = Address("stdio", 0)
-
-
-class Screen(End):
-    """Where the gateway's lines go."""
-
-    output = b""
-
-    def hear(self, data: bytes) -> None:
-        self.output += data
 
 
 class GatewayBook(Book):
@@ -39,11 +30,7 @@ class GatewayBook(Book):
         self._seen = 0
         self.feed(Started())
         self.serve(8642, self.api)
-        self.screen: Screen = self.accept(Screen, STDIO, STDIO)
-
-    @property
-    def output(self) -> bytes:
-        return self.screen.output
+        self.screen: End = self.accept(End, STDIO, STDIO)  # where the gateway's lines go
 
     # --- the client ---
 
@@ -60,7 +47,7 @@ class GatewayBook(Book):
 
     def heard(self) -> list[dict[str, Any]]:
         """What was said since the last look."""
-        lines = self.output.splitlines()
+        lines = self.screen.heard.splitlines()
         fresh, self._seen = lines[self._seen :], len(lines)
         return [json.loads(line) for line in fresh]
 
@@ -74,13 +61,6 @@ class GatewayBook(Book):
         """The error of a call that says nothing else."""
         (answer,) = self.call(method, params)
         return answer["error"]["code"], answer["error"]["message"]
-
-    def leave(self) -> None:
-        self.feed(ReadClosed(LINES))
-
-    @property
-    def pauses(self) -> int:
-        return sum(isinstance(command, PauseReading) for command in self.commands)
 
     def connect(self, node: Node, order: Connect) -> Any:
         """See `Book`."""
