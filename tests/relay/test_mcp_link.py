@@ -23,11 +23,6 @@ def book() -> RelayBook:
     return open_book()
 
 
-@pytest.fixture
-def agent(book: RelayBook) -> Agent:
-    return Agent(book)
-
-
 def test_a_tool_is_the_route(book: RelayBook, agent: Agent) -> None:
     called = agent.tool("phone_tap", x=1, y=2)
     command = agent.paired.phone.command()

@@ -30,16 +30,6 @@ PING = message("ping")
 LOOPBACK = "http://127.0.0.1:4000/cb"
 
 
-@pytest.fixture
-def book() -> RelayBook:
-    return RelayBook()
-
-
-@pytest.fixture
-def guest(book: RelayBook) -> Guest:
-    return Guest(book)
-
-
 # --- the whole way ---
 
 

@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.relay.guest import Guest
 from tests.relay.world import RelayBook
-
-
-@pytest.fixture
-def book() -> RelayBook:
-    return RelayBook()
-
-
-@pytest.fixture
-def guest(book: RelayBook) -> Guest:
-    return Guest(book)
 
 
 def test_what_a_client_says_of_itself_is_text(book: RelayBook) -> None:

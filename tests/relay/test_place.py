@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from svc_proto.config import RelayConfig
 from tests.mcp.web import fields, message
 from tests.relay.guest import FORM, PLACE, Guest, wrong
 from tests.relay.world import LOCAL, RelayBook
-
-
-@pytest.fixture
-def book() -> RelayBook:
-    return RelayBook()
-
-
-@pytest.fixture
-def guest(book: RelayBook) -> Guest:
-    return Guest(book)
 
 
 def test_a_refusal_names_the_way_in(book: RelayBook, guest: Guest) -> None:

@@ -10,7 +10,7 @@ import pytest
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Started
 from svc_proto.wire.multipart import Part, encode_multipart
-from tests.relay.world import REMOTE, Answer, Paired, RelayBook
+from tests.relay.world import REMOTE, Answer, RelayBook
 
 __all__ = [
     "FORM",
@@ -22,7 +22,6 @@ __all__ = [
     "clean",
     "form",
     "open_book",
-    "paired",
     "register",
     "start",
     "upload_json",
@@ -71,11 +70,6 @@ def start(book: RelayBook) -> None:
 @pytest.fixture
 def book() -> RelayBook:
     return open_book()
-
-
-@pytest.fixture
-def paired(book: RelayBook) -> Paired:
-    return book.pair()
 
 
 def register(book: RelayBook, path: str = "/tmp/a.txt", **members: object) -> str:

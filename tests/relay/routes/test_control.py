@@ -18,11 +18,6 @@ from tests.relay.world import REMOTE, Answer, Paired, RelayBook
 USABLE = {(method, path): arguments for method, path, arguments in GOOD}
 
 
-@pytest.fixture
-def book() -> RelayBook:
-    return RelayBook()
-
-
 def drive(book: RelayBook, paired: Paired, method: str, path: str, body: object = None) -> dict[str, Any]:
     """The command that a call makes."""
     book.call(method, path, body, token=paired.token, peer=REMOTE)

@@ -25,16 +25,6 @@ NOTE = {
 }
 
 
-@pytest.fixture
-def book() -> RelayBook:
-    return RelayBook()
-
-
-@pytest.fixture
-def paired(book: RelayBook) -> Paired:
-    return book.pair()
-
-
 def paste(book: RelayBook, token: str | None, **members: object) -> Answer:
     body = {"format": "png", "bytes_base64": base64.b64encode(PNG).decode(), "filename_hint": "shot", **members}
     return book.request("POST", "/clipboard/inbox", body, token=token, peer=REMOTE)

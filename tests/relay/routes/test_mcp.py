@@ -16,11 +16,6 @@ def book() -> RelayBook:
     return open_book()
 
 
-@pytest.fixture
-def agent(book: RelayBook) -> Agent:
-    return Agent(book)
-
-
 def test_what_is_offered(agent: Agent) -> None:
     assert len(agent.ask("tools/list")["tools"]) == len(ROWS)
     assert len(agent.ask("resources/list")["resources"]) == 7

@@ -40,7 +40,6 @@ from tests.relay.routes.media_world import (
     upload_json,
 )
 from tests.relay.routes.media_world import book as book
-from tests.relay.routes.media_world import paired as paired
 from tests.relay.world import HOST, REMOTE, START, Paired, RelayBook
 from tests.wire.chunks import Cuts, cut, cuts
 

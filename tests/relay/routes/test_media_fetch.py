@@ -23,7 +23,6 @@ from tests.relay.routes.media_world import (
     upload_json,
 )
 from tests.relay.routes.media_world import book as book
-from tests.relay.routes.media_world import paired as paired
 from tests.relay.world import Paired, RelayBook
 
 # --- fetching -------------------------------------------------------------------------------------------------------

@@ -5,17 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.relay.guest import PLACE, Guest
-from tests.relay.world import RelayBook
-
-
-@pytest.fixture
-def book() -> RelayBook:
-    return RelayBook()
-
-
-@pytest.fixture
-def guest(book: RelayBook) -> Guest:
-    return Guest(book)
 
 
 @pytest.mark.parametrize("path", ["", "/mcp"])

@@ -7,12 +7,6 @@ import pytest
 from svc_proto.commands import Compute, Level
 from tests.relay.world import REMOTE, RelayBook
 
-
-@pytest.fixture
-def book() -> RelayBook:
-    return RelayBook()
-
-
 # --- POST /pairing --------------------------------------------------------------------------------------------------
 
 

@@ -18,11 +18,6 @@ from tests.relay.world import REMOTE, RelayBook
 DAY = 86_400
 
 
-@pytest.fixture
-def book() -> RelayBook:
-    return RelayBook()
-
-
 def alike(n: int) -> list[bytes]:
     """Entropy for sessions whose tokens begin with the same four characters."""
     return [b"\xab\xcd" + bytes([index + 1]) * 14 for index in range(n)]

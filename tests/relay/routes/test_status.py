@@ -18,11 +18,6 @@ STATUS = {
 }
 
 
-@pytest.fixture
-def book() -> RelayBook:
-    return RelayBook()
-
-
 # --- the WebSocket's paths ------------------------------------------------------------------------------------------
 
 
