@@ -180,11 +180,10 @@ class AnswerPlayer:
 
     def finish(self) -> Flow[None]:
         """Let it play to its end."""
-        if self._child is None:
+        if self._child is None or self._over:
             return
         self._child.close_input()
-        if not self._over:
-            yield from self._bell.wait(self._engine.now.mono + PLAYED_WITHIN)
+        yield from self._bell.wait(self._engine.now.mono + PLAYED_WITHIN)
         self.stop()
 
     def stop(self) -> None:

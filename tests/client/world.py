@@ -37,13 +37,6 @@ TERMINAL = Address("stdio", 0)
 NO_PROGRAM = Failure(FailureKind.NOT_FOUND)
 
 
-class Program(Child):
-    """A child whose end is not seen yet when it is killed."""
-
-    def abort(self) -> None:
-        self.aborted = True
-
-
 class World(HttpBook, Generic[T]):
     """Make one with a chore, or its plan, and what that needs; `run` it."""
 
@@ -74,7 +67,7 @@ class World(HttpBook, Generic[T]):
         self.stdio = stdio
         self.script = list(script)
         self.told: list[Tell] = []
-        self.children: list[Program] = []
+        self.children: list[Child] = []
         self.exit: Exit | None = None
         self.silent: dict[str, OperationId] = {}  # work whose answer is still to come
         self.node.operations.handlers[Ready] = self._ready
@@ -192,7 +185,7 @@ class World(HttpBook, Generic[T]):
         if isinstance(output, Failure):
             self._answer(order.op, output)
             return
-        child = self.node.ends[order.ch] = Program(self.node, order.ch, order=order)
+        child = self.node.ends[order.ch] = Child(self.node, order.ch, order=order)
         self.children.append(child)
         self._answer(order.op, Spawned(1))
         if output:
