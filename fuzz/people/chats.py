@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from attrs import frozen
@@ -18,7 +19,7 @@ from svc_proto.api.rows import Message
 from svc_proto.api.store import ListMessages
 from svc_proto.wire.sse import EventStreamDecoder
 
-__all__ = ["MANNERS", "Chats"]
+__all__ = ["MANNERS", "Chats", "each_event"]
 
 MANNERS = ("plain", "plain", "plain", "tool", "tool", "refuse", "break", "nonsense", "hang", "lose")
 HEADERS = {"authorization": f"Bearer {API_KEY}"}
@@ -125,12 +126,11 @@ class Chats:
         turn = Turn(chat, f"{manner}: question {self.number()}")
         chat.turns.append(turn)
         self.turns.append(turn)
-        decoder = EventStreamDecoder()
+        take = each_event(partial(self._told, turn))
 
         def piece(data: bytes) -> None:
             self._heard[caller] = self.world.sim.now
-            for event in decoder.receive_data(data):
-                self._told(turn, event.event, json.loads(event.data))
+            take(data)
 
         def done(caller: Caller) -> None:
             self._heard.pop(caller, None)
@@ -271,6 +271,17 @@ class Chats:
                 self.ask("GET", f"/api/sessions/{chat.id}/messages", None, _gone)
             elif not chat.deleting:
                 self.ask("GET", f"/api/sessions/{chat.id}/messages", None, _Comparison(chat))
+
+
+def each_event(told: Callable[[str, dict[str, Any]], None]) -> Callable[[bytes], None]:
+    """What takes the pieces of a stream, and tells each event by its name."""
+    decoder = EventStreamDecoder()
+
+    def piece(data: bytes) -> None:
+        for event in decoder.receive_data(data):
+            told(event.event, json.loads(event.data))
+
+    return piece
 
 
 def _gone(caller: Caller) -> None:

@@ -8,6 +8,7 @@ to all is none. What was allowed once is asked again the next time.
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from attrs import define, field
@@ -15,11 +16,10 @@ from attrs import define, field
 from fuzz.invariants import Invariant
 from fuzz.model import Chat, violated
 from fuzz.peers import Caller
-from fuzz.people.chats import Chats
-from fuzz.people.crowd import Deeds
+from fuzz.people.chats import Chats, each_event
+from fuzz.people.crowd import Deeds, nothing
 from fuzz.script import Deed, Step
 from fuzz.upstream import TOKENS
-from svc_proto.wire.sse import EventStreamDecoder
 
 __all__ = ["Notes"]
 
@@ -66,14 +66,8 @@ class Notes:
         run = _Run(chat, step.other % 8, self.world.outages, step.amount)
         first = step.other // 8 % len(WORDS)
         text = f"notes: run {self.chats.number()} #{WORDS[first]} {WORDS[first - 1]}"
-        decoder = EventStreamDecoder()
-
-        def piece(data: bytes) -> None:
-            for event in decoder.receive_data(data):
-                self._told(run, event.event, json.loads(event.data))
-
         body = {"input": text, "session_id": chat.id, "stream": True}
-        run.reader = self.chats.ask("POST", "/v1/runs", body, lambda caller: None, piece)
+        run.reader = self.chats.ask("POST", "/v1/runs", body, nothing, each_event(partial(self._told, run)))
 
     def _told(self, run: _Run, event: str, data: dict[str, Any]) -> None:
         run.id = data.get("run_id", run.id)

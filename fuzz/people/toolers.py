@@ -6,20 +6,19 @@ that of its call alone, whose turn goes on.
 
 from __future__ import annotations
 
-import json
 import re
+from functools import partial
 from typing import Any
 
 from attrs import define, field
 
 from fuzz.invariants import Invariant
 from fuzz.model import Chat, violated
-from fuzz.people.chats import Chats
-from fuzz.people.crowd import Deeds
+from fuzz.people.chats import Chats, each_event
+from fuzz.people.crowd import Deeds, nothing
 from fuzz.script import Deed, Step
 from fuzz.tool_calls import HOWS, STRAY
 from fuzz.toolshed import ASKING, SERVERS, Toolshed
-from svc_proto.wire.sse import EventStreamDecoder
 
 __all__ = ["Toolers"]
 
@@ -88,14 +87,8 @@ class Toolers:
             pieces.append(f"#{use.tool} {how} {use.mark} ")
         run.text = "".join(pieces).strip()
         self._runs[run.text] = run
-        decoder = EventStreamDecoder()
-
-        def piece(data: bytes) -> None:
-            for event in decoder.receive_data(data):
-                self._told(run, event.event, json.loads(event.data))
-
         body = {"input": run.text, "session_id": chat.id, "stream": True}
-        self.chats.ask("POST", "/v1/runs", body, lambda caller: None, piece)
+        self.chats.ask("POST", "/v1/runs", body, nothing, each_event(partial(self._told, run)))
         self.world.sim.after(OVER + 2 * step.amount, lambda: self._check_over(run))
 
     def _told(self, run: _Run, event: str, data: dict[str, Any]) -> None:
@@ -116,9 +109,7 @@ class Toolers:
 
     def _say(self, run: _Run, use: _Use, call: str) -> None:
         use.allowed = run.word != "deny"
-        self.chats.ask(
-            "POST", f"/v1/runs/{run.id}/approval", {"choice": run.word, "call_id": call}, lambda caller: None
-        )
+        self.chats.ask("POST", f"/v1/runs/{run.id}/approval", {"choice": run.word, "call_id": call}, nothing)
 
     def _heard(self, tool: str, mark: str, how: str) -> None:
         """A server is told to do something."""

@@ -6,7 +6,6 @@ and its stored rows say. One may have them; a second one is told that they are n
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import Any
 
@@ -15,10 +14,9 @@ from attrs import define, field
 from fuzz.invariants import Invariant
 from fuzz.model import Turn, violated
 from fuzz.peers import Caller
-from fuzz.people.chats import MANNERS, Chats
+from fuzz.people.chats import MANNERS, Chats, each_event
 from fuzz.people.crowd import Deeds
 from fuzz.script import Deed, Step
-from svc_proto.wire.sse import EventStreamDecoder
 
 __all__ = ["Watchers"]
 
@@ -73,13 +71,8 @@ class Watchers:
     def _watch(self, run: _Watched, method: str, path: str, body: object = None) -> None:
         if self.world.left:
             return
-        decoder = EventStreamDecoder()
-
-        def piece(data: bytes) -> None:
-            for event in decoder.receive_data(data):
-                self._told(run, event.event, json.loads(event.data))
-
-        caller = self.chats.ask(method, path, body, partial(self._over, run, self.world.sim.now), piece)
+        over, piece = partial(self._over, run, self.world.sim.now), each_event(partial(self._told, run))
+        caller = self.chats.ask(method, path, body, over, piece)
         run.asked.append(caller)
         self.chats.reading.setdefault(run.turn.text, caller)
 
