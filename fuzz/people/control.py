@@ -126,16 +126,10 @@ class Control:
             violated(Invariant.REPORTED, f"the reference phone has reported nothing for {silent:.0f} s")
 
     def _check_settled(self, command: Command, caller: Caller) -> None:
-        over = self.crowd.over_by(command.caller)
-        if (
-            over is None
-            or self.crowd.now <= max(over, command.sent) + LATE
-            or not self.world.relay_up
-            or not self.world.is_sound(caller)
-        ):
-            return
-        so = f"got {caller.status}" if caller.over else "still waits"
-        violated(Invariant.SETTLED, f"{command.mark} {so} {self.crowd.now - over:.0f} s after the end of its session")
+        late = self.crowd.outlived(command.caller, LATE, command.sent)
+        if late and self.world.relay_up and self.world.is_sound(caller):
+            so = f"got {caller.status}" if caller.over else "still waits"
+            violated(Invariant.SETTLED, f"{command.mark} {so} {late:.0f} s after the end of its session")
 
     def _check_lost(self, command: Command, caller: Caller) -> None:
         """Nobody waits for a phone whose socket is over (wire bridge 2.2)."""
@@ -206,8 +200,7 @@ class Control:
             violated(Invariant.LIVE_GRANT, f"{command.mark} reached {device.name}, which holds no bridge grant")
         if device.session.revoked is not None and device.session.revoked < command.sent:
             violated(Invariant.SOCKETS_ENDED, f"{command.mark} reached {device.name}, whose session was revoked")
-        over = self.crowd.over_by(command.caller)
-        if over is not None and now > over + LATE and self.world.is_sound(device.talker):
+        if self.crowd.outlived(command.caller, LATE) and self.world.is_sound(device.talker):
             violated(Invariant.LIVE_GRANT, f"{command.mark} reached {device.name} after the end of its session")
         self._behave(device, request_id, command)
 
@@ -217,9 +210,9 @@ class Control:
         if any(knows(device, payload) for knows in self.others):
             return
         if self.late:
-            self.world.sim.after(self.late.pop(), lambda: self._reply(device, request_id, ""))
+            self.world.sim.after(self.late.pop(), lambda: device.respond(request_id, ""))
         else:
-            self._reply(device, request_id, "")
+            device.respond(request_id, "")
 
     def _behave(self, device: Device, request_id: str, command: Command) -> None:
         rng = self.world.rng
@@ -232,15 +225,11 @@ class Control:
 
         def answer() -> None:
             command.answered.setdefault(device.name, self.crowd.now)
-            self._reply(device, request_id, command.mark)
+            device.respond(request_id, command.mark)
             if mood > 0.9:  # twice
-                self._reply(device, request_id, f"again {command.mark}")
+                device.respond(request_id, f"again {command.mark}")
 
         self.world.sim.after(delay, answer)
-
-    def _reply(self, device: Device, request_id: str, mark: str) -> None:
-        result = {"echo": mark, "by": device.name}
-        device.talker.say("bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": result})
 
     def _stray(self, step: Step) -> None:
         """The next command that reaches a phone is answered by another socket first, and now one that is over."""
@@ -254,6 +243,4 @@ class Control:
     def _answer_for(self, victim: Device, who: int, request_id: str, mark: str) -> None:
         device = self.crowd.open[who % len(self.crowd.open)]
         if device is not victim:
-            result = {"echo": mark, "by": f"stray {device.name}"}
-            payload = {"request_id": request_id, "status": 200, "result": result}
-            device.talker.say("bridge", "bridge.response", payload)
+            device.respond(request_id, mark, stray=True)

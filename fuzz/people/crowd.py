@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from math import inf
 from typing import Any, TypeAlias
 
 from attrs import define, field
@@ -79,6 +80,11 @@ class Device:
     sent: dict[str, str] = field(factory=dict)  # request id of what it was ordered -> mark
     left: float | None = None  # when its socket was over
 
+    def respond(self, request_id: str, mark: str, *, stray: bool = False) -> None:
+        """Say of a command that it is done, with the mark that it had, also where it was another phone's."""
+        result = {"echo": mark, "by": f"stray {self.name}" if stray else self.name}
+        self.talker.say("bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": result})
+
 
 class Crowd:
     """Everybody."""
@@ -109,6 +115,11 @@ class Crowd:
         """One of them; there is one at least."""
         return self.sessions[who % len(self.sessions)]
 
+    @property
+    def phones(self) -> list[Device]:
+        """Sockets of what is a phone as soon as it is welcomed."""
+        return [device for device in self.open if device.session.surface == PHONE]
+
     def heard(self, device: Device, message: dict[str, Any]) -> None:
         """A device was told something."""
         self._check_told(device, message)
@@ -126,17 +137,21 @@ class Crowd:
         """A route that wants a grant has answered."""
         if status == 401:
             self.refused(session, sent)
-        if (
-            status == 403
-            and self.surely_lives(session)
-            and session.surely_holds(grant, self.world.wall.highest(self.now))
-        ):
+        if status == 403 and self.surely_holds(session, grant):
             violated(Invariant.VOICE_GRANT, f"{session.prefix} was refused, and holds {grant}")
 
     def surely_lives(self, session: Session) -> bool:
         """Whether its token must be accepted."""
         session.stored = session.stored and self.world.is_stored(session.prefix)
         return session.surely_lives(self.world.wall.highest(self.now))
+
+    def surely_holds(self, session: Session, grant: str) -> bool:
+        """Whether it must be let in where that grant is wanted."""
+        return self.surely_lives(session) and session.surely_holds(grant, self.world.wall.highest(self.now))
+
+    def surely_held(self, session: Session, grant: str) -> bool:
+        """Whether that has been so from its beginning."""
+        return self.surely_lives(session) and session.surely_held(grant, self.world.wall.highest(self.now))
 
     def over_by(self, session: Session) -> float | None:
         """By when the relay had to know that a session is over; None while it may live.
@@ -151,20 +166,22 @@ class Crowd:
         begun = self.world.wall.steps[0][0]
         return max(ended, stepped + RECHECK) if begun < stepped and ended - stepped < RECHECK else ended
 
+    def outlived(self, session: Session, slack: float, since: float = -inf) -> float:
+        """For how many s a session has been over; 0 while it may live, and for `slack` s from then, or from `since`."""
+        over = self.over_by(session)
+        return 0.0 if over is None or self.now <= max(over, since) + slack else self.now - over
+
     def look(self) -> None:
         """No socket outlives its session."""
         for device in self.open:
-            over = self.over_by(device.session)
-            if over is not None and self.now > over + ENDED_WITHIN and self._is_heard(device):
-                late = self.now - over
+            late = self.outlived(device.session, ENDED_WITHIN)
+            if late and self._is_heard(device):
                 violated(Invariant.SOCKETS_ENDED, f"{device.name} is open {late:.0f} s after the end of its session")
 
     def _check_told(self, device: Device, message: dict[str, Any]) -> None:
-        over = self.over_by(device.session)
-        if over is None or self.now <= over + LATE or message.get("type") == "error" or not self._is_heard(device):
-            return
-        late = self.now - over
-        violated(Invariant.SOCKETS_ENDED, f"{device.name} is told {message!r:.100} {late:.0f} s after its session")
+        late = self.outlived(device.session, LATE)
+        if late and message.get("type") != "error" and self._is_heard(device):
+            violated(Invariant.SOCKETS_ENDED, f"{device.name} is told {message!r:.100} {late:.0f} s after its session")
 
     def _is_heard(self, device: Device) -> bool:
         return self.world.relay.alive and self.world.is_sound(device.talker)

@@ -101,8 +101,7 @@ class Desks:
         device, world = line.device, self.world
         if line.shown or world.left or device not in self.crowd.open or not world.relay_up:
             return
-        held = device.session.surely_held("terminal", world.wall.highest(world.sim.now))
-        desk = self._desks[device]
+        held, desk = self.crowd.surely_held(device.session, "terminal"), self._desks[device]
         if not held or not desk.sure or line.name not in desk.names or device.session.patched:
             return
         if device.talker.slow or not world.quiet_since(since):

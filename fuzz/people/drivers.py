@@ -42,7 +42,6 @@ class _Driver:
     session: Session
     client: McpClient
     guest: Guest | None
-    opening: bool = False
 
 
 @define(eq=False)
@@ -165,8 +164,7 @@ class Drivers:
         mark = f"drive-{self.crowd.number()}!"
         call = self._calls[mark] = _Call(mark, kind, driver, talk, self.crowd.now, delay)
         given = {"number": mark} if kind == "send" else {"text": mark}
-        phones = [device for device in self.crowd.open if device.session.surface == "android"]
-        if phones:
+        if phones := self.crowd.phones:
             given["device"] = phones[len(self._calls) % len(phones)].session.device
         call.asked = talk.ask(
             "tools/call",
@@ -200,11 +198,8 @@ class Drivers:
         if driver.session.lacks(grant, self.world.wall, call.sent, now):
             violated(Invariant.LIVE_GRANT, f"{call.mark} of {driver.session.prefix}, which holds no {grant}")
         sound = self.world.is_sound(device.talker)
-        over = self.crowd.over_by(driver.session)
-        if sound and over is not None and now > over + LATE:
-            violated(
-                Invariant.LIVE_GRANT, f"{call.mark} is done {now - over:.0f} s after the end of what let its caller in"
-            )
+        if sound and (late := self.crowd.outlived(driver.session, LATE)):
+            violated(Invariant.LIVE_GRANT, f"{call.mark} is done {late:.0f} s after the end of what let its caller in")
         asked, ended = call.asked, call.talk.ended
         if sound and asked is not None and asked.cancelled is not None and now > asked.cancelled + LATE:
             violated(Invariant.CANCELLED, f"{call.mark} was cancelled, and is done")
@@ -212,13 +207,7 @@ class Drivers:
             violated(Invariant.AFTER_END, f"{call.mark} is done after the end of its session of MCP")
         if call.kind == "send" and call.allowed is None:
             violated(Invariant.CONFIRMED, f"{call.mark} is sent, and nobody has allowed it")
-
-        def reply() -> None:
-            result = {"echo": call.mark, "by": device.name}
-            answer = {"request_id": payload["request_id"], "status": 200, "result": result}
-            device.talker.say("bridge", "bridge.response", answer)
-
-        self.world.sim.after(call.delay, reply)
+        self.world.sim.after(call.delay, lambda: device.respond(str(payload["request_id"]), call.mark))
         return True
 
     def _asked(self, call: _Call, message: Message) -> None:
@@ -268,11 +257,7 @@ class Drivers:
         guest, session = driver.guest, driver.session
         if talk.ending or talk.server is not self.world.relay or not self.world.relay_up:
             return False
-        if guest is None:
-            may = session.surely_held(ACT, self.world.wall.highest(self.crowd.now))
-        else:
-            may = self._guests.is_sure(guest)
-        return may and self.crowd.surely_lives(session)
+        return self.crowd.surely_held(session, ACT) if guest is None else self._guests.is_sure(guest)
 
     def _check_answered(self, call: _Call) -> None:
         """Who surely may ask, and was not cut off for good, has an answer."""

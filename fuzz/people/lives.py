@@ -77,10 +77,9 @@ class Lives:
     # --- a phone comes back while the relay still has its last socket ---
 
     def _come_back(self, step: Step) -> None:
-        phones = [device for device in self.crowd.open if device.session.surface == PHONE]
+        phones = self._control.phones.connected(self.crowd.now) or self.crowd.phones
         if not phones:
             return
-        phones = self._connected() or phones
         old = phones[step.who % len(phones)]
         kind, early = step.other % 5, step.other // 5 % 4 == 0
         if early:
@@ -117,19 +116,13 @@ class Lives:
         if callers and device in self.crowd.open:
             self._control.command(callers[self.crowd.number() % len(callers)], 1, device.session.device)
 
-    def _connected(self) -> list[Device]:
-        """Phones that are there for sure."""
-        phones, now = self._control.phones, self.crowd.now
-        return [device for device in self.crowd.open if phones.is_connected(device, now)]
-
     def _callers(self) -> list[Session]:
-        crowd, highest = self.crowd, self.world.wall.highest(self.crowd.now)
-        return [one for one in crowd.sessions if crowd.surely_lives(one) and one.surely_holds("bridge", highest)]
+        return [one for one in self.crowd.sessions if self.crowd.surely_holds(one, "bridge")]
 
     # --- a session ends while it waits for a phone ---
 
     def _cut_short(self, step: Step) -> None:
-        callers, phones = self._callers(), self._connected()
+        callers, phones = self._callers(), self._control.phones.connected(self.crowd.now)
         if not callers or not phones:
             return
         session, phone = callers[step.who % len(callers)], phones[step.other % len(phones)]
@@ -225,9 +218,8 @@ class Lives:
             return
         asked, patched = self._probes[message["id"]]
         session = asked.session
-        if session.patches or session.patched != patched or not self.crowd.surely_lives(session):
-            return
-        if session.surely_holds("terminal", self.world.wall.highest(self.crowd.now)):
+        same = session.patched == patched and not session.patches
+        if same and self.crowd.surely_holds(session, "terminal"):
             violated(Invariant.GRANT_HELD, f"{device.name} holds a terminal grant, and is told {message['payload']}")
 
     # --- the store takes no session for a while, and the relay is started again ---

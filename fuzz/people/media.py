@@ -141,8 +141,6 @@ class Media:
 
     def shown(self, caller: Caller, sent: float) -> None:
         """The inspector of media knows what lives, and what does not."""
-        if caller.status != 200:
-            return
         shelf = self._shelf
         live = {record["token"] for record in caller.answer.json["media"] if not record["is_expired"]}
         if len(live) > shelf.cap:

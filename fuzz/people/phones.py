@@ -35,14 +35,16 @@ class Phones:
             told = self.crowd.now
             self.world.sim.after(LATE, lambda: self._judge(command, status, code, told))
 
+    def connected(self, since: float) -> list[Device]:
+        """All that have been there for sure from then on."""
+        return [device for device in self.crowd.open if self.is_connected(device, since)]
+
     def is_connected(self, device: Device, since: float) -> bool:
         """Whether it has been a phone that can be called from then on."""
         crowd, mine = self.crowd, device.sign_in
         if device not in crowd.open or mine.told is None or mine.told > since or device.session.surface != PHONE:
             return False
-        if not crowd.surely_lives(device.session) or not self.world.is_sound(device.talker):
-            return False
-        if not device.session.surely_held("bridge", self.world.wall.highest(crowd.now)):
+        if not crowd.surely_held(device.session, "bridge") or not self.world.is_sound(device.talker):
             return False
         others = crowd.sign_ins[device.session.device]
         return all(
@@ -61,8 +63,8 @@ class Phones:
         return sign_in.reported + (LATE if self.world.is_sound(sign_in.talker) else UNTIL_DROPPED)
 
     def _judge(self, command: Command, status: int, code: str, told: float) -> None:
-        meant = [device for device in self.crowd.open if command.selector in ("", device.session.device)]
-        sure = [device for device in meant if self.is_connected(device, command.sent)]
+        connected = self.connected(command.sent)
+        sure = [device for device in connected if command.selector in ("", device.session.device)]
         self.world.count("calls that failed")
         if not sure:
             if code == ABSENT[0] and command.selector in ("", "Reference") and self._is_reference_there(command):
@@ -92,7 +94,6 @@ class Phones:
 
     def _check_held(self, command: Command) -> None:
         session = command.caller
-        if session.patched != command.patched or session.patches or not self.crowd.surely_lives(session):
-            return
-        if session.surely_holds("bridge", self.world.wall.highest(self.crowd.now)):
+        same = session.patched == command.patched and not session.patches
+        if same and self.crowd.surely_holds(session, "bridge"):
             violated(Invariant.GRANT_HELD, f"{command.mark} of {session.prefix}, which holds a bridge grant, got 403")

@@ -6,10 +6,10 @@ what its phone and its caller know of it; numbers agree with lists.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import frozen
 
@@ -36,6 +36,8 @@ INSPECTORS = (ACTIVITY, SHELF, INFO, PHONES, STATUS, NOTES, "/sessions", HEALTH)
 MOST_NOTES = MOST_RECORDS = 100
 KEYS = 3  # that notifications of a device go by: later ones have the key of an earlier one
 REPORTS_WITHIN = 6.0  # s from its welcome that a phone takes to report
+View: TypeAlias = Callable[[Caller, float], None]
+"""Judges what was asked for at some time."""
 
 
 @frozen(eq=False)
@@ -69,7 +71,7 @@ class Reports:
         self._statuses: dict[int, _Sent] = {}
         self._notes: dict[str, _Sent] = {}
         self._active: _Meant | None = None  # the one of the last answer
-        self._views = {
+        self._views: dict[str, View] = {
             ACTIVITY: self._activity,
             SHELF: media.shown,
             STATUS: self._status,
@@ -90,23 +92,20 @@ class Reports:
             self._inspect(path)
 
     def _inspect(self, path: str) -> None:
-        sent, view = self.crowd.now, self._views.get(path)
-        if path == HEALTH:
-            view = partial(self._health, tuple(self.crowd.sessions))
-
-        def done(caller: Caller) -> None:
-            if caller.status and view is not None:  # judged a little later, when a socket that had gone is known to be
-                self.world.sim.after(0.0 if path == SHELF else LATE, lambda: view(caller, sent))
-
-        self.crowd.local("GET", path, None, done)
+        known = partial(self._health, tuple(self.crowd.sessions))
+        self._look(path, known if path == HEALTH else self._views.get(path), 0.0 if path == SHELF else LATE)
 
     def _skim(self, few: int) -> None:
         """Only the newest notifications are wanted."""
-        sent, path = self.crowd.now, f"/notifications/recent?limit={few}"
+        self._look(f"/notifications/recent?limit={few}", partial(self._recent, most=few))
+
+    def _look(self, path: str, view: View | None, pause: float = LATE) -> None:
+        """What is told is judged a little later, when a socket that had gone is known to be."""
+        sent = self.crowd.now
 
         def done(caller: Caller) -> None:
-            if caller.status:
-                self.world.sim.after(LATE, lambda: self._recent(caller, sent, few))
+            if view is not None and (caller.status == 200 or (path == STATUS and caller.status == 503)):
+                self.world.sim.after(pause, lambda: view(caller, sent))
 
         self.crowd.local("GET", path, None, done)
 
@@ -133,8 +132,7 @@ class Reports:
         self.world.sim.after(0.3 + rng.random() * REPORTS_WITHIN, partial(self._report, device))
 
     def _report_again(self, step: Step) -> None:
-        phones = [device for device in self.crowd.open if device.session.surface == PHONE]
-        if phones:
+        if phones := self.crowd.phones:
             self._report(phones[step.who % len(phones)])
 
     def _report(self, device: Device) -> None:
@@ -148,13 +146,11 @@ class Reports:
             self._statuses[mark] = _Sent(device, self.crowd.now, self.world.relay, payload)
 
     def _phones(self, caller: Caller, sent: float) -> None:
-        if caller.status != 200:
-            return
         records = {record["device_id"]: record for record in caller.answer.json["devices"]}
         self._check_active(caller, records, sent)
         for name, record in records.items():
             self._check_record(name, record, sent)
-        for device in self._surely_there(sent):
+        for device in self._control.phones.connected(sent):
             if _id_of(device) not in records:
                 violated(Invariant.REPORTED, f"{device.name} is connected, and not listed: {[*records]}")
 
@@ -165,7 +161,7 @@ class Reports:
         stays = before is not None and before.name in records and self._is_meant_since(before, sent, caller.ended)
         if before is not None and stays and before.name != active:
             violated(Invariant.REACHED, f"{before.name} was meant by default, is connected, and now {active} is")
-        for device in self._surely_there(sent):
+        for device in self._control.phones.connected(sent):
             if _id_of(device) == active:
                 self._active = _Meant(active, device, sent, caller.ended)
 
@@ -178,12 +174,8 @@ class Reports:
         record = caller.answer.json
         if caller.status == 200 and record["phone_connected"]:
             self._check_record(record["device_id"], record, sent)
-        elif caller.status in (200, 503) and (there := self._surely_there(sent)):
+        elif there := self._control.phones.connected(sent):
             violated(Invariant.REPORTED, f"no phone is said to be connected, and {there[0].name} is")
-
-    def _surely_there(self, since: float) -> list[Device]:
-        phones = self._control.phones
-        return [device for device in self.crowd.open if phones.is_connected(device, since)]
 
     def _check_record(self, name: str, record: Mapping[str, Any], sent: float) -> None:
         crowd, mark = self.crowd, record.get("mark", 0)
@@ -195,7 +187,7 @@ class Reports:
         session = next((one for one in crowd.sessions if one.prefix == record["session_token_prefix"]), None)
         if session is not None and session.lacks("bridge", self.world.wall, sent, crowd.now):
             violated(Invariant.LIVE_GRANT, f"{name} is shown as a phone, and {session.prefix} holds no bridge grant")
-        for device in self._surely_there(sent):
+        for device in self._control.phones.connected(sent):
             newest = [number for number, each in self._statuses.items() if each.device is device]
             newest = [number for number in newest if self._is_there(self._statuses[number], sent)]
             if _id_of(device) == name and newest and mark < newest[-1]:
@@ -216,8 +208,6 @@ class Reports:
 
     def _recent(self, caller: Caller, sent: float, most: int = MOST_NOTES) -> None:
         """All that surely came, as it came, once, and of each device the newest first."""
-        if caller.status != 200:
-            return
         shown: list[str] = [note["title"] for note in caller.answer.json["notifications"]]
         if len(set(shown)) < len(shown):
             violated(Invariant.REPORTED, f"a notification is shown twice: {shown}")
@@ -240,8 +230,6 @@ class Reports:
     # --- activity ---
 
     def _activity(self, caller: Caller, sent: float) -> None:
-        if caller.status != 200:
-            return
         records = caller.answer.json["activity"]
         times = [record["sent_at"] for record in records]
         if len(records) > MOST_RECORDS or (len(self.world.wall.steps) == 1 and times != sorted(times, reverse=True)):
@@ -274,7 +262,7 @@ class Reports:
             violated(Invariant.IN_TIME, f"{so} after {told - command.sent:.1f} s")
         if command.outcome is not None and command.outcome[0] < sent and decision != command.outcome[1]:
             violated(Invariant.REPORTED, f"{so}, and its caller was told {command.outcome[1]}")
-        for device in self._surely_there(command.sent):
+        for device in self._control.phones.connected(command.sent):
             answered = command.answered.get(device.name)
             if answered is not None and answered < min(sent - LATE, command.sent + IN_TIME) and decision != "executed":
                 violated(Invariant.REPORTED, f"{so}, and {device.name} answered after {answered - command.sent:.1f} s")
@@ -284,7 +272,7 @@ class Reports:
     def _health(self, known: tuple[Session, ...], caller: Caller, sent: float) -> None:
         """No session is missing."""
         least = sum(map(self.crowd.surely_lives, known))
-        if caller.status == 200 and caller.answer.json["sessions"] < least:
+        if caller.answer.json["sessions"] < least:
             violated(Invariant.LIVE_TOKEN, f"{caller.answer.json} is said, and {least} sessions live")
 
 

@@ -107,9 +107,7 @@ class VoiceLine:
     def surely_there(self, since: float) -> bool:
         """Whether it is a session of the relay, and was from then on."""
         session, talker, world = self.who.session, self._talker, self.world
-        if session is not None and not (
-            self.crowd.surely_lives(session) and session.surely_held(self.grant, world.wall.highest(self.crowd.now))
-        ):
+        if session is not None and not self.crowd.surely_held(session, self.grant):
             return False
         if self.made > since or self.closed or self.relay is not world.relay or not world.quiet_since(self.made):
             return False
@@ -170,15 +168,10 @@ class VoiceLine:
         """Its time to come back is not over, and nobody of the same caller has taken its place."""
         newer = any(line.takes_room_of(self) for line in self.rivals)
         session, lost = self.who.session, self.lost
-        if (
-            newer
-            or self.closed
-            or lost is None
-            or self.relay is not self.world.relay
-            or not self.world.quiet_since(lost)
-        ):
+        if newer or self.closed or lost is None or self.relay is not self.world.relay:
             return
-        if session is None or session.surely_held(self.grant, self.world.wall.highest(self.crowd.now)):
+        held = session is None or self.crowd.surely_held(session, self.grant)
+        if held and self.world.quiet_since(lost):
             since = self.crowd.now - lost
             violated(Invariant.VOICE_OVER, f"{self.name} is over {since:.1f} s after it was lost: {talker.status}")
 
