@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from attrs import frozen
 
 from runtimes.sim.connection import Connection, End
@@ -106,15 +108,26 @@ class Line:
 
 
 class Thrower(Line):
-    """Somebody who writes bytes and listens to whatever comes back."""
+    """Somebody who writes bytes and listens to whatever comes back, until it is `over`."""
 
-    def __init__(self, host: Host, target: Target, data: bytes) -> None:
+    def __init__(self, host: Host, target: Target, data: bytes, over: Callable[[], None] = lambda: None) -> None:
         self.heard = bytearray()
+        self._tell = over
         super().__init__(host, target)
         self.write(data)
+
+    @property
+    def status(self) -> int:
+        """Of the answer, if it is one of HTTP/1.1."""
+        _, _, answer = bytes(self.heard).partition(b"HTTP/1.1 ")
+        return int(answer[:3] or 0)
 
     def on_data(self, data: bytes) -> None:
         """Keep it."""
         self.heard += data
         if not data:
             self.hang_up()
+
+    def on_over(self) -> None:
+        """Tell."""
+        self._tell()

@@ -176,8 +176,7 @@ class Strangers:
         thrower = Thrower(host, target, "\r\n".join([*lines, "", ""]).encode() + body)
 
         def over() -> None:
-            _, _, answer = bytes(thrower.heard).partition(b"HTTP/1.1 ")
-            self._check(way, f"{method} {path}" if way.opens else route, int(answer[:3] or 0))
+            self._check(way, f"{method} {path}" if way.opens else route, thrower.status)
             thrower.hang_up(reset=True)
 
         self.world.sim.after(20.0, over)
