@@ -85,6 +85,16 @@ class Clerk:
         """Ask the relay as a session, or with `by=None` as the operator."""
         return (yield Ask(method, path, body, of_relay=True, **{"by": self.session, **more}))
 
+    def alone(self, what: str, errand: Errand) -> Errand:
+        """Do this if nobody else works with something that only one of all may work with at a time."""
+        if what in self.busy:
+            return
+        self.busy[what] = None
+        try:
+            yield from errand
+        finally:
+            del self.busy[what]
+
     def word(self) -> str:
         """A word that nobody else says."""
         return f"errand{self.crowd.number()}x"

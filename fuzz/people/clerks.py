@@ -163,9 +163,8 @@ class _Drawer:
             caller = yield from self.clerk.ask("GET", f"/api/sessions/{own.id}")
             _same(own, is_one(caller, 200, "a chat"), "looked at")
         for identity in self.gone[-2:]:
-            caller = yield from self.clerk.ask(
-                "GET", f"/api/sessions/{identity}{self.clerk.rng.choice(('', '/messages'))}"
-            )
+            more = self.clerk.rng.choice(("", "/messages"))
+            caller = yield from self.clerk.ask("GET", f"/api/sessions/{identity}{more}")
             is_one(caller, 404, "a chat that was deleted", "session_not_found")
 
     def list_all(self) -> Errand:
@@ -192,9 +191,8 @@ class _Drawer:
         body = is_one(caller, 200, "a page of chats")
         count, total = len(body["sessions"]), body["total"]
         if count != max(0, min(limit, total - offset)) or body["has_more"] is not (offset + count < total):
-            violated(
-                Invariant.AS_TOLD, f"a page of {limit} from {offset} on has {count} of {total}, {body['has_more']}"
-            )
+            so = f"has {count} of {total}, {body['has_more']}"
+            violated(Invariant.AS_TOLD, f"a page of {limit} from {offset} on {so}")
 
     def read(self) -> Errand:
         if not self.there:
@@ -255,13 +253,7 @@ def drawer(clerk: Clerk) -> Errand:
 
 def notes_of_the_user(clerk: Clerk) -> Errand:
     """What is known of the user is added to, replaced and removed; only one clerk at a time."""
-    if "notes" in clerk.busy:
-        return
-    clerk.busy["notes"] = None
-    try:
-        yield from _notes(clerk)
-    finally:
-        del clerk.busy["notes"]
+    return clerk.alone("notes", _notes(clerk))
 
 
 def _notes(clerk: Clerk) -> Errand:
@@ -383,7 +375,7 @@ def _heard_by_model(
 def keys(clerk: Clerk) -> Errand:
     """With one key the same is answered as before, and something else anew (wire api 2.3)."""
     key = clerk.word()
-    path, rng = clerk.rng.choice((("/v1/chat/completions", clerk.rng), ("/v1/responses", clerk.rng)))
+    rng, path = clerk.rng, clerk.rng.choice(("/v1/chat/completions", "/v1/responses"))
     newest: tuple[str, str] | None = None  # the question that the key stands for, and the answer's id
     seen: list[str] = []
     texts = [f"plain: {clerk.word()}" for _ in range(2)]
@@ -448,13 +440,7 @@ def _status(clerk: Clerk, path: str, text: str, *, stops: bool) -> Generator[Ask
 
 def wrong_keys(clerk: Clerk) -> Errand:
     """Five wrong keys in a minute are 429 for five; the right one is good all the same (decision 51)."""
-    if "keys" in clerk.busy:
-        return
-    clerk.busy["keys"] = None
-    try:
-        yield from _wrong_keys(clerk)
-    finally:
-        del clerk.busy["keys"]
+    return clerk.alone("keys", _wrong_keys(clerk))
 
 
 def _wrong_keys(clerk: Clerk) -> Errand:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Generator
 from typing import Any
 
-from fuzz.errands import Clerk, Errand, Kind, is_one
+from fuzz.errands import Ask, Clerk, Errand, Kind, is_one
 from fuzz.invariants import Invariant
 from fuzz.model import Code, violated
+from fuzz.peers import Caller
 from fuzz.people.crowd import GRANTS
+from fuzz.shelf import Medium
 from fuzz.terms import Wish, in_json
 from fuzz.world import MAX_MEDIA
 
@@ -18,8 +21,7 @@ __all__ = ["VISITORS"]
 PICTURES = {"png": b"\x89PNG\r\n\x1a\n", "jpg": b"\xff\xd8\xff", "gif": b"GIF89a", "webp": b"RIFF0000WEBP"}
 INBOX = "images/inbox"
 STALE = 300.0  # s after which a paste is swept, wire core 7.1
-TOKEN = 36  # characters of a session's
-SHOWN = 8  # of them
+SHOWN = 8  # characters of a session's token
 CODE_LASTS = 600  # s
 LARGE_ONES = 3  # which is less than a session may have
 
@@ -69,10 +71,7 @@ def parts_of_a_file(clerk: Clerk) -> Errand:
         return  # there it may be evicted at any time
     data = f"0123456789 {clerk.word()}".encode() * rng.randint(1, 40)
     body = {"file_name": "a.txt", "content_type": "text/plain", "content": base64.b64encode(data).decode()}
-    medium = clerk.crowd.world.shelf.put(data, clerk.crowd.now)
-    caller = yield from clerk.relay("POST", "/media/upload", body)
-    medium.token = str(is_one(caller, 200, "an upload")["token"])
-    medium.since.told = clerk.crowd.now
+    medium = yield from _uploaded(clerk, data, body)
     path, end = f"/media/{medium.token}", len(data) - 1
     if not clerk.same_programs:
         return
@@ -158,11 +157,7 @@ def a_code_that_is_registered_twice(clerk: Clerk) -> Errand:
         route = "/pairing/register" if place else rng.choice(("/pairing/register", "/pairing/approve"))
         caller = yield from clerk.relay("POST", route, body, by=None)
         is_one(caller, 200, "a code")
-    if not clerk.same_programs:
-        return
-    code = Code(word, sent, told=crowd.now, wish=wishes[-1])
-    crowd.codes.append(code)
-    clerk.pairing.pair(rng.choice(crowd.world.devices), code, phone=False)
+    _pairs(clerk, word, sent, wishes[-1])
 
 
 def an_invite(clerk: Clerk) -> Errand:
@@ -183,29 +178,40 @@ def an_invite(clerk: Clerk) -> Errand:
     high = crowd.world.home.wall()
     if len(crowd.world.wall.steps) == 1 and not low + CODE_LASTS - 1 <= told["expires_at"] <= high + CODE_LASTS:
         violated(Invariant.LIFETIME, f"a code made at {low:.1f} is said to last until {told['expires_at']}")
+    _pairs(clerk, told["code"], sent, wish)
+
+
+def _pairs(clerk: Clerk, word: str, sent: float, wish: Wish) -> None:
+    """A device shows a code that the relay was told of since."""
+    crowd = clerk.crowd
     if clerk.same_programs:
-        code = Code(told["code"], sent, told=crowd.now, wish=wish)
+        code = Code(word, sent, told=crowd.now, wish=wish)
         crowd.codes.append(code)
-        clerk.pairing.pair(rng.choice(crowd.world.devices), code, phone=False)
+        clerk.pairing.pair(clerk.rng.choice(crowd.world.devices), code, phone=False)
 
 
 def large_files(clerk: Clerk) -> Errand:
     """Large files are kept; one that is too large is not."""
-    world, crowd = clerk.crowd.world, clerk.crowd
+    world = clerk.crowd.world
     if world.shelf.cap < 100 or world.shelf.ttl < 1000:
         return
     headers = {"content-type": "multipart/form-data; boundary=b"}
     head = b'--b\r\ncontent-disposition: form-data; name="file"; filename="a.bin"\r\n\r\n'
     for _ in range(clerk.rng.randint(1, LARGE_ONES)):
         data = clerk.word().encode().ljust(MAX_MEDIA // 2, b".")
-        medium = world.shelf.put(data, crowd.now)
-        form = head + data + b"\r\n--b--\r\n"
-        caller = yield from clerk.relay("POST", "/media/upload", form, headers=headers)
-        medium.token = str(is_one(caller, 200, "an upload")["token"])
-        medium.since.told = crowd.now
+        yield from _uploaded(clerk, data, head + data + b"\r\n--b--\r\n", headers=headers)
     too_large = head + b"." * (MAX_MEDIA + 1) + b"\r\n--b--\r\n"
     caller = yield from clerk.relay("POST", "/media/upload", too_large, headers=headers)
     is_one(caller, 413, "an upload that is too large", "too_large")
+
+
+def _uploaded(clerk: Clerk, data: bytes, body: object, **more: Any) -> Generator[Ask | float, Caller, Medium]:
+    """It is on the shelf."""
+    medium = clerk.crowd.world.shelf.put(data, clerk.crowd.now)
+    caller = yield from clerk.relay("POST", "/media/upload", body, **more)
+    medium.token = str(is_one(caller, 200, "an upload")["token"])
+    medium.since.told = clerk.crowd.now
+    return medium
 
 
 VISITORS: tuple[Kind, ...] = (
