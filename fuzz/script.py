@@ -70,7 +70,7 @@ class Deed(Enum):
     INQUIRE = "inquire"  # who: a chat that is gone on with by MCP; other: how; amount: s it takes
     TOOL = "tool"  # who: a chat; other: which tools of MCP servers its agent uses, what they do; amount: s until a yes
     ERRAND = "errand"  # other: of which kind
-    # faults
+    # faults, from here on
     CUT = "cut"  # who: a connection
     HANG = "hang"  # who: a connection; amount: for so long, s
     PART = "part"  # who: a device's host; amount: for so long, s
@@ -88,23 +88,7 @@ class Deed(Enum):
     DISK = "disk"  # other: the store refuses, files cannot be had, all of it is slow or stalls; amount: for so long, s
 
 
-FAULTS = (
-    Deed.CUT,
-    Deed.HANG,
-    Deed.PART,
-    Deed.SLOW,
-    Deed.NOISE,
-    Deed.STOP,
-    Deed.KILL,
-    Deed.DISK_FULL,
-    Deed.CLOCK,
-    Deed.REFUSE,
-    Deed.AGE,
-    Deed.UPSTREAM,
-    Deed.DROP,
-    Deed.HICCUP,
-    Deed.DISK,
-)
+FAULTS = tuple(Deed)[tuple(Deed).index(Deed.CUT) :]
 
 
 @frozen
