@@ -16,7 +16,6 @@ from attrs import define, field
 
 from bench.measure import BenchError, Progress
 from bench.report import Column, Row, Table
-from fuzz.carriers import Http1Carrier
 from fuzz.cluster import ClusterWorld
 from fuzz.cluster_law import SOON
 from fuzz.peers import Caller, Talker
@@ -83,7 +82,7 @@ class _Crowd:
         return (time.process_time() - begun) / count
 
     def _begin(self, number: int, node: int) -> _Phone:
-        world, phone, target = self.world, _Phone(number, node), self.world.target(node)
+        world, phone = self.world, _Phone(number, node)
         self.phones.append(phone)
         name = f"{number:06}"
 
@@ -100,8 +99,7 @@ class _Crowd:
             def ended(talker: Talker) -> None:
                 phone.over = True
 
-            carrier = Http1Carrier(world.crowd, target, world.entropy)
-            phone.talker = Talker(carrier, target, headers={}, on_open=opened, on_message=phone.said, on_end=ended)
+            phone.talker = world.talk(world.crowd, node, opened, phone.said, ended)
 
         world.call(node, "POST", "/pairing", done=coded)
         return phone

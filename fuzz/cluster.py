@@ -356,21 +356,25 @@ class ClusterWorld:
         def ended(talker: Talker) -> None:
             pocket.closed, pocket.closed_at = True, self.sim.now
 
-        target = self.target(n)
-        carrier = Http1Carrier(self.crowd, target, self.entropy)
-        pocket.talker = Talker(
-            carrier,
-            target,
-            headers={},
-            on_open=opened,
-            on_message=pocket.said,
-            on_end=ended,
-        )
+        pocket.talker = self.talk(self.crowd, n, opened, pocket.said, ended)
         return pocket
+
+    def talk(
+        self,
+        host: Host,
+        n: int,
+        opened: Callable[[Talker], None],
+        said: Callable[[Talker, dict[str, Any]], None],
+        ended: Callable[[Talker], None],
+    ) -> Talker:
+        """A WebSocket to a node."""
+        target = self.target(n)
+        carrier = Http1Carrier(host, target, self.entropy)
+        return Talker(carrier, target, headers={}, on_open=opened, on_message=said, on_end=ended)
 
     def guess(self, n: int, source: Host) -> Guess:
         """Show a wrong code at a node."""
-        guess, target = Guess(), self.target(n)
+        guess = Guess()
 
         def opened(talker: Talker) -> None:
             talker.say("system", "auth", {"pairing_code": "WRONG2", "device_name": "x", "client_surface": "desktop"})
@@ -383,8 +387,7 @@ class ClusterWorld:
         def ended(talker: Talker) -> None:
             guess.over = True
 
-        carrier = Http1Carrier(source, target, self.entropy)
-        guess.talker = Talker(carrier, target, headers={}, on_open=opened, on_message=said, on_end=ended)
+        self.talk(source, n, opened, said, ended)
         return guess
 
     def paired(self, name: str, n: int, *, at: int | None = None) -> Pocket:

@@ -102,6 +102,5 @@ class Errand:
 class Guess:
     """Somebody who shows a code that is none."""
 
-    talker: Talker | None = None
     refused: bool = False  # by a node that has looked at the code
     over: bool = False

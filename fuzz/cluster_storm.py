@@ -36,6 +36,7 @@ GRACE = 5.5  # s after which who was stopped has gone
 AWAY = (2.6, 4.0)  # s after which a node that is parted has lost its connection, and perhaps its lease
 ROUGH, FAIR = 9.0, 7.0  # s in which everything happens, and after them s in which what is whole stays so
 LATE = 40.0  # s within which a command has an outcome
+BREAKS = ("part", "miss", "double", "late", "mute", "lag", "redis", "part_store", "slow_store")  # not done when fair
 PLACES = (None, BUCKET, "/shared/uploads", BUCKET)  # where uploads are, by seed
 
 
@@ -81,19 +82,7 @@ class _Storm:
             (self.roll, 1),
             (self.guess, 6),
         ]
-
-        breaks = (
-            self.part,
-            self.miss,
-            self.double,
-            self.late,
-            self.mute,
-            self.lag,
-            self.redis,
-            self.part_store,
-            self.slow_store,
-        )
-        self._fair = [(deed, weight) for deed, weight in self._deeds if deed not in breaks]
+        self._fair = [(deed, weight) for deed, weight in self._deeds if deed.__name__ not in BREAKS]
 
     def play(self) -> dict[str, int]:
         world, rng = self.world, self.rng
