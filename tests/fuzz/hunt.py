@@ -14,11 +14,12 @@ import pytest
 
 from fuzz.draw import draw
 from fuzz.game import Failure, play
+from fuzz.invariants import Invariant
 from fuzz.shrink import smaller
 from tests.fuzz.plant import Plant
 from tests.fuzz.plants import PLANTS
 
-__all__ = ["SEEDS", "find", "make_small"]
+__all__ = ["SEEDS", "find", "make_small", "noticed_by"]
 
 SEEDS = 300  # worlds within which a planted bug must be found
 
@@ -32,6 +33,11 @@ def find(name: str, *, anew: bool = False) -> Failure | None:
         return next((outcome for outcome in outcomes if isinstance(outcome, Failure)), None)
 
 
+def noticed_by(plant: Plant[Invariant]) -> tuple[Invariant, ...]:
+    """Its signs, and what may come first: the books, and who looks through the house in the end."""
+    return (*plant.found_by, Invariant.BOOKS, Invariant.AS_TOLD)
+
+
 def make_small(name: str, tries: int) -> int:
     """Plant one, find it and make the script smaller; the number of its steps."""
     failure = find(name)
@@ -41,7 +47,7 @@ def make_small(name: str, tries: int) -> int:
         return len(smaller(failure, tries).script.steps)
 
 
-def _named(name: str) -> Plant:
+def _named(name: str) -> Plant[Invariant]:
     return next(plant for plant in PLANTS if plant.name == name)
 
 
@@ -51,10 +57,10 @@ def _refresh(part: str) -> None:
             continue
         failure = find(plant.name, anew=True)
         click.echo(f"{plant.name}: {failure and (failure.script.seed, failure.invariant.name)}")
-        if failure is not None and failure.invariant in plant.noticed_by:
-            place = re.compile(rf"(Plant\(\s*_{plant.name},\s*)\d+")
+        if failure is not None and failure.invariant in noticed_by(plant):
+            place = re.compile(rf'(\.\w+\(\s*)\d+((?:,\s*"{plant.name}"|[^@]*?\ndef {plant.name}\())')
             for path in Path(__file__).parent.glob("plants*.py"):
-                path.write_text(place.sub(rf"\g<1>{failure.script.seed}", path.read_text()))
+                path.write_text(place.sub(rf"\g<1>{failure.script.seed}\g<2>", path.read_text()))
 
 
 if __name__ == "__main__":

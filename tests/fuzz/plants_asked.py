@@ -15,12 +15,15 @@ from svc_proto.relay import oauth
 from svc_proto.relay.shells import Shells
 from svc_proto.relay.voice_access import ApiProbe
 from svc_proto.voice.options import Options
-from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plant import Bed, Patch
 
 __all__ = ["ASKED"]
 
+ASKED = Bed(Invariant.AS_TOLD)
 
-def _a_no_of_the_api_is_remembered(patch: Patch) -> None:
+
+@ASKED.plant(2)
+def a_no_of_the_api_is_remembered(patch: Patch) -> None:
     accepts, refused = ApiProbe.accepts, dict[str, None]()
 
     def remembers(self: ApiProbe, bearer: str, *, afresh: bool = False) -> Flow[bool]:
@@ -34,54 +37,22 @@ def _a_no_of_the_api_is_remembered(patch: Patch) -> None:
     patch.setattr(ApiProbe, "accepts", remembers)
 
 
-def _a_consent_to_pictures_outlives_the_toggle(patch: Patch) -> None:
-    patch.setattr(Consents, "end_capture_session", lambda self: None)
+@ASKED.instead(4, Shells, "kill_session")
+def a_session_of_tmux_is_ended_by_how_its_name_begins(self: Shells, name: str) -> Flow[bool]:
+    return (yield from self._succeeds("kill-session", "-t", self.session_name(name)))
 
 
-def _a_session_of_tmux_is_ended_by_how_its_name_begins(patch: Patch) -> None:
-    def kill(self: Shells, name: str) -> Flow[bool]:
-        return (yield from self._succeeds("kill-session", "-t", self.session_name(name)))
-
-    patch.setattr(Shells, "kill_session", kill)
-
-
-def _a_question_is_answered_without_its_ballot(patch: Patch) -> None:
-    patch.setattr(oauth, "same_secret", lambda one, other: True)
-
-
-def _a_vendor_is_known_whatever_the_key(patch: Patch) -> None:
-    patch.setattr(Options, "_key", lambda self, info: (info.id, ""))
-
-
-def _a_code_that_was_shown_is_kept(patch: Patch) -> None:
-    patch.setattr(pair_command, "Unkept", TextDelta)
-
-
-def _looks_are_counted_as_requests(patch: Patch) -> None:
-    patch.setattr(vitals, "OURS", ())
-
-
-def _each_wrong_token_is_told(patch: Patch) -> None:
-    patch.setattr(Mentions, "is_due", lambda self, address, now: True)
-
-
-def _what_an_engine_was_given_stays(patch: Patch) -> None:
+@ASKED.plant(7)
+def what_an_engine_was_given_stays(patch: Patch) -> None:
     patch.setattr("svc_proto.voice.providers.command.DeleteBlob", lambda path: DeleteBlob(f"{path}.x"))
 
 
-def _every_phone_asks_its_user(patch: Patch) -> None:
-    patch.setattr(Phone, "asks", property(lambda self: True))
-
-
-ASKED = (
-    Plant(_a_no_of_the_api_is_remembered, 2, (Invariant.AS_TOLD,)),
-    Plant(_a_consent_to_pictures_outlives_the_toggle, 86, (Invariant.AS_TOLD,)),
-    Plant(_a_session_of_tmux_is_ended_by_how_its_name_begins, 4, (Invariant.AS_TOLD,)),
-    Plant(_a_question_is_answered_without_its_ballot, 6, (Invariant.CONSENT,)),
-    Plant(_a_vendor_is_known_whatever_the_key, 17, (Invariant.AS_TOLD,)),
-    Plant(_a_code_that_was_shown_is_kept, 12, (Invariant.AS_TOLD,)),
-    Plant(_looks_are_counted_as_requests, 4, (Invariant.AS_TOLD,)),
-    Plant(_each_wrong_token_is_told, 2, (Invariant.AS_TOLD,)),
-    Plant(_what_an_engine_was_given_stays, 7, (Invariant.AS_TOLD,)),
-    Plant(_every_phone_asks_its_user, 16, (Invariant.AS_TOLD,)),
+ASKED.put(86, "a_consent_to_pictures_outlives_the_toggle", Consents, "end_capture_session", lambda self: None)
+ASKED.put(
+    6, "a_question_is_answered_without_its_ballot", oauth, "same_secret", lambda one, other: True, Invariant.CONSENT
 )
+ASKED.put(17, "a_vendor_is_known_whatever_the_key", Options, "_key", lambda self, info: (info.id, ""))
+ASKED.put(12, "a_code_that_was_shown_is_kept", pair_command, "Unkept", TextDelta)
+ASKED.put(4, "looks_are_counted_as_requests", vitals, "OURS", ())
+ASKED.put(2, "each_wrong_token_is_told", Mentions, "is_due", lambda self, address, now: True)
+ASKED.put(16, "every_phone_asks_its_user", Phone, "asks", property(lambda self: True))

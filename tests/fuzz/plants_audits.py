@@ -30,211 +30,133 @@ from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.routes import sessions as session_routes
 from svc_proto.relay.uploads import Uploads
 from svc_proto.voice import session
-from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plant import Bed, Patch, Real
 
 __all__ = ["AUDITS"]
 
-
-def _a_good_token_ends_a_block(patch: Patch) -> None:
-    success = Limiter.success
-
-    def forgive(self: Limiter, address: str, now: Moment) -> None:
-        success(self, address, now)
-        self._blocked.discard(address_key(address))
-
-    patch.setattr(Limiter, "success", forgive)
+AUDITS = Bed(Invariant.AS_TOLD)
 
 
-def _a_stranger_that_leaves_keeps_its_place(patch: Patch) -> None:
-    exit_ = Strangers._exit
-
-    def stay(self: Strangers, guest: Guest) -> None:
-        address = guest.address
-        before = address.guests
-        exit_(self, guest)
-        address.guests = before if before > self._most // 2 else address.guests
-
-    patch.setattr(Strangers, "_exit", stay)
+@AUDITS.around(0, Limiter, "success", quick=True)
+def a_good_token_ends_a_block(success: Real[None], self: Limiter, address: str, now: Moment) -> None:
+    success(self, address, now)
+    self._blocked.discard(address_key(address))
 
 
-def _an_address_has_the_share_of_all(patch: Patch) -> None:
-    patch.setattr(Strangers, "_fits", lambda self, address: True)
+@AUDITS.around(2, Strangers, "_exit")
+def a_stranger_that_leaves_keeps_its_place(exit_: Real[None], self: Strangers, guest: Guest) -> None:
+    address = guest.address
+    before = address.guests
+    exit_(self, guest)
+    address.guests = before if before > self._most // 2 else address.guests
 
 
-def _the_activity_forgets_the_last_of_a_hundred(patch: Patch) -> None:
-    records = BridgeCommands.records
-
-    def fewer(self: BridgeCommands, limit: int = 100, **more: Any) -> list[dict[str, object]]:
-        found = records(self, limit, **more)
-        return found[:99]
-
-    patch.setattr(BridgeCommands, "records", fewer)
+@AUDITS.around(0, BridgeCommands, "records")
+def the_activity_forgets_the_last_of_a_hundred(
+    records: Real[list[dict[str, object]]], self: BridgeCommands, limit: int = 100, **more: Any
+) -> list[dict[str, object]]:
+    found = records(self, limit, **more)
+    return found[:99]
 
 
-def _what_lies_in_lists_is_not_redacted(patch: Patch) -> None:
-    shown = BridgeCommands._shown
-
-    def lax(self: BridgeCommands, params: Mapping[str, object]) -> object:
-        found = shown(self, params)
-        lists = {key: value for key, value in params.items() if isinstance(value, list)}
-        return {**found, **lists} if isinstance(found, dict) else found
-
-    patch.setattr(BridgeCommands, "_shown", lax)
+@AUDITS.around(0, BridgeCommands, "_shown")
+def what_lies_in_lists_is_not_redacted(
+    shown: Real[object], self: BridgeCommands, params: Mapping[str, object]
+) -> object:
+    found = shown(self, params)
+    lists = {key: value for key, value in params.items() if isinstance(value, list)}
+    return {**found, **lists} if isinstance(found, dict) else found
 
 
-def _an_alias_beats_an_id(patch: Patch) -> None:
-    def called(self: Phone, selector: str) -> bool:
-        return selector.lower() in (alias.lower() for alias in self.aliases)
-
-    patch.setattr(Phone, "is_called", called)
+@AUDITS.instead(0, Phone, "is_called")
+def an_alias_beats_an_id(self: Phone, selector: str) -> bool:
+    return selector.lower() in (alias.lower() for alias in self.aliases)
 
 
-def _a_423_is_an_error(patch: Patch) -> None:
-    patch.setattr(bridge, "_BLOCKED_STATUSES", (403,))
+@AUDITS.around(0, Phones, "_newest_first")
+def the_newest_status_comes_last(newest: Real[list[Phone]], self: Phones) -> list[Phone]:
+    return list(reversed(newest(self)))
 
 
-def _the_newest_status_comes_last(patch: Patch) -> None:
-    newest = Phones._newest_first
-    patch.setattr(Phones, "_newest_first", lambda self: list(reversed(newest(self))))
+@AUDITS.instead(5, Notifications, "recent", Invariant.AS_TOLD, Invariant.REPORTED)
+def few_notifications_are_the_oldest(self: Notifications, limit: int) -> list[Mapping[str, object]]:
+    return list(reversed(list(self._ring)[:limit]))
 
 
-def _few_notifications_are_the_oldest(patch: Patch) -> None:
-    def recent(self: Notifications, limit: int) -> list[Mapping[str, object]]:
-        return list(reversed(list(self._ring)[:limit]))
-
-    patch.setattr(Notifications, "recent", recent)
-
-
-def _what_is_read_is_as_old_as_it_was(patch: Patch) -> None:
-    def lookup(self: MediaRegistry, token: str, now: Moment) -> MediaEntry | None:
-        entry = self._entries.get(token, now.mono)
-        if entry is not None:
-            entry.last_accessed = now.wall
-        return entry
-
-    patch.setattr(MediaRegistry, "lookup", lookup)
+@AUDITS.instead(30, MediaRegistry, "lookup")
+def what_is_read_is_as_old_as_it_was(self: MediaRegistry, token: str, now: Moment) -> MediaEntry | None:
+    entry = self._entries.get(token, now.mono)
+    if entry is not None:
+        entry.last_accessed = now.wall
+    return entry
 
 
-def _the_newest_upload_makes_room(patch: Patch) -> None:
-    reserve = Uploads.reserve
-
-    def wrong(self: Uploads, owner: str, size: int, evict: Callable[[str], None]) -> None:
+@AUDITS.around(26, Uploads, "reserve")
+def the_newest_upload_makes_room(
+    reserve: Real[None], self: Uploads, owner: str, size: int, evict: Callable[[str], None]
+) -> None:
+    self._owned = dict(reversed(self._owned.items()))
+    try:
+        reserve(self, owner, size, evict)
+    finally:
         self._owned = dict(reversed(self._owned.items()))
-        try:
-            reserve(self, owner, size, evict)
-        finally:
-            self._owned = dict(reversed(self._owned.items()))
-
-    patch.setattr(Uploads, "reserve", wrong)
 
 
-def _who_was_seen_last_was_seen_first(patch: Patch) -> None:
-    def record(session: Session, is_current: bool, *, online: bool = False) -> dict[str, object]:
-        return {**session_record(session, is_current, online=online), "first_seen": session.last_seen}
-
-    patch.setattr(session_routes, "session_record", record)
+@AUDITS.instead(1, session_routes, "session_record")
+def who_was_seen_last_was_seen_first(session: Session, is_current: bool, *, online: bool = False) -> dict[str, object]:
+    return {**session_record(session, is_current, online=online), "first_seen": session.last_seen}
 
 
-def _a_revoked_socket_is_closed_as_if_it_had_ended(patch: Patch) -> None:
-    def evict(self: ClientSocket, reason: str) -> None:
-        self.end_programs()
-        self.complain(reason, "session_ended")
-        self.socket.close(1000, reason)
-
-    patch.setattr(ClientSocket, "evict", evict)
+@AUDITS.instead(1, ClientSocket, "evict")
+def a_revoked_socket_is_closed_as_if_it_had_ended(self: ClientSocket, reason: str) -> None:
+    self.end_programs()
+    self.complain(reason, "session_ended")
+    self.socket.close(1000, reason)
 
 
-def _sessions_are_listed_by_their_age(patch: Patch) -> None:
-    active = Sessions.active
-    patch.setattr(Sessions, "active", lambda self, now: sorted(active(self, now), key=lambda one: one.created_at))
+@AUDITS.around(3, Sessions, "active")
+def sessions_are_listed_by_their_age(active: Real[list[Session]], self: Sessions, now: Moment) -> list[Session]:
+    return sorted(active(self, now), key=lambda one: one.created_at)
 
 
-def _a_copy_forgets_its_orders(patch: Patch) -> None:
-    init = ForkChat.__init__
-
-    def made(self: ForkChat, *, source: str, session: Any, now: float) -> None:
-        init(self, source=source, session=evolve(session, system_prompt=None), now=now)
-
-    patch.setattr(ForkChat, "__init__", made)
+@AUDITS.around(0, ForkChat, "__init__")
+def a_copy_forgets_its_orders(init: Real[None], self: ForkChat, *, source: str, session: Any, now: float) -> None:
+    init(self, source=source, session=evolve(session, system_prompt=None), now=now)
 
 
-def _the_latest_rows_begin_at_the_oldest(patch: Patch) -> None:
-    init = ListMessages.__init__
-
-    def made(self: ListMessages, **more: Any) -> None:
-        init(self, **{**more, "latest": False})
-
-    patch.setattr(ListMessages, "__init__", made)
+@AUDITS.around(0, ListMessages, "__init__")
+def the_latest_rows_begin_at_the_oldest(init: Real[None], self: ListMessages, **more: Any) -> None:
+    init(self, **{**more, "latest": False})
 
 
-def _a_run_is_forgotten_after_half_an_hour(patch: Patch) -> None:
-    patch.setattr(chatrun, "KEEP_ENDED", 1_800.0)
+@AUDITS.around(3, runs._Runs, "events")
+def a_run_is_read_by_all(events: Real[Any], self: Any, request: Request) -> Any:
+    run = self._api.runs.get(request.params["run_id"])
+    if run is not None and run.reader is not None and run.reader.state is SubscriberState.READING:
+        return Response(200)
+    return (yield from events(self, request))
 
 
-def _an_early_yes_is_for_whatever_is_asked(patch: Patch) -> None:
-    patch.setattr(approvals, "SETTLING", 0.0)
+@AUDITS.instead(4, VoiceLife, "missed")
+def sound_that_was_heard_is_told_again(self: VoiceLife, cursor: Cursor) -> tuple[str, ...]:
+    return tuple(text for ids, text in self._ring if ids.event > cursor.event or ids.audio)
 
 
-def _a_run_is_read_by_all(patch: Patch) -> None:
-    events = runs._Runs.events
-
-    def shared(self: Any, request: Request) -> Any:
-        run = self._api.runs.get(request.params["run_id"])
-        if run is not None and run.reader is not None and run.reader.state is SubscriberState.READING:
-            return Response(200)
-        return (yield from events(self, request))
-
-    patch.setattr(runs._Runs, "events", shared)
-
-
-def _a_key_is_good_for_ten_minutes(patch: Patch) -> None:
-    patch.setattr(idempotency, "KEEP", 600.0)
-
-
-def _five_terminals_fit(patch: Patch) -> None:
-    patch.setattr(terminals, "MAX_TERMINALS", terminal.MAX_TERMINALS + 1)
-
-
-def _sound_that_was_heard_is_told_again(patch: Patch) -> None:
-    def missed(self: VoiceLife, cursor: Cursor) -> tuple[str, ...]:
-        return tuple(text for ids, text in self._ring if ids.event > cursor.event or ids.audio)
-
-    patch.setattr(VoiceLife, "missed", missed)
-
-
-def _a_voice_session_waits_for_a_minute_more(patch: Patch) -> None:
+@AUDITS.plant(1, Invariant.AS_TOLD, Invariant.VOICE_OVER)
+def a_voice_session_waits_for_a_minute_more(patch: Patch) -> None:
     for_ever = voice_session.UNATTENDED + 60.0
     for module in (voice_session, session):
         patch.setattr(module, "UNATTENDED", for_ever)
 
 
-def _the_board_asks_for_all_commands(patch: Patch) -> None:
-    patch.setattr(_RelayCalls, "activity", lambda self, request: self._get("/bridge/activity"))
-
-
-AUDITS = (
-    Plant(_a_good_token_ends_a_block, 0, (Invariant.AS_TOLD,), quick=True),
-    Plant(_a_stranger_that_leaves_keeps_its_place, 2, (Invariant.AS_TOLD,)),
-    Plant(_an_address_has_the_share_of_all, 2, (Invariant.AS_TOLD,)),
-    Plant(_the_activity_forgets_the_last_of_a_hundred, 0, (Invariant.AS_TOLD,)),
-    Plant(_what_lies_in_lists_is_not_redacted, 0, (Invariant.AS_TOLD,)),
-    Plant(_an_alias_beats_an_id, 0, (Invariant.AS_TOLD,)),
-    Plant(_a_423_is_an_error, 0, (Invariant.AS_TOLD,)),
-    Plant(_the_newest_status_comes_last, 0, (Invariant.AS_TOLD,)),
-    Plant(_few_notifications_are_the_oldest, 5, (Invariant.AS_TOLD, Invariant.REPORTED)),
-    Plant(_what_is_read_is_as_old_as_it_was, 30, (Invariant.AS_TOLD,)),
-    Plant(_the_newest_upload_makes_room, 26, (Invariant.AS_TOLD,)),
-    Plant(_who_was_seen_last_was_seen_first, 1, (Invariant.AS_TOLD,)),
-    Plant(_a_revoked_socket_is_closed_as_if_it_had_ended, 1, (Invariant.AS_TOLD,)),
-    Plant(_sessions_are_listed_by_their_age, 3, (Invariant.AS_TOLD,)),
-    Plant(_a_copy_forgets_its_orders, 0, (Invariant.AS_TOLD,)),
-    Plant(_the_latest_rows_begin_at_the_oldest, 0, (Invariant.AS_TOLD,)),
-    Plant(_a_run_is_forgotten_after_half_an_hour, 3, (Invariant.AS_TOLD,)),
-    Plant(_an_early_yes_is_for_whatever_is_asked, 0, (Invariant.AS_TOLD,)),
-    Plant(_a_run_is_read_by_all, 3, (Invariant.AS_TOLD,)),
-    Plant(_a_key_is_good_for_ten_minutes, 23, (Invariant.AS_TOLD,)),
-    Plant(_five_terminals_fit, 17, (Invariant.AS_TOLD, Invariant.BOOKS)),
-    Plant(_sound_that_was_heard_is_told_again, 4, (Invariant.AS_TOLD,)),
-    Plant(_a_voice_session_waits_for_a_minute_more, 1, (Invariant.AS_TOLD, Invariant.VOICE_OVER)),
-    Plant(_the_board_asks_for_all_commands, 6, (Invariant.AS_TOLD,)),
+AUDITS.put(2, "an_address_has_the_share_of_all", Strangers, "_fits", lambda self, address: True)
+AUDITS.put(0, "a_423_is_an_error", bridge, "_BLOCKED_STATUSES", (403,))
+AUDITS.put(3, "a_run_is_forgotten_after_half_an_hour", chatrun, "KEEP_ENDED", 1_800.0)
+AUDITS.put(0, "an_early_yes_is_for_whatever_is_asked", approvals, "SETTLING", 0.0)
+AUDITS.put(23, "a_key_is_good_for_ten_minutes", idempotency, "KEEP", 600.0)
+AUDITS.put(
+    17, "five_terminals_fit", terminals, "MAX_TERMINALS", terminal.MAX_TERMINALS + 1, Invariant.AS_TOLD, Invariant.BOOKS
+)
+AUDITS.put(
+    6, "the_board_asks_for_all_commands", _RelayCalls, "activity", lambda self, request: self._get("/bridge/activity")
 )

@@ -15,12 +15,15 @@ from svc_proto.machines.phones import Phones
 from svc_proto.relay.routes.media import _Upload
 from svc_proto.wire.http2_sender import Http2Sender
 from svc_proto.wire.http2_stream import Stream
-from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plant import Bed, Patch, Real
 
 __all__ = ["BOOKS"]
 
+BOOKS = Bed[Invariant]()
 
-def _a_choice_outlives_its_phone(patch: Patch) -> None:
+
+@BOOKS.plant(0, Invariant.BOOKS, quick=True)
+def a_choice_outlives_its_phone(patch: Patch) -> None:
     remove, choose = Phones.remove, Phones.choose
 
     def keep(self: Phones, socket: int) -> phones.Phone | None:
@@ -41,7 +44,8 @@ def _a_choice_outlives_its_phone(patch: Patch) -> None:
     patch.setattr(Phones, "choose", look)
 
 
-def _a_phone_reports_once(patch: Patch) -> None:
+@BOOKS.plant(0, Invariant.REPORTED)
+def a_phone_reports_once(patch: Patch) -> None:
     report, known = DevicePhone._report_status, WeakSet[DevicePhone]()
 
     def once(self: DevicePhone) -> None:
@@ -52,52 +56,26 @@ def _a_phone_reports_once(patch: Patch) -> None:
     patch.setattr(DevicePhone, "_report_status", once)
 
 
-def _a_run_stopped_in_line_keeps_its_slot(patch: Patch) -> None:
-    stop = ChatRuns.stop
-
-    def forgetful(self: ChatRuns, run: ChatRun, now: Moment) -> None:
-        if run.id in self._waiting:
-            run.has_slot = False
-        stop(self, run, now)
-
-    patch.setattr(ChatRuns, "stop", forgetful)
+@BOOKS.around(16, ChatRuns, "stop", Invariant.BOOKS, quick=True)
+def a_run_stopped_in_line_keeps_its_slot(stop: Real[None], self: ChatRuns, run: ChatRun, now: Moment) -> None:
+    if run.id in self._waiting:
+        run.has_slot = False
+    stop(self, run, now)
 
 
-def _a_cut_upload_keeps_its_share(patch: Patch) -> None:
-    abandon = _Upload.abandon
-
-    def forgetful(self: _Upload) -> None:
-        self._reserved = 0
-        abandon(self)
-
-    patch.setattr(_Upload, "abandon", forgetful)
+@BOOKS.around(3, _Upload, "abandon", Invariant.BOOKS)
+def a_cut_upload_keeps_its_share(abandon: Real[None], self: _Upload) -> None:
+    self._reserved = 0
+    abandon(self)
 
 
-def _a_window_goes_with_its_stream(patch: Patch) -> None:
-    forget = Http2Sender._forget
-
-    def forgetful(self: Http2Sender, known: Stream) -> None:
-        known.owed = 0
-        forget(self, known)
-
-    patch.setattr(Http2Sender, "_forget", forgetful)
+@BOOKS.around(2, Http2Sender, "_forget", Invariant.BOOKS)
+def a_window_goes_with_its_stream(forget: Real[None], self: Http2Sender, known: Stream) -> None:
+    known.owed = 0
+    forget(self, known)
 
 
-def _who_talks_is_not_closed(patch: Patch) -> None:
-    heard = Socket.heard
-
-    def always(self: Socket, texts: Sequence[str] = ()) -> None:
-        heard(self, texts)
-        self._timer.set(self._keepalive.due)
-
-    patch.setattr(Socket, "heard", always)
-
-
-BOOKS = (
-    Plant(_a_choice_outlives_its_phone, 0, (Invariant.BOOKS,), quick=True),
-    Plant(_a_phone_reports_once, 0, (Invariant.REPORTED,)),
-    Plant(_a_run_stopped_in_line_keeps_its_slot, 16, (Invariant.BOOKS,), quick=True),
-    Plant(_a_cut_upload_keeps_its_share, 3, (Invariant.BOOKS,)),
-    Plant(_a_window_goes_with_its_stream, 2, (Invariant.BOOKS,)),
-    Plant(_who_talks_is_not_closed, 16, (Invariant.BOOKS, Invariant.SOCKETS_ENDED)),
-)
+@BOOKS.around(16, Socket, "heard", Invariant.BOOKS, Invariant.SOCKETS_ENDED)
+def who_talks_is_not_closed(heard: Real[None], self: Socket, texts: Sequence[str] = ()) -> None:
+    heard(self, texts)
+    self._timer.set(self._keepalive.due)

@@ -11,52 +11,35 @@ from svc_proto.engine.message import Request
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
 from svc_proto.relay import access
-from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plant import Bed, Patch, Real
 
 __all__ = ["DOORS"]
 
-
-def _a_page_is_taken_for_a_program(patch: Patch) -> None:
-    patch.setattr(callers, "is_foreign_page", lambda request: False)
+DOORS = Bed[Invariant]()
 
 
-def _a_name_may_be_rebound(patch: Patch) -> None:
-    patch.setattr(callers, "is_loopback_name", lambda url: True)
-
-
-def _a_proxy_is_taken_for_a_program(patch: Patch) -> None:
-    patch.setattr(callers, "is_forwarded", lambda request: False)
-
-
-def _a_page_may_open_the_socket(patch: Patch) -> None:
-    patch.setattr(access, "is_foreign_page", lambda request: False)
-
-
-def _any_secret_will_do(patch: Patch) -> None:
+@DOORS.plant(6, Invariant.DOORS)
+def any_secret_will_do(patch: Patch) -> None:
     patch.setattr("svc_proto.relay.local_door.shows_secret", lambda headers, secret: True)
 
 
-def _a_wrong_token_is_taken_for_another(patch: Patch) -> None:
-    real = access._bearer
-
-    def lax(request: Request, sessions: Sessions, now: Moment) -> Session:
-        living = sessions.active(now)
-        return living[0] if living else real(request, sessions, now)
-
-    patch.setattr(access, "_bearer", lax)
+@DOORS.around(1, access, "_bearer", Invariant.DOORS, Invariant.DEAD_TOKEN)
+def a_wrong_token_is_taken_for_another(
+    real: Real[Session], request: Request, sessions: Sessions, now: Moment
+) -> Session:
+    living = sessions.active(now)
+    return living[0] if living else real(request, sessions, now)
 
 
-def _half_a_request_is_carried_out(patch: Patch) -> None:
+@DOORS.plant(2, Invariant.AFTER_END, quick=True)
+def half_a_request_is_carried_out(patch: Patch) -> None:
     patch.setattr(Engine, "end_holder", lambda self, holder, refused: None)
     patch.setattr(Exchange, "_ask_again", lambda self: None)
 
 
-DOORS = (
-    Plant(_a_page_is_taken_for_a_program, 3, (Invariant.DOORS,)),
-    Plant(_a_name_may_be_rebound, 25, (Invariant.DOORS,)),
-    Plant(_a_proxy_is_taken_for_a_program, 2, (Invariant.DOORS,), quick=True),
-    Plant(_a_page_may_open_the_socket, 1, (Invariant.DOORS,)),
-    Plant(_any_secret_will_do, 6, (Invariant.DOORS,)),
-    Plant(_a_wrong_token_is_taken_for_another, 1, (Invariant.DOORS, Invariant.DEAD_TOKEN)),
-    Plant(_half_a_request_is_carried_out, 2, (Invariant.AFTER_END,), quick=True),
+DOORS.put(3, "a_page_is_taken_for_a_program", callers, "is_foreign_page", lambda request: False, Invariant.DOORS)
+DOORS.put(25, "a_name_may_be_rebound", callers, "is_loopback_name", lambda url: True, Invariant.DOORS)
+DOORS.put(
+    2, "a_proxy_is_taken_for_a_program", callers, "is_forwarded", lambda request: False, Invariant.DOORS, quick=True
 )
+DOORS.put(1, "a_page_may_open_the_socket", access, "is_foreign_page", lambda request: False, Invariant.DOORS)

@@ -16,98 +16,66 @@ from svc_proto.machines.pairing import PairingCodes, PairingMeta, normalise
 from svc_proto.machines.phones import Phones
 from svc_proto.machines.terminal import TerminalTrigger
 from svc_proto.relay.terminals import Terminal
-from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plant import Bed, Real
 
 __all__ = ["ERRANDS"]
 
-
-def _what_was_put_away_stays_so(patch: Patch) -> None:
-    changes = sessions._changes
-
-    def for_ever(body: dict[str, object], now: float) -> dict[str, object]:
-        found = changes(body, now)
-        return found | {"archived": True} if "archived" in found else found
-
-    patch.setattr(sessions, "_changes", for_ever)
+ERRANDS = Bed[Invariant]()
 
 
-def _a_key_answers_whatever_is_asked(patch: Patch) -> None:
-    def find(self: Keyed) -> Run | None:
-        return next((entry.run for entry in reversed(self._entries.values())), None) if self.name else None
-
-    patch.setattr(Keyed, "find", find)
-
-
-def _a_denial_of_all_is_for_one(patch: Patch) -> None:
-    meant = Approvals._meant
-
-    def first(self: Approvals, answer: Answer, now: float) -> list[Approval]:
-        return meant(self, answer, now)[:1]
-
-    patch.setattr(Approvals, "_meant", first)
+@ERRANDS.around(20, sessions, "_changes", Invariant.AS_TOLD, quick=True)
+def what_was_put_away_stays_so(
+    changes: Real[dict[str, object]], body: dict[str, object], now: float
+) -> dict[str, object]:
+    found = changes(body, now)
+    return found | {"archived": True} if "archived" in found else found
 
 
-def _a_code_keeps_what_was_said_first(patch: Patch) -> None:
-    register = PairingCodes.register
-
-    def keep(self: PairingCodes, code: str, now: Moment, meta: PairingMeta) -> None:
-        known = self._codes.peek(normalise(code))
-        register(self, code, now, meta if known is None else known.meta)
-
-    patch.setattr(PairingCodes, "register", keep)
+@ERRANDS.instead(1, Keyed, "find", Invariant.ONE_ANSWER, Invariant.OWN_BYTES)
+def a_key_answers_whatever_is_asked(self: Keyed) -> Run | None:
+    return next((entry.run for entry in reversed(self._entries.values())), None) if self.name else None
 
 
-def _what_a_shell_says_last_is_lost(patch: Patch) -> None:
-    close = Terminal._close
-
-    def cut(self: Terminal, trigger: TerminalTrigger, **more: Any) -> None:
-        if trigger is TerminalTrigger.EXIT:
-            self._buffer.take(final=True)
-        close(self, trigger, **more)
-
-    patch.setattr(Terminal, "_close", cut)
+@ERRANDS.around(18, Approvals, "_meant", Invariant.CONFIRMED)
+def a_denial_of_all_is_for_one(
+    meant: Real[list[Approval]], self: Approvals, answer: Answer, now: float
+) -> list[Approval]:
+    return meant(self, answer, now)[:1]
 
 
-def _one_run_too_many(patch: Patch) -> None:
-    may_start = ChatRuns._may_start
-
-    def squeezed(self: ChatRuns, run: ChatRun) -> bool:
-        self.cap += 1
-        try:
-            return may_start(self, run)
-        finally:
-            self.cap -= 1
-
-    patch.setattr(ChatRuns, "_may_start", squeezed)
+@ERRANDS.around(0, PairingCodes, "register", Invariant.LIFETIME)
+def a_code_keeps_what_was_said_first(
+    register: Real[None], self: PairingCodes, code: str, now: Moment, meta: PairingMeta
+) -> None:
+    known = self._codes.peek(normalise(code))
+    register(self, code, now, meta if known is None else known.meta)
 
 
-def _the_newest_phone_is_the_active_one(patch: Patch) -> None:
-    register = Phones.register
-
-    def first(self: Phones, socket: int, **more: Any) -> int | None:
-        replaced = register(self, socket, **more)
-        self._active = self._device_ids[socket]
-        return replaced
-
-    patch.setattr(Phones, "register", first)
+@ERRANDS.around(3, Terminal, "_close", Invariant.ONE_END)
+def what_a_shell_says_last_is_lost(close: Real[None], self: Terminal, trigger: TerminalTrigger, **more: Any) -> None:
+    if trigger is TerminalTrigger.EXIT:
+        self._buffer.take(final=True)
+    close(self, trigger, **more)
 
 
-def _the_first_of_several_notes_is_meant(patch: Patch) -> None:
-    find = memory._find
+@ERRANDS.around(15, ChatRuns, "_may_start", Invariant.BOOKS)
+def one_run_too_many(may_start: Real[bool], self: ChatRuns, run: ChatRun) -> bool:
+    self.cap += 1
+    try:
+        return may_start(self, run)
+    finally:
+        self.cap -= 1
 
-    def first(entries: tuple[str, ...], old_text: str) -> Any:
-        return next((entry for entry in entries if old_text.strip() in entry), find(entries, old_text))
 
-    patch.setattr(memory, "_find", first)
+@ERRANDS.around(11, Phones, "register", Invariant.REACHED)
+def the_newest_phone_is_the_active_one(
+    register: Real[int | None], self: Phones, socket: int, **more: Any
+) -> int | None:
+    replaced = register(self, socket, **more)
+    self._active = self._device_ids[socket]
+    return replaced
 
 
-ERRANDS = (
-    Plant(_what_was_put_away_stays_so, 20, (Invariant.AS_TOLD,), quick=True),
-    Plant(_a_key_answers_whatever_is_asked, 1, (Invariant.ONE_ANSWER, Invariant.OWN_BYTES)),
-    Plant(_a_denial_of_all_is_for_one, 18, (Invariant.CONFIRMED,)),
-    Plant(_a_code_keeps_what_was_said_first, 0, (Invariant.LIFETIME,)),
-    Plant(_what_a_shell_says_last_is_lost, 3, (Invariant.ONE_END,)),
-    Plant(_one_run_too_many, 15, (Invariant.BOOKS,)),
-    Plant(_the_newest_phone_is_the_active_one, 11, (Invariant.REACHED,)),
-    Plant(_the_first_of_several_notes_is_meant, 26, (Invariant.AS_TOLD,)),
-)
+@ERRANDS.around(26, memory, "_find", Invariant.AS_TOLD)
+def the_first_of_several_notes_is_meant(find: Real[Any], entries: tuple[str, ...], old_text: str) -> Any:
+    return next((entry for entry in entries if old_text.strip() in entry), find(entries, old_text))

@@ -17,12 +17,15 @@ from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
 from svc_proto.relay.client_socket import ClientSocket
 from svc_proto.relay.service import Relay
-from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plant import Bed, Patch, Real
 
 __all__ = ["LIVES"]
 
+LIVES = Bed[Invariant]()
 
-def _a_socket_keeps_the_grants_of_its_welcome(patch: Patch) -> None:
+
+@LIVES.plant(31, Invariant.LIVE_GRANT, Invariant.GRANT_HELD)
+def a_socket_keeps_the_grants_of_its_welcome(patch: Patch) -> None:
     welcome = ClientSocket._welcome
     kept: dict[ClientSocket, dict[str, float | None]] = {}
 
@@ -38,17 +41,16 @@ def _a_socket_keeps_the_grants_of_its_welcome(patch: Patch) -> None:
     patch.setattr(ClientSocket, "holds", holds)
 
 
-def _a_revoked_caller_waits_on(patch: Patch) -> None:
+@LIVES.plant(2, Invariant.SETTLED, Invariant.AFTER_END, quick=True)
+def a_revoked_caller_waits_on(patch: Patch) -> None:
     patch.setattr(Engine, "end_holder", lambda self, holder, refused: None)
 
 
-def _a_store_that_takes_no_change_is_not_told(patch: Patch) -> None:
-    save = Relay.save
-
-    def silent(self: Relay, session: Session, *, again: bool = False) -> Flow[None]:
-        yield from save(self, session, again=again)
-
-    patch.setattr(Relay, "save", silent)
+@LIVES.around(111, Relay, "save", Invariant.LIFETIME, Invariant.DEAD_TOKEN)
+def a_store_that_takes_no_change_is_not_told(
+    save: Real[Flow[None]], self: Relay, session: Session, *, again: bool = False
+) -> Flow[None]:
+    yield from save(self, session, again=again)
 
 
 def _by_the_clock_of_the_start(patch: Patch, name: str, place: int) -> None:
@@ -68,34 +70,36 @@ def _by_the_clock_of_the_start(patch: Patch, name: str, place: int) -> None:
     patch.setattr(Sessions, name, late)
 
 
-def _a_lifetime_counts_from_the_clock_of_the_start(patch: Patch) -> None:
+@LIVES.plant(0, Invariant.LIFETIME, quick=True)
+def a_lifetime_counts_from_the_clock_of_the_start(patch: Patch) -> None:
     _by_the_clock_of_the_start(patch, "create", 0)
 
 
-def _a_renewal_counts_from_the_clock_of_the_start(patch: Patch) -> None:
+@LIVES.plant(8, Invariant.LIFETIME)
+def a_renewal_counts_from_the_clock_of_the_start(patch: Patch) -> None:
     _by_the_clock_of_the_start(patch, "patch", 1)
 
 
-def _nobody_looks_at_a_clock_that_was_set(patch: Patch) -> None:
+@LIVES.plant(11, Invariant.SOCKETS_ENDED, Invariant.BOOKS)
+def nobody_looks_at_a_clock_that_was_set(patch: Patch) -> None:
     patch.setattr("svc_proto.relay.service.RECHECK", 1e12)
 
 
-def _a_lifetime_has_no_maximum(patch: Patch) -> None:
-    expiry = sessions.session_expiry
-    patch.setattr(sessions, "session_expiry", lambda wall, ttl, max_ttl: expiry(wall, ttl, None))
+@LIVES.around(0, sessions, "session_expiry", Invariant.LIFETIME, quick=True)
+def a_lifetime_has_no_maximum(expiry: Real[float | None], wall: float, ttl: Any, max_ttl: float | None) -> float | None:
+    return expiry(wall, ttl, None)
 
 
-def _a_renewal_lets_short_grants_grow(patch: Patch) -> None:
-    change = Sessions.patch
-
-    def forgetful(self: Sessions, session: Session, now: Moment, **options: Any) -> None:
-        session.preset = ()
-        change(self, session, now, **options)
-
-    patch.setattr(Sessions, "patch", forgetful)
+@LIVES.around(1, Sessions, "patch", Invariant.LIFETIME)
+def a_renewal_lets_short_grants_grow(
+    change: Real[None], self: Sessions, session: Session, now: Moment, **options: Any
+) -> None:
+    session.preset = ()
+    change(self, session, now, **options)
 
 
-def _a_request_id_is_given_again(patch: Patch) -> None:
+@LIVES.plant(1, Invariant.ONE_ANSWER, Invariant.RECOVERY, quick=True)
+def a_request_id_is_given_again(patch: Patch) -> None:
     settle = BridgeCommands._settle
     used: list[str] = []
 
@@ -112,35 +116,17 @@ def _a_request_id_is_given_again(patch: Patch) -> None:
     patch.setattr("svc_proto.relay.service.uuids", ids)
 
 
-def _an_old_socket_takes_the_phone_along(patch: Patch) -> None:
-    forget = Relay.forget
-
-    def gone(self: Relay, client: ClientSocket) -> None:
-        forget(self, client)
-        if client.session is None:
-            return
-        for number in list(self.clients):
-            phone = self.phones.of_socket(number)
-            if phone is not None and phone.device_id == client.session.device_id:
-                self.remove_phone(number)
-
-    patch.setattr(Relay, "forget", gone)
+@LIVES.around(29, Relay, "forget", Invariant.REACHED, quick=True)
+def an_old_socket_takes_the_phone_along(forget: Real[None], self: Relay, client: ClientSocket) -> None:
+    forget(self, client)
+    if client.session is None:
+        return
+    for number in list(self.clients):
+        phone = self.phones.of_socket(number)
+        if phone is not None and phone.device_id == client.session.device_id:
+            self.remove_phone(number)
 
 
-def _a_question_outlives_its_connection(patch: Patch) -> None:
+@LIVES.plant(20, Invariant.CONFIRMED, Invariant.NO_BUG)
+def a_question_outlives_its_connection(patch: Patch) -> None:
     patch.setattr(SafetyGate, "connection_lost", lambda self: None)
-
-
-LIVES = (
-    Plant(_a_socket_keeps_the_grants_of_its_welcome, 31, (Invariant.LIVE_GRANT, Invariant.GRANT_HELD)),
-    Plant(_a_revoked_caller_waits_on, 2, (Invariant.SETTLED, Invariant.AFTER_END), quick=True),
-    Plant(_a_store_that_takes_no_change_is_not_told, 111, (Invariant.LIFETIME, Invariant.DEAD_TOKEN)),
-    Plant(_a_lifetime_counts_from_the_clock_of_the_start, 0, (Invariant.LIFETIME,), quick=True),
-    Plant(_a_renewal_counts_from_the_clock_of_the_start, 8, (Invariant.LIFETIME,)),
-    Plant(_nobody_looks_at_a_clock_that_was_set, 11, (Invariant.SOCKETS_ENDED, Invariant.BOOKS)),
-    Plant(_a_lifetime_has_no_maximum, 0, (Invariant.LIFETIME,), quick=True),
-    Plant(_a_renewal_lets_short_grants_grow, 1, (Invariant.LIFETIME,)),
-    Plant(_a_request_id_is_given_again, 1, (Invariant.ONE_ANSWER, Invariant.RECOVERY), quick=True),
-    Plant(_an_old_socket_takes_the_phone_along, 29, (Invariant.REACHED,), quick=True),
-    Plant(_a_question_outlives_its_connection, 20, (Invariant.CONFIRMED, Invariant.NO_BUG)),
-)

@@ -35,20 +35,24 @@ from svc_proto.relay.mcp_link import RelayPhones
 from svc_proto.relay.oauth import OAuth
 from svc_proto.schema.mcp_messages import RpcRequest
 from svc_proto.schema.members import Members
-from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plant import Bed, Patch, Real
 
 __all__ = ["MCP"]
+
+MCP = Bed[Invariant]()
 
 
 # --- the relay's `/mcp` ---
 
 
-def _a_tool_is_performed_after_a_revocation(patch: Patch) -> None:
+@MCP.plant(48, Invariant.LIVE_GRANT, quick=True)
+def a_tool_is_performed_after_a_revocation(patch: Patch) -> None:
     patch.setattr(McpServer, "end_of", lambda self, caller: None)
     patch.setattr(mcp_link, "need_bridge", lambda session, now, *, looks=False: session)
 
 
-def _a_result_is_told_to_another_session(patch: Patch) -> None:
+@MCP.plant(111, Invariant.OWN_ANSWER, quick=True)
+def a_result_is_told_to_another_session(patch: Patch) -> None:
     ask, over = Conversation.ask, Conversation.over
     all_of_them: dict[Conversation, None] = {}
 
@@ -67,121 +71,99 @@ def _a_result_is_told_to_another_session(patch: Patch) -> None:
     patch.setattr(Conversation, "over", confused)
 
 
-def _who_comes_back_hears_an_event_again(patch: Patch) -> None:
-    after = ReplayLog._after
-
-    def again(self: ReplayLog, at: int) -> list[tuple[int, bytes]]:
-        return after(self, max(self._dropped, at - 1)) if at < len(self._said) else []
-
-    patch.setattr(ReplayLog, "_after", again)
+@MCP.around(2, ReplayLog, "_after", Invariant.STREAM, Invariant.ONE_ANSWER)
+def who_comes_back_hears_an_event_again(
+    after: Real[list[tuple[int, bytes]]], self: ReplayLog, at: int
+) -> list[tuple[int, bytes]]:
+    return after(self, max(self._dropped, at - 1)) if at < len(self._said) else []
 
 
-def _who_comes_back_misses_an_event(patch: Patch) -> None:
-    tell = ReplayLog.tell
-
-    def later(self: ReplayLog, writer: Any, after: int, *, greet: bool = False) -> Flow[None]:
-        return tell(self, writer, after + (after > 0), greet=greet)
-
-    patch.setattr(ReplayLog, "tell", later)
+@MCP.around(222, ReplayLog, "tell", Invariant.STREAM, Invariant.IN_TIME)
+def who_comes_back_misses_an_event(
+    tell: Real[Flow[None]], self: ReplayLog, writer: Any, after: int, *, greet: bool = False
+) -> Flow[None]:
+    return tell(self, writer, after + (after > 0), greet=greet)
 
 
-def _a_cancelled_call_is_carried_out(patch: Patch) -> None:
-    def cancelled(self: Conversation, identity: Any) -> None:
-        """It is told that this is known, and that is all."""
-
-    patch.setattr(Conversation, "_cancelled", cancelled)
+@MCP.instead(176, Conversation, "_cancelled", Invariant.CANCELLED)
+def a_cancelled_call_is_carried_out(self: Conversation, identity: Any) -> None:
+    """It is told that this is known, and that is all."""
 
 
-def _a_session_that_ended_goes_on_working(patch: Patch) -> None:
+@MCP.plant(212, Invariant.AFTER_END, Invariant.CANCELLED, Invariant.LIVE_GRANT)
+def a_session_that_ended_goes_on_working(patch: Patch) -> None:
     patch.setattr(HttpSession, "close", lambda self: None)
 
 
-def _updates_go_on_for_who_wants_none(patch: Patch) -> None:
-    patch.setattr(Subscriptions, "remove", lambda self, uri: None)
+@MCP.around(167, Notices, "put", Invariant.IN_TIME)
+def a_note_is_lost_to_who_is_away(put: Real[None], self: Notices, said: Any) -> None:
+    if self.reader is not None and self.told:
+        put(self, said)
 
 
-def _a_note_is_lost_to_who_is_away(patch: Patch) -> None:
-    put = Notices.put
-
-    def only_if_heard(self: Notices, said: Any) -> None:
-        if self.reader is not None and self.told:
-            put(self, said)
-
-    patch.setattr(Notices, "put", only_if_heard)
+@MCP.around(191, Conversation, "question", Invariant.CONFIRMED)
+def a_no_of_its_user_is_a_yes(question: Real[Flow[bool]], self: Conversation, text: str, say: Say) -> Flow[bool]:
+    yield from question(self, text, say)
+    return True
 
 
-def _a_no_of_its_user_is_a_yes(patch: Patch) -> None:
-    question = Conversation.question
-
-    def agreed(self: Conversation, text: str, say: Say) -> Flow[bool]:
-        yield from question(self, text, say)
-        return True
-
-    patch.setattr(Conversation, "question", agreed)
-
-
-def _a_session_of_mcp_is_anybodys(patch: Patch) -> None:
-    find = HttpSessions.find
-
-    def anybodys(self: HttpSessions, caller: str, identity: bytes | None) -> Any:
-        session = None if identity is None else self._sessions.peek(identity.decode())
-        return find(self, caller if session is None else session.caller, identity)
-
-    patch.setattr(HttpSessions, "find", anybodys)
+@MCP.around(191, HttpSessions, "find", Invariant.DOORS)
+def a_session_of_mcp_is_anybodys(find: Real[Any], self: HttpSessions, caller: str, identity: bytes | None) -> Any:
+    session = None if identity is None else self._sessions.peek(identity.decode())
+    return find(self, caller if session is None else session.caller, identity)
 
 
 # --- what the owner allows ---
 
 
-def _a_rotated_refresh_token_still_works(patch: Patch) -> None:
-    refreshed = Sessions.refreshed
-
-    def any_of_them(self: Sessions, token: str, now: Moment) -> tuple[Session | None, bool]:
-        session, _ = refreshed(self, token, now)
-        return session, session is not None
-
-    patch.setattr(Sessions, "refreshed", any_of_them)
+@MCP.around(74, Sessions, "refreshed", Invariant.TOKENS_ONCE, quick=True)
+def a_rotated_refresh_token_still_works(
+    refreshed: Real[tuple[Session | None, bool]], self: Sessions, token: str, now: Moment
+) -> tuple[Session | None, bool]:
+    session, _ = refreshed(self, token, now)
+    return session, session is not None
 
 
-def _an_access_token_outlives_its_successor(patch: Patch) -> None:
+@MCP.plant(247, Invariant.TOKENS_ONCE)
+def an_access_token_outlives_its_successor(patch: Patch) -> None:
     patch.setattr(Sessions, "_forget_tokens", lambda self, session: None)
 
 
-def _a_refresh_token_used_twice_ends_nothing(patch: Patch) -> None:
-    def unmoved(self: OAuth, session: Session | None, why: str) -> Flow[None]:
-        yield from ()
-
-    patch.setattr(OAuth, "_misused", unmoved)
+@MCP.instead(129, OAuth, "_misused", Invariant.TOKENS_ONCE)
+def a_refresh_token_used_twice_ends_nothing(self: OAuth, session: Session | None, why: str) -> Flow[None]:
+    yield from ()
 
 
-def _a_code_is_good_twice(patch: Patch) -> None:
-    trade = OwnerConsents.trade
+@MCP.around(24, OwnerConsents, "trade", Invariant.TOKENS_ONCE)
+def a_code_is_good_twice(
+    trade: Real[tuple[Consent | None, bool]],
+    self: OwnerConsents,
+    secret: str,
+    client: str,
+    redirect: str | None,
+    verifier: str,
+    now: Moment,
+) -> tuple[Consent | None, bool]:
+    consent, good = trade(self, secret, client, redirect, verifier, now)
+    if consent is not None and good:
+        consent.state = ConsentState.ISSUED
+    return consent, good
 
-    def again(
-        self: OwnerConsents, secret: str, client: str, redirect: str | None, verifier: str, now: Moment
-    ) -> tuple[Consent | None, bool]:
-        consent, good = trade(self, secret, client, redirect, verifier, now)
-        if consent is not None and good:
-            consent.state = ConsentState.ISSUED
-        return consent, good
 
-    patch.setattr(OwnerConsents, "trade", again)
-
-
-def _any_verifier_is_good(patch: Patch) -> None:
+@MCP.plant(24, Invariant.TOKENS_ONCE)
+def any_verifier_is_good(patch: Patch) -> None:
     patch.setattr("svc_proto.machines.consent.proves", lambda verifier, challenge: True)
 
 
-def _a_no_of_the_owner_is_a_yes(patch: Patch) -> None:
-    answer = OwnerConsents.answer
-
-    def agreed(self: OwnerConsents, consent: Consent, allowed: Allowed | None, now: Moment) -> None:
-        answer(self, consent, allowed or Allowed(consent.question.scope, 600.0), now)
-
-    patch.setattr(OwnerConsents, "answer", agreed)
+@MCP.around(265, OwnerConsents, "answer", Invariant.CONSENT, quick=True)
+def a_no_of_the_owner_is_a_yes(
+    answer: Real[None], self: OwnerConsents, consent: Consent, allowed: Allowed | None, now: Moment
+) -> None:
+    answer(self, consent, allowed or Allowed(consent.question.scope, 600.0), now)
 
 
-def _the_owners_second_answer_counts(patch: Patch) -> None:
+@MCP.plant(14, Invariant.CONSENT)
+def the_owners_second_answer_counts(patch: Patch) -> None:
     answer = OwnerConsents.answer
 
     def asked(self: OwnerConsents, code: str, now: Moment) -> Consent | None:
@@ -195,7 +177,8 @@ def _the_owners_second_answer_counts(patch: Patch) -> None:
     patch.setattr(OwnerConsents, "answer", anew)
 
 
-def _who_may_only_look_may_act(patch: Patch) -> None:
+@MCP.plant(147, Invariant.LOOKS_ONLY, quick=True)
+def who_may_only_look_may_act(patch: Patch) -> None:
     patch.setattr(RelayPhones, "may_act", lambda self: True)
     patch.setattr(mcp_link, "need_bridge", lambda session, now, *, looks=False: session)
 
@@ -203,18 +186,14 @@ def _who_may_only_look_may_act(patch: Patch) -> None:
 # --- servers of others ---
 
 
-def _an_answer_with_another_number_is_taken(patch: Patch) -> None:
-    heard = McpClient.heard
-
-    def oldest(self: McpClient, data: bytes | str) -> None:
-        before = self.ignored
-        heard(self, data)
-        members = Members.of(_object(data))
-        if self.ignored > before and "result" in members and self._asked:
-            identity = next(iter(self._asked))
-            heard(self, json.dumps({**members, "jsonrpc": "2.0", "id": identity}))
-
-    patch.setattr(McpClient, "heard", oldest)
+@MCP.around(129, McpClient, "heard", Invariant.OWN_ANSWER)
+def an_answer_with_another_number_is_taken(heard: Real[None], self: McpClient, data: bytes | str) -> None:
+    before = self.ignored
+    heard(self, data)
+    members = Members.of(_object(data))
+    if self.ignored > before and "result" in members and self._asked:
+        identity = next(iter(self._asked))
+        heard(self, json.dumps({**members, "jsonrpc": "2.0", "id": identity}))
 
 
 def _object(data: bytes | str) -> object:
@@ -224,110 +203,65 @@ def _object(data: bytes | str) -> object:
         return None
 
 
-def _what_a_server_says_of_its_tools_is_believed(patch: Patch) -> None:
-    make = tools._tool
-
-    def trusting(config: ServerConfig, raw: str, row: Members, run: tools.Run) -> Tool | None:
-        return make(evolve(config, trust=True), raw, row, run)
-
-    patch.setattr(tools, "_tool", trusting)
+@MCP.around(102, tools, "_tool", Invariant.CONFIRMED)
+def what_a_server_says_of_its_tools_is_believed(
+    make: Real[Tool | None], config: ServerConfig, raw: str, row: Members, run: tools.Run
+) -> Tool | None:
+    return make(evolve(config, trust=True), raw, row, run)
 
 
-def _a_lost_server_takes_its_call_for_a_bug(patch: Patch) -> None:
-    call = ConfiguredServer.call
-
-    def careless(self: ConfiguredServer, name: str, arguments: Mapping[str, object]) -> Flow[Returned]:
-        try:
-            return (yield from call(self, name, arguments))
-        except ToolError as failed:
-            if "signal" in str(failed) or "exited" in str(failed):
-                raise RuntimeError(str(failed)) from None
-            raise
-
-    patch.setattr(ConfiguredServer, "call", careless)
+@MCP.around(50, ConfiguredServer, "call", Invariant.NO_BUG)
+def a_lost_server_takes_its_call_for_a_bug(
+    call: Real[Flow[Returned]], self: ConfiguredServer, name: str, arguments: Mapping[str, object]
+) -> Flow[Returned]:
+    try:
+        return (yield from call(self, name, arguments))
+    except ToolError as failed:
+        if "signal" in str(failed) or "exited" in str(failed):
+            raise RuntimeError(str(failed)) from None
+        raise
 
 
-def _a_call_of_a_lost_server_is_made_again(patch: Patch) -> None:
-    ask = ConfiguredServer._ask
-
-    def stubborn(self: ConfiguredServer, name: str, arguments: Mapping[str, object]) -> Flow[Returned]:
-        try:
-            return (yield from ask(self, name, arguments))
-        except McpFailed:
-            yield from sleep(self._engine, 3.0)
-            return (yield from ask(self, name, arguments))
-
-    patch.setattr(ConfiguredServer, "_ask", stubborn)
+@MCP.around(6, ConfiguredServer, "_ask", Invariant.ONE_ANSWER)
+def a_call_of_a_lost_server_is_made_again(
+    ask: Real[Flow[Returned]], self: ConfiguredServer, name: str, arguments: Mapping[str, object]
+) -> Flow[Returned]:
+    try:
+        return (yield from ask(self, name, arguments))
+    except McpFailed:
+        yield from sleep(self._engine, 3.0)
+        return (yield from ask(self, name, arguments))
 
 
-def _who_waits_for_a_lost_server_waits_on(patch: Patch) -> None:
-    ask = McpClient.ask
-
-    def patient(self: McpClient, method: str, params: Mapping[str, object], *, within: float) -> Flow[Members]:
-        return ask(self, method, params, within=within if method != "tools/call" else 100 * within)
-
-    patch.setattr(McpClient, "ask", patient)
+@MCP.around(173, McpClient, "ask", Invariant.ONE_END)
+def who_waits_for_a_lost_server_waits_on(
+    ask: Real[Flow[Members]], self: McpClient, method: str, params: Mapping[str, object], *, within: float
+) -> Flow[Members]:
+    return ask(self, method, params, within=within if method != "tools/call" else 100 * within)
 
 
 # --- the API's `/mcp` ---
 
 
-def _a_turn_that_nobody_wants_goes_on(patch: Patch) -> None:
-    start = Runs._start
-
-    def alone(self: Runs, order: TurnOrder, holder: str) -> Run:
-        return start(self, evolve(order, stops_alone=False), holder)
-
-    patch.setattr(Runs, "_start", alone)
+@MCP.around(49, Runs, "_start", Invariant.CANCELLED)
+def a_turn_that_nobody_wants_goes_on(start: Real[Run], self: Runs, order: TurnOrder, holder: str) -> Run:
+    return start(self, evolve(order, stops_alone=False), holder)
 
 
-def _words_are_told_as_they_come_and_once_more(patch: Patch) -> None:
-    def twice(self: _Told) -> None:
-        pieces, self._pieces = self._pieces, self._pieces[-1:]
-        if pieces:
-            self._timer.set(self._engine.now.mono + EVERY)
-            self._telling("".join(pieces))
-        if len(pieces) == 1:
-            self._pieces = []
-
-    patch.setattr(_Told, "_round", twice)
+@MCP.instead(111, _Told, "_round", Invariant.STREAM)
+def words_are_told_as_they_come_and_once_more(self: _Told) -> None:
+    pieces, self._pieces = self._pieces, self._pieces[-1:]
+    if pieces:
+        self._timer.set(self._engine.now.mono + EVERY)
+        self._telling("".join(pieces))
+    if len(pieces) == 1:
+        self._pieces = []
 
 
-def _a_chat_is_read_without_its_last_message(patch: Patch) -> None:
-    read = _Agent._messages
-
-    def short(self: _Agent, session: str) -> Flow[str]:
-        told = json.loads((yield from read(self, session)))
-        return json.dumps({**told, "messages": told["messages"][1:]})
-
-    patch.setattr(_Agent, "_messages", short)
+@MCP.around(67, _Agent, "_messages", Invariant.STORED)
+def a_chat_is_read_without_its_last_message(read: Real[Flow[str]], self: _Agent, session: str) -> Flow[str]:
+    told = json.loads((yield from read(self, session)))
+    return json.dumps({**told, "messages": told["messages"][1:]})
 
 
-MCP = (
-    Plant(_a_tool_is_performed_after_a_revocation, 48, (Invariant.LIVE_GRANT,), quick=True),
-    Plant(_a_result_is_told_to_another_session, 111, (Invariant.OWN_ANSWER,), quick=True),
-    Plant(_who_comes_back_hears_an_event_again, 2, (Invariant.STREAM, Invariant.ONE_ANSWER)),
-    Plant(_who_comes_back_misses_an_event, 222, (Invariant.STREAM, Invariant.IN_TIME)),
-    Plant(_a_cancelled_call_is_carried_out, 176, (Invariant.CANCELLED,)),
-    Plant(_a_session_that_ended_goes_on_working, 212, (Invariant.AFTER_END, Invariant.CANCELLED, Invariant.LIVE_GRANT)),
-    Plant(_updates_go_on_for_who_wants_none, 72, (Invariant.OWN_BYTES,)),
-    Plant(_a_note_is_lost_to_who_is_away, 167, (Invariant.IN_TIME,)),
-    Plant(_a_no_of_its_user_is_a_yes, 191, (Invariant.CONFIRMED,)),
-    Plant(_a_session_of_mcp_is_anybodys, 191, (Invariant.DOORS,)),
-    Plant(_a_rotated_refresh_token_still_works, 74, (Invariant.TOKENS_ONCE,), quick=True),
-    Plant(_an_access_token_outlives_its_successor, 247, (Invariant.TOKENS_ONCE,)),
-    Plant(_a_refresh_token_used_twice_ends_nothing, 129, (Invariant.TOKENS_ONCE,)),
-    Plant(_a_code_is_good_twice, 24, (Invariant.TOKENS_ONCE,)),
-    Plant(_any_verifier_is_good, 24, (Invariant.TOKENS_ONCE,)),
-    Plant(_a_no_of_the_owner_is_a_yes, 265, (Invariant.CONSENT,), quick=True),
-    Plant(_the_owners_second_answer_counts, 14, (Invariant.CONSENT,)),
-    Plant(_who_may_only_look_may_act, 147, (Invariant.LOOKS_ONLY,), quick=True),
-    Plant(_an_answer_with_another_number_is_taken, 129, (Invariant.OWN_ANSWER,)),
-    Plant(_what_a_server_says_of_its_tools_is_believed, 102, (Invariant.CONFIRMED,)),
-    Plant(_a_lost_server_takes_its_call_for_a_bug, 50, (Invariant.NO_BUG,)),
-    Plant(_a_call_of_a_lost_server_is_made_again, 6, (Invariant.ONE_ANSWER,)),
-    Plant(_who_waits_for_a_lost_server_waits_on, 173, (Invariant.ONE_END,)),
-    Plant(_a_turn_that_nobody_wants_goes_on, 49, (Invariant.CANCELLED,)),
-    Plant(_words_are_told_as_they_come_and_once_more, 111, (Invariant.STREAM,)),
-    Plant(_a_chat_is_read_without_its_last_message, 67, (Invariant.STORED,)),
-)
+MCP.put(72, "updates_go_on_for_who_wants_none", Subscriptions, "remove", lambda self, uri: None, Invariant.OWN_BYTES)

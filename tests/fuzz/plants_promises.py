@@ -32,57 +32,48 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay.terminals import Terminals
 from svc_proto.relay.tui import _Gateway
 from svc_proto.voice.family import Family
-from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plant import Bed, Patch, Real
 
 __all__ = ["PROMISES"]
 
-
-def _a_change_forgets_what_was_set_before(patch: Patch) -> None:
-    change = Sessions.patch
-
-    def forgetful(self: Sessions, session: Session, now: Moment, **options: Any) -> None:
-        change(self, session, now, **options)
-        if options["grants"]:
-            session.preset = tuple(options["grants"])
-
-    patch.setattr(Sessions, "patch", forgetful)
+PROMISES = Bed[Invariant]()
 
 
-def _nobody_looks_for_old_sessions_again(patch: Patch) -> None:
-    def expire(self: Relay) -> None:
-        for session in self.sessions.expire_due(self.engine.now):
-            self.engine.log(Level.INFO, "session expired", session=session.token_prefix)
-            self.end_session(session, "the session has expired")
-            self._records.erase_later(session)
-
-    patch.setattr(Relay, "expire_sessions", expire)
-
-
-def _failures_count_until_a_minute_without_one(patch: Patch) -> None:
-    failure = Limiter.failure
-
-    def longer(self: Limiter, address: str, now: Moment) -> bool:
-        if (entry := self._counting.peek(address_key(address))) is not None:
-            entry.failures = deque([now.mono] * len(entry.failures))
-        return failure(self, address, now)
-
-    patch.setattr(Limiter, "failure", longer)
+@PROMISES.around(1, Sessions, "patch", Invariant.LIFETIME)
+def a_change_forgets_what_was_set_before(
+    change: Real[None], self: Sessions, session: Session, now: Moment, **options: Any
+) -> None:
+    change(self, session, now, **options)
+    if options["grants"]:
+        session.preset = tuple(options["grants"])
 
 
-def _a_code_is_used_up_beside_a_token(patch: Patch) -> None:
-    authenticate = ClientSocket._authenticate
-
-    def greedy(self: ClientSocket, envelope: Any) -> None:
-        relay, now, payload = self.relay, self.relay.engine.now, {} if envelope is None else envelope.payload
-        code, token = payload.get("pairing_code"), payload.get("session_token")
-        if code and token and relay.sessions.lookup(str(token), now) is not None:
-            relay.codes.consume(str(code), now)
-        authenticate(self, envelope)
-
-    patch.setattr(ClientSocket, "_authenticate", greedy)
+@PROMISES.instead(0, Relay, "expire_sessions", Invariant.SOCKETS_ENDED, Invariant.DEAD_TOKEN, Invariant.BOOKS)
+def nobody_looks_for_old_sessions_again(self: Relay) -> None:
+    for session in self.sessions.expire_due(self.engine.now):
+        self.engine.log(Level.INFO, "session expired", session=session.token_prefix)
+        self.end_session(session, "the session has expired")
+        self._records.erase_later(session)
 
 
-def _a_grant_that_was_shortened_ends_when_stored(patch: Patch) -> None:
+@PROMISES.around(3, Limiter, "failure", Invariant.NOT_BLOCKED)
+def failures_count_until_a_minute_without_one(failure: Real[bool], self: Limiter, address: str, now: Moment) -> bool:
+    if (entry := self._counting.peek(address_key(address))) is not None:
+        entry.failures = deque([now.mono] * len(entry.failures))
+    return failure(self, address, now)
+
+
+@PROMISES.around(3, ClientSocket, "_authenticate", Invariant.LIVE_CODE, quick=True)
+def a_code_is_used_up_beside_a_token(authenticate: Real[None], self: ClientSocket, envelope: Any) -> None:
+    relay, now, payload = self.relay, self.relay.engine.now, {} if envelope is None else envelope.payload
+    code, token = payload.get("pairing_code"), payload.get("session_token")
+    if code and token and relay.sessions.lookup(str(token), now) is not None:
+        relay.codes.consume(str(code), now)
+    authenticate(self, envelope)
+
+
+@PROMISES.plant(134, Invariant.VOICE_GRANT)
+def a_grant_that_was_shortened_ends_when_stored(patch: Patch) -> None:
     save, changed = Relay.save, Relay.grants_changed
 
     def then(self: Relay, session: Session, *, again: bool = False) -> Flow[Failure | None]:
@@ -95,7 +86,8 @@ def _a_grant_that_was_shortened_ends_when_stored(patch: Patch) -> None:
     patch.setattr(Relay, "grants_changed", lambda self, session: None)
 
 
-def _a_caller_that_leaves_ends_its_command(patch: Patch) -> None:
+@PROMISES.plant(2, Invariant.IN_TIME, Invariant.REPORTED)
+def a_caller_that_leaves_ends_its_command(patch: Patch) -> None:
     begin, cancel = BridgeCommands.begin, Later.cancel
     begun: list[tuple[BridgeCommands, str, Any]] = []
 
@@ -113,66 +105,58 @@ def _a_caller_that_leaves_ends_its_command(patch: Patch) -> None:
     patch.setattr(Later, "cancel", leave)
 
 
-def _a_phone_has_the_status_of_the_last(patch: Patch) -> None:
-    register = Phones.register
-
-    def inherit(self: Phones, socket: int, **members: Any) -> int | None:
-        last = self._last_left
-        replaced = register(self, socket, **members)
-        phone = self.of_socket(socket)
-        if phone is not None and phone.status is None and last is not None:
-            phone.status, phone.reported_at = last.status, last.reported_at
-        return replaced
-
-    patch.setattr(Phones, "register", inherit)
+@PROMISES.around(1, Phones, "register", Invariant.REPORTED)
+def a_phone_has_the_status_of_the_last(
+    register: Real[int | None], self: Phones, socket: int, **members: Any
+) -> int | None:
+    last = self._last_left
+    replaced = register(self, socket, **members)
+    phone = self.of_socket(socket)
+    if phone is not None and phone.status is None and last is not None:
+        phone.status, phone.reported_at = last.status, last.reported_at
+    return replaced
 
 
-def _what_is_evicted_stays_on_the_disk(patch: Patch) -> None:
-    drop = Media._drop
-    patch.setattr(
-        Media, "_drop", lambda self, entry: drop(self, entry) if self._engine.now.mono >= entry.deadline else None
-    )
+@PROMISES.around(7, Media, "_drop", Invariant.MEDIA_LIFE, Invariant.BOOKS)
+def what_is_evicted_stays_on_the_disk(drop: Real[None], self: Media, entry: MediaEntry) -> None:
+    if self._engine.now.mono >= entry.deadline:
+        drop(self, entry)
 
 
-def _a_file_is_judged_once(patch: Patch) -> None:
-    def open_token(self: Media, token: str) -> Flow[tuple[MediaEntry, OpenedFile]]:
-        entry = self.registry.lookup(token, self._engine.now)
-        if entry is None:
-            raise Refused(404, "not_found", "the token is unknown or expired")
-        opened = yield from ask(self._engine, OpenFile(self._engine.new_op(), entry.path))
-        if isinstance(opened, Failure):
-            raise Refused(404, "not_found", "the file is gone")
-        if not opened.regular or opened.real_path != entry.path:
-            self._engine.emit(ReleaseFile(opened.handle))
-            raise Refused(404, "not_found", "the file is gone")
-        return entry, opened
-
-    patch.setattr(Media, "open_token", open_token)
+@PROMISES.instead(41, Media, "open_token", Invariant.OWN_BYTES)
+def a_file_is_judged_once(self: Media, token: str) -> Flow[tuple[MediaEntry, OpenedFile]]:
+    entry = self.registry.lookup(token, self._engine.now)
+    if entry is None:
+        raise Refused(404, "not_found", "the token is unknown or expired")
+    opened = yield from ask(self._engine, OpenFile(self._engine.new_op(), entry.path))
+    if isinstance(opened, Failure):
+        raise Refused(404, "not_found", "the file is gone")
+    if not opened.regular or opened.real_path != entry.path:
+        self._engine.emit(ReleaseFile(opened.handle))
+        raise Refused(404, "not_found", "the file is gone")
+    return entry, opened
 
 
-def _a_notification_takes_the_place_of_another(patch: Patch) -> None:
-    post = Notifications.post
-
-    def replace(self: Notifications, payload: Mapping[str, object]) -> bool:
-        self._ring = deque((old for old in self._ring if old.get("key") != payload.get("key")), MAX_NOTIFICATIONS)
-        return post(self, payload)
-
-    patch.setattr(Notifications, "post", replace)
+@PROMISES.around(17, Notifications, "post", Invariant.REPORTED, quick=True)
+def a_notification_takes_the_place_of_another(
+    post: Real[bool], self: Notifications, payload: Mapping[str, object]
+) -> bool:
+    self._ring = deque((old for old in self._ring if old.get("key") != payload.get("key")), MAX_NOTIFICATIONS)
+    return post(self, payload)
 
 
-def _the_history_is_read_before_the_turn_has_its_place(patch: Patch) -> None:
-    perform = turn._perform
-
-    def early(api: Any, run: Run, order: turn.TurnOrder) -> Flow[Any]:
-        history = order.history
-        if history is None and not order.results:
-            history = yield from api.history(order.session_id)
-        return (yield from perform(api, run, evolve(order, history=history)))
-
-    patch.setattr(turn, "_perform", early)
+@PROMISES.around(1, turn, "_perform", Invariant.HISTORY, quick=True)
+def the_history_is_read_before_the_turn_has_its_place(
+    perform: Real[Flow[Any]], api: Any, run: Run, order: turn.TurnOrder
+) -> Flow[Any]:
+    history = order.history
+    if history is None and not order.results:
+        history = yield from api.history(order.session_id)
+    return (yield from perform(api, run, evolve(order, history=history)))
 
 
-def _a_run_waits_for_whoever_may_come(patch: Patch) -> None:
+@PROMISES.plant(17, Invariant.BOUNDED)
+def a_run_waits_for_whoever_may_come(patch: Patch) -> None:
     def behind(self: Subscriber) -> bool:
         much = len(self._pieces) > MAX_EVENTS_BEHIND or self._size > MAX_BEHIND
         return much and self.state is not SubscriberState.GONE
@@ -180,76 +164,43 @@ def _a_run_waits_for_whoever_may_come(patch: Patch) -> None:
     patch.setattr(Subscriber, "behind", property(behind))
 
 
-def _the_first_who_leaves_stops_the_run(patch: Patch) -> None:
-    def look(self: Run) -> None:
-        unread = self.reader is None or self.reader.state is SubscriberState.GONE
-        if self._stops_alone and unread and self.ended is None:
-            self._api.runs.stop(self.record.id)
-
-    patch.setattr(Run, "_look_around", look)
+@PROMISES.instead(1, Run, "_look_around", Invariant.STREAM, quick=True)
+def the_first_who_leaves_stops_the_run(self: Run) -> None:
+    unread = self.reader is None or self.reader.state is SubscriberState.GONE
+    if self._stops_alone and unread and self.ended is None:
+        self._api.runs.stop(self.record.id)
 
 
-def _a_terminal_that_is_attached_again_is_not_the_last(patch: Patch) -> None:
-    attach = Terminals._attach
-
-    def in_place(self: Terminals, envelope: Any) -> Flow[None]:
-        order = list(self.held)
-        yield from attach(self, envelope)
-        names = [*(name for name in order if name in self.held), *(name for name in self.held if name not in order)]
-        self.held = {name: self.held[name] for name in names}
-
-    patch.setattr(Terminals, "_attach", in_place)
+@PROMISES.around(22, Terminals, "_attach", Invariant.OWN_BYTES)
+def a_terminal_that_is_attached_again_is_not_the_last(
+    attach: Real[Flow[None]], self: Terminals, envelope: Any
+) -> Flow[None]:
+    order = list(self.held)
+    yield from attach(self, envelope)
+    names = [*(name for name in order if name in self.held), *(name for name in self.held if name not in order)]
+    self.held = {name: self.held[name] for name in names}
 
 
-def _the_end_of_a_gateway_overtakes_its_lines(patch: Patch) -> None:
-    def at_once(self: _Gateway, status: int | None) -> None:
-        self._end = f"the agent gateway exited with {status}"
-        self._tui.lost(self._end)
-
-    patch.setattr(_Gateway, "on_exit", at_once)
+@PROMISES.instead(66, _Gateway, "on_exit", Invariant.TUI_ERROR, quick=True)
+def the_end_of_a_gateway_overtakes_its_lines(self: _Gateway, status: int | None) -> None:
+    self._end = f"the agent gateway exited with {status}"
+    self._tui.lost(self._end)
 
 
-def _room_is_made_of_what_others_have(patch: Patch) -> None:
-    def make_room(self: Family, principal: Any) -> None:
-        own = [session for session in self.sessions() if session.principal.matches(principal)]
-        if len(own) < self.of_one and len(self.sessions()) < self.most:
-            return
-        for state in (VoiceState.FRESH, VoiceState.DETACHED):
-            for session in self.sessions():
-                if session.life.state is state:
-                    session.close("too many sessions")
-                    return
-        raise Refused(503, "too_many_sessions", "too many voice sessions are open")
-
-    patch.setattr(Family, "make_room", make_room)
+@PROMISES.instead(144, Family, "make_room", Invariant.VOICE_ROOM, quick=True)
+def room_is_made_of_what_others_have(self: Family, principal: Any) -> None:
+    own = [session for session in self.sessions() if session.principal.matches(principal)]
+    if len(own) < self.of_one and len(self.sessions()) < self.most:
+        return
+    for state in (VoiceState.FRESH, VoiceState.DETACHED):
+        for session in self.sessions():
+            if session.life.state is state:
+                session.close("too many sessions")
+                return
+    raise Refused(503, "too_many_sessions", "too many voice sessions are open")
 
 
-def _each_write_gives_more_time(patch: Patch) -> None:
-    write = Channel.write
-
-    def patient(self: Channel, data: bytes) -> None:
-        write(self, data)
-        self._stall.set(self.engine.now.mono + self.limits.write_timeout)
-
-    patch.setattr(Channel, "write", patient)
-
-
-PROMISES = (
-    Plant(_a_change_forgets_what_was_set_before, 1, (Invariant.LIFETIME,)),
-    Plant(_nobody_looks_for_old_sessions_again, 0, (Invariant.SOCKETS_ENDED, Invariant.DEAD_TOKEN, Invariant.BOOKS)),
-    Plant(_failures_count_until_a_minute_without_one, 3, (Invariant.NOT_BLOCKED,)),
-    Plant(_a_code_is_used_up_beside_a_token, 3, (Invariant.LIVE_CODE,), quick=True),
-    Plant(_a_grant_that_was_shortened_ends_when_stored, 134, (Invariant.VOICE_GRANT,)),
-    Plant(_a_caller_that_leaves_ends_its_command, 2, (Invariant.IN_TIME, Invariant.REPORTED)),
-    Plant(_a_phone_has_the_status_of_the_last, 1, (Invariant.REPORTED,)),
-    Plant(_what_is_evicted_stays_on_the_disk, 7, (Invariant.MEDIA_LIFE, Invariant.BOOKS)),
-    Plant(_a_file_is_judged_once, 41, (Invariant.OWN_BYTES,)),
-    Plant(_a_notification_takes_the_place_of_another, 17, (Invariant.REPORTED,), quick=True),
-    Plant(_the_history_is_read_before_the_turn_has_its_place, 1, (Invariant.HISTORY,), quick=True),
-    Plant(_a_run_waits_for_whoever_may_come, 17, (Invariant.BOUNDED,)),
-    Plant(_the_first_who_leaves_stops_the_run, 1, (Invariant.STREAM,), quick=True),
-    Plant(_a_terminal_that_is_attached_again_is_not_the_last, 22, (Invariant.OWN_BYTES,)),
-    Plant(_the_end_of_a_gateway_overtakes_its_lines, 66, (Invariant.TUI_ERROR,), quick=True),
-    Plant(_room_is_made_of_what_others_have, 144, (Invariant.VOICE_ROOM,), quick=True),
-    Plant(_each_write_gives_more_time, 131, (Invariant.BOUNDED,)),
-)
+@PROMISES.around(131, Channel, "write", Invariant.BOUNDED)
+def each_write_gives_more_time(write: Real[None], self: Channel, data: bytes) -> None:
+    write(self, data)
+    self._stall.set(self.engine.now.mono + self.limits.write_timeout)

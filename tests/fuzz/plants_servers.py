@@ -17,67 +17,47 @@ from svc_proto.mcp.updates import Listening
 from svc_proto.peers.mcp_stdio import StdioCarrier
 from svc_proto.schema.mcp_messages import RequestId
 from svc_proto.schema.members import Members
-from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plant import Bed, Real
 
 __all__ = ["SERVERS"]
 
-
-def _a_tool_in_other_words_is_the_same(patch: Patch) -> None:
-    def lax(config: ServerConfig, row: Members) -> str:
-        return sha256_hex(f"{config.name} {row.get('name')}")[:12]
-
-    patch.setattr(mcp, "_edition", lax)
+SERVERS = Bed(Invariant.AS_TOLD)
 
 
-def _a_server_is_not_told_that_nobody_waits(patch: Patch) -> None:
-    send = StdioCarrier.send
-
-    def lax(self: StdioCarrier, text: bytes, identity: RequestId | None) -> None:
-        if b"notifications/cancelled" not in text:
-            send(self, text, identity)
-
-    patch.setattr(StdioCarrier, "send", lax)
+@SERVERS.instead(9, mcp, "_edition")
+def a_tool_in_other_words_is_the_same(config: ServerConfig, row: Members) -> str:
+    return sha256_hex(f"{config.name} {row.get('name')}")[:12]
 
 
-def _a_yes_by_mcp_is_good_again(patch: Patch) -> None:
-    def lax(self: Answers, state: str, name: str, arguments: Mapping[str, object]) -> bool:
-        return self._pending.peek(state) == (name, arguments)
-
-    patch.setattr(Answers, "was_asked", lax)
-
-
-def _a_session_of_mcp_begins_what_waits_when_it_ends(patch: Patch) -> None:
-    def lax(self: Conversation) -> None:
-        if self._subscriptions is not None:
-            self._subscriptions.close()
-        calls, self._calls = self._calls, {}
-        for call in calls.values():
-            call.drop()
-
-    patch.setattr(Conversation, "close", lax)
+@SERVERS.around(6, StdioCarrier, "send")
+def a_server_is_not_told_that_nobody_waits(
+    send: Real[None], self: StdioCarrier, text: bytes, identity: RequestId | None
+) -> None:
+    if b"notifications/cancelled" not in text:
+        send(self, text, identity)
 
 
-def _who_listens_no_more_keeps_his_place(patch: Patch) -> None:
-    patch.setattr(Listening, "_close", lambda self: self._subscriptions.close())
+@SERVERS.instead(1, Answers, "was_asked")
+def a_yes_by_mcp_is_good_again(self: Answers, state: str, name: str, arguments: Mapping[str, object]) -> bool:
+    return self._pending.peek(state) == (name, arguments)
 
 
-def _any_answer_forgives_wrong_keys(patch: Patch) -> None:
-    authorize = Api.authorize
-
-    def lax(self: Api, access: Enum, request: Request) -> Stranger | str | None:
-        caller = authorize(self, access, request)
-        self._guesses.right(request, self.engine.now)
-        return caller
-
-    patch.setattr(Api, "authorize", lax)
+@SERVERS.instead(98, Conversation, "close")
+def a_session_of_mcp_begins_what_waits_when_it_ends(self: Conversation) -> None:
+    if self._subscriptions is not None:
+        self._subscriptions.close()
+    calls, self._calls = self._calls, {}
+    for call in calls.values():
+        call.drop()
 
 
-TOLD = (Invariant.AS_TOLD,)
-SERVERS = (
-    Plant(_a_tool_in_other_words_is_the_same, 9, TOLD),
-    Plant(_a_server_is_not_told_that_nobody_waits, 6, TOLD),
-    Plant(_a_yes_by_mcp_is_good_again, 1, TOLD),
-    Plant(_a_session_of_mcp_begins_what_waits_when_it_ends, 98, TOLD),
-    Plant(_who_listens_no_more_keeps_his_place, 14, TOLD),
-    Plant(_any_answer_forgives_wrong_keys, 1, TOLD),
-)
+@SERVERS.around(1, Api, "authorize")
+def any_answer_forgives_wrong_keys(
+    authorize: Real[Stranger | str | None], self: Api, access: Enum, request: Request
+) -> Stranger | str | None:
+    caller = authorize(self, access, request)
+    self._guesses.right(request, self.engine.now)
+    return caller
+
+
+SERVERS.put(14, "who_listens_no_more_keeps_his_place", Listening, "_close", lambda self: self._subscriptions.close())

@@ -20,60 +20,49 @@ from svc_proto.basics.expiring import ExpiringMap
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.chatrun import ChatRun, ChatRuns, RunState, RunTrigger
 from svc_proto.mcp.http_sessions import HttpSession, HttpSessions
-from tests.fuzz.plant import Patch, Plant
+from tests.fuzz.plant import Bed, Patch, Real
 
 __all__ = ["TURNS"]
 
-
-def _a_copy_of_a_copy_looks_for_its_own_copies(patch: Patch) -> None:
-    def title(self: Any, title: str) -> Flow[str]:
-        return title_of_copy(title, (yield from self._api.query(ListTitles(base=title))))
-
-    patch.setattr(sessions._Sessions, "_title_of_copy", title)
+TURNS = Bed(Invariant.AS_TOLD)
 
 
-def _copies_are_counted(patch: Patch) -> None:
-    def count(title: str, taken: Iterable[str]) -> str:
-        return f"{stem_of(title)} #{sum(stem_of(other) == stem_of(title) for other in taken) + 1}"[:100]
-
-    patch.setattr(sessions, "title_of_copy", count)
+@TURNS.instead(1, sessions._Sessions, "_title_of_copy")
+def a_copy_of_a_copy_looks_for_its_own_copies(self: Any, title: str) -> Flow[str]:
+    return title_of_copy(title, (yield from self._api.query(ListTitles(base=title))))
 
 
-def _a_long_title_is_cut_and_no_more_asked_about(patch: Patch) -> None:
-    def title(self: Any, title: str) -> Flow[str]:
-        return title_of_copy(title, (yield from self._api.query(ListTitles(base=stem_of(title)))))
-
-    patch.setattr(sessions._Sessions, "_title_of_copy", title)
+@TURNS.instead(1, sessions, "title_of_copy")
+def copies_are_counted(title: str, taken: Iterable[str]) -> str:
+    return f"{stem_of(title)} #{sum(stem_of(other) == stem_of(title) for other in taken) + 1}"[:100]
 
 
-def _nothing_is_kept_of_a_turn_that_is_cut_behind_tools(patch: Patch) -> None:
-    last_rows = Run.last_rows
-
-    def less(self: Run, *, finish: str) -> tuple[Any, ...]:
-        return () if finish == "interrupted" and self._calls > 1 else last_rows(self, finish=finish)
-
-    patch.setattr(Run, "last_rows", less)
+@TURNS.instead(60, sessions._Sessions, "_title_of_copy")
+def a_long_title_is_cut_and_no_more_asked_about(self: Any, title: str) -> Flow[str]:
+    return title_of_copy(title, (yield from self._api.query(ListTitles(base=stem_of(title)))))
 
 
-def _a_turn_that_is_cut_has_used_no_tokens(patch: Patch) -> None:
-    ending = Run.ending
-
-    def free(self: Run, *, finish: str, **more: Any) -> Any:
-        ended = ending(self, finish=finish, **more)
-        return evolve(ended, usage=Usage()) if finish == "interrupted" else ended
-
-    patch.setattr(Run, "ending", free)
+@TURNS.around(1, Run, "last_rows", Invariant.AS_TOLD, Invariant.STORED)
+def nothing_is_kept_of_a_turn_that_is_cut_behind_tools(
+    last_rows: Real[tuple[Any, ...]], self: Run, *, finish: str
+) -> tuple[Any, ...]:
+    return () if finish == "interrupted" and self._calls > 1 else last_rows(self, finish=finish)
 
 
-def _a_call_without_a_result_is_left_out(patch: Patch) -> None:
-    def answers(results: Mapping[str, str] | None) -> Iterable[Any]:
-        rows = [(call_id, content) for call_id, content in (results or {}).items() if content != history.INTERRUPTED]
-        return [{"role": "tool", "tool_call_id": call_id, "content": content} for call_id, content in rows]
-
-    patch.setattr(history, "_answers", answers)
+@TURNS.around(1, Run, "ending")
+def a_turn_that_is_cut_has_used_no_tokens(ending: Real[Any], self: Run, *, finish: str, **more: Any) -> Any:
+    ended = ending(self, finish=finish, **more)
+    return evolve(ended, usage=Usage()) if finish == "interrupted" else ended
 
 
-def _a_question_survives_its_run(patch: Patch) -> None:
+@TURNS.instead(1, history, "_answers", Invariant.AS_TOLD, Invariant.HISTORY)
+def a_call_without_a_result_is_left_out(results: Mapping[str, str] | None) -> Iterable[Any]:
+    rows = [(call_id, content) for call_id, content in (results or {}).items() if content != history.INTERRUPTED]
+    return [{"role": "tool", "tool_call_id": call_id, "content": content} for call_id, content in rows]
+
+
+@TURNS.plant(20)
+def a_question_survives_its_run(patch: Patch) -> None:
     patch.setattr(
         Run, "questions", property(lambda self: [asked for asked, _ in self._asked.values()] or self.asked_once)
     )
@@ -87,7 +76,8 @@ def _a_question_survives_its_run(patch: Patch) -> None:
     patch.setattr(Run, "approve", keep)
 
 
-def _a_turn_that_waits_is_running(patch: Patch) -> None:
+@TURNS.plant(1)
+def a_turn_that_waits_is_running(patch: Patch) -> None:
     enter = ChatRuns.enter
 
     def early(self: ChatRuns, *args: Any, **more: Any) -> ChatRun:
@@ -111,119 +101,66 @@ def _placed(self: Run) -> Flow[bool]:
     return not self.stopping
 
 
-def _one_more_may_wait(patch: Patch) -> None:
-    init = ChatRuns.__init__
-
-    def more(self: ChatRuns, cap: int, *, max_queued: int = 1_000, max_ended: int = 1_000) -> None:
-        init(self, cap, max_queued=max_queued + 1, max_ended=max_ended)
-
-    patch.setattr(ChatRuns, "__init__", more)
+@TURNS.around(2, ChatRuns, "__init__")
+def one_more_may_wait(
+    init: Real[None], self: ChatRuns, cap: int, *, max_queued: int = 1_000, max_ended: int = 1_000
+) -> None:
+    init(self, cap, max_queued=max_queued + 1, max_ended=max_ended)
 
 
-def _the_newest_makes_room(patch: Patch) -> None:
-    put = ExpiringMap.put
-
-    def newest(self: Any, key: Any, value: Any, expires_at: float | None) -> Any:
-        if key in self or len(self) < self._cap:
-            return put(self, key, value, expires_at)
-        last = [*self._entries][-1]
-        dropped = last, self._entries.pop(last).value
-        put(self, key, value, expires_at)
-        return dropped
-
-    patch.setattr(ExpiringMap, "put", newest)
+@TURNS.around(2, ExpiringMap, "put", Invariant.AS_TOLD, Invariant.MEDIA_LIFE)
+def the_newest_makes_room(put: Real[Any], self: Any, key: Any, value: Any, expires_at: float | None) -> Any:
+    if key in self or len(self) < self._cap:
+        return put(self, key, value, expires_at)
+    last = [*self._entries][-1]
+    dropped = last, self._entries.pop(last).value
+    put(self, key, value, expires_at)
+    return dropped
 
 
-def _a_failure_answers_for_its_key(patch: Patch) -> None:
-    find = Keyed.find
-
-    def lax(self: Keyed) -> Run | None:
-        entry = self._entries.get(self.name, self._engine.now.mono) if self.name else None
-        return entry.run if entry is not None and entry.fingerprint == self._mark else find(self)
-
-    patch.setattr(Keyed, "find", lax)
+@TURNS.around(41, Keyed, "find")
+def a_failure_answers_for_its_key(find: Real[Run | None], self: Keyed) -> Run | None:
+    entry = self._entries.get(self.name, self._engine.now.mono) if self.name else None
+    return entry.run if entry is not None and entry.fingerprint == self._mark else find(self)
 
 
-def _half_a_turn_is_given_to_a_model(patch: Patch) -> None:
-    def newest(messages: list[Any]) -> tuple[Any, ...]:
-        kept: list[Any] = []
-        size = 0
-        for message in reversed(messages):
-            size += len(str(message["content"]))
-            if size > history.MAX_TEXT:
-                break
-            kept.append(message)
-        return tuple(reversed(kept))
-
-    patch.setattr(history, "_newest", newest)
+@TURNS.instead(21, history, "_newest")
+def half_a_turn_is_given_to_a_model(messages: list[Any]) -> tuple[Any, ...]:
+    kept: list[Any] = []
+    size = 0
+    for message in reversed(messages):
+        size += len(str(message["content"]))
+        if size > history.MAX_TEXT:
+            break
+        kept.append(message)
+    return tuple(reversed(kept))
 
 
-def _a_long_result_is_cut_without_a_word(patch: Patch) -> None:
-    patch.setattr(toolbox, "CUT", "")
+@TURNS.instead(9, HttpSessions, "_make_room")
+def the_newest_session_of_mcp_makes_room(self: HttpSessions, among: list[HttpSession], refused: Any) -> None:
+    self.end(among[-1])
 
 
-def _the_newest_session_of_mcp_makes_room(patch: Patch) -> None:
-    def make_room(self: HttpSessions, among: list[HttpSession], refused: Any) -> None:
-        self.end(among[-1])
-
-    patch.setattr(HttpSessions, "_make_room", make_room)
-
-
-def _a_conflict_is_final(patch: Patch) -> None:
-    patch.setattr(upstream, "RETRIED", (408, 425, 429))
+@TURNS.around(8, upstream, "_retold")
+def what_a_server_does_not_take_is_sent_again(
+    retold: Real[dict[str, object]], asked: Mapping[str, object], unwanted: str
+) -> dict[str, object]:
+    return {**retold(asked, unwanted), **({"tools": asked["tools"]} if unwanted == "tools" else {})}
 
 
-def _when_to_come_again_is_not_heard(patch: Patch) -> None:
-    patch.setattr(upstream, "_retry_after", lambda answer: None)
+@TURNS.around(8, loop, "ask_model")
+def pauses_are_all_of_one_length(
+    ask: Real[Any], engine: Any, route: Any, request: Any, host: Any, limits: Any, **more: Any
+) -> Any:
+    return ask(engine, route, request, host, evolve(limits, first_pause=4.0), **more)
 
 
-def _what_a_server_does_not_take_is_sent_again(patch: Patch) -> None:
-    retold = upstream._retold
-
-    def only_once(asked: Mapping[str, object], unwanted: str) -> dict[str, object]:
-        return {**retold(asked, unwanted), **({"tools": asked["tools"]} if unwanted == "tools" else {})}
-
-    patch.setattr(upstream, "_retold", only_once)
+@TURNS.around(8, upstream, "_attempt")
+def a_server_that_broke_off_is_asked_anew(attempt: Real[Any], *args: Any) -> Any:
+    answer = yield from attempt(*args)
+    return evolve(answer, again=True) if isinstance(answer, upstream.AnswerProblem) else answer
 
 
-def _pauses_are_all_of_one_length(patch: Patch) -> None:
-    asked = upstream.ask_model
-
-    def steady(engine: Any, route: Any, request: Any, host: Any, limits: Any, **more: Any) -> Any:
-        return asked(engine, route, request, host, evolve(limits, first_pause=4.0), **more)
-
-    patch.setattr(loop, "ask_model", steady)
-
-
-def _a_server_that_broke_off_is_asked_anew(patch: Patch) -> None:
-    attempt = upstream._attempt
-
-    def anew(*args: Any) -> Any:
-        answer = yield from attempt(*args)
-        return evolve(answer, again=True) if isinstance(answer, upstream.AnswerProblem) else answer
-
-    patch.setattr(upstream, "_attempt", anew)
-
-
-TOLD = (Invariant.AS_TOLD,)
-TURNS = (
-    Plant(_a_copy_of_a_copy_looks_for_its_own_copies, 1, TOLD),
-    Plant(_copies_are_counted, 1, TOLD),
-    Plant(_a_long_title_is_cut_and_no_more_asked_about, 60, TOLD),
-    Plant(_nothing_is_kept_of_a_turn_that_is_cut_behind_tools, 1, (*TOLD, Invariant.STORED)),
-    Plant(_a_turn_that_is_cut_has_used_no_tokens, 1, TOLD),
-    Plant(_a_call_without_a_result_is_left_out, 1, (*TOLD, Invariant.HISTORY)),
-    Plant(_a_question_survives_its_run, 20, TOLD),
-    Plant(_a_turn_that_waits_is_running, 1, TOLD),
-    Plant(_one_more_may_wait, 2, TOLD),
-    Plant(_the_newest_makes_room, 2, (*TOLD, Invariant.MEDIA_LIFE)),
-    Plant(_a_failure_answers_for_its_key, 41, TOLD),
-    Plant(_half_a_turn_is_given_to_a_model, 21, TOLD),
-    Plant(_a_long_result_is_cut_without_a_word, 2, TOLD),
-    Plant(_the_newest_session_of_mcp_makes_room, 9, TOLD),
-    Plant(_a_conflict_is_final, 8, TOLD),
-    Plant(_when_to_come_again_is_not_heard, 8, TOLD),
-    Plant(_what_a_server_does_not_take_is_sent_again, 8, TOLD),
-    Plant(_pauses_are_all_of_one_length, 8, TOLD),
-    Plant(_a_server_that_broke_off_is_asked_anew, 8, TOLD),
-)
+TURNS.put(2, "a_long_result_is_cut_without_a_word", toolbox, "CUT", "")
+TURNS.put(8, "a_conflict_is_final", upstream, "RETRIED", (408, 425, 429))
+TURNS.put(8, "when_to_come_again_is_not_heard", upstream, "_retry_after", lambda answer: None)
