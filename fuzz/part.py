@@ -6,12 +6,11 @@ script: audit7x #[{"calls": [["memory", {"action": "add", "content": "x"}]]}, {"
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from attrs import field, frozen
 
-__all__ = ["Reply", "Round", "asking", "round_of"]
+__all__ = ["Reply", "Round", "asking", "calling", "chunk", "round_of", "usage"]
 
 
 @frozen(kw_only=True)
@@ -34,19 +33,11 @@ class Round:
         told = (("reasoning_content", self.think), ("content", self.text))
         return [{name: word} for name, text in told for word in _words(text)]
 
-    def ending(self, chunk: Callable[..., bytes]) -> list[bytes]:
+    def ending(self) -> list[bytes]:
         """Calls, the reason of the end, and tokens; all that comes behind the words but for the very last."""
-        told = [
-            {"index": n, "id": f"call_{self.number}_{n}", "type": "function", "function": _function(*call)}
-            for n, call in enumerate(self.calls)
-        ]
-        pieces = [chunk({"tool_calls": told})] if told else []
-        pieces.append(chunk({}, "tool_calls" if told else self.finish))
-        if self.usage is not None:
-            asked, said = self.usage
-            usage = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
-            pieces.append(b"data: " + json.dumps({"id": "c", "choices": [], "usage": usage}).encode() + b"\n\n")
-        return pieces
+        calls = [(f"call_{self.number}_{n}", *call) for n, call in enumerate(self.calls)]
+        pieces = calling(*calls) if calls else [chunk({}, self.finish)]
+        return pieces if self.usage is None else [*pieces, usage(*self.usage)]
 
 
 @frozen(kw_only=True)
@@ -66,6 +57,31 @@ class Reply:
         told += [(b"content-length", b"%d" % len(self.body))] if not self.cut else []
         told += [(b"retry-after", self.after.encode())] if self.after is not None else []
         return told + ([(b"location", b"http://10.0.0.3:9001/v1")] if 300 <= self.status < 400 else [])
+
+
+def chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
+    """A piece of an answer."""
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return _event({"id": "c", "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def calling(*calls: tuple[str, str, Any]) -> list[bytes]:
+    """The end of an answer that calls tools: by the id of each call, its tool, and what that is given."""
+    told = [
+        {"index": n, "id": identity, "type": "function", "function": _function(name, arguments)}
+        for n, (identity, name, arguments) in enumerate(calls)
+    ]
+    return [chunk({"tool_calls": told}), chunk({}, "tool_calls")]
+
+
+def usage(asked: int, said: int) -> bytes:
+    """What it took, in tokens."""
+    told = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
+    return _event({"id": "c", "choices": [], "usage": told})
+
+
+def _event(told: dict[str, object]) -> bytes:
+    return b"data: " + json.dumps(told).encode() + b"\n\n"
 
 
 def asking(word: str, *rounds: Round, more: str = "") -> str:

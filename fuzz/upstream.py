@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from fuzz.part import Reply, Round, round_of
+from fuzz.part import Reply, Round, calling, chunk, round_of, usage
 from fuzz.visit import Visit, listen
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
@@ -27,7 +27,8 @@ __all__ = ["MODEL_PORT", "SHOWN", "TOKENS", "Manner", "Upstream"]
 MODEL_PORT = 9000
 LONG = 200  # pieces of a long answer, too much for a reader's buffer
 PIECE = "long answer " * 125
-TOKENS = 10  # that a round of an answer with notes takes, as it says
+TAKEN = (9, 1)  # tokens that a round of an answer with notes takes, as it says: those asked with, and those said
+TOKENS = sum(TAKEN)
 MURMURS = 9  # such pieces: a window of the network is full, and the reader's buffer is not
 SHOWN = 2.0  # s until a reply is cut off, when all of it has been read
 DONE = b"data: [DONE]\n\n"
@@ -132,46 +133,43 @@ class _Visit(Visit):
             self._play(part)
 
     def _play(self, part: Round) -> None:
-        words = [_chunk(delta) for delta in part.deltas]
+        words = [chunk(delta) for delta in part.deltas]
         if part.hang:
             self._tell(words, Manner.HANG)
             return
-        ending = [*part.ending(_chunk), DONE]
+        ending = [*part.ending(), DONE]
         self._tell([*words, *ending], rest=(len(ending) if part.wait else -1, part.wait))
 
     def _answer(self, manner: Manner, rows: list[dict[str, Any]], question: str) -> None:
         after_tool = rows[-1]["role"] == "tool"
         if manner in CALLS and not after_tool:
-            call = {"index": 0, "id": "call_0", "type": "function"}
-            sms = json.dumps({"to": "+15550100", "body": question})
-            name, arguments = ("phone_send_sms", sms) if manner is Manner.ASK else ("phone_ping", "{}")
-            calls = [{**call, "function": {"name": name, "arguments": arguments}}]
-            self._tell(
-                [_chunk({"content": "Let me see."}), _chunk({"tool_calls": calls}), _chunk({}, "tool_calls"), DONE]
-            )
+            sms = {"to": "+15550100", "body": question}
+            call = ("call_0", "phone_send_sms", sms) if manner is Manner.ASK else ("call_0", "phone_ping", {})
+            self._tell([chunk({"content": "Let me see."}), *calling(call), DONE])
             return
-        if manner is Manner.NOTES and (calls := _notes(rows, question)):
-            self._tell([_chunk({"tool_calls": calls}), _chunk({}, "tool_calls"), _usage(), DONE])
+        if manner is Manner.NOTES and (notes := _notes(rows, question)):
+            self._tell([*notes.ending(), DONE])
             return
         if manner is Manner.USE and not after_tool:
-            self._tell([_chunk({"tool_calls": _uses(question)}), _chunk({}, "tool_calls"), DONE])
+            self._tell([*calling(*_uses(question)), DONE])
             return
         if manner is Manner.LOSE:
             self._tell([], Manner.BREAK)
             return
         if manner is Manner.MURMUR:
-            self._tell([_chunk({"content": PIECE + " "})] * MURMURS, Manner.HANG)
+            self._tell([chunk({"content": PIECE + " "})] * MURMURS, Manner.HANG)
             return
         if manner is Manner.LONG:
-            pieces = [_chunk({"content": PIECE + " "})] * LONG
+            pieces = [chunk({"content": PIECE + " "})] * LONG
         else:
-            pieces = [_chunk({"content": word + " "}) for word in f"You said {question}".split(" ")]
+            pieces = [chunk({"content": word + " "}) for word in f"You said {question}".split(" ")]
         if manner is Manner.NONSENSE:
             pieces[len(pieces) // 2] = b"data: {nonsense\n\n"
         if manner in (Manner.BREAK, Manner.HANG):
             self._tell(pieces[: len(pieces) // 2], manner)
             return
-        self._tell([*pieces, _chunk({}, "stop"), *([_usage()] if manner is Manner.NOTES else []), DONE])
+        taken = [usage(*TAKEN)] if manner is Manner.NOTES else []
+        self._tell([*pieces, chunk({}, "stop"), *taken, DONE])
 
     def _list(self) -> None:
         self._upstream.listed += 1
@@ -216,49 +214,28 @@ class _Visit(Visit):
             self.put(ResponseEnd(self.stream))
 
 
-def _notes(rows: list[dict[str, Any]], question: str) -> list[dict[str, object]]:
+def _notes(rows: list[dict[str, Any]], question: str) -> Round | None:
     """The calls of that manner, which are made twice; what is noted is what the question says behind its number."""
     last = max(place for place, row in enumerate(rows) if row["role"] == "user")
     made = sum(bool(row.get("tool_calls")) for row in rows[last:])
-    wanted: list[tuple[str, object]] = [("phone_ping", {})]
+    calls: list[list[Any]] = [["phone_ping", {}]]
     if made:
         words = question.partition("#")[2].split()
-        wanted = [("memory", {"action": "add", "content": word}) for word in words]
-    calls = [(f"call_{made}_{n}", name, json.dumps(arguments)) for n, (name, arguments) in enumerate(wanted)]
-    return (
-        []
-        if made > 1
-        else [
-            {"index": n, "id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
-            for n, (identity, name, arguments) in enumerate(calls)
-        ]
-    )
+        calls = [["memory", {"action": "add", "content": word}] for word in words]
+    return Round(calls=calls, usage=[*TAKEN], number=made) if calls and made <= 1 else None
 
 
-def _uses(question: str) -> list[dict[str, object]]:
+def _uses(question: str) -> list[tuple[str, str, dict[str, str]]]:
     """The calls of that manner: behind each number sign stand a tool's name, how it is to be answered, and a mark."""
-    calls: list[dict[str, object]] = []
+    calls: list[tuple[str, str, dict[str, str]]] = []
     for n, words in enumerate(question.split("#")[1:]):
         name, how, mark = words.split()
-        told = {"name": name, "arguments": json.dumps({"how": how, "mark": mark})}
-        calls.append({"index": n, "id": f"use_{n}", "type": "function", "function": told})
+        calls.append((f"use_{n}", name, {"how": how, "mark": mark}))
     return calls
 
 
 def _manner(question: str) -> Manner:
     return next((manner for manner in Manner if question.startswith(f"{manner.value}:")), Manner.PLAIN)
-
-
-def _chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return (
-        b"data: " + json.dumps({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).encode() + b"\n\n"
-    )
-
-
-def _usage() -> bytes:
-    usage = {"prompt_tokens": TOKENS - 1, "completion_tokens": 1, "total_tokens": TOKENS}
-    return b"data: " + json.dumps({"id": "c", "choices": [], "usage": usage}).encode() + b"\n\n"
 
 
 def _text(content: object) -> str:
