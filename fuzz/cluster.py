@@ -13,7 +13,6 @@ uploads may be away, or lie.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from math import inf
@@ -318,8 +317,7 @@ class ClusterWorld:
         host: Host = self.hosts[n] if local else self.crowd
         headers: Pairs = {**(fields or {}), **({} if local else {"authorization": f"Bearer {token}"})}
         target = self.target(n, local=local)
-        data = b"" if body is None else json.dumps(body).encode()
-        return Caller(Http1Carrier(host, target, self.entropy), target, (method, path, headers, data), on_done=done)
+        return Caller(Http1Carrier(host, target, self.entropy), target, (method, path, headers, body), on_done=done)
 
     def run(self, until: Callable[[], bool], limit: float = 60.0) -> None:
         """Let time pass until that is so."""

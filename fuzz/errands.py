@@ -10,7 +10,6 @@ What outlives an errand (`lasts`) is asked for once more when all faults are ove
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,7 +19,6 @@ from attrs import define, field, frozen
 from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
 from fuzz.peers import Caller
-from fuzz.world import API, API_KEY, LOCAL, REMOTE
 
 if TYPE_CHECKING:
     from fuzz.people.chats import Chats
@@ -185,18 +183,10 @@ class Errands:
         if world.left:
             self._give_up(way)
             return
-        data = b"" if order.body is None else order.body
-        data = data if isinstance(data, bytes) else json.dumps(data).encode()
-        if not order.of_relay:
-            headers = {"authorization": f"Bearer {API_KEY}"}
-            host, target = world.home, API
-        elif order.by is None:
-            headers = world.shown_here()
-            host, target = world.home, LOCAL
+        if order.of_relay:
+            self.crowd.ask(order.by, order.method, order.path, order.body, done, order.headers)
         else:
-            headers = {"authorization": f"Bearer {order.by.token}"}
-            host, target = world.agent, REMOTE
-        world.call(host, target, order.method, order.path, headers={**headers, **order.headers}, body=data, done=done)
+            self._chats.ask(order.method, order.path, order.body, done, headers=order.headers)
 
     def _give_up(self, way: _Way) -> None:
         way.flow.close()

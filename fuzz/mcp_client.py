@@ -327,9 +327,8 @@ class McpClient:
             headers |= {"mcp-session-id": talk.identity, "mcp-protocol-version": VERSION}
         if message is not None:
             headers["content-type"] = "application/json"
-        body = b"" if message is None else json.dumps(message).encode()
         call = self.world.call
-        return call(place.host, place.target, method, "/mcp", headers=headers, body=body, done=done, piece=piece)
+        return call(place.host, place.target, method, "/mcp", headers=headers, body=message, done=done, piece=piece)
 
 
 def is_stream(caller: Caller) -> bool:

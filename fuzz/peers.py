@@ -118,18 +118,22 @@ Party: TypeAlias = Line | Speaker
 
 
 class Caller(Speaker):
-    """One request. `on_done(self)` comes once; `answer.status` is 0 when there is none. `on_piece` hears a body."""
+    """One request, whose body is bytes, or JSON of what is given, or None.
+
+    `on_done(self)` comes once; `answer.status` is 0 when there is none. `on_piece` hears a body.
+    """
 
     def __init__(
         self,
         carrier: Carrier,
         target: Target,
-        request: tuple[str, str, Pairs, bytes],
+        request: tuple[str, str, Pairs, object],
         *,
         on_done: Callable[[Caller], None],
         on_piece: Callable[[bytes], None] | None = None,
     ) -> None:
-        self.method, self.path, headers, body = request
+        self.method, self.path, headers, given = request
+        body = given if isinstance(given, bytes) else b"" if given is None else json.dumps(given).encode()
         self.answer = NOTHING
         self.ended = 0.0
         self._head: ResponseHead | None = None

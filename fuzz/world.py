@@ -281,7 +281,7 @@ class World:
         path: str,
         *,
         headers: Pairs | None = None,
-        body: bytes = b"",
+        body: object = None,
         done: Callable[[Caller], None],
         piece: Callable[[bytes], None] | None = None,
     ) -> Caller:

@@ -7,8 +7,7 @@ matter who of them leaves; when all have left, the model is asked no more.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from attrs import define, field
 
@@ -16,14 +15,11 @@ from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.peers import Caller
 from fuzz.people.chats import MANNERS, Chats
-from fuzz.people.crowd import Deeds, nothing
+from fuzz.people.crowd import Deeds, Told, nothing
 from fuzz.script import Deed, Step
-from fuzz.world import API, API_KEY
 from svc_proto.wire.sse import EventStreamDecoder
 
 __all__ = ["Askers"]
-
-Told: TypeAlias = Callable[[Caller], None]
 
 GIVEN_UP = 20.0  # s from when the last of them left to the end of the model's work
 REPEATED = ("plain", "refuse")
@@ -109,12 +105,9 @@ class Askers:
                     outages = self.world.outages
                     self.world.sim.after(again, lambda: self._ask_again(question, outages))
 
-        headers = {"authorization": f"Bearer {API_KEY}"}
-        if question.key:
-            headers["idempotency-key"] = question.key
+        headers = {"idempotency-key": question.key} if question.key else {}
         body = {"model": "sim", "messages": [{"role": "user", "content": question.text}], "stream": stream}
-        data, path = json.dumps(body).encode(), "/v1/chat/completions"
-        caller = self.world.call(self.world.home, API, "POST", path, headers=headers, body=data, done=done, piece=piece)
+        caller = self.chats.ask("POST", "/v1/chat/completions", body, done, piece, headers)
         question.callers.append(caller)
         self.chats.reading.setdefault(question.text, caller)
         if leave:

@@ -10,7 +10,6 @@ from fuzz.peers import Caller
 from fuzz.people.chats import Chats
 from fuzz.people.crowd import Deeds
 from fuzz.script import Deed, Step
-from svc_proto.api.store import ListMessages
 
 __all__ = ["Branches"]
 
@@ -59,5 +58,4 @@ class Branches:
         self.chats.ask("POST", f"/api/sessions/{source}/fork", {}, done)
 
     def _said(self, session_id: str) -> list[str]:
-        rows = self.world.home.store.apply(ListMessages(session_id=session_id))
-        return [str(row.content) for row in rows] if isinstance(rows, tuple) else []
+        return [str(row.content) for row in self.chats.rows(session_id)]

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from fuzz.invariants import Invariant
 from fuzz.model import Chat, Turn, violated
-from fuzz.peers import Caller
+from fuzz.peers import Caller, Pairs
 from fuzz.people.crowd import Deeds, nothing
 from fuzz.script import Deed, Step
 from fuzz.world import API, API_KEY, World
@@ -22,7 +22,6 @@ from svc_proto.wire.sse import EventStreamDecoder
 __all__ = ["MANNERS", "Chats", "each_event"]
 
 MANNERS = ("plain", "plain", "plain", "tool", "tool", "refuse", "break", "nonsense", "hang", "lose")
-HEADERS = {"authorization": f"Bearer {API_KEY}"}
 FIRST = ["session.created", "run.started", "message.started"]
 LAST = (["assistant.completed", "run.completed", "done"], ["error", "done"])
 GAP = "\n\n"  # between the texts of two rounds
@@ -92,10 +91,11 @@ class Chats:
         body: object,
         done: Callable[[Caller], None],
         piece: Callable[[bytes], None] | None = None,
+        headers: Pairs | None = None,
     ) -> Caller:
         """Ask the API something."""
-        data = b"" if body is None else json.dumps(body).encode()
-        return self.world.call(self.world.home, API, method, path, headers=HEADERS, body=data, done=done, piece=piece)
+        world, fields = self.world, {"authorization": f"Bearer {API_KEY}", **(headers or {})}
+        return world.call(world.home, API, method, path, headers=fields, body=body, done=done, piece=piece)
 
     # --- turns ---------------------------------------------------------------------------------------------------
 
@@ -190,11 +190,9 @@ class Chats:
             violated(Invariant.OWN_BYTES, f"{turn.text!r} was answered {turn.content!r:.100}")
         if not turn.content or turn.chat.deleting:
             return
-        problem = _compared(
-            turn,
-            [_Row(row.id, row.role, str(row.content), row.run_id, bool(row.tool_calls)) for row in self._rows(turn)],
-        )
-        if problem:
+        rows = self.rows(turn.chat.id)
+        told = [_Row(row.id, row.role, str(row.content), row.run_id, bool(row.tool_calls)) for row in rows]
+        if problem := _compared(turn, told):
             violated(Invariant.STORED, problem)
 
     def _check_history(self, question: str, asked: list[dict[str, Any]]) -> None:
@@ -202,7 +200,7 @@ class Chats:
         turn = next((turn for turn in reversed(self.turns) if turn.text == question), None)
         if turn is None or turn.chat.deleting:
             return
-        rows = self._rows(turn)
+        rows = self.rows(turn.chat.id)
         mine = next((row.run_id for row in rows if row.content == question), None)
         said = [str(row.content) for row in rows if row.role != "tool" and row.content and row.run_id != mine]
         last = max(place for place, row in enumerate(asked) if row["role"] == "user")
@@ -211,9 +209,9 @@ class Chats:
         if heard != (said if whole else said[len(said) - len(heard) :]):
             violated(Invariant.HISTORY, f"{question!r} was asked behind {heard!r:.200}, and {said!r:.200} is stored")
 
-    def _rows(self, turn: Turn) -> tuple[Message, ...]:
+    def rows(self, session_id: str) -> tuple[Message, ...]:
         """The stored rows of a chat: looked for in the store itself, in this very moment."""
-        rows = self.world.home.store.apply(ListMessages(session_id=turn.chat.id))
+        rows = self.world.home.store.apply(ListMessages(session_id=session_id))
         assert rows is None or isinstance(rows, tuple)
         return rows or ()
 

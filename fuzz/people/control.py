@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -65,21 +65,15 @@ class Control:
         self._commands[mark] = command
         world.secrets[command.secret] = "a password among params"
         chosen = {"device": selector} if selector else {}
+        body: dict[str, str] | None = None
         if kind % 3 == 0:
             body = {"text": mark, "mark": mark, "password": command.secret, **chosen}
-            method, path, data = "POST", "/type", json.dumps(body).encode()
+            method, path = "POST", "/type"
         else:
             query = f"&device={quote(selector)}" if selector else ""
-            method, path, data = "GET", f"/{('ping', 'screen')[kind % 2]}?mark={mark}{query}", b""
-        caller = world.call(
-            world.agent,
-            REMOTE,
-            method,
-            path,
-            headers={"authorization": f"Bearer {session.token}"},
-            body=data,
-            done=lambda caller: self._commanded(command, caller),
-        )
+            method, path = "GET", f"/{('ping', 'screen')[kind % 2]}?mark={mark}{query}"
+        headers, done = {"authorization": f"Bearer {session.token}"}, partial(self._commanded, command)
+        caller = world.call(world.agent, REMOTE, method, path, headers=headers, body=body, done=done)
         if not caller.over:
             self._waiting[command] = caller
         return caller

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from math import inf
 from typing import Any, TypeAlias
@@ -12,7 +11,7 @@ from attrs import define, field
 from fuzz.books import RECHECK
 from fuzz.invariants import Invariant
 from fuzz.model import Code, Session, violated
-from fuzz.peers import Caller, Talker
+from fuzz.peers import Caller, Pairs, Talker
 from fuzz.provider import NUMBER
 from fuzz.script import Step
 from fuzz.terms import Spans
@@ -35,6 +34,7 @@ __all__ = [
 ]
 
 Deeds: TypeAlias = Callable[[Step], None]
+Told: TypeAlias = Callable[[Caller], None]
 
 GRANTS: tuple[Spans | None, ...] = (
     None,
@@ -191,18 +191,26 @@ class Crowd:
         if task not in self.allowed:
             violated(Invariant.CONFIRMED, f"{where}: task {task} was done, and nobody has allowed it")
 
-    def local(self, method: str, path: str, body: object, done: Callable[[Caller], None]) -> None:
+    def ask(
+        self, by: Session | None, method: str, path: str, body: object, done: Told, headers: Pairs | None = None
+    ) -> None:
+        """A call by a session's agent, or by the operator."""
+        if by is None:
+            self.local(method, path, body, done, headers)
+        else:
+            self.remote(method, path, body, by, done, headers)
+
+    def local(self, method: str, path: str, body: object, done: Told, more: Pairs | None = None) -> None:
         """A call of the operator, on the home itself."""
-        data = b"" if body is None else json.dumps(body).encode()
         world = self.world
-        world.call(world.home, LOCAL, method, path, headers=world.shown_here(), body=data, done=done)
+        headers = {**world.shown_here(), **(more or {})}
+        world.call(world.home, LOCAL, method, path, headers=headers, body=body, done=done)
 
     def remote(
-        self, method: str, path: str, body: object, session: Session | None, done: Callable[[Caller], None]
+        self, method: str, path: str, body: object, session: Session | None, done: Told, more: Pairs | None = None
     ) -> None:
         """A call of an agent elsewhere, with a session's token or with none. A body of bytes is a form."""
         headers = {} if session is None else {"authorization": f"Bearer {session.token}"}
-        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         if isinstance(body, bytes):
             headers["content-type"] = f"multipart/form-data; boundary={BOUNDARY}"
         sent = self.now
@@ -213,7 +221,8 @@ class Crowd:
                 violated(Invariant.DEAD_TOKEN, f"{session.prefix} got {caller.status} from {where} after its end")
             done(caller)
 
-        self.world.call(self.world.agent, REMOTE, method, path, headers=headers, body=data, done=answered)
+        fields = {**headers, **(more or {})}
+        self.world.call(self.world.agent, REMOTE, method, path, headers=fields, body=body, done=answered)
 
 
 def task_of(text: str) -> int:

@@ -6,7 +6,6 @@ Each has his own answer, whose words he is told as they come, and a turn that no
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from attrs import define, field
 
@@ -17,7 +16,6 @@ from fuzz.people.chats import Chats
 from fuzz.people.crowd import Deeds
 from fuzz.script import Deed, Step
 from fuzz.world import API, API_KEY
-from svc_proto.api.store import ListMessages
 
 __all__ = ["Inquirers"]
 
@@ -171,8 +169,7 @@ class Inquirers:
         talk.ask("resources/read", {"uri": uri}, read)
 
     def _stored(self, chat: Chat) -> list[str]:
-        rows: Any = self.world.home.store.apply(ListMessages(session_id=chat.id))
-        return [str(row.content or "") for row in rows or ()]
+        return [str(row.content or "") for row in self.chats.rows(chat.id)]
 
 
 def _parts(now: list[str], before: list[str]) -> list[list[str]]:

@@ -48,11 +48,7 @@ class Owners:
             elif answer.status == 500 and self.world.relay is relay and self.world.relay_up:
                 session.suspended = self.crowd.now
 
-        path = f"/sessions/{session.prefix}"
-        if caller is not None:
-            self.crowd.remote("DELETE", path, None, caller, done)
-        else:
-            self.crowd.local("DELETE", path, None, done)
+        self.crowd.ask(caller, "DELETE", f"/sessions/{session.prefix}", None, done)
 
     def _extend(self, step: Step) -> None:
         if not self.crowd.sessions:
@@ -159,10 +155,7 @@ class Owners:
                 if terms is not None and session.patched == begun and told != terms:
                     violated(Invariant.LIFETIME, f"{prefix} is listed with {told}, and has {terms}")
 
-        if asks is None:
-            crowd.local("GET", "/sessions", None, done)
-        else:
-            crowd.remote("GET", "/sessions", None, asks, done)
+        crowd.ask(asks, "GET", "/sessions", None, done)
 
 
 def _lasts(told: str) -> bool:

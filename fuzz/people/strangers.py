@@ -163,14 +163,14 @@ class Strangers:
         world, here = self.world, way.here
         host = world.home if here else world.attackers[which % len(world.attackers)]
         method, path = place(route)
-        world.call(host, LOCAL if here else REMOTE, method, path, headers=headers, body=self._body(method), done=done)
+        world.call(host, LOCAL if here else REMOTE, method, path, headers=headers, body=_body(method), done=done)
 
     def _forward(self, way: _Way, route: str, headers: dict[str, str]) -> None:
         """A proxy on the relay's host speaks for somebody, or a browser opens a WebSocket there."""
         method, path = place("GET /ws" if way.opens else route)
         target = LOCAL if way.here else REMOTE
         host = self.world.home if way.here else self.world.attackers[0]
-        body = self._body(method)
+        body = _body(method)
         fields = {"host": target.authority, **headers, "content-length": f"{len(body)}"}
         lines = [f"{method} {path} HTTP/{way.version}", *(f"{name}: {value}" for name, value in fields.items())]
         thrower = Thrower(host, target, "\r\n".join([*lines, "", ""]).encode() + body)
@@ -193,5 +193,6 @@ class Strangers:
         dead = [session.token for session in self.crowd.sessions if session.revoked is not None]
         return dead[-1] if dead else NO_TOKEN
 
-    def _body(self, method: str) -> bytes:
-        return json.dumps({"code": "EVIL00"}).encode() if method in ("POST", "PATCH") else b""
+
+def _body(method: str) -> bytes:
+    return json.dumps({"code": "EVIL00"}).encode() if method in ("POST", "PATCH") else b""

@@ -147,10 +147,8 @@ class Voices:
             self.lines.append(line)
             made(line)
 
-        headers = {"authorization": f"Bearer {who.token}"}
-        data = json.dumps(body).encode()
-        path = f"/voice/{family}/session"
-        world.call(who.host, who.target, "POST", path, headers=headers, body=data, done=done)
+        headers, path = {"authorization": f"Bearer {who.token}"}, f"/voice/{family}/session"
+        world.call(who.host, who.target, "POST", path, headers=headers, body=body, done=done)
 
     def _judge(self, who: Who, grant: str, caller: Caller, sent: float) -> None:
         session, status = who.session, caller.status
