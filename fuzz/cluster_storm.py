@@ -115,6 +115,12 @@ class _Storm:
         found = [pocket for pocket in self.world.pockets if pocket.token and pocket.is_in is inside]
         return self.rng.choice(found) if found else None
 
+    def _somewhere(self, do: Callable[[int, Pocket], object], inside: float = 1.0) -> None:
+        """At some node, with a phone that is in, or with so much chance; else with one that has left."""
+        node, pocket = self._node(), self._pocket(inside=inside == 1.0 or self.rng.random() < inside)
+        if node is not None and pocket is not None:
+            do(node, pocket)
+
     def pair(self) -> None:
         """One code, and up to three who have it at once, at different nodes."""
         node, world, rng = self._node(), self.world, self.rng
@@ -160,29 +166,27 @@ class _Storm:
 
     def come_back(self) -> None:
         """The same phone at another node, perhaps before the old one has noticed."""
-        node, pocket = self._node(), self._pocket(inside=self.rng.random() < 0.3)
-        if node is not None and pocket is not None:
-            again = self.world.phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.3)
-            again.delay = pocket.delay
+        self._somewhere(self._come_back, inside=0.3)
+
+    def _come_back(self, node: int, pocket: Pocket) -> None:
+        again = self.world.phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.3)
+        again.delay = pocket.delay
 
     def leave(self) -> None:
         if (pocket := self._pocket(inside=True)) is not None:
             pocket.leave(reset=self.rng.random() < 0.5)
 
     def revoke(self) -> None:
-        node, pocket = self._node(), self._pocket(inside=self.rng.random() < 0.8)
-        if node is not None and pocket is not None:
-            self.world.revoke(node, pocket.token)
+        self._somewhere(lambda node, pocket: self.world.revoke(node, pocket.token), inside=0.8)
 
     def withhold(self) -> None:
-        node, pocket = self._node(), self._pocket(inside=self.rng.random() < 0.8)
-        if node is not None and pocket is not None:
-            self.world.withhold(node, pocket.token)
+        self._somewhere(lambda node, pocket: self.world.withhold(node, pocket.token), inside=0.8)
 
     def select(self) -> None:
-        node, pocket = self._node(), self._pocket(inside=True)
-        if node is not None and pocket is not None:
-            self.world.call(node, "POST", "/bridge/select-active", body={"device": pocket.device})
+        self._somewhere(self._select)
+
+    def _select(self, node: int, pocket: Pocket) -> None:
+        self.world.call(node, "POST", "/bridge/select-active", body={"device": pocket.device})
 
     def look_back(self) -> None:
         if (node := self._node()) is not None:
@@ -201,14 +205,10 @@ class _Storm:
             world.call(node, "GET", "/bridge/devices", done=listed)
 
     def bring(self) -> None:
-        node, pocket = self._node(), self._pocket(inside=True)
-        if node is not None and pocket is not None:
-            self._files.bring(node, pocket)
+        self._somewhere(self._files.bring)
 
     def fetch(self) -> None:
-        node, pocket = self._node(), self._pocket(inside=True)
-        if node is not None and pocket is not None:
-            self._files.fetch(node, pocket)
+        self._somewhere(self._files.fetch)
 
     def bucket(self) -> None:
         self._files.trouble()
@@ -248,7 +248,7 @@ class _Storm:
             world.phone(there[0].name, node, token=there[0].token, quiet=True)
             world.sim.after(0.2, world.heal)
         elif pocket is not None and world.nodes[node].alive and self.rng.random() < 0.3:
-            world.call(node, "POST", "/bridge/select-active", body={"device": pocket.device})
+            self._select(node, pocket)
             world.sim.after(0.5, world.heal)
         elif pocket is not None and world.nodes[node].alive:
             world.withhold(node, pocket.token)
