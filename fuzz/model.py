@@ -264,8 +264,7 @@ class Turn:
     said: list[str] = field(factory=list)
     events: list[str] = field(factory=list)
     content: str | None = None  # of `assistant.completed`
-    failed: bool = False
-    why: str = ""  # that is, by its code
+    why: str = ""  # the code of its failure
     called: list[str] = field(factory=list)  # tools that came to an end, by the ids of the calls
 
     @property

@@ -159,7 +159,6 @@ class Chats:
             case "assistant.delta":
                 turn.said.append(data["delta"])
             case "error":
-                turn.failed = True
                 turn.why = data["error"]
                 if turn.why == GONE and "run.started" in turn.events and not self.world.store_trouble:
                     violated(Invariant.STORED, f"{turn.text!r} was under way, and its chat was deleted before its end")
