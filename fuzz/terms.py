@@ -103,6 +103,12 @@ class Wish:
     ttl: float | None = None
     grants: Spans | None = None
 
+    @property
+    def members(self) -> dict[str, object]:
+        """Of the body that asks for it."""
+        members: dict[str, object] = {} if self.grants is None else {"grants": in_json(self.grants)}
+        return members if self.ttl is None else {**members, "ttl_seconds": self.ttl}
+
     def or_else(self, other: Wish) -> Wish:
         """Item by item this, else the other."""
         return Wish(other.ttl if self.ttl is None else self.ttl, other.grants if self.grants is None else self.grants)

@@ -9,7 +9,7 @@ from fuzz.model import Session, check_grants, violated
 from fuzz.peers import Caller
 from fuzz.people.crowd import GRANTS, Crowd, Deeds
 from fuzz.script import Deed, Step
-from fuzz.terms import Terms, Wish, fits, in_json, patched
+from fuzz.terms import Terms, Wish, fits, patched
 
 __all__ = ["Owners"]
 
@@ -59,11 +59,6 @@ class Owners:
 
     def extend(self, session: Session, wish: Wish, changed: Callable[[], None] | None = None) -> None:
         """A session asks for other terms; `changed` comes when it has them."""
-        body: dict[str, object] = {}
-        if wish.ttl is not None:
-            body["ttl_seconds"] = wish.ttl
-        if wish.grants is not None:
-            body["grants"] = in_json(wish.grants)
         before, sent = session.sure, self.crowd.now
         session.terms.append(None)
         session.patches += 1
@@ -102,7 +97,7 @@ class Owners:
             if changed is not None:
                 changed()
 
-        self.crowd.remote("PATCH", f"/sessions/{session.prefix}", body, session, done)
+        self.crowd.remote("PATCH", f"/sessions/{session.prefix}", wish.members, session, done)
 
     def _is_passing(self, caller: Caller, session: Session) -> bool:
         """Whether the relay has said that it is changed until it restarts, and the same one runs."""

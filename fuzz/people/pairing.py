@@ -11,7 +11,7 @@ from fuzz.model import SLACK, Attempt, Code, Session, violated
 from fuzz.peers import Caller, Talker
 from fuzz.people.crowd import GRANTS, PHONE, Crowd, Deeds, Device, SignIn
 from fuzz.script import Deed, Step
-from fuzz.terms import NOTHING, Spans, Terms, Wish, fits, in_json, paired
+from fuzz.terms import NOTHING, Spans, Terms, Wish, fits, paired
 from fuzz.world import REMOTE
 from runtimes.sim.host import Host
 
@@ -42,12 +42,8 @@ class Pairing:
 
     def register(self, grants: Spans | None = None, ttl: float = 0.0) -> Code:
         """Have the operator register a fresh code."""
-        body: dict[str, object] = {"code": f"C{self.crowd.number():05}"}
-        if grants is not None:
-            body["grants"] = in_json(grants)
-        if ttl:
-            body["ttl_seconds"] = int(ttl)
-        code = Code(str(body["code"]), self.crowd.now, wish=Wish(int(ttl) or None, grants))
+        wish = Wish(int(ttl) or None, grants)
+        code = Code(f"C{self.crowd.number():05}", self.crowd.now, wish=wish)
         self.crowd.codes.append(code)
         sent = self.crowd.now
         forgotten = (sent, float("inf"))
@@ -62,7 +58,7 @@ class Pairing:
             elif caller.status not in (0, 408, 503):
                 violated(Invariant.STATUS, f"a code was refused with {caller.status} {caller.answer.body!r:.200}")
 
-        self.crowd.local("POST", "/pairing/register", body, done)
+        self.crowd.local("POST", "/pairing/register", {"code": code.word, **wish.members}, done)
         return code
 
     def _pair(self, step: Step) -> None:

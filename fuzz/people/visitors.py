@@ -13,7 +13,7 @@ from fuzz.model import Code, violated
 from fuzz.peers import Caller
 from fuzz.people.crowd import GRANTS
 from fuzz.shelf import Medium
-from fuzz.terms import Wish, in_json
+from fuzz.terms import Wish
 from fuzz.world import MAX_MEDIA
 
 __all__ = ["VISITORS"]
@@ -148,11 +148,7 @@ def a_code_that_is_registered_twice(clerk: Clerk) -> Errand:
     word, sent = f"D{crowd.number():05}", crowd.now
     wishes = [Wish(rng.choice((None, 60, 7200)), rng.choice(GRANTS)) for _ in range(2)]
     for place, wish in enumerate(wishes):
-        body: dict[str, object] = {"code": rng.choice((word, f" {word.lower()} "))}
-        if wish.grants is not None:
-            body["grants"] = in_json(wish.grants)
-        if wish.ttl is not None:
-            body["ttl_seconds"] = wish.ttl
+        body = {"code": rng.choice((word, f" {word.lower()} ")), **wish.members}
         sent = crowd.now
         route = "/pairing/register" if place else rng.choice(("/pairing/register", "/pairing/approve"))
         caller = yield from clerk.relay("POST", route, body, by=None)
@@ -164,13 +160,8 @@ def an_invite(clerk: Clerk) -> Errand:
     """An invite says what it stands for, and its code pairs (wire core 2.6)."""
     rng, crowd = clerk.rng, clerk.crowd
     wish = Wish(rng.choice((None, 60, 7200)), rng.choice(GRANTS))
-    body: dict[str, object] = {"api_key": ""}
-    if wish.grants is not None:
-        body["grants"] = in_json(wish.grants)
-    if wish.ttl is not None:
-        body["ttl_seconds"] = wish.ttl
     sent, low = crowd.now, crowd.world.home.wall()
-    caller = yield from clerk.relay("POST", "/pairing/mint", body, by=None)
+    caller = yield from clerk.relay("POST", "/pairing/mint", {"api_key": "", **wish.members}, by=None)
     told = is_one(caller, 200, "an invite")
     held = json.loads(told["qr_payload"])
     if held["relay"]["code"] != told["code"] or held["key"] or held["relay"].get("ttl_seconds") != wish.ttl:
