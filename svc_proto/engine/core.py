@@ -103,10 +103,10 @@ class Engine:
         self.dirty: dict[Flushed, None] = {}  # what is to be flushed at the end of this `handle`
         self.held: dict[Held, str] = {}  # what ends with its holder (a session, say), and who that is
         self.without_sockets = deque[tuple[str, int]](maxlen=MAX_REMEMBERED)
+        self.tasks: dict[Task, None] = {}  # flows that are under way
+        self.parked: dict[OperationId, Task] = {}  # those of them that wait, and for what
+        self.abandoned: dict[OperationId, Operation[Any]] = {}  # given up: what a late answer brings is given back
         self._channels: dict[ChannelId, Channel] = {}
-        self._parked: dict[OperationId, Task] = {}
-        self._abandoned: dict[OperationId, Operation[Any]] = {}
-        self._tasks: dict[Task, None] = {}
         self._next_op = 0
         self._next_channel = -1
         self._references = 0
@@ -159,7 +159,7 @@ class Engine:
                     flushed.flush()
                 except Exception as error:
                     self._bug(error, flushed)
-        if self.stopping and not self._channels and not self._tasks:
+        if self.stopping and not self._channels and not self.tasks:
             self.exit(0)
         return out
 
@@ -204,13 +204,13 @@ class Engine:
     ) -> Task:
         """Start a flow. Its owner must `cancel()` the task when it dies. Without `on_error`, errors are logged."""
         task = Task(self, flow, on_done=on_done or _ignore, on_error=on_error or self.bug)
-        self._tasks[task] = None
+        self.tasks[task] = None
         task.advance(None)
         return task
 
     def resume(self, ticket: OperationId, answer: object) -> bool:
         """Answer the wait for `ticket`; False when nobody waits for it (any more)."""
-        task = self._parked.pop(ticket, None)
+        task = self.parked.pop(ticket, None)
         if task is None:
             return False
         task.resume(answer)
@@ -221,7 +221,7 @@ class Engine:
         if self._exited:
             return
         self._exited = True
-        for task in list(self._tasks):
+        for task in list(self.tasks):
             task.cancel()
         self.emit(Exit(code, reason))
         self.out = []  # `Exit` is the last command: what anyone says from here on is lost
@@ -246,23 +246,7 @@ class Engine:
     @property
     def flow_count(self) -> int:
         """Flows that are under way."""
-        return len(self._tasks)
-
-    # --- for tasks ---
-
-    def park(self, ticket: OperationId, task: Task) -> None:
-        """`task` waits for `ticket`."""
-        self._parked[ticket] = task
-
-    def unpark(self, ticket: OperationId, operation: Operation[Any] | None) -> None:
-        """Nobody waits for `ticket` any more; what a late answer brings is given back at once."""
-        self._parked.pop(ticket, None)
-        if operation is not None:
-            self._abandoned[ticket] = operation
-
-    def retire(self, task: Task) -> None:
-        """`task` is done."""
-        self._tasks.pop(task, None)
+        return len(self.tasks)
 
     # --- facts ---
 
@@ -313,20 +297,20 @@ class Engine:
             channel.ended(fact)
 
     def _done(self, fact: Done) -> None:
-        abandoned = self._abandoned.pop(fact.op, None)
+        abandoned = self.abandoned.pop(fact.op, None)
         if abandoned is not None:
             undo = abandoned.undo(fact.result) if abandoned.accepts(fact.result) else None
             if undo is not None:
                 self.emit(undo)
             return
-        task = self._parked.pop(fact.op, None)
+        task = self.parked.pop(fact.op, None)
         if task is None:
             self.log(Level.WARNING, "answer nobody waits for", op=fact.op)
             return
         task.resume(fact.result if task.accepts(fact.result) else WRONG_TYPE)
 
     def _failed(self, fact: Failed) -> None:
-        if self._abandoned.pop(fact.op, None) is None and not self.resume(fact.op, fact.error):
+        if self.abandoned.pop(fact.op, None) is None and not self.resume(fact.op, fact.error):
             self.log(Level.WARNING, "answer nobody waits for", op=fact.op)
 
     def _stopping(self, fact: Stopping) -> None:
@@ -340,7 +324,7 @@ class Engine:
                 self._guard(channel.stop, channel)
 
     def _stop_the_last(self) -> None:
-        if not self._tasks and all(channel.lasting for channel in self._channels.values()):
+        if not self.tasks and all(channel.lasting for channel in self._channels.values()):
             for channel in list(self._channels.values()):
                 self._guard(channel.stop, channel)
 

@@ -166,7 +166,7 @@ class Task:
                 if self._timer is None:
                     self._timer = self._engine.timers.timer(self._give_up)
                 self._timer.set(wanted.until)
-            self._engine.park(wanted.ticket, self)
+            self._engine.parked[wanted.ticket] = self
 
     def _end(self, tell: Callable[[Any], object], outcome: object) -> None:
         cancelled = self.done
@@ -185,7 +185,7 @@ class Task:
 
     def _retire(self) -> None:
         self.done = True
-        self._engine.retire(self)
+        self._engine.tasks.pop(self, None)
         if self._timer is not None:
             self._timer.retire()
 
@@ -198,6 +198,8 @@ class Task:
 
     def _abandon(self) -> None:
         waited, self._wait = cast("Wait", self._wait), None
-        self._engine.unpark(waited.ticket, waited.operation)
+        engine, ticket = self._engine, waited.ticket
+        engine.parked.pop(ticket, None)
         if waited.operation is not None:
-            self._engine.emit(Cancel(waited.ticket))
+            engine.abandoned[ticket] = waited.operation
+            engine.emit(Cancel(ticket))
