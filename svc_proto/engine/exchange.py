@@ -32,7 +32,7 @@ _READING, _RUNNING = ExchangeState.READING, LIFE[ExchangeState.READING, _BODY_EN
 class Exchange:
     """One request on a server channel. Its states are those of `machines.exchange`.
 
-    `route` and `request` are what `turn.identify` has found; who was let in has both.
+    `route` and `request` are what its channel has found; who was let in has both.
     """
 
     __slots__ = (

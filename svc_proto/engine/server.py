@@ -1,5 +1,9 @@
 """The server's end of a connection: requests in, answers out, each phase with its deadline.
 
+A request that came whole is one turn: route, policy, handler and answer in one go, as long as nobody has to wait. What
+it is asked, and what it may be told, is the same whether it came whole or in pieces: an `Exchange` is made as soon as
+somebody has to wait, stream, refuse or fail, and goes on from there.
+
 | phase   | what it waits for                      | deadline                      | at the deadline          |
 |---------|----------------------------------------|-------------------------------|--------------------------|
 | IDLE    | the first byte of a request            | `idle_timeout`                | close without a word     |
@@ -16,15 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, Protocol
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level
+from svc_proto.engine.answers import say_at_once
 from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.http_channel import HttpChannel, Phase
-from svc_proto.engine.message import Request, Response, refused_for
-from svc_proto.engine.router import Router
-from svc_proto.engine.turn import identify, take_turn
+from svc_proto.engine.message import STRANGER, Request, Response, refused_for
+from svc_proto.engine.router import Kind, Match, Route, Router
 from svc_proto.facts import HTTP1, HTTP2, Accepted, ChannelId
 from svc_proto.wire.connection import Connection, ServerConnection
 from svc_proto.wire.events import Event, RequestData, RequestEnd, RequestHead, StreamId
@@ -38,6 +43,8 @@ __all__ = ["HttpApp", "ServerChannel"]
 
 PRI = b"PRI "  # how the preface of HTTP/2 begins, and no request of HTTP/1.1
 NO_REQUEST = RequestHead(StreamId(0), "GET", "/")  # stands for a head that could not be read
+NOTHING: dict[str, Match] = {}
+STILL_OPEN = (Exception, GeneratorType)  # what may be found in place of a principal
 
 
 class HttpApp(Protocol):
@@ -67,7 +74,7 @@ class HttpApp(Protocol):
         ...
 
 
-_IDLE, _WORKING = Phase.IDLE, Phase.WORKING  # as in `machines.session`
+_IDLE, _WORKING, _SOCKET = Phase.IDLE, Phase.WORKING, Kind.WEBSOCKET  # as in `machines.session`
 
 
 class ServerChannel(HttpChannel):
@@ -121,7 +128,7 @@ class ServerChannel(HttpChannel):
         if alone is not None and not (self._holding or self.closing or self.credit.blocked):
             taken = alone.plain(data)
             if taken is not None:
-                take_turn(self, alone, *taken)
+                self._take_turn(alone, *taken)
                 return
         super().parse(data)
 
@@ -165,7 +172,7 @@ class ServerChannel(HttpChannel):
     def take(self, event: Event) -> None:
         """Route an event to its exchange or socket."""
         if isinstance(event, RequestHead):
-            route, request, principal = identify(self, event)
+            route, request, principal = self._identify(event)
             self.exchange = Exchange(self, event, route, request)
             self.exchange.begin(principal)
             return
@@ -197,10 +204,71 @@ class ServerChannel(HttpChannel):
             self.shut()
         counted = self.visit is not None and self.visit.held
         if idle and not (self._holding or self.eof or self._pumping or counted):
-            self.turned()
+            self._turned()
             return
         self.enter(_WORKING)  # so that the next phase counts from now, even if it is the one before
         self.pump()
+
+    # --- requests ---
+
+    def _identify(self, head: RequestHead) -> tuple[Route | None, Request | None, object]:
+        """Find the route of a request and ask the policy, before a byte of the body is read.
+
+        Last who asks, a flow that finds out, or the exception that ended it.
+        """
+        route = request = None
+        try:
+            router, path, query = self.app.router, head.target, ""
+            match = router.exact.get(path, NOTHING).get(head.method)  # as mostly
+            if match is None:
+                path, query = router.split(path)
+                match = router.match(head.method, path)
+            route, params = match
+            # In their order: by name they would go through a dictionary, which each request would pay for.
+            request = Request(head.method, path, query, head.headers, self.peer, self.secure, params, head.http_version)
+            if self.behind is not None:
+                self.behind.named(request)
+            return route, request, self.app.authorize(route.access, request)
+        except Exception as error:
+            return route, request, error
+
+    def _take_turn(self, alone: ServerConnection, head: RequestHead, body: bytes) -> None:
+        """Serve a request that the connection has given as `plain`."""
+        route, request, principal = self._identify(head)
+        if (
+            route is None
+            or request is None
+            or isinstance(principal, STILL_OPEN)
+            or route.streamed
+            or route.kind is _SOCKET
+            or len(body) > (route.body_limit or self.limits.max_skipped)
+        ):
+            alone.retell()
+            self.exchange = exchange = Exchange(self, head, route, request)
+            exchange.begin(principal)
+            self.pump()
+            return
+        request.principal = principal
+        if self.visit is not None and principal is not STRANGER:
+            self.vouch()
+        if route.body_limit:
+            request.body = body
+        result: Any
+        try:
+            result = route.handler(request)
+        except Exception as error:
+            result = error
+        whole = type(result) is Response and result.file is None and not self.engine.stopping
+        if whole and say_at_once(self, head, route.label, result):
+            self._turned()
+            return
+        self.exchange = exchange = Exchange(self, head, route, request)
+        exchange.go_on(result)
+        if self.visit is None and self.exchange is not None:  # a handler waits, and nothing else can be under way
+            self._timer.cancel()
+            self.phase = _WORKING
+        else:
+            self.pump()
 
     # --- answers ---
 
@@ -209,15 +277,7 @@ class ServerChannel(HttpChannel):
         took = round((self.engine.now.mono - begun) * 1000)
         self.engine.log(Level.DEBUG, event, **known, peer=self.peer.host, ms=took)
 
-    def began(self) -> None:
-        """A request that came whole has a handler that waits, unless it is answered by now."""
-        if self.visit is None and self.exchange is not None:
-            self._timer.cancel()
-            self.phase = _WORKING
-        else:
-            self.pump()
-
-    def turned(self) -> None:
+    def _turned(self) -> None:
         """A request was answered, and nothing else is under way."""
         if self.closing or self.credit.blocked:
             self.enter(_WORKING)

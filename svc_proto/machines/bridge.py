@@ -213,7 +213,7 @@ class BridgeCommands:
         harmless = 0 < len(text) < MAX_PARAMS and is_harmless(text)
         shown = sent if harmless else self._shown(sent)
         typed = self._hide_text and not harmless and redact(sent, hide_text=True) != redact(sent)
-        # In their order, as in `engine.turn`.
+        # In their order, as in `engine.server`.
         command = self._pending[request_id] = BridgeCommandRecord(
             request_id,
             socket,

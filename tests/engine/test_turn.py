@@ -218,7 +218,7 @@ def test_a_handler_is_five_calls_away(monkeypatch: pytest.MonkeyPatch) -> None:
         "Engine.handle",
         "HttpChannel.received",
         "ServerChannel.parse",
-        "take_turn",
+        "ServerChannel._take_turn",
     ]
 
 

@@ -156,7 +156,7 @@ def ask_phone(
         said = shown
     elif not said or len(body) != len(given):
         said = strict_json.dumps(body)
-    relay.bridge.begin(  # in their order, as in `engine.turn`
+    relay.bridge.begin(  # in their order, as in `engine.server`
         request_id,
         phone.socket,
         method,
