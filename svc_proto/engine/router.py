@@ -137,27 +137,21 @@ class Router:
         match = methods.get(method)
         if match is None:
             allowed = ",".join(sorted(methods))
-            raise Refused(
-                405,
-                "method_not_allowed",
-                f"this path takes {allowed}",
-                headers=((b"allow", allowed.encode("ascii")),),
-            )
+            fields = ((b"allow", allowed.encode("ascii")),)
+            raise Refused(405, "method_not_allowed", f"this path takes {allowed}", headers=fields)
         return Match(match.route, params) if params else match
 
     def _add(self, routes: Iterable[Route]) -> None:
         for route in routes:
             self._routes.append(route)
-            methods, match = self._methods_at(route), Match(route, NO_PARAMS)
-            methods[route.method] = match
+            if "{" in route.pattern:
+                segments = tuple(route.pattern.split("/"))
+                methods = self._patterns.setdefault(len(segments), {}).setdefault(segments, {})
+            else:
+                methods = self.exact.setdefault(route.pattern, {})
+            methods[route.method] = match = Match(route, NO_PARAMS)
             if route.method == "GET":
                 methods.setdefault("HEAD", match)
-
-    def _methods_at(self, route: Route) -> dict[str, Match]:
-        if "{" not in route.pattern:
-            return self.exact.setdefault(route.pattern, {})
-        segments = tuple(route.pattern.split("/"))
-        return self._patterns.setdefault(len(segments), {}).setdefault(segments, {})
 
     def _find(self, path: str) -> tuple[dict[str, Match], dict[str, str]] | None:
         """What is at a path, by method, and what its braces matched."""

@@ -4,10 +4,7 @@
 |---------|---------|---------|
 | OPEN    | CLOSE   | CLOSING | we sent a close frame and wait for the peer's, at most `close_timeout`
 | OPEN    | END     | CLOSED  | the peer closed, broke a rule, vanished, or was silent for too long
-| CLOSING | CLOSE   | CLOSING |
 | CLOSING | END     | CLOSED  |
-| CLOSED  | CLOSE   | CLOSED  |
-| CLOSED  | END     | CLOSED  |
 
 A handler that raises has a bug: it is logged with a reference and the socket closes with 1011. One that raises a
 `RemoteProtocolError` blames the peer: the socket closes with the code that the error carries.
@@ -80,10 +77,7 @@ class SocketTrigger(IntEnum):
 LIFE: Table[SocketState, SocketTrigger] = {
     (SocketState.OPEN, SocketTrigger.CLOSE): SocketState.CLOSING,
     (SocketState.OPEN, SocketTrigger.END): SocketState.CLOSED,
-    (SocketState.CLOSING, SocketTrigger.CLOSE): SocketState.CLOSING,
     (SocketState.CLOSING, SocketTrigger.END): SocketState.CLOSED,
-    (SocketState.CLOSED, SocketTrigger.CLOSE): SocketState.CLOSED,
-    (SocketState.CLOSED, SocketTrigger.END): SocketState.CLOSED,
 }
 _OPEN = SocketState.OPEN  # as in `machines.session`
 
@@ -162,7 +156,7 @@ class Socket:
                 self._carrier.hold(False)  # the peer's close frame is to be read
             self._carrier.put(CloseSocket(self.stream, code, reason))
             self._timer.set(self._carrier.engine.now.mono + self._carrier.limits.close_timeout)
-        self.state = step(LIFE, self.state, SocketTrigger.CLOSE)
+            self.state = step(LIFE, self.state, SocketTrigger.CLOSE)
 
     # --- for the channel ---
 
@@ -205,9 +199,9 @@ class Socket:
 
     def end(self, code: int, reason: str) -> None:
         """The socket is over. Tells the handler once."""
-        was, self.state = self.state, step(LIFE, self.state, SocketTrigger.END)
-        self._timer.retire()
-        if was is not SocketState.CLOSED:
+        if self.state is not SocketState.CLOSED:
+            self.state = step(LIFE, self.state, SocketTrigger.END)
+            self._timer.retire()
             handler = self._handler
             del self._handler  # it keeps this socket, and would until cycles are next collected
             self._tell(handler.on_closed, code, reason)
