@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from svc_proto.commands import Level, ReleaseFile
-from svc_proto.engine.date import http_date
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Response, Streamed
 from svc_proto.engine.router import path_of
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
     from svc_proto.engine.exchange import Exchange
     from svc_proto.engine.server import ServerChannel
 
-__all__ = ["deliver_file", "produce", "say_at_once", "say_head", "say_whole"]
+__all__ = ["deliver_file", "http_date", "produce", "say_at_once", "say_head", "say_whole"]
 
 BODILESS = (204, 304)
 CLOSE = (b"connection", b"close")
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DEBUG = Level.DEBUG  # as in `machines.session`
 SPILL = 16 * 1024  # bytes of a body that are written at once, so that requests behind it may have to wait
 PEERS_FAULT = (FailureKind.CANCELLED, FailureKind.UNREACHABLE, FailureKind.TIMED_OUT)
@@ -52,9 +55,8 @@ def say_at_once(
 
 
 def say_whole(exchange: Exchange, response: Response, *, closing: bool) -> None:
-    """Say a whole answer, event by event."""
-    channel, stream = exchange.channel, exchange.stream
-    body = b"" if response.status in BODILESS else response.body
+    """Say a whole answer, event by event. Where none may be, the connection says no body."""
+    channel, stream, body = exchange.channel, exchange.stream, response.body
     say_head(exchange, response, length=len(body), closing=closing)
     if body:
         channel.put(ResponseData(stream, body))
@@ -106,3 +108,11 @@ def produce(exchange: Exchange, answer: Streamed) -> Flow[bool]:
         return True
     exchange.outgoing = ResponseWriter(exchange.channel, exchange.stream)
     return (yield from answer.producer(exchange.outgoing)) is not False
+
+
+@lru_cache(maxsize=4)
+def http_date(second: int) -> bytes:
+    """The `Date` of an epoch time (RFC 9110 section 5.6.7), such as ``Sun, 06 Nov 1994 08:49:37 GMT``."""
+    when = datetime.fromtimestamp(second, UTC)
+    text = f"{DAYS[when.weekday()]}, {when.day:02} {MONTHS[when.month - 1]} {when.year:04} {when:%H:%M:%S} GMT"
+    return text.encode("ascii")

@@ -18,7 +18,7 @@ from svc_proto.basics.validate import invalid, text
 from svc_proto.basics.value import fixed
 from svc_proto.commands import Compute, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
 from svc_proto.config import RelayConfig
-from svc_proto.engine.date import http_date
+from svc_proto.engine.answers import http_date
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.stream import FilePart

@@ -11,8 +11,8 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import Level, OpenFile, ReadConfig, ReadFile, Send
+from svc_proto.engine.answers import http_date
 from svc_proto.engine.core import Engine
-from svc_proto.engine.date import http_date
 from svc_proto.engine.door import Door
 from svc_proto.engine.flow import Flow, Later, ask, wait
 from svc_proto.engine.message import STRANGER, Request, Response, Streamed, empty_response, json_response

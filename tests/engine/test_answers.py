@@ -6,6 +6,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.commands import PauseReading
+from svc_proto.engine.answers import http_date
 from svc_proto.facts import Received
 from svc_proto.wire.http1_plain import PlainConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS
@@ -18,6 +19,11 @@ def test_fields_of_the_service_are_on_every_answer() -> None:
     book.toy.extra_fields = ((b"x-extra", b"1"),)
     for path in (b"/hello", b"/nowhere", b"/teapot", b"/private"):
         book.get(path) << [sends(CH, contains=b"\r\nx-extra: 1\r\n")]
+
+
+def test_the_date_is_that_of_rfc_9110() -> None:
+    assert http_date(784_111_777) == b"Sun, 06 Nov 1994 08:49:37 GMT"
+    assert http_date(0) == b"Thu, 01 Jan 1970 00:00:00 GMT"
 
 
 @pytest.mark.parametrize(("size", "answers"), [(16 * 1024 - 1, 2), (16 * 1024, 1)])

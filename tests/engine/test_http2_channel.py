@@ -18,7 +18,7 @@ from svc_proto.commands import (
     ReleaseFile,
     ResumeReading,
 )
-from svc_proto.engine.date import http_date
+from svc_proto.engine.answers import http_date
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.stream import FilePart, ResponseWriter
