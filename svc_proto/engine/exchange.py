@@ -51,7 +51,7 @@ class Exchange:
         self.begun = self.heard = channel.engine.now.mono  # when its head came, and the last piece of its body
         self.received = self._length = 0  # bytes of body: so far, and that were announced
         self._answered_at = 0  # bytes of body that came before the answer
-        self._body: list[bytes] | None = None
+        self._body: list[bytes] = []
         self._incoming: BodyStream | None = None
         self._full_since = 0.0  # when the incoming stream last became full
         self.outgoing: ResponseWriter | None = None
@@ -85,9 +85,7 @@ class Exchange:
 
     def begin(self, principal: object) -> None:
         """The head is here, and what the policy has said of it."""
-        length = self.head.headers.get(b"content-length")
-        if length is not None:
-            self._length = int(length)  # the wire lets nothing but digits pass
+        self._length = int(self.head.headers.get(b"content-length") or 0)  # the wire lets nothing but digits pass
         if not isinstance(principal, GeneratorType):
             self._admit(principal)
             return
@@ -115,7 +113,6 @@ class Exchange:
             self._cut(self._too_large())
         elif self._incoming is None:
             if self._route.body_limit:
-                self._body = self._body or []
                 self._body.append(data)
         else:
             was_full = self.full
@@ -146,12 +143,13 @@ class Exchange:
         self._task = self._incoming = self.outgoing = None  # which keep this exchange
 
     def fail(self, refused: Refused) -> None:
-        """The peer broke a rule, or we did: answer if nothing was answered yet, and stop working for it."""
+        """The peer broke a rule, or we did: answer if nothing was answered yet, stop working for it, and close."""
         if self.state in HALF_SAID:
             self.channel.drop()  # an orderly end could look like the end of the body
         if self.state in UNANSWERED:
             say_whole(self, self.channel.app.refusal(refused, self.head), closing=True)
         self.lost()
+        self.channel.shut()
 
     def withdraw(self, refused: Refused) -> None:
         """Who it was admitted for is gone, in this very `handle`. A handler that has done that itself may say so."""
@@ -216,9 +214,7 @@ class Exchange:
 
     def _run(self) -> None:
         request = self._request
-        if self._body:
-            request.body = b"".join(self._body)  # a single piece is not copied
-            self._body = None
+        request.body, self._body = b"".join(self._body), []  # a single piece is not copied
         result: object
         try:
             result = self._route.handler(request)
@@ -282,7 +278,6 @@ class Exchange:
         reference = engine.bug(error)
         try:
             self.fail(Refused(500, "internal_error", f"internal error, reference {reference}"))
-            self.channel.shut()
         except Exception as another:
             engine.bug(another)
             self.channel.drop()
@@ -348,7 +343,7 @@ class Exchange:
             self._failed(error)
 
     def _cancel(self) -> None:
-        self._body = None
+        self._body = []
         if self._task is not None:
             self._task.cancel()
 

@@ -192,9 +192,7 @@ class ServerChannel(HttpChannel):
     def protocol_error(self, error: RemoteProtocolError, head: RequestHead = NO_REQUEST) -> None:
         """Answer with the status the error carries if nothing was answered yet, then close."""
         self.engine.log(Level.DEBUG, "bad request", peer=self.peer.host, status=error.status, problem=str(error))
-        current = self.exchange or Exchange(self, head)
-        current.fail(refused_for(error))
-        self.shut()
+        (self.exchange or Exchange(self, head)).fail(refused_for(error))
 
     def finished(self) -> None:
         """An exchange is over: let the next request come."""
