@@ -36,7 +36,7 @@ class Exchange:
     """
 
     __slots__ = (
-        *("_answered_at", "_body", "_full_since", "_incoming", "_length", "_request", "_route", "_task"),
+        *("_answered_at", "_body", "_incoming", "_length", "_request", "_route", "_task"),
         *("begun", "channel", "head", "heard", "label", "outgoing", "received", "state", "stream"),
     )
 
@@ -53,7 +53,6 @@ class Exchange:
         self._answered_at = 0  # bytes of body that came before the answer
         self._body: list[bytes] = []
         self._incoming: BodyStream | None = None
-        self._full_since = 0.0  # when the incoming stream last became full
         self.outgoing: ResponseWriter | None = None
         self._task: Task | Later | None = None
 
@@ -63,7 +62,7 @@ class Exchange:
     def full(self) -> bool:
         """The handler has to read first: take nothing more from the peer."""
         incoming, reading = self._incoming, self.state in (ExchangeState.STREAMING, ExchangeState.DUPLEX)
-        return incoming is not None and reading and incoming.full
+        return incoming is not None and reading and incoming.full_since is not None
 
     @property
     def waits_for_body(self) -> bool:
@@ -115,10 +114,7 @@ class Exchange:
             if self._route.body_limit:
                 self._body.append(data)
         else:
-            was_full = self.full
             self._incoming.feed(data)
-            if self.full and not was_full:
-                self._full_since = self.channel.engine.now.mono
 
     def end(self) -> None:
         """The request is complete: run its handler, or be done with a refused one."""
@@ -239,10 +235,10 @@ class Exchange:
         except Exception as error:
             self._failed(error)
 
-    def _taken(self) -> None:
+    def _taken(self, since: float) -> None:
         """The handler has read, or will not: go on, and do not count the time that it took."""
         now = self.channel.engine.now.mono
-        self.begun += now - self._full_since
+        self.begun += now - since
         self.heard = now
         self.channel.settle()
 
@@ -302,10 +298,11 @@ class Exchange:
         self._complete()
 
     def _complete(self) -> None:
-        was_full, self._answered_at = self._incoming is not None and self.full, self.received
+        incoming, self._answered_at = self._incoming, self.received
+        since = incoming.full_since if incoming is not None and self.full else None
         self._step(_ANSWER)
-        if was_full:
-            self._taken()
+        if since is not None:
+            self._taken(since)
         if self.state is _DONE:
             self.channel.finished()
         elif self._too_much_to_come():

@@ -43,14 +43,15 @@ class FilePart:
 class BodyStream:
     """The body of a request whose route is `streamed`."""
 
-    __slots__ = ("_bell", "_ended", "_engine", "_high", "_on_taken", "_pieces", "_size")
+    __slots__ = ("_bell", "_ended", "_engine", "_high", "_on_taken", "_pieces", "_size", "full_since")
 
-    def __init__(self, engine: Engine, high: int, on_taken: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, high: int, on_taken: Callable[[float], None]) -> None:
         self._engine = engine
         self._high = high
         self._on_taken = on_taken
         self._pieces: list[bytes] = []
         self._size = 0
+        self.full_since: float | None = None  # from when on more waits to be read than should
         self._ended = False
         self._bell = Bell(engine)
 
@@ -64,23 +65,20 @@ class BodyStream:
         while not (self._pieces or self._ended):
             yield from self._bell.wait(self._engine.now.mono + PATIENCE)
         pieces, self._pieces = self._pieces, []
-        was_full, self._size = self.full, 0
-        if was_full:
-            self._on_taken()
+        since, self.full_since, self._size = self.full_since, None, 0
+        if since is not None:
+            self._on_taken(since)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     # --- for the exchange ---
-
-    @property
-    def full(self) -> bool:
-        """More waits to be read than should."""
-        return self._size > self._high
 
     def feed(self, data: bytes) -> None:
         """A piece came."""
         self._pieces.append(data)
         self._size += len(data)
         self._bell.ring()
+        if self._size > self._high and self.full_since is None:
+            self.full_since = self._engine.now.mono
 
     def end(self) -> None:
         """The body has ended."""

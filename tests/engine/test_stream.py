@@ -171,6 +171,17 @@ def test_the_time_of_the_handler_is_not_the_peers() -> None:
     assert reader.cleaned == 1
 
 
+def test_a_large_piece_that_is_read_at_once_takes_no_time_of_the_handler() -> None:
+    book = open_book(Limits(high_water=1000))
+    reader = Reader(book)
+    book >> Received(CH, post(b"/stream", b"x" * 10, length=40000)) << []
+    book.after(20.0) << []
+    book >> Received(CH, b"x" * 1014) << []
+    assert list(map(len, reader.pieces)) == [10, 1014]
+    book.after(10.9) << []  # 30 s from the head, and one for a kibibyte
+    book.after(0.2) << [book.says(408, b"request_timeout: the request body took too long", CLOSE), CloseWrite(CH)]
+
+
 def test_a_slow_peer_gets_408_and_the_handler_is_cancelled() -> None:
     book = open_book()
     reader = Reader(book)
