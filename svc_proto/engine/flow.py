@@ -1,6 +1,6 @@
 """Flows: work that waits, written as generators.
 
-A flow asks by `yield from engine.ask(...)` and goes on with the typed answer. Rules:
+A flow asks by `yield from ask(engine, ...)` and goes on with the typed answer. Rules:
 
 - A wait has a deadline, an owner whose death cancels it, and exactly one answer.
 - Between two `yield from` nothing else runs. After each, check again what may have changed.
