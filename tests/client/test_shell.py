@@ -495,7 +495,7 @@ def test_what_is_piped_in_holds_no_ctrl_c() -> None:
 
 def test_a_command_is_ended_with_us() -> None:
     def stop(world: World[ShellEnd]) -> None:
-        world.feed(Stopping(2.0))
+        world.node.post(Stopping(2.0))
         world.terminal.finish("gone")  # as the screen is closed then
 
     there = shell(EXEC, begun(1), (2, stop))
