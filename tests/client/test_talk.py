@@ -152,16 +152,18 @@ def answer(text: str = "Done.", sound: bytes = b"") -> list[dict[str, Any]]:
 
 
 def test_enter_records_and_enter_sends() -> None:
-    relay = Relay(input_audio__commit=[answer()])
+    relay, last = Relay(input_audio__commit=[answer()]), list[str]()
     there = recorded(
         relay,
         (1, typed("")),
         (2, lambda w: w.children[0].say(SPEECH)),
         (3, typed("")),
+        (3.5, lambda w: last.append(relay.heard[-1]["type"])),
         (4, typed(None)),
         lasting={"arecord -q"},
     )
     there.run()
+    assert last == ["input_audio.commit"]  # nothing else has ended it by then
     assert heard(relay) == SPEECH
     assert [message["type"] for message in relay.heard][-1] == "input_audio.commit"
     assert told(there)[:2] == [("prompt", {"records": True}), ("recording", {})]
