@@ -3,6 +3,7 @@ leave nothing behind; `virtual_world` the simulated one, for what takes minutes.
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +59,18 @@ def open_world(name: str, folder: Path, request: pytest.FixtureRequest) -> Itera
 def world(any_loop: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     with open_world(any_loop, tmp_path, request) as opened:
         yield opened
+
+
+@pytest.fixture
+def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A home and a tmux of the test's own."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
+    for name in ("TMUX", "ENV", "BASH_ENV", "PS1"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+    for place in tmp_path.glob("tmux-*/*"):
+        subprocess.run(["tmux", "-S", place, "kill-server"], capture_output=True, check=False)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+import pytest
 from attrs import frozen
 
 from fuzz.doors import AUTH, CHANNEL_DOORS, GRANT, IN, RELAY_DOORS, doors, place
@@ -110,6 +111,7 @@ def test_every_channel_is_here() -> None:
     assert {message.partition(" ")[0] for message in doors(CHANNEL_DOORS, "program")} == set(CHANNELS)
 
 
+@pytest.mark.usefixtures("hermetic")  # somebody attaches a terminal
 def test_the_doors_of_the_relay(world: World) -> None:
     world.start_relay()
     known = callers(world)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -26,18 +25,6 @@ KINDS = ["plain", "tmux"] if TMUX else ["plain"]
 DISCONNECTS = 100  # on one loop; the others show the same with less
 QUICK = 2.0  # s that a round trip may take beside a flood, on a machine with other work
 MIB = 1024 * 1024
-
-
-@pytest.fixture
-def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A home and a tmux of the test's own."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
-    for name in ("TMUX", "ENV", "BASH_ENV", "PS1"):
-        monkeypatch.delenv(name, raising=False)
-    yield
-    for place in tmp_path.glob("tmux-*/*"):
-        subprocess.run([str(TMUX), "-S", str(place), "kill-server"], capture_output=True, check=False)
 
 
 @pytest.fixture
