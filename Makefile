@@ -43,8 +43,10 @@ STAMP := $(VENV)/.installed
 # them would compile the whole product anew: the suite would take twice its time.
 unexport PYTHONDONTWRITEBYTECODE
 
-# The folders of tests/ that have no gate; all else, but the runtimes' own, stands for the core.
+# The folders of tests/ without a coverage gate; all others but the runtimes' own cover the core.
 OTHER_TESTS = $(addprefix tests/,bench browser clients conformance fuzz loops servers)
+WORLDS = tests/fuzz/test_simulation.py::test_the_worlds_of_many_seeds_hold
+WITHOUT_WORLDS = --deselect $(WORLDS)
 CORE_TESTS = $(filter-out $(OTHER_TESTS) $(addprefix tests/,runtimes __pycache__), \
 	$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
 
@@ -53,7 +55,7 @@ QUICK = .venv-quick-$(VERSION)
 QUICK_TESTS = $(addprefix tests/,basics machines schema test_purity.py) --ignore=tests/basics/test_pins.py # which makes certificates
 
 # --- for people ---------------------------------------------------------------------------------------------------
-.PHONY: help venv up demo demo-mcp test coverage coverage-core coverage-runtimes uncovered test-full quick check fuzz simulate mutants bench conformance release lock clean
+.PHONY: help venv up demo demo-mcp test test-full test-rest hunts coverage coverage-core coverage-runtimes quick check fuzz simulate mutants bench conformance release lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-11s %s\n' "$$name" "$$text"; done
@@ -69,27 +71,33 @@ demo: $(STAMP)-run ## pair the reference phone and chat with it (RUNTIME=anyio|t
 demo-mcp: $(STAMP)-dev ## the official MCP client (from PyPI) opens an app and reads the screen of the reference phone
 	$(BIN)/python -m tests.conformance.mcp_demo
 
-# docs/testing.md says what runs where. WORKERS=0 does it in one process; a selection runs in one, too.
-test: $(STAMP)-dev ## all that a change must pass, in minutes (ARGS="..." selects)
+# docs/testing.md says what runs where. WORKERS=0 runs all tests in one process, and so does a selection.
+test: $(STAMP)-dev ## what a change must pass on a laptop, in two and a half minutes (ARGS="..." selects)
 	$(BIN)/python -m pytest -q $(if $(strip $(ARGS)),$(ARGS),$(PARALLEL))
+
+test-full: $(STAMP)-dev ## everything: all loops, browsers, real programs, 300 worlds, storms, mutants
+	$(BIN)/python -m pytest -q $(PARALLEL) --full $(WITHOUT_WORLDS)
+	$(MAKE) --no-print-directory hunts
+
+# CI runs `make test coverage test-rest hunts`: everything that `make test-full` runs, and the coverage gates.
+test-rest: $(STAMP)-dev ## the tests that `make test` and `make coverage` leave out
+	$(BIN)/python -m pytest -q $(PARALLEL) --rest $(WITHOUT_WORLDS) $(OTHER_TESTS)
+
+# The worlds take every core, so no other test runs beside them.
+hunts: $(STAMP)-dev ## 300 simulated worlds, storms over several nodes, sampled mutants
+	$(BIN)/python -m pytest -q --full $(WORLDS)
+	$(BIN)/python -m fuzz.cluster_storm --seeds 20 --first 100
+	$(BIN)/python -m fuzz.mutants --count 30 --seed $(SEED) --allow 2
 
 coverage: coverage-core coverage-runtimes ## the gates, by the tests of their own folders: the core 100 % of branches, the runtimes 90 %
 
 coverage-core: $(STAMP)-dev
-	$(BIN)/python -m pytest -q $(PARALLEL) --cov=svc_proto --cov-branch --cov-report= $(CORE_TESTS)
+	$(BIN)/python -m pytest -q $(PARALLEL) --full --cov=svc_proto --cov-branch --cov-report= $(CORE_TESTS)
 	$(BIN)/python -m coverage report --include='svc_proto/*' --fail-under=100
 
 coverage-runtimes: $(STAMP)-dev
-	$(BIN)/python -m pytest -q $(PARALLEL) --cov=runtimes --cov-branch --cov-report= tests/runtimes
+	$(BIN)/python -m pytest -q $(PARALLEL) --full --cov=runtimes --cov-branch --cov-report= tests/runtimes
 	$(BIN)/python -m coverage report --include='runtimes/*' --fail-under=90
-
-# `make coverage` and this are `make test`, each test once, and the gates: what CI runs.
-uncovered: $(STAMP)-dev ## the tests that no gate is about: what `make coverage` leaves out of `make test`
-	$(BIN)/python -m pytest -q $(PARALLEL) $(OTHER_TESTS)
-
-test-full: $(STAMP)-dev ## every story on every loop, long storms and long hunts
-	FORKSERVER=0 $(BIN)/python -m pytest -q $(PARALLEL) --full $(ARGS)
-	$(BIN)/python -m fuzz.run --seeds $(SEEDS) --first 1000
 
 quick: $(QUICK)/.installed ## part of the core's tests, in an environment of their own: for another Python (PYTHON=python3.13)
 	$(QUICK)/bin/python -m pytest -q $(PARALLEL) $(QUICK_TESTS)

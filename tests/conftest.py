@@ -1,10 +1,10 @@
-"""How the suite runs: on which loops, Hypothesis profiles, signals, and a second try for what needs the machine.
+"""Selection of tests, event loops, Hypothesis profiles and signals for the whole suite.
 
-A test or fixture that takes `runtime` runs on loops, and one that takes `any_loop` in the simulator (`sim`, and `nodes`
-where a relay is three), too: in tests/loops on those that `tests.plan` has for it, elsewhere on all that are installed,
-but `threads` in tests/runtimes alone. With `--full` it is all of them everywhere, and what only repeats is not left
-out; `--loop` names others, as `--runtime` of the programs does, or `sim` or `nodes`.
-With `--law` servers in the process of the tests are without their plain lanes (`fuzz.law`).
+Without an option the suite is the one of `make test` (`tests.plan`): the core, one loop, one browser walk, 20 worlds.
+`--full` runs all tests on every loop that `tests.plan` names for them, `--rest` only those that `make test` leaves out.
+A test that takes `runtime` or `any_loop` runs once for each of its loops. `--loop` names other loops, with the names of
+the programs' `--runtime`, or `sim` (the simulator) or `nodes` (the simulator with three nodes for each server).
+`--law` turns the fast paths off in servers that run inside the test process (`fuzz.law`).
 
 HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly. With RERUNS=1, as CI has it, a test
 of real sockets, processes or browsers that fails is tried once more, since the machine may have been too busy for it.
@@ -27,7 +27,7 @@ from hypothesis import settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
 from svc_proto.basics.value import refuse_changes
-from tests.plan import AsNodes, Where, nodes_row_of, row_of
+from tests.plan import PLAIN, AsNodes, Where, is_in_short_suite, nodes_row_of, row_of, short_loop
 from tests.sentences import hold_sentences
 
 settings.register_profile("default", deadline=None, max_examples=30)
@@ -53,19 +53,19 @@ HERE = Path(__file__).parent
 SIMULATOR = "sim"
 NODES = "nodes"  # the same, where a relay is three
 VIRTUAL = (SIMULATOR, NODES)
-PLAIN = "asyncio"  # the one loop of what any real one will do for
 ALIAS = "anyio"  # of it
 INSTALLED = [name for name, ours in RUNTIMES.items() if name != ALIAS and find_spec(ours.package) is not None]
 BARE = "threads"  # the host on a bare selector, for the stories that `Where.ALL` names and for the adapters' own tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--loop`, `--full` and `--law`."""
+    """Add `--loop`, `--full`, `--rest` and `--law`."""
     parser.addoption(
         "--loop", action="append", metavar="NAME", help="Run on this loop (package.module:function); repeat."
     )
-    parser.addoption("--full", action="store_true", help="Run every story on every loop, and what only repeats.")
-    parser.addoption("--law", action="store_true", help="Turn the plain lanes off: everything has to be the same.")
+    parser.addoption("--full", action="store_true", help="Run all tests, each on every loop that the plan names.")
+    parser.addoption("--rest", action="store_true", help="Run what --full runs and the suite without options does not.")
+    parser.addoption("--law", action="store_true", help="Turn the fast paths off: every result stays the same.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -99,14 +99,28 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only repeats, or what there is not, and say which tests may be tried again."""
-    for marker, asked in (("repetition", not config.getoption("full")), ("lane", config.getoption("law"))):
-        if asked:
-            config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(marker)])
-            items[:] = [item for item in items if not item.get_closest_marker(marker)]
+    """Select the suite that the options ask for, and mark what may be tried again."""
+    full, rest = config.getoption("full"), config.getoption("rest")
+    named = set[Path]() if rest else _named_paths(config)
+    kept, left_out = list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        wanted = full or config.getoption("loop") or rest != is_in_short_suite(item, named)
+        fits = not (config.getoption("law") and item.get_closest_marker("lane"))
+        (kept if wanted and fits else left_out).append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
     for item in items:
         if RERUNS and needs_the_machine(item):
             item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=2))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose program is not installed."""
+    for marker in item.iter_markers("needs"):
+        program, is_missing = marker.args
+        if is_missing:
+            pytest.skip(f"{program} is not installed")
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -162,22 +176,23 @@ def import_share(config: pytest.Config, number: int, count: int) -> None:
 
 
 def loops_of(metafunc: pytest.Metafunc) -> list[str]:
-    """The loops that a test is for, the simulator's last."""
-    named: list[str] | None = metafunc.config.getoption("loop")
+    """The loops of a test, the simulator's last; one loop in the short suite."""
+    config = metafunc.config
     folder, _, module = metafunc.module.__name__.rpartition(".")
-    full: bool = metafunc.config.getoption("full")
-    loops = named or _planned(folder, module, metafunc.function.__name__, full=full)
-    if folder != "tests.loops":
-        return [name for name in loops if name != NODES]
-    row = nodes_row_of(module, metafunc.function.__name__)
-    if row is not None and (row.how is AsNodes.NEVER or (row.how is AsNodes.LATER and not (named or full))):
+    test = metafunc.function.__name__
+    named: list[str] | None = config.getoption("loop")
+    if not (named or config.getoption("full") or config.getoption("rest")):
+        return [short_loop(folder, module, test)]
+    loops = named or _planned(folder, module, test)
+    row = nodes_row_of(module, test) if folder == "tests.loops" else None
+    left_out = {AsNodes.NEVER} if named else {AsNodes.NEVER, AsNodes.NAMED}
+    if folder != "tests.loops" or (row is not None and row.how in left_out):
         return [name for name in loops if name != NODES]
     return loops
 
 
-def _planned(folder: str, module: str, test: str, *, full: bool) -> list[str]:
-    planned = folder == "tests.loops" and not full
-    row = row_of(module, test) if planned else None
+def _planned(folder: str, module: str, test: str) -> list[str]:
+    row = row_of(module, test) if folder == "tests.loops" else None
     match row and row.how:
         case Where.SIM:
             return [*VIRTUAL]
@@ -186,8 +201,16 @@ def _planned(folder: str, module: str, test: str, *, full: bool) -> list[str]:
         case Where.ALL:
             return [*INSTALLED, *VIRTUAL]
         case _:
-            bare = full or folder == "tests.runtimes"
+            bare = folder == "tests.runtimes"
             return [*(name for name in INSTALLED if bare or name != BARE), *VIRTUAL]
+
+
+def _named_paths(config: pytest.Config) -> set[Path]:
+    """The files and folders of tests/ that the command line names."""
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        return set()
+    paths = [(config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args]
+    return {path for path in paths if path != HERE and path.is_relative_to(HERE)}
 
 
 def needs_the_machine(item: pytest.Item) -> bool:

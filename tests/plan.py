@@ -1,9 +1,12 @@
-"""Which story runs where: the two tables of docs/testing.md, which say why.
+"""Selection of tests and loops: the tables of docs/testing.md, which give the reasons.
+
+`make test` runs the short suite: all tests of the core, every other test once on one loop, without the folders of
+`FULL_ONLY`. The marker `short` adds a test of these folders to it, the markers `full` and `needs` take a test out.
 
 What can differ between loops runs on each of them: sockets that half-close, break, back up or never read; TLS;
 descriptors, children, signals, threads and files. What the core alone decides is the same bytes in and the same bytes
 out wherever it runs, so it runs once, in the simulator. Between the two is what needs a real host, whichever its loop.
-With `--full`, and on loops that are named by `--loop`, everything runs on each.
+On loops that are named by `--loop` everything runs on each.
 
 What the simulator tells of one relay, and of one API server, it tells of three nodes of each, too (`--loop nodes`), but
 for the rows of `NODES`.
@@ -13,6 +16,7 @@ for the rows of `NODES`.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -22,9 +26,26 @@ import pytest
 from _pytest.mark import ParameterSet
 from attrs import frozen
 
-__all__ = ["NODES", "PLAN", "AsNodes", "Row", "Where", "nodes_row_of", "row_of", "some"]
+__all__ = [
+    "FULL_ONLY",
+    "NODES",
+    "PLAIN",
+    "PLAN",
+    "AsNodes",
+    "Row",
+    "Where",
+    "is_in_short_suite",
+    "nodes_row_of",
+    "row_of",
+    "short_loop",
+    "some",
+]
 
-PAGE = Path(__file__).parents[1] / "docs" / "testing.md"
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "testing.md"
+PLAIN = "asyncio"  # where any real loop will do
+FULL_ONLY = frozenset({"bench", "browser", "clients", "conformance", "examples", "fuzz", "servers"})
+LOOP_FIXTURES = ("runtime", "any_loop")
 HowT = TypeVar("HowT", bound=Enum)
 
 
@@ -41,7 +62,7 @@ class AsNodes(Enum):
     """How a story of the simulator is told of three nodes; without a row, with each connection at another of them."""
 
     KEPT = "always; a client keeps to the node that it found first"
-    LATER = "with `--full`, or if it is named"
+    NAMED = "if `--loop nodes` is given"
     NEVER = "never"
 
 
@@ -82,8 +103,36 @@ def _first(rows: list[Row[HowT]], module: str, test: str) -> Row[HowT] | None:
     return next((row for row in rows if any(fnmatchcase(name, each) for each in row.stories for name in names)), None)
 
 
+def short_loop(folder: str, module: str, test: str) -> str:
+    """The one loop of a test in the short suite: the simulator for what only the core decides, else asyncio."""
+    row = row_of(module, test) if folder == "tests.loops" else None
+    return "sim" if row is not None and row.how is Where.SIM else PLAIN
+
+
+def is_in_short_suite(item: pytest.Item, named: Collection[Path] = ()) -> bool:
+    """Whether `make test` runs a test, where the command line names these files and folders of tests/.
+
+    A folder that is named is not left out, nor are the tests of a file that is named.
+    """
+    if item.path not in named and not _is_short(item, named):
+        return False
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+        return True
+    loops = [item.callspec.params[name] for name in LOOP_FIXTURES if name in item.callspec.params]
+    package, _, module = item.module.__name__.rpartition(".")
+    return all(loop == short_loop(package, module, item.originalname) for loop in loops)
+
+
+def _is_short(item: pytest.Item, named: Collection[Path]) -> bool:
+    if item.get_closest_marker("full") or item.get_closest_marker("needs"):
+        return False
+    folder = item.nodeid.removeprefix("tests/").partition("/")[0]
+    is_named = any(HERE / folder in (path, *path.parents) for path in named)
+    return folder not in FULL_ONLY or is_named or item.get_closest_marker("short") is not None
+
+
 def some(seeds: range) -> list[ParameterSet]:
-    """The first third of these parameters, and the others as what only repeats."""
-    repetition = pytest.mark.repetition
+    """These parameters, all but the first third of them for the full suite only."""
+    full = pytest.mark.full
     third = -(-len(seeds) // 3)
-    return [pytest.param(seed, marks=() if at < third else repetition) for at, seed in enumerate(seeds)]
+    return [pytest.param(seed, marks=() if at < third else full) for at, seed in enumerate(seeds)]

@@ -78,7 +78,7 @@ def test_the_core_alone(core_alone: Path) -> None:
     assert "pip install 'svc-relay[serve]'" in svc.stderr
 
 
-@pytest.mark.repetition  # the same is asked of the tree by `make check`
+@pytest.mark.full  # the same is asked of the tree by `make check`
 @pytest.mark.timeout(300)
 def test_the_examples_have_types_with_the_wheel(core_alone: Path) -> None:
     (site,) = core_alone.glob("lib/python*/site-packages")

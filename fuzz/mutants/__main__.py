@@ -41,6 +41,9 @@ Examples:
 @click.option("--seed", type=int, default=1, show_default=True, help="Which of them.")
 @click.option("--only", multiple=True, help="One, by its name; repeat. Of one alone, what pytest says is shown.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="At a time; one for each core by default.")
+@click.option(
+    "--allow", type=click.IntRange(min=0), default=0, show_default=True, help="Survivors that are no failure."
+)
 @click.option("--narrow", is_flag=True, help="Ask neither the rooms that use its room nor stories.")
 @click.option(
     "--limit",
@@ -52,9 +55,17 @@ Examples:
 @click.option("--root", type=click.Path(path_type=Path), default=HERE.parent.parent, help="Of the tree.", hidden=True)
 @click.option("--package", default="svc_proto", hidden=True)
 def main(
-    count: int, seed: int, only: tuple[str, ...], jobs: int | None, narrow: bool, limit: float, root: Path, package: str
+    count: int,
+    seed: int,
+    only: tuple[str, ...],
+    jobs: int | None,
+    allow: int,
+    narrow: bool,
+    limit: float,
+    root: Path,
+    package: str,
 ) -> None:
-    """Make mutants of the core and let its tests find them. Exit code 1 if one survives.
+    """Make mutants of the core and let its tests find them. Exit code 1 if more survive than are allowed.
 
     Each is shown to the tests of its module, then of its room, then to mypy; what they let pass to the tests of the
     rooms that use its room, and at last to stories: those of tests/loops that the simulator tells, and worlds.
@@ -76,7 +87,7 @@ def main(
     survivors = [each.mutant for each in verdicts if each.fate is Fate.SURVIVED]
     for mutant in survivors:
         print(_told(mutant, tree))
-    sys.exit(1 if survivors else 0)
+    sys.exit(1 if len(survivors) > allow else 0)
 
 
 def read_equal(path: Path = EQUAL) -> Mapping[tuple[str, str, str, str], str]:

@@ -197,7 +197,7 @@ def test_media_without_nginx() -> None:
     assert "left out, not installed: nginx" in table.notes
 
 
-@pytest.mark.repetition  # of what each other section does: it starts eleven servers
+@pytest.mark.full  # of what each other section does: it starts eleven servers
 @pytest.mark.timeout(180)
 def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "PACED_FOR", 0.3)
@@ -215,7 +215,7 @@ def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row.values["idle_p50_ms"] > 0 for row in first.rows)
 
 
-@pytest.mark.repetition  # of what each other section does: programs that start
+@pytest.mark.full  # of what each other section does: programs that start
 def test_starts() -> None:
     (table,) = starts_section(TINY, SILENT, relays=RELAYS[:1], others=(), peers=(ABSENT,))
     check(table, 7)
@@ -261,7 +261,7 @@ def test_help_has_examples() -> None:
     assert "Examples:" in done.output
 
 
-@pytest.mark.repetition  # of what tests/fuzz does
+@pytest.mark.full  # of what tests/fuzz does
 def test_simulation() -> None:
     (table,) = simulation_section(TINY, SILENT)
     check(table, len(table.rows))

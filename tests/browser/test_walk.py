@@ -123,6 +123,7 @@ def walk(tmp_path: Path, site: Site, model: ScriptedModel) -> Iterator[Walk]:
     not (all(map(which, ("bash", "curl", "git", "make"))) and (ROOT / ".git").exists()),
     reason="a new user has bash, curl, git and make, and something to clone",
 )
+@pytest.mark.short
 @pytest.mark.timeout(900 if FRESH else 180)
 def test_a_new_user(walk: Walk, model: ScriptedModel, visit: Visitor) -> None:
     walk.move(WITH_A_MODEL, 1)

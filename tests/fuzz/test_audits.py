@@ -24,7 +24,7 @@ def gone_through(name: str, seed: int) -> Report | Failure:
     return play(Script(seed, draw(seed).steps[:SHORT], (name,)))
 
 
-@pytest.mark.repetition  # the worlds of each suite go through all of them
+@pytest.mark.full  # the worlds of each suite go through all of them
 @pytest.mark.parametrize("name", [kind.__name__ for kind in KINDS])
 def test_a_room_is_as_it_should_be(name: str) -> None:
     outcome = gone_through(name, 1)

@@ -10,9 +10,7 @@ from svc_proto.engine import client_channel, server
 from svc_proto.wire import websocket
 
 
-@pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(seed, marks=pytest.mark.repetition) for seed in (0, *range(2, 20)))]
-)
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in (0, *range(2, 20)))])
 def test_worlds_are_the_same_without_the_lanes(seed: int) -> None:
     before = vars(server)["PlainConnection"], vars(websocket)["FrameReader"]
     lanes = play_seed(seed)

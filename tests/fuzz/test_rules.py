@@ -38,7 +38,7 @@ def test_a_text_that_has_changed_is_told() -> None:
 
 @pytest.mark.parametrize(
     "rule",
-    [pytest.param(rule, id=rule.name, marks=() if rule.name in TRIED else pytest.mark.repetition) for rule in RULES],
+    [pytest.param(rule, id=rule.name, marks=() if rule.name in TRIED else pytest.mark.full) for rule in RULES],
 )
 def test_a_rule_that_is_gone_is_missed(rule: Rule, tmp_path: Path) -> None:
     by = noticed(rule, str(tmp_path))

@@ -21,13 +21,21 @@ from svc_proto.machines.pairing import PairingCodes
 from tests.fuzz.conftest import MEASURING, unmeasured_pool
 from tests.fuzz.unwalked import MOST_UNWALKED, is_out_of_reach
 
-WORLDS, ALL_WORLDS = 40, 1_000  # without, and with `--full`
+SHORT_WORLDS, WORLDS = 20, 300
 LEAST = 60.0  # virtual s of each world
 
 
+@pytest.mark.short
+@pytest.mark.parametrize("seed", range(SHORT_WORLDS))
+def test_a_world_holds(seed: int) -> None:
+    outcome = play_seed(seed)
+    assert isinstance(outcome, Report), f"{outcome}\n  replay: {replay_command(outcome.script)}"
+    assert outcome.seconds >= LEAST
+
+
 @pytest.mark.timeout(1_500)
-def test_the_worlds_of_many_seeds_hold(request: pytest.FixtureRequest) -> None:
-    seeds = range(ALL_WORLDS if request.config.getoption("full") else WORLDS)
+def test_the_worlds_of_many_seeds_hold() -> None:
+    seeds = range(WORLDS)
     total = Total()
     failures: list[Failure] = []
     digests: dict[int, str] = {}
@@ -62,7 +70,7 @@ def test_the_worlds_of_many_seeds_hold(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("seeds", [pytest.param((3, 8, 10, 11), marks=pytest.mark.repetition)])
+@pytest.mark.parametrize("seeds", [pytest.param((3, 8, 10, 11), marks=pytest.mark.full)])
 def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
     # Nothing may depend on the order of a set, on `hash()` or on `id()`: each process has others.
     program = f"from fuzz.game import play_seed\nprint(*(play_seed(seed).digest for seed in {seeds}))"

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.timeout(1_500)
 
 @pytest.mark.parametrize(
     "plant",
-    [*EACH_TIME, *(pytest.param(plant, marks=pytest.mark.repetition) for plant in MORE)],
+    [*EACH_TIME, *(pytest.param(plant, marks=pytest.mark.full) for plant in MORE)],
     ids=lambda plant: plant.name,
 )
 def test_a_planted_bug_is_found(plant: Plant[Invariant], full: bool) -> None:
@@ -38,6 +38,6 @@ def test_each_invariant_is_shown_each_time() -> None:
     assert [plant.name for plant in PLANTS if plant.found_by[0] not in shown] == []
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.repetition) for name in SHRUNK])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.full) for name in SHRUNK])
 def test_their_scripts_are_made_small(name: str) -> None:
     assert make_small(name, TRIES) <= SMALL

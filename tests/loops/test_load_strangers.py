@@ -180,7 +180,7 @@ def left(relay: Scarce, household: Household, before: int, *, full: bool) -> flo
 @pytest.mark.timeout(300)  # two thousand strangers and 20 s of waiting, on processors that others have as well
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="reads the memory of a process from /proc")
 @pytest.mark.parametrize(
-    "worst", [pytest.param(kind, marks=() if kind in TOLD else pytest.mark.repetition) for kind in WORST]
+    "worst", [pytest.param(kind, marks=() if kind in TOLD else pytest.mark.full) for kind in WORST]
 )
 def test_the_worst_that_strangers_may_say(runtime: str, tmp_path: Path, full: bool, worst: str) -> None:
     relay = Scarce(runtime, tmp_path, few=False)

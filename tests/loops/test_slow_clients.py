@@ -27,7 +27,7 @@ def wait_longer_than_the_linger(world: World) -> None:
     world.eventually(lambda: world.clock() > until)
 
 
-@pytest.mark.parametrize("turns", [pytest.param(1, marks=pytest.mark.repetition), 6])
+@pytest.mark.parametrize("turns", [pytest.param(1, marks=pytest.mark.full), 6])
 def test_a_long_answer_that_is_read_late(world: World, turns: int) -> None:
     """One that fits into the kernel's buffers on the way, and one that may not: 130 KB for each turn."""
     api = world.api(key=KEY, relay_url="http://127.0.0.1:9", limits=Limits(linger=LINGER))

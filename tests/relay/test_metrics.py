@@ -68,7 +68,7 @@ def test_codes_that_are_refused() -> None:
     assert number(book, "svc_pairing_codes_refused") == 2
 
 
-@pytest.mark.parametrize("paths", [100, pytest.param(10_000, marks=pytest.mark.repetition)])
+@pytest.mark.parametrize("paths", [100, pytest.param(10_000, marks=pytest.mark.full)])
 def test_no_peer_makes_more_series(paths: int) -> None:
     book = RelayBook()
     engine = book.relay.engine

@@ -25,7 +25,7 @@ OTHERS = "nobody"  # it does not run as root
 _SERVER = Path(shutil.which("postgres") or max(Path("/usr/lib/postgresql").glob("*/bin/postgres"), default="postgres"))
 _INITDB, _PG_CTL = (_SERVER.resolve().with_name(name) for name in ("initdb", "pg_ctl"))
 MISSING = not _INITDB.exists() or find_spec("psycopg") is None
-needs_postgresql = pytest.mark.skipif(MISSING, reason="PostgreSQL or psycopg is not installed")
+needs_postgresql = pytest.mark.needs("PostgreSQL or psycopg", MISSING)
 _NUMBERS = count(1)
 
 

@@ -16,7 +16,7 @@ from tests.ports import free_port
 __all__ = ["PASSWORD", "RedisServer", "Watched", "needs_redis"]
 
 _SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
-needs_redis = pytest.mark.skipif(_SERVER is None, reason="no redis-server is installed")
+needs_redis = pytest.mark.needs("redis-server", _SERVER is None)
 PASSWORD = "redis-password-4711"
 SENTINEL_PASSWORD = "sentinel-password-4711"
 MASTER = "svc"
