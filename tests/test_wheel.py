@@ -64,6 +64,7 @@ def test_each_package_says_that_it_has_types() -> None:
     assert {f"{package}/py.typed" for package in PACKAGES} <= selected  # PEP 561
 
 
+@pytest.mark.full
 def test_the_core_alone(core_alone: Path) -> None:
     assert run(core_alone / "bin/python", "-c", EVERYTHING).stdout.split() == [
         "attrs",

@@ -32,6 +32,8 @@ from tests.loops.test_hostile import SEED, UPGRADE
 from tests.loops.wires import PATIENCE
 from tests.loops.world import REMOTE, World, bearer
 
+pytestmark = pytest.mark.full  # thousands of sockets
+
 CLIENTS = 2000  # on each loop, of which BATCH at once
 BATCH = 100
 KINDS = (Channel, TlsChannel, FileBody, ServerChannel, Exchange, Socket, Task, asyncio.Task)

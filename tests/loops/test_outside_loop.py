@@ -15,6 +15,8 @@ from tests.loops.live import ROOT
 from tests.loops.world import World
 from tests.servers import test_all, test_relay
 
+pytestmark = pytest.mark.full  # it starts whole programs
+
 OUTSIDE = "runtimes.threads_loop:run"  # one of ours, by the door for those that are not
 
 

@@ -21,13 +21,13 @@ SENTENCE = "Turn off the lights in the living room."
 FORMATS = {".mp3": "mp3", ".m4a": "aac", ".webm": "libopus", ".ogg": "libopus", ".flac": "flac", ".aac": "aac"}
 CONTAINERS = {".m4a": "mp4", ".aac": "adts"}
 
-needs_engines = pytest.mark.skipif(
+needs_engines = pytest.mark.needs(
+    "svc-relay[voice]",
     find_spec("pocketsphinx") is None
     or find_spec("lameenc") is None
     or (shutil.which("espeak-ng") is None and find_spec("espeakng_loader") is None),
-    reason="svc-relay[voice] is not installed",
 )
-needs_decoder = pytest.mark.skipif(find_spec("av") is None, reason="PyAV is not installed")
+needs_decoder = pytest.mark.needs("PyAV", find_spec("av") is None)
 
 
 @cache
