@@ -25,6 +25,7 @@ __all__ = ["CONNECT_WITHIN", "PATIENCE", "PAUSE", "RedisListener", "Redis", "Rep
 
 PAUSE = 0.25  # s between two connections
 REPLICA = Failure(FailureKind.UNSUPPORTED, "this Redis is a replica, which takes nothing: name the master or Sentinels")
+REPLACED = Failure(FailureKind.UNREACHABLE, "the Sentinels have named another master meanwhile")
 CLUSTER = Failure(FailureKind.UNSUPPORTED, "this is a Redis Cluster: name a Redis that is none, or Sentinels")
 
 
@@ -116,10 +117,10 @@ class Redis:
         greetings = [hello(where.user, where.password)]
         if where.db:
             greetings.append(("SELECT", where.db))
-        return (yield from open_link(engine, order, greetings, self._channels, self._heard, _judge))
+        return (yield from open_link(engine, order, greetings, self._channels, self._heard, self._judge))
 
     def _switched(self) -> None:
-        """Sentinels have made another one the master."""
+        """Drop the connection to the server that the Sentinels no longer name."""
         if self._link is not None:
             self._link.drop()
 
@@ -130,12 +131,14 @@ class Redis:
             case _:
                 pass  # that a subscription stands, and what a later server may have to say
 
-
-def _judge(greeted: Reply) -> Failure | None:
-    match greeted:
-        case {b"mode": b"cluster"}:
-            return CLUSTER
-        case {b"role": b"replica" | b"slave"}:
-            return REPLICA
-        case _:
-            return None
+    def _judge(self, greeted: Reply) -> Failure | None:
+        """Return why a server that has answered HELLO cannot be used."""
+        match greeted:
+            case {b"mode": b"cluster"}:
+                return CLUSTER
+            case {b"role": b"replica" | b"slave"}:
+                return REPLICA
+            case _ if self._where.sentinels and self._sentinels.master != self._at:
+                return REPLACED
+            case _:
+                return None

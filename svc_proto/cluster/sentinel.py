@@ -3,6 +3,9 @@
 They are asked in turn, beginning with the one that has answered last, whenever a connection is to be opened. That one
 is listened to from then on (`+switch-master`). If it goes nobody is listened to until the next is asked: Sentinels have
 a master that they demote close its connections, too, and who is found says itself whether it is the master (`redis`).
+
+The Sentinel that leads a failover answers with the new master some 100 ms before it publishes `+switch-master`. So a
+message that names the address of the last answer changes nothing.
 """
 
 from __future__ import annotations
@@ -24,10 +27,11 @@ __all__ = ["Sentinels"]
 
 SWITCHED = "+switch-master"  # "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT"
 MAX_PORT = 65_535
+UNKNOWN = Failure(FailureKind.UNREACHABLE)
 
 
 class Sentinels:
-    """See the module. `switched` is called when another has become the master."""
+    """See the module. `switched` is called when `master` changes between two calls of `find`."""
 
     def __init__(self, engine: Engine, where: RedisAddress, switched: Callable[[], None]) -> None:
         self._engine = engine
@@ -35,13 +39,14 @@ class Sentinels:
         self._order = list(where.sentinels)
         self._switched = switched
         self._link: Link | None = None  # to the one that is listened to
+        self.master: tuple[str, int] | Failure = UNKNOWN  # as the Sentinels named it last
 
     def find(self) -> Flow[tuple[str, int] | Failure]:
         """Where the master is, by the first that knows it; the last problem if none does."""
         if self._link is not None:
             self._link.drop()
             self._link = None
-        failure = Failure(FailureKind.UNREACHABLE)
+        failure = UNKNOWN
         for sentinel in list(self._order):
             found = yield from self._ask(*sentinel)
             if not isinstance(found, Failure):
@@ -62,13 +67,15 @@ class Sentinels:
         if isinstance(found, Failure):
             link.drop()
         else:
-            self._link = link
+            self._link, self.master = link, found
         return found
 
     def _heard(self, push: Push) -> None:
         match push:
             case [b"message", _, bytes(text)] if text.split(b" ")[0] == self._where.master.encode():
-                self._switched()
+                known, self.master = self.master, _address(text.split(b" ")[3:])
+                if self.master != known:
+                    self._switched()
             case _:
                 pass  # that the subscription stands, or of another master
 

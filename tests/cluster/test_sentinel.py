@@ -48,9 +48,12 @@ class Town:
 
     def hear(self, text: bytes) -> list[Command]:
         """The Sentinel says this; what is dropped."""
-        push = reply(Push([b"message", b"+switch-master", text]))
-        self.book.feed(Received(self.listened, push))
+        self.publish(text)
         return self.book.ordered(Abort)
+
+    def publish(self, text: bytes) -> None:
+        """The Sentinel that was asked last publishes `+switch-master`."""
+        self.book.feed(Received(self.listened, reply(Push([b"message", b"+switch-master", text]))))
 
 
 def known() -> Town:
@@ -101,16 +104,69 @@ def test_nobody_knows() -> None:
     assert town.book.dialled().host == "one"
 
 
-def test_what_they_say_of_ours_ends_the_connection() -> None:
+def test_a_new_master_ends_the_connection_to_the_old_one() -> None:
     town = known()
-    assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
     assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == [Abort(town.book.ch)]
+    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == []  # sent twice
     town.book.close()
-    assert town.hear(b"svc again 1 2 3") == []  # there is none to be ended
+    assert town.hear(b"svc 10.0.0.2 6379 10.0.0.3 6379") == []  # there is no connection to end
     town.book.after(PAUSE)
     assert town.book.commands[0] == Abort(town.listened)
+    town.asked([b"10.0.0.3", b"6379"])
+    town.up("10.0.0.3")
+
+
+def test_news_of_another_master_name_or_of_the_address_in_use_changes_nothing() -> None:
+    """The leading Sentinel answers with the new master before it publishes `+switch-master`."""
+    town = known()
+    assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
+    assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
+    assert town.book.made.is_up
+    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.1 6380") == [Abort(town.book.ch)]
+
+
+@pytest.mark.parametrize("text", [b"svc again", b"svc 10.0.0.9 6379 10.0.0.1 port"])
+def test_unreadable_news_of_the_master_has_the_sentinel_asked_again(text: bytes) -> None:
+    town = known()
+    assert town.hear(text) == [Abort(town.book.ch)]
+    town.book.close()
+    town.book.after(PAUSE)
+    town.asked(MASTER)
+    town.up()
+
+
+def test_news_of_the_address_that_is_being_connected_to_changes_nothing() -> None:
+    town = Town()
+    town.asked(MASTER)
+    town.publish(b"svc 10.0.0.9 6379 10.0.0.1 6379")
+    town.up()
+    assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
+    assert town.book.made.is_up
+
+
+def test_a_master_that_is_replaced_while_it_is_connected_to_is_left_again() -> None:
+    """It may still call itself the master: the Sentinels do not reach it."""
+    town = Town()
+    town.asked(MASTER)
+    town.publish(b"svc 10.0.0.1 6379 10.0.0.2 6379")
+    town.book.stand()
+    town.book.answers({b"role": b"master"})
+    assert not town.book.made.is_up
+    assert town.book.ordered(Abort) == [Abort(town.book.ch)]
+    town.book.close()
+    town.book.after(PAUSE)
     town.asked([b"10.0.0.2", b"6379"])
     town.up("10.0.0.2")
+
+
+def test_news_that_comes_before_the_answer_is_older_than_the_answer() -> None:
+    town = Town()
+    town.dialled("one", 26379)
+    town.book.open()
+    town.listened = town.book.ch
+    town.publish(b"svc 10.0.0.9 6379 10.0.0.8 6379")
+    town.book.answers(MASTER)
+    town.up()
 
 
 def test_over_tls() -> None:
