@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -21,6 +22,8 @@ from tests.loops.world import RelayHandle, World, bearer
 from tests.runtimes.redis_server import RedisServer, Watched, needs_redis
 
 pytestmark = needs_redis
+
+FAILOVER_WITHIN = 120.0  # s; Sentinels that are not scheduled for 2 s do nothing for 30 s (their TILT mode)
 
 
 @pytest.fixture
@@ -152,7 +155,8 @@ def test_without_redis_what_is_here_goes_on_and_all_is_well_when_it_is_back(node
     paired(nodes, "Other").close()
 
 
-def test_when_sentinels_make_another_the_master_nothing_that_was_told_is_lost(
+@pytest.mark.timeout(300)
+def test_when_sentinels_make_another_the_master_codes_revocations_and_commands_survive(
     runtime: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     with Watched(tmp_path) as watched, open_world(runtime, tmp_path, request) as nodes:
@@ -172,24 +176,35 @@ def test_when_sentinels_make_another_the_master_nothing_that_was_told_is_lost(
         phone.respond(taken["request_id"], {})
         assert calling.finish().status in (200, 502)
 
-        nodes.eventually(lambda: nodes.http("POST", "/pairing").status == 200, 20.0)
+        for n in range(2):
+            at(nodes, n)
+            nodes.eventually(lambda: nodes.http("POST", "/pairing").status == 200, FAILOVER_WITHIN)
         assert watched.replica.role == "master"
+        answers = [nodes.websocket().sign_in(pairing_code=code) for code in codes]
+        good = [answer for answer in answers if not is_cluster_unavailable(answer)]
+        assert {answer["type"] for answer in good} <= {"auth.ok"}, good
+        nodes.eventually(lambda: is_paired_with_a_new_code(nodes))
+        for n in range(2):
+            at(nodes, n)
+            assert nodes.http("GET", "/sessions", headers=bearer(ended.token)).status == 401
+        at(nodes, 0)
         nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
         calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
         phone.respond(phone.command()["request_id"], {})
         assert calling.finish().status == 200
-        at(nodes, 1)
-        for code in codes:
-            assert _signed_in(nodes, code)["type"] == "auth.ok"
-        for n in range(2):
-            at(nodes, n)
-            assert nodes.http("GET", "/sessions", headers=bearer(ended.token)).status == 401
 
 
-def _signed_in(world: World, code: str) -> dict[str, object]:
-    """What a code is worth, asked again where the nodes did not reach each other for a moment."""
-    while True:
-        world.eventually(lambda: world.http("POST", "/pairing").status == 200, 20.0)
-        told: dict[str, object] = world.websocket().sign_in(pairing_code=code)
-        if "do not reach each other" not in str(told):
-            return told
+def is_cluster_unavailable(answer: dict[str, Any]) -> bool:
+    """Whether a node refused a code because it did not reach Redis.
+
+    Redis may have executed the command whose answer was lost. The code is used up then, so it is not tried again.
+    """
+    return "do not reach each other" in str(answer["payload"])
+
+
+def is_paired_with_a_new_code(world: World) -> bool:
+    """Register a code at the first node, and pair with it at the second."""
+    at(world, 0)
+    code = str(world.http("POST", "/pairing").json.get("code", ""))
+    at(world, 1)
+    return bool(code) and world.websocket().sign_in(pairing_code=code)["type"] == "auth.ok"
