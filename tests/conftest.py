@@ -6,9 +6,7 @@ A test that takes `runtime` or `any_loop` runs once for each of its loops. `--lo
 the programs' `--runtime`, or `sim` (the simulator) or `nodes` (the simulator with three nodes for each server).
 `--law` turns the fast paths off in servers that run inside the test process (`fuzz.law`).
 
-HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly. With RERUNS=1, as CI has it, a test
-of real sockets, processes or browsers that fails is tried once more, since the machine may have been too busy for it.
-Both tries are told, and what failed first is shown. What runs in virtual time, or without a loop, has one try.
+HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from _pytest.runner import runtestprotocol  # as pytest-rerunfailures does: there is no public name for it
+from _pytest.runner import runtestprotocol  # there is no public name for it
 from hypothesis import settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
@@ -47,8 +45,6 @@ for number, handler in (
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
 
-RERUNS = int(os.environ.get("RERUNS") or 0)
-NEED_THE_MACHINE = {"bench", "browser", "clients", "loops", "runtimes", "servers"}  # folders beside this file
 HERE = Path(__file__).parent
 SIMULATOR = "sim"
 NODES = "nodes"  # the same, where a relay is three
@@ -99,7 +95,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select the suite that the options ask for, and mark what may be tried again."""
+    """Select the suite that the options ask for."""
     full, rest = config.getoption("full"), config.getoption("rest")
     named = set[Path]() if rest else _named_paths(config)
     kept, left_out = list[pytest.Item](), list[pytest.Item]()
@@ -110,9 +106,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
-    for item in items:
-        if RERUNS and needs_the_machine(item):
-            item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=2))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -142,8 +135,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     Each report is pickled, sent and read, which costs more than many a test does.
     """
     options = item.config.option
-    if not hasattr(item.config, "workerinput") or item.get_closest_marker("flaky"):
-        return None  # reports stay here, or are those of pytest-rerunfailures
+    if not hasattr(item.config, "workerinput"):
+        return None  # reports stay here
     if getattr(options, "costs", False) or getattr(options, "xmlpath", None) or options.durations:
         return None  # each phase is of interest
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
@@ -153,13 +146,6 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show the first try of what was tried again."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"tried again: {report.nodeid}")
-        terminalreporter.line(report.longreprtext)
 
 
 def import_share(config: pytest.Config, number: int, count: int) -> None:
@@ -211,10 +197,3 @@ def _named_paths(config: pytest.Config) -> set[Path]:
         return set()
     paths = [(config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args]
     return {path for path in paths if path != HERE and path.is_relative_to(HERE)}
-
-
-def needs_the_machine(item: pytest.Item) -> bool:
-    """Whether a test depends on more than its arguments: on the loops, programs and clocks of this host."""
-    folder, *_ = item.path.relative_to(HERE).parts
-    made_of = getattr(item, "callspec", None)  # of a test with parameters
-    return folder in NEED_THE_MACHINE and not (made_of and any(name in made_of.params.values() for name in VIRTUAL))
