@@ -99,6 +99,7 @@ def test_descriptors_run_out_and_come_back(scarce: Scarce) -> None:
         while scarce.descriptors() < DESCRIPTORS:
             assert time.monotonic() < deadline, scarce.log()
 
+        assert healthy(first)  # those that were let in before have their answers
         cpu = scarce.cpu()
         with pytest.raises(subprocess.TimeoutExpired):
             scarce.process.wait(WATCHED)

@@ -14,6 +14,7 @@ from httpx_sse import ServerSentEvent, connect_sse
 
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.conftest import open_world
+from tests.loops.wires import PATIENCE
 from tests.loops.world import ApiHandle, World
 from tests.peers.model import Answer, ScriptedModel, calls, plain, refusal
 
@@ -59,7 +60,7 @@ def base_url(api: ApiHandle) -> str:
 
 @pytest.fixture
 def client(live: Live) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{base_url(live[1])}/v1", api_key=KEY, max_retries=0, timeout=10.0) as opened:
+    with openai.OpenAI(base_url=f"{base_url(live[1])}/v1", api_key=KEY, max_retries=0, timeout=PATIENCE) as opened:
         yield opened
 
 
@@ -266,7 +267,7 @@ def data_of(event: ServerSentEvent) -> dict[str, Any]:
 
 def test_httpx_sse_reads_every_stream(live: Live) -> None:
     _, api, model = live
-    with httpx.Client(base_url=base_url(api), headers=api.headers, timeout=10.0) as client:
+    with httpx.Client(base_url=base_url(api), headers=api.headers, timeout=PATIENCE) as client:
         for method, path, body in streams(api):
             model.answers[:] = [calls(REMEMBER), plain(TEXT, reasoning="Let me see")]
             with connect_sse(client, method, path, json=body, headers={"X-Svc-Tool-Progress": "1"}) as source:
@@ -291,7 +292,7 @@ def test_httpx_sse_reads_a_run_that_was_begun_apart(live: Live) -> None:
     api = script(live, plain(TEXT))
     run_id = api.ask("POST", "/v1/runs", {"input": "Hi"}).json["run_id"]
     with (
-        httpx.Client(base_url=base_url(api), headers=api.headers, timeout=10.0) as client,
+        httpx.Client(base_url=base_url(api), headers=api.headers, timeout=PATIENCE) as client,
         connect_sse(client, "GET", f"/v1/runs/{run_id}/events") as source,
     ):
         events = list(source.iter_sse())

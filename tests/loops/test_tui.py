@@ -152,8 +152,6 @@ def test_a_gateway_that_does_not_mind_a_signal_is_killed(loop: World) -> None:
     ws, pid = attach(loop)
     assert ws.hear()["type"] == "tui.rpc.event"
     ws.say("tui", "tui.detach")
-    ws.pong()
-    assert runs(pid)
     loop.eventually(lambda: not runs(pid))
 
 
@@ -257,7 +255,6 @@ def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Pat
 
 @pytest.mark.parametrize(("choice", "says"), [("once", "you allowed it"), ("deny", "did not allow this call")])
 def test_a_question_reaches_the_desktop(loop: World, choice: str, says: str) -> None:
-    """Asked and answered as desktops in use do, which name no call: not within the first two seconds."""
     api = loop.api(key="k3y")
     loop.start_relay(tui_command=GATEWAY, webapi_url=f"http://127.0.0.1:{api.server.port}", api_key="k3y")
     ws, _ = attach(loop)
@@ -266,9 +263,6 @@ def test_a_question_reaches_the_desktop(loop: World, choice: str, says: str) -> 
     asked = event(ws, "approval.request")["payload"]
     assert (asked["command"], asked["description"]) == ("demo_ask {}", "A demonstration: it does nothing.")
     assert asked["choices"] == ["once", "session", "always", "deny"]
-    if choice != "deny":
-        early = call(ws, "approval.respond", session_id=session, choice=choice)["error"]["message"]
-        assert "send call_id" in early
     answered = call(ws, "approval.respond", session_id=session, choice=choice, call_id=asked["call_id"])
     assert answered["result"] == {"resolved": 1}
     assert says in event(ws, "message.complete")["payload"]["text"]

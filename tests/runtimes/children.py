@@ -28,7 +28,7 @@ OP = OperationId(1)
 
 
 def children() -> list[str]:
-    """Our children, zombies included, as `pid state name`."""
+    """Return the child processes of this process as `pid name`, with `zombie` behind those that have exited."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -36,7 +36,7 @@ def children() -> list[str]:
         except (FileNotFoundError, ProcessLookupError):
             continue
         if int(parent) == os.getpid():
-            found.append(f"{pid} {state} {name}")
+            found.append(f"{pid} {name}{' zombie' if state == 'Z' else ''}")
     return found
 
 

@@ -92,7 +92,8 @@ def test_small_writes_that_follow_each_other_leave_together(runtime: str) -> Non
         sock.close()
 
 
-def test_what_may_be_told_of_late_is_told_with_what_is_not(runtime: str) -> None:
+def test_what_may_be_told_of_late_is_told_with_what_is_not(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pump, "LATE", 1000.0)
     with running(runtime) as live:
         sock, ch = live.accept()
         live.order(Send(ch, b"ab", late=True))
@@ -106,6 +107,7 @@ def test_what_may_be_told_of_late_is_told_with_what_is_not(runtime: str) -> None
 
 
 def test_much_is_told_of_at_once(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pump, "LATE", 1000.0)
     with running(runtime) as live:
         sock, ch = live.accept()
         live.order(Send(ch, b"x" * (pump.MOST_LATE - 1), late=True))
