@@ -283,12 +283,15 @@ def reader_book() -> TestBook:
     return book
 
 
-def test_a_peer_that_does_not_read_has_all_the_time_in_which_it_says_something() -> None:
-    book = reader_book()
-    book >> text(b"unread") << [Send(CH, b"\x81\x06unread")]
+@pytest.mark.parametrize("sent", [frame(10, b""), text(b"heard")], ids=["pong", "text"])
+def test_a_peer_that_sends_but_does_not_read_stays_connected(sent: Received) -> None:
+    book = socket_book()
+    book >> Sent(CH, 129) << []
+    book.toy.handler.open_socket.send_text("unread")
+    book.after(0.0) << [Send(CH, b"\x81\x06unread")]
     for _ in range(360):
         book.after(10.0) << []
-        book >> frame(10, b"") << []
+        book >> sent << []
     book.after(30.0) << [Send(CH, b"\x89\x00")]
     book.after(20.0) << [Abort(CH)]
 
