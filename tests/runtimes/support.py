@@ -9,7 +9,7 @@ import queue
 import socket
 import ssl
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -126,12 +126,16 @@ def running(
     services: Services | None = None,
     tls: ssl.SSLContext | None = None,
     listener: Listener | None = None,
+    more: Sequence[Listener] = (),
 ) -> Iterator[Live]:
-    """A scripted core that runs; with `tls`, `live.extra` is a second listener that speaks it."""
+    """A scripted core that runs; with `tls`, `live.extra` is a second listener that speaks it.
+
+    `more` are further listeners of the same program.
+    """
     core = ScriptCore(react)
     plain = listener or bind("127.0.0.1", 0)
     extra = bind("127.0.0.1", 0, tls=tls) if tls is not None else None
-    listeners = [plain] if extra is None else [plain, extra]
+    listeners = [plain, *([] if extra is None else [extra]), *more]
     program = Program(core=core, listeners=listeners, services=services or Services())
     beside = Beside(program, runtime)
     live = Live(core, plain, extra, beside.handle)

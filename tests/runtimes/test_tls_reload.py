@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from runtimes.listen import Listener, bind
 from runtimes.tls import TlsFileError, server_context
 from svc_proto.basics.pins import pin_of
 from svc_proto.commands import ReloadTls, TlsReloaded
@@ -24,18 +25,23 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return make_certificate(tmp_path)
 
 
-def shown(live: Live) -> str:
-    """The pin of what a new connection is shown."""
-    sock = connect(live)
+def shown(live: Live, listener: Listener | None = None) -> str:
+    """Return the pin of the certificate that a new connection receives; the default is `live.extra`."""
+    sock = connect(live, listener=listener)
     certificate = sock.getpeercert(binary_form=True)
     sock.close()
     assert certificate is not None
     return pin_of(certificate)
 
 
-def connect(live: Live, session: ssl.SSLSession | None = None, context: ssl.SSLContext | None = None) -> ssl.SSLSocket:
+def connect(
+    live: Live,
+    session: ssl.SSLSession | None = None,
+    context: ssl.SSLContext | None = None,
+    listener: Listener | None = None,
+) -> ssl.SSLSocket:
     context = context or trusting()
-    sock = context.wrap_socket(live.connect(live.extra), session=session)
+    sock = context.wrap_socket(live.connect(listener or live.extra), session=session)
     assert live.expect(Accepted).tls
     return sock
 
@@ -74,6 +80,25 @@ def test_nobody_resumes_past_it(runtime: str, files: tuple[Path, Path]) -> None:
         assert not late.session_reused
         for sock in (first, again, late):
             sock.close()
+
+
+def test_every_listener_reloads_its_own_files(runtime: str, tmp_path: Path) -> None:
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+    first, second = (server_context(*make_certificate(folder)) for folder in folders)
+    other = bind("127.0.0.1", 0, tls=second)
+    with running(runtime, tls=first, more=[other]) as live:
+        before = (shown(live), shown(live, other))
+        for folder in folders:
+            make_certificate(folder)
+        pins = live.done(ReloadTls(OP)).pins
+        assert pins == (shown(live), shown(live, other))
+        assert not set(pins) & set(before)
+        make_certificate(folders[0])
+        (folders[1] / "cert.pem").unlink()
+        assert isinstance(live.ask(ReloadTls(OP)), Failed)  # one failure: neither listener changes
+        assert pins == (shown(live), shown(live, other))
 
 
 @pytest.mark.parametrize("fault", ["mismatch", "garbage", "missing", "pipe"])
