@@ -1,0 +1,132 @@
+"""Two writers at once in one PostgreSQL database: row locks and the fence of a turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from runtimes.failures import HostError
+from runtimes.store import open_store
+from runtimes.store_service import Store, outcome_of
+from svc_proto.api.rows import Usage
+from svc_proto.api.store import (
+    AddMessages,
+    BeginTurn,
+    DeleteChat,
+    ForkChat,
+    GetChat,
+    ListMessages,
+    UpdateChat,
+)
+from svc_proto.commands import StoreRequest
+from svc_proto.facts import FailureKind
+from tests.runtimes.chat_stores import ask, chat, create, message
+from tests.runtimes.postgresql import needs_postgresql, server
+from tests.runtimes.support import TIMEOUT
+
+pytestmark = needs_postgresql
+
+# Reads and row locks pass, changes wait: each writer has read all that it reads before its first change.
+CHANGES_WAIT = "LOCK TABLE chat_sessions IN SHARE MODE"
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'svc' AND wait_event_type = 'Lock'"
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with closing(open_store(server().empty())) as opened:
+        create(opened, chat())
+        yield opened
+
+
+def both(first: StoreRequest[Any], second: StoreRequest[Any]) -> tuple[object, object]:
+    """Return the answers of two stores, or their exceptions. Both have begun before either can finish.
+
+    A third connection executes `CHANGES_WAIT` and rolls back when the two transactions wait. The first waits first.
+    """
+    import psycopg
+
+    url = server().url("svc")
+    answers: list[Future[object]] = []
+    with (
+        closing(open_store(url)) as one,
+        closing(open_store(url)) as other,
+        ThreadPoolExecutor(2) as threads,
+        psycopg.connect(url) as holder,
+    ):
+        for store in (one, other):  # what a store reads once does not wait here
+            store.execute(GetChat(id="c"))
+        holder.execute(CHANGES_WAIT.encode())
+        for store, request in ((one, first), (other, second)):
+            answers.append(threads.submit(outcome_of, store, request))
+            deadline = time.monotonic() + TIMEOUT
+            while server().execute(WAITING) != [(len(answers),)]:
+                assert time.monotonic() < deadline, f"{request} does not wait"
+        holder.rollback()
+        return answers[0].result(TIMEOUT), answers[1].result(TIMEOUT)
+
+
+def added(message_id: str, fence: int | None = None) -> AddMessages:
+    usage = Usage(input_tokens=1, output_tokens=2)
+    return AddMessages(session_id="c", messages=(message(message_id, usage=usage),), fence=fence)
+
+
+def begun(message_id: str, fence: int | None = None) -> BeginTurn:
+    return BeginTurn(session_id="c", messages=(message(message_id),), history=10, fence=fence)
+
+
+def ids(store: Store, session_id: str = "c") -> list[str]:
+    rows = ask(store, ListMessages(session_id=session_id))
+    assert rows is not None
+    return [row.id for row in rows]
+
+
+def is_denied(answer: object) -> bool:
+    return isinstance(answer, HostError) and answer.failure.kind is FailureKind.DENIED
+
+
+def test_the_counters_have_the_messages_of_both(store: Store) -> None:
+    assert both(added("a"), added("b")) == (True, True)
+    assert ids(store) == ["a", "b"]
+    session = ask(store, GetChat(id="c"))
+    assert session is not None
+    assert (session.message_count, session.input_tokens, session.output_tokens) == (2, 2, 4)
+
+
+@pytest.mark.parametrize("request_of", [added, begun])
+@pytest.mark.parametrize("before", [None, 1])
+def test_a_lower_fence_is_refused_behind_a_higher_one_that_is_not_committed_yet(
+    store: Store, request_of: Any, before: int | None
+) -> None:
+    if before is not None:
+        assert store.execute(added("before", before))
+    first, second = both(request_of("higher", 3), request_of("lower", 2))
+    assert not isinstance(first, Exception)
+    assert is_denied(second)
+    assert "higher" in ids(store)
+    assert "lower" not in ids(store)
+    assert is_denied(outcome_of(store, added("late", 2)))
+
+
+def test_the_first_reason_for_an_end_stays(store: Store) -> None:
+    ends = [UpdateChat(id="c", changes={"ended_at": at, "end_reason": f"at {at}"}, now=at) for at in (5.0, 6.0)]
+    both(*ends)
+    session = ask(store, GetChat(id="c"))
+    assert session is not None
+    assert (session.ended_at, session.end_reason) == (5.0, "at 5.0")
+
+
+def test_a_deleted_session_takes_no_message(store: Store) -> None:
+    assert both(DeleteChat(id="c"), added("a")) == (True, False)
+    assert ask(store, ListMessages(session_id="c")) is None
+
+
+def test_the_counters_of_a_fork_are_those_of_its_messages(store: Store) -> None:
+    both(added("a"), ForkChat(source="c", session=chat("fork"), now=3.0))
+    fork = ask(store, GetChat(id="fork"))
+    assert fork is not None
+    assert fork.message_count == len(ids(store, "fork")) == 1
