@@ -311,13 +311,27 @@ def _as_session(row: Sequence[Any]) -> ChatSession:
 
 
 def _add_messages(hand: Hand, request: AddMessages) -> bool:
-    found = hand.rows(_ONE_SESSION_LOCKED, wanted=request.session_id)
-    if not found:
+    session = _lock_session(hand, request.session_id, request.fence)
+    if session is None:
         return False
+    _append(hand, session, request.messages)
+    return True
+
+
+def _lock_session(hand: Hand, session_id: str, fence: int | None) -> ChatSession | None:
+    """Return the session, locked until the transaction ends. Raise `HostError` (`DENIED`) if a fence was higher."""
+    found = hand.rows(_ONE_SESSION_LOCKED, wanted=session_id)
+    if not found:
+        return None
     session = _as_session(found[0])
-    if request.fence is not None:
-        _pass_fence(hand, session.id, request.fence)
-    messages = {message.id: message for message in request.messages}  # the last of an id, in the place of the first
+    if fence is not None:
+        _pass_fence(hand, session.id, fence)
+    return session
+
+
+def _append(hand: Hand, session: ChatSession, added: Sequence[Message]) -> None:
+    """Store the messages of a locked session and keep its counters in step."""
+    messages = {message.id: message for message in added}  # the last of an id, in the place of the first
     old: dict[str, Message] = {}
     for message in messages.values():
         columns = _columns(message, session.id)
@@ -337,7 +351,7 @@ def _add_messages(hand: Hand, request: AddMessages) -> bool:
             preview = _first_preview(
                 storable(content_text(message.content)) for message in fresh if message.role == "user"
             )
-        latest = max(message.timestamp for message in request.messages)
+        latest = max(message.timestamp for message in added)
         counted = {
             "preview": preview,
             "last_active": max(session.last_active, latest),
@@ -346,7 +360,6 @@ def _add_messages(hand: Hand, request: AddMessages) -> bool:
             **_counters(session, add=list(messages.values()), drop=list(old.values())),
         }
         hand.change(_COUNT_MESSAGES, wanted=session.id, **{f"new_{name}": value for name, value in counted.items()})
-    return True
 
 
 def _pass_fence(hand: Hand, session_id: str, fence: int) -> None:
@@ -362,21 +375,26 @@ def _begin_turn(counts: _Counts, hand: Hand, request: BeginTurn) -> tuple[Messag
     if request.create is not None:
         counts.forget()
         _create_chat(hand, CreateChat(session=request.create))
-    before: tuple[Message, ...] | None = ()
-    if request.history:
-        before = _list_messages(hand, ListMessages(session_id=request.session_id, limit=request.history, latest=True))
-    added = AddMessages(session_id=request.session_id, messages=request.messages, fence=request.fence)
-    stored = _add_messages(hand, added)
-    return before if stored else None
+    session = _lock_session(hand, request.session_id, request.fence)
+    if session is None:
+        return None
+    # Read behind the lock: what another node has just stored is part of the history.
+    before = _page(hand, session.id, latest=True, limit=_natural(request.history)) if request.history else ()
+    _append(hand, session, request.messages)
+    return before
 
 
 def _list_messages(hand: Hand, request: ListMessages) -> tuple[Message, ...] | None:
     if not hand.rows(_SESSION_IS_THERE, wanted=request.session_id):
         return None
     limit = MAX_NUMBER if request.limit is None else _natural(request.limit)
-    statement = _LATEST_FIRST if request.latest else _OLDEST_FIRST
-    rows = hand.rows(statement, wanted=request.session_id, most=limit, skipped=_natural(request.offset))
-    return tuple(map(_as_message, reversed(rows) if request.latest else rows))
+    return _page(hand, request.session_id, latest=request.latest, limit=limit, offset=_natural(request.offset))
+
+
+def _page(hand: Hand, session_id: str, *, latest: bool, limit: int, offset: int = 0) -> tuple[Message, ...]:
+    """Return messages oldest first; `latest` counts `offset` and `limit` from the newest."""
+    rows = hand.rows(_LATEST_FIRST if latest else _OLDEST_FIRST, wanted=session_id, most=limit, skipped=offset)
+    return tuple(map(_as_message, reversed(rows) if latest else rows))
 
 
 def _search_messages(search: ChatSearch, connection: Connection, request: SearchMessages) -> tuple[SearchHit, ...]:

@@ -97,6 +97,10 @@ def test_the_counters_have_the_messages_of_both(store: Store) -> None:
     assert (session.message_count, session.input_tokens, session.output_tokens) == (2, 2, 4)
 
 
+def test_the_history_of_a_turn_has_what_another_writer_has_just_stored(store: Store) -> None:
+    assert both(begun("a"), begun("b")) == ((), (message("a"),))
+
+
 @pytest.mark.parametrize("request_of", [added, begun])
 @pytest.mark.parametrize("before", [None, 1])
 def test_a_lower_fence_is_refused_behind_a_higher_one_that_is_not_committed_yet(
@@ -109,6 +113,12 @@ def test_a_lower_fence_is_refused_behind_a_higher_one_that_is_not_committed_yet(
     assert is_denied(second)
     assert "higher" in ids(store)
     assert "lower" not in ids(store)
+    assert is_denied(outcome_of(store, added("late", 2)))
+
+
+def test_a_higher_fence_waits_for_the_lower_one_and_ends_it(store: Store) -> None:
+    assert both(begun("lower", 2), begun("higher", 3)) == ((), (message("lower"),))
+    assert ids(store) == ["lower", "higher"]
     assert is_denied(outcome_of(store, added("late", 2)))
 
 
