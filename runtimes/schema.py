@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from runtimes.failures import HostError
 from runtimes.hand import Hand, store_failure
@@ -60,7 +60,10 @@ class SqlStore:
         """The request's answer, in one transaction."""
         try:
             with self._turn:
-                return self._together([request])[0] if self._is_quick(request) else self._alone(request)
+                try:
+                    return self._execute(request)
+                except IntegrityError:  # another writer has just inserted this key: the second try finds its row
+                    return self._execute(request)
         except SQLAlchemyError as error:
             raise _failure_of(error) from error
 
@@ -87,6 +90,9 @@ class SqlStore:
                 return [(quick, list(some)) for quick, some in groupby(requests, key=self._is_quick)]
         except SQLAlchemyError:  # it could not be found out; each by itself tells why
             return [(False, list(requests))]
+
+    def _execute(self, request: StoreRequest[Any]) -> object:
+        return self._together([request])[0] if self._is_quick(request) else self._alone(request)
 
     def _together(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
         with self._prepared.transaction(reads=self._reads.issuperset(map(type, requests))) as hand:

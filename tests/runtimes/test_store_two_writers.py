@@ -1,4 +1,4 @@
-"""Two writers at once in one PostgreSQL database: row locks and the fence of a turn."""
+"""Two writers at once in one PostgreSQL database: row locks, the fence of a turn, and keys that both insert."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ import pytest
 from runtimes.failures import HostError
 from runtimes.store import open_store
 from runtimes.store_service import Store, outcome_of
-from svc_proto.api.rows import Usage
+from svc_proto.api.rows import ChatSession, Usage
 from svc_proto.api.store import (
     AddMessages,
     BeginTurn,
+    CreateChat,
     DeleteChat,
+    FindResponse,
     ForkChat,
     GetChat,
+    KeepResponse,
     ListMessages,
     UpdateChat,
 )
@@ -33,6 +36,10 @@ pytestmark = needs_postgresql
 
 # Reads and row locks pass, changes wait: each writer has read all that it reads before its first change.
 CHANGES_WAIT = "LOCK TABLE chat_sessions IN SHARE MODE"
+# The insertion of this key waits; a search for it finds nothing.
+INSERTION_WAITS = (
+    "INSERT INTO chat_responses (kind, name, session_id, text, used_at) VALUES ('conversation', 'n', 'x', '', 0)"
+)
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'svc' AND wait_event_type = 'Lock'"
 
 
@@ -43,10 +50,11 @@ def store() -> Iterator[Store]:
         yield opened
 
 
-def both(first: StoreRequest[Any], second: StoreRequest[Any]) -> tuple[object, object]:
+def both(first: StoreRequest[Any], second: StoreRequest[Any], *, hold: str = CHANGES_WAIT) -> tuple[object, object]:
     """Return the answers of two stores, or their exceptions. Both have begun before either can finish.
 
-    A third connection executes `CHANGES_WAIT` and rolls back when the two transactions wait. The first waits first.
+    A third connection executes `hold` and rolls back when the two transactions wait. The first request gets the row
+    locks that both want.
     """
     import psycopg
 
@@ -60,7 +68,7 @@ def both(first: StoreRequest[Any], second: StoreRequest[Any]) -> tuple[object, o
     ):
         for store in (one, other):  # what a store reads once does not wait here
             store.execute(GetChat(id="c"))
-        holder.execute(CHANGES_WAIT.encode())
+        holder.execute(hold.encode())
         for store, request in ((one, first), (other, second)):
             answers.append(threads.submit(outcome_of, store, request))
             deadline = time.monotonic() + TIMEOUT
@@ -140,3 +148,21 @@ def test_the_counters_of_a_fork_are_those_of_its_messages(store: Store) -> None:
     fork = ask(store, GetChat(id="fork"))
     assert fork is not None
     assert fork.message_count == len(ids(store, "fork")) == 1
+
+
+def test_an_id_that_both_insert_is_taken_for_the_later(store: Store) -> None:
+    new = CreateChat(session=chat("new"))
+    assert set(both(new, new)) == {True, False}
+    forks = [ForkChat(source=source, session=chat("fork"), now=3.0) for source in ("c", "new")]
+    assert {type(answer) for answer in both(*forks)} == {ChatSession, bool}
+
+
+def test_a_conversation_that_both_keep_is_kept(store: Store) -> None:
+    kept = [
+        KeepResponse(kind="conversation", name="n", session_id=session, text="", now=1.0, most=9, size=9)
+        for session in ("first", "second")
+    ]
+    assert both(*kept, hold=INSERTION_WAITS) == (True, True)
+    found = ask(store, FindResponse(kind="conversation", name="n", now=2.0))
+    assert found is not None
+    assert found.session_id in ("first", "second")  # whichever was the later
