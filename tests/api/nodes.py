@@ -25,10 +25,11 @@ from tests.book import REFUSED, Node
 from tests.ends import Plug
 from tests.playbook import counting_entropy
 
-__all__ = ["PORT", "REDIS", "UNAVAILABLE", "VIA", "NodesBook", "code", "lease"]
+__all__ = ["PORT", "REDIS", "UNAVAILABLE", "VIA", "NodesBook", "code", "lease", "redis_key"]
 
 PORT = 8642  # of the first; the others have those behind it
 REDIS = 6379
+DATABASE = 1
 UNAVAILABLE = (503, "cluster_unavailable")
 VIA = ((b"via", NODE),)
 
@@ -45,7 +46,7 @@ class NodesBook(TurnBook):
     def __init__(self, count: int = 2, *, started: bool = True, under: str = "", **config: Any) -> None:
         self.town = RedisService()
         self.apart: set[Node] = set()  # who does not reach it
-        base = ApiConfig(key=KEY, cluster=RedisAddress("redis.example"), **config)
+        base = ApiConfig(key=KEY, cluster=RedisAddress("redis.example", db=DATABASE), **config)
         configs = [evolve(base, node_url=f"http://127.0.0.1:{PORT + n}{under}") for n in range(count)]
         super().__init__(configs[0], started=False, entropy=_entropy(1))
         self.serve(REDIS, self.town)
@@ -129,5 +130,10 @@ def code(call: ApiCall) -> tuple[int, str]:
 
 def lease(book: NodesBook, session: str) -> str:
     """Who has the turns of a session, as Redis says: empty is nobody."""
-    value, _ = book.town.keys.get((0, f"svc:0:api:lease:{session}".encode()), (b"", 0.0))
+    value, _ = book.town.keys.get(redis_key(f"lease:{session}"), (b"", 0.0))
     return value.decode()
+
+
+def redis_key(name: str) -> tuple[int, bytes]:
+    """Return the database and the key under which the API servers store this."""
+    return DATABASE, f"svc:{DATABASE}:api:{name}".encode()

@@ -14,7 +14,7 @@ from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.commands import Ready
 from svc_proto.facts import Started
 from svc_proto.schema.members import Members
-from tests.api.nodes import UNAVAILABLE, VIA, NodesBook, code, lease
+from tests.api.nodes import UNAVAILABLE, VIA, NodesBook, code, lease, redis_key
 from tests.api.puppet import call_of, names, text_told
 from tests.api.test_shared_ownership import again
 
@@ -59,7 +59,7 @@ def test_a_node_that_hangs_is_waited_for_no_longer_than_it_takes_to_notice() -> 
 def test_a_session_whose_node_is_gone_for_good_but_whose_lease_is_not() -> None:
     book = NodesBook()
     session = book.session()
-    book.town.keys[0, f"svc:0:api:lease:{session}".encode()] = b"nobody http://127.0.0.1:1", 1e9
+    book.town.keys[redis_key(f"lease:{session}")] = b"nobody http://127.0.0.1:1", 1e9
     call = book.chat(session)
     book.after(TAKE_WITHIN - 0.1)
     assert call.answer is None

@@ -11,7 +11,7 @@ from svc_proto.api.shared_places import LOOK_WITHIN
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.leases import LEASE, SETTLE
 from svc_proto.engine.flow import Flow
-from tests.api.nodes import UNAVAILABLE, NodesBook, code
+from tests.api.nodes import UNAVAILABLE, NodesBook, code, redis_key
 from tests.api.puppet import Hand, names
 from tests.api.world import ApiCall
 
@@ -47,7 +47,7 @@ def finish(book: NodesBook, n: int, said: str) -> None:
 
 def held(book: NodesBook, kind: str) -> str:
     """What Redis has of the places of a kind."""
-    value, _ = book.town.keys.get((0, f"svc:0:api:places:{kind}".encode()), (b"{}", 0.0))
+    value, _ = book.town.keys.get(redis_key(f"places:{kind}"), (b"{}", 0.0))
     return value.decode()
 
 

@@ -50,6 +50,14 @@ def test_with_a_password_a_number_and_subscriptions() -> None:
     assert "secret" not in str(book.logs)
 
 
+def test_every_connection_selects_the_database() -> None:
+    book = wired(evolve(WHERE, db=3))
+    for _ in range(2):
+        assert book.open("OK") == [[b"HELLO", b"3"], [b"SELECT", b"3"]]
+        book.close()
+        book.after(PAUSE)
+
+
 def test_a_password_without_a_name_is_that_of_the_default_user() -> None:
     book = wired(evolve(WHERE, password="secret"))
     assert book.open() == [[b"HELLO", b"3", b"AUTH", b"default", b"secret"]]

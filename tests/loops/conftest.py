@@ -76,7 +76,7 @@ def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def redis(tmp_path: Path) -> Iterator[RedisServer]:
     """A Redis of the system, for the nodes of one test."""
-    with RedisServer(tmp_path) as server:
+    with RedisServer(tmp_path, db=1) as server:
         yield server
 
 

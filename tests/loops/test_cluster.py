@@ -155,6 +155,19 @@ def test_without_redis_what_is_here_goes_on_and_all_is_well_when_it_is_back(node
     paired(nodes, "Other").close()
 
 
+def test_a_code_outlives_a_cut_of_the_connections_to_redis(nodes: World, redis: RedisServer) -> None:
+    at(nodes, 0)
+    code = nodes.register()
+    before = redis.subscribers()
+    redis.cut()
+    nodes.eventually(lambda: len(redis.subscribers() - before) == len(before) == 2)
+    for n in (1, 0):
+        at(nodes, n)
+        nodes.eventually(lambda: nodes.http("POST", "/pairing").status == 200)
+    at(nodes, 1)
+    assert nodes.websocket().sign_in(pairing_code=code)["type"] == "auth.ok"
+
+
 @pytest.mark.timeout(300)
 def test_when_sentinels_make_another_the_master_codes_revocations_and_commands_survive(
     runtime: str, request: pytest.FixtureRequest, tmp_path: Path

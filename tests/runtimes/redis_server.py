@@ -27,17 +27,17 @@ READY = "eady to accept connections"
 class RedisServer:
     """A context: it answers from the beginning to the end. `kill` and `start` in between."""
 
-    def __init__(self, folder: Path, *, tls: tuple[Path, Path] | None = None, **options: str) -> None:
+    def __init__(self, folder: Path, *, db: int = 0, tls: tuple[Path, Path] | None = None, **options: str) -> None:
         self._folder = folder
         self._options = options
         self._tls = tls  # the files of its certificate and key
         self.port = free_port()  # it comes back there
-        self.address = RedisAddress("127.0.0.1", self.port, password=PASSWORD)
+        self.address = RedisAddress("127.0.0.1", self.port, password=PASSWORD, db=db)
 
     @property
     def url(self) -> str:
         """For `SVC_CLUSTER_URL`."""
-        return f"redis{'s' if self._tls else ''}://:{PASSWORD}@127.0.0.1:{self.port}/0"
+        return f"redis{'s' if self._tls else ''}://:{PASSWORD}@127.0.0.1:{self.port}/{self.address.db}"
 
     def __enter__(self) -> Self:
         self.start()
@@ -66,6 +66,15 @@ class RedisServer:
     def kill(self) -> None:
         """`kill -9`, and all that it held is gone."""
         _end(self._process)
+
+    def cut(self) -> None:
+        """Close the connections of all subscribers; the keys stay."""
+        self.ask("CLIENT", "KILL", "TYPE", "pubsub")
+
+    def subscribers(self) -> set[str]:
+        """Return the ids of the connections that have subscribed."""
+        lines = self.ask("CLIENT", "LIST", "TYPE", "pubsub").splitlines()
+        return {line.split()[0] for line in lines if line.startswith("id=")}
 
     @property
     def role(self) -> str:
