@@ -1,0 +1,318 @@
+"""What ends by the monotonic clock and what by the wall clock, when an operator or NTP sets the wall clock."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+from svc_proto.agent.contract import ModelRoute
+from svc_proto.api.idempotency import KEEP, IdempotencyKeys
+from svc_proto.api.model_list import KEPT, ModelList
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.moment import Moment
+from svc_proto.engine.flow import Flow
+from svc_proto.machines.bridge import RESPONSE_TIMEOUT, BridgeCommands
+from svc_proto.machines.chatrun import KEEP_ENDED, ChatRuns, RunTrigger
+from svc_proto.machines.consent import ANSWER_WITHIN, REMEMBERED, Consent, OwnerConsents
+from svc_proto.machines.consent import CODE_LIFETIME as OAUTH_CODE_LIFETIME
+from svc_proto.machines.device_keys import DeviceKeys
+from svc_proto.machines.limiter import BLOCK_FOR, MAX_FAILURES, WINDOW, Limiter
+from svc_proto.machines.media import MediaRegistry
+from svc_proto.machines.pairing import CODE_LIFETIME, PairingCodes, PairingMeta
+from svc_proto.machines.sessions import ACCESS_LIFETIME, Sessions
+from svc_proto.mcp.answers import Answers, Offer
+from svc_proto.mcp.http_sessions import IDLE, HttpSessions
+from svc_proto.relay.voice_access import CACHE_SECONDS, ApiProbe
+from tests.api.puppet import TurnBook
+from tests.machines.test_consent import CLIENT, QUESTION, VERIFIER, YES
+from tests.playbook import START, counting_entropy
+
+CORE = Path(__file__).parent.parent / "svc_proto"
+DAY = 86_400.0
+HOUR = 3_600.0
+ADDRESS = "192.0.2.1"
+
+IsAlive = Callable[[Moment], bool]
+
+
+@frozen
+class Lifetime:
+    """Something that begins at `START` and ends after `lasts` seconds. Each `begin` is another one."""
+
+    begin: Callable[[], IsAlive]
+    lasts: float
+
+    def is_alive(self, mono: float, wall: float) -> bool:
+        """Whether one is alive that was begun before, so many seconds after the start of each clock."""
+        return self.begin()(Moment(START.mono + mono, START.wall + wall))
+
+
+# --- on the monotonic clock ---------------------------------------------------------------------------------------
+
+
+def pairing_code() -> IsAlive:
+    codes = PairingCodes()
+    codes.register("ABC123", START, PairingMeta())
+    return lambda now: codes.consume("ABC123", now) is not None
+
+
+def key_of_a_pairing_code() -> IsAlive:
+    keys = DeviceKeys()
+    key, key_hash = keys.make(counting_entropy())
+    keys.codes.register("ABC123", START, PairingMeta(key_hash=key_hash))
+    return lambda now: keys.accepts(key, now) is not None
+
+
+def failed_authentications() -> IsAlive:
+    limiter = Limiter()
+    for _ in range(MAX_FAILURES - 1):
+        limiter.failure(ADDRESS, START)
+    return lambda now: limiter.failure(ADDRESS, now)
+
+
+def block_of_an_address() -> IsAlive:
+    limiter = Limiter()
+    for _ in range(MAX_FAILURES):
+        limiter.failure(ADDRESS, START)
+    return lambda now: limiter.blocked_for(ADDRESS, now) > 0
+
+
+def media_token() -> IsAlive:
+    registry = MediaRegistry(ttl=HOUR, cap=1)
+    entry, _ = registry.register(
+        START, counting_entropy(), path="a", content_type="image/png", file_name=None, size=1, sensitive=False
+    )
+    return lambda now: registry.lookup(entry.token, now) is not None
+
+
+def bridge_command() -> IsAlive:
+    commands = BridgeCommands()
+    commands.begin("r1", socket=2, method="POST", path="/tap", params={}, body={}, now=START)
+    return lambda now: commands.answer("r1", 2, {"status": 200}, now) is not None
+
+
+def ended_run() -> IsAlive:
+    runs = ChatRuns(1)
+    run = runs.enter("run_1", "s", may_wait=True, now=START)
+    runs.startable(START)
+    runs.leave(run, RunTrigger.FINISH, START)
+    return lambda now: runs.get("run_1", now) is not None
+
+
+def consent_request() -> IsAlive:
+    consents, found = asked()
+    return lambda now: consents.of_ticket(found.ticket, now) is not None
+
+
+def answered_consent() -> IsAlive:
+    consents, found = asked()
+    consents.answer(found, YES, START)
+    return lambda now: consents.of_ticket(found.ticket, now) is not None
+
+
+def authorization_code() -> IsAlive:
+    consents, code = collected()
+    return lambda now: consents.of_secret(sha256_hex(code), now) is not None
+
+
+def traded_authorization_code() -> IsAlive:
+    consents, code = collected()
+    consents.trade(code, CLIENT.identity, QUESTION.redirect, VERIFIER, START)
+    return lambda now: consents.of_secret(sha256_hex(code), now) is not None
+
+
+def asked() -> tuple[OwnerConsents, Consent]:
+    consents = OwnerConsents()
+    return consents, consents.ask(QUESTION, ADDRESS, START, counting_entropy())
+
+
+def collected() -> tuple[OwnerConsents, str]:
+    consents, found = asked()
+    consents.answer(found, YES, START)
+    return consents, consents.collect(found, START, counting_entropy())
+
+
+def of_a_core(begin: Callable[[TurnBook], Callable[[], bool]]) -> Callable[[], IsAlive]:
+    """Return the `begin` of something that reads the clocks of an engine."""
+
+    def begun() -> IsAlive:
+        book = TurnBook()
+        is_alive = begin(book)
+
+        def alive(now: Moment) -> bool:
+            book.step_clock((now.wall - now.mono) - (book.now.wall - book.now.mono))
+            book.after(now.mono - book.now.mono)
+            return is_alive()
+
+        return alive
+
+    return begun
+
+
+def idempotency_key(book: TurnBook) -> Callable[[], bool]:
+    book.chat(book.session())
+    keyed = IdempotencyKeys("theme").keyed("k", "f", book.engine)
+    keyed.keep(book.api.runs.find(book.hand.turn.run_id))
+    return lambda: keyed.find() is not None
+
+
+def mcp_session(book: TurnBook) -> Callable[[], bool]:
+    sessions = HttpSessions(book.engine)
+    offer = Offer(name="n", title="t", version="1", instructions="")
+    session = book.within(lambda: sessions.open("caller", Answers(book.engine, offer)))
+    return lambda: session.identity in sessions
+
+
+def models_of_the_upstream(book: TurnBook) -> Callable[[], bool]:
+    models = CountedModelList(book.engine)
+    route = ModelRoute(base_url="http://model", model="m", api_key="k")
+    book.spawn(models.of(route))
+    return lambda: (book.spawn(models.of(route)), models.asked)[1] == 1
+
+
+class CountedModelList(ModelList):
+    """A model list that does not need an upstream."""
+
+    asked = 0
+
+    def _ask(self, route: ModelRoute) -> Flow[tuple[str, ...] | None]:
+        self.asked += 1
+        yield from ()
+        return ("m",)
+
+
+def accepted_bearer(book: TurnBook) -> Callable[[], bool]:
+    probe = CountedProbe(book.engine, "http://api")
+    book.spawn(probe.accepts("bearer"))
+    return lambda: (book.spawn(probe.accepts("bearer")), probe.asked)[1] == 1
+
+
+class CountedProbe(ApiProbe):
+    """A probe that does not need an API server."""
+
+    asked = 0
+
+    def _ask(self, headers: tuple[tuple[bytes, bytes], ...]) -> Flow[bool]:
+        self.asked += 1
+        yield from ()
+        return True
+
+
+MONOTONIC = {
+    "pairing code": Lifetime(pairing_code, CODE_LIFETIME),
+    "key of a pairing code": Lifetime(key_of_a_pairing_code, CODE_LIFETIME),
+    "failed authentications": Lifetime(failed_authentications, WINDOW),
+    "block of an address": Lifetime(block_of_an_address, BLOCK_FOR),
+    "media token": Lifetime(media_token, HOUR),
+    "bridge command": Lifetime(bridge_command, RESPONSE_TIMEOUT),
+    "ended run": Lifetime(ended_run, KEEP_ENDED),
+    "consent request": Lifetime(consent_request, ANSWER_WITHIN),
+    "answered consent": Lifetime(answered_consent, ANSWER_WITHIN),
+    "authorization code": Lifetime(authorization_code, OAUTH_CODE_LIFETIME),
+    "traded authorization code": Lifetime(traded_authorization_code, REMEMBERED),
+    "idempotency key": Lifetime(of_a_core(idempotency_key), KEEP),
+    "MCP session": Lifetime(of_a_core(mcp_session), IDLE),
+    "models of the upstream": Lifetime(of_a_core(models_of_the_upstream), KEPT),
+    "bearer that the API has accepted": Lifetime(of_a_core(accepted_bearer), CACHE_SECONDS),
+}
+
+
+@pytest.mark.parametrize("step", [-DAY, 0.0, DAY])
+@pytest.mark.parametrize("name", MONOTONIC)
+def test_a_step_of_the_wall_clock_neither_ends_nor_prolongs_it(name: str, step: float) -> None:
+    row = MONOTONIC[name]
+    assert row.is_alive(row.lasts - 0.5, row.lasts - 0.5 + step)
+    assert not row.is_alive(row.lasts + 0.5, row.lasts + 0.5 + step)
+
+
+# --- on the wall clock --------------------------------------------------------------------------------------------
+
+
+def paired_session() -> IsAlive:
+    sessions = Sessions()
+    token, _ = sessions.create(START, counting_entropy(), ttl=HOUR)
+    return lambda now: sessions.lookup(token, now) is not None
+
+
+def grant() -> IsAlive:
+    _, session = Sessions().create(START, counting_entropy(), ttl=DAY, preset={"bridge": HOUR})
+    return lambda now: session.holds("bridge", now.wall)
+
+
+def key_of_a_session() -> IsAlive:
+    keys = DeviceKeys()
+    entropy = counting_entropy()
+    key, key_hash = keys.make(entropy)
+    keys.sessions.create(START, entropy, ttl=DAY, preset={"chat": HOUR}, key_hash=key_hash)
+    return lambda now: keys.accepts(key, now) is not None
+
+
+def access_token() -> IsAlive:
+    sessions, entropy = Sessions(), counting_entropy()
+    _, session = sessions.create(START, entropy, ttl=DAY)
+    access, _, _ = sessions.issue(session, "client", START, entropy)
+    return lambda now: sessions.accessed(access, now) is not None
+
+
+def refresh_token() -> IsAlive:
+    sessions, entropy = Sessions(), counting_entropy()
+    token, session = sessions.create(START, entropy, ttl=HOUR)
+    _, refresh, _ = sessions.issue(session, "client", START, entropy)
+    assert session.token_hash == sha256_hex(token)
+    return lambda now: sessions.refreshed(f"{token}.{refresh}", now) == (session, True)
+
+
+WALL = {
+    "paired session": Lifetime(paired_session, HOUR),
+    "grant": Lifetime(grant, HOUR),
+    "key of a paired session": Lifetime(key_of_a_session, HOUR),
+    "access token": Lifetime(access_token, ACCESS_LIFETIME),
+    "refresh token": Lifetime(refresh_token, HOUR),
+}
+
+
+@pytest.mark.parametrize("name", WALL)
+def test_a_step_of_the_wall_clock_moves_its_end(name: str) -> None:
+    row = WALL[name]
+    assert row.is_alive(row.lasts - 0.5, row.lasts - 0.5)
+    assert not row.is_alive(row.lasts + 0.5, row.lasts + 0.5)
+    assert not row.is_alive(1.0, 1.0 + DAY)  # set forward: it is over at once
+    assert row.is_alive(DAY, row.lasts - 0.5)  # set back: it lasts until the wall clock comes to its end
+
+
+# --- no other reader ----------------------------------------------------------------------------------------------
+
+# Lifetimes within a process are monotonic. Only what outlives the process, or what another machine has fixed, may end
+# by the wall clock: a module that is added to the first group needs a row in `WALL`.
+READERS = {
+    "ends by it": """
+        client/arrival.py machines/device_keys.py machines/sessions.py relay/access.py relay/channels.py
+        relay/client_socket.py relay/mcp_link.py relay/oauth.py relay/service.py relay/session_records.py
+        relay/voice_access.py voice/socket.py""",
+    "deletes files that are older": "relay/media.py voice/event_log.py",
+    "warns of an end": "client/doctor.py",
+    "announces an end": """
+        client/pairing.py device/safety/master.py machines/media.py relay/routes/pairing.py relay/uploads.py
+        voice/session.py""",
+    "stamps": """
+        api/mcp_agent.py api/projections/story.py api/routes/completions.py api/routes/responses.py api/routes/runs.py
+        api/routes/sessions.py api/routes/status.py api/run.py api/stored_responses.py api/turn.py client/desk.py
+        cluster/node.py device/fetching.py device/phone.py device/safety/activity.py engine/answers.py
+        machines/bridge.py machines/chatrun.py peers/vitals.py relay/routes/inbox.py voice/agent/session.py""",
+    "passes a `Moment` on": "basics/moment.py relay/fellow_codes.py relay/fellows.py",
+}
+
+
+def test_no_other_module_reads_the_wall_clock() -> None:
+    found = {path.relative_to(CORE).as_posix() for path in CORE.rglob("*.py") if _reads_wall(path.read_text())}
+    assert found == {module for modules in READERS.values() for module in modules.split()}
+
+
+def _reads_wall(source: str) -> bool:
+    if ".wall" not in source:  # parsing takes longer than all the rest
+        return False
+    return any(isinstance(node, ast.Attribute) and node.attr == "wall" for node in ast.walk(ast.parse(source)))
