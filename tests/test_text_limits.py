@@ -1,0 +1,159 @@
+"""Limits on texts count characters, or bytes where a row says so, in every script; no cut splits a character."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from attrs import frozen
+
+from svc_proto.agent.approvals import MAX_SHOWN, shown_call
+from svc_proto.agent.toolbox import MAX_PREVIEW, preview_of
+from svc_proto.agent.tools.phone_answer import MAX_ERROR, body_of
+from svc_proto.agent.tools.tool import Tool
+from svc_proto.api.errors import MOST_SHOWN as MOST_OF_AN_ID
+from svc_proto.api.errors import no_such_session
+from svc_proto.api.routes.sessions import MAX_NAME
+from svc_proto.api.titles import MAX_ID, MAX_TITLE, check_session_id, clean_title
+from svc_proto.basics.errors import Refused, ToolError
+from svc_proto.basics.quoting import MAX_QUOTED, quoted
+from svc_proto.basics.validate import line
+from svc_proto.basics.visible import MOST_SHOWN, plain
+from svc_proto.device.handset import HandsetCommand, Reply
+from svc_proto.device.safety.activity import MAX_RESULT, ActivityLog
+from svc_proto.device.transcript import CUT, LONGEST_TEXT, PhoneTranscript
+from svc_proto.engine.flow import Flow
+from svc_proto.machines.bridge import MAX_SUMMARY, BridgeCommands
+from svc_proto.machines.inbox import MAX_NOTIFICATION, Notifications
+from svc_proto.machines.session import MAX_DEVICE_TEXT, parse_device
+from svc_proto.peers.phone import PhoneAnswer
+from svc_proto.relay import media
+from svc_proto.schema import oauth
+from svc_proto.schema.members import Members
+from svc_proto.voice.settings import LENGTHS, chosen_text
+from svc_proto.wire.frames import close_payload
+from tests.playbook import START
+
+SCRIPTS = {"ASCII": "a", "CJK": "語", "emoji": "😀", "combining": "e\u0301"}
+CHALLENGE = {"response_type": "code", "code_challenge": "E" * 43, "code_challenge_method": "S256"}
+
+
+@frozen
+class Limit:
+    """What becomes of a text: `apply` returns what is kept of it, or raises."""
+
+    most: int
+    apply: Callable[[str], str | None]
+    ending: str = ""  # of a text that was cut
+    counts_ending: bool = False  # towards `most`
+    in_bytes: bool = False
+
+    def longest(self, script: str) -> str:
+        """Return the longest text that is kept whole."""
+        if self.in_bytes:
+            return (script * self.most).encode()[: self.most].decode(errors="ignore")
+        return (script * self.most)[: self.most]
+
+
+def error_of_a_bridge_command(text: str) -> str | None:
+    commands = BridgeCommands()
+    commands.begin("r1", socket=2, method="POST", path="/tap", params={}, body={}, now=START)
+    commands.answer("r1", 2, {"status": 500, "error": text}, START)
+    (record,) = commands.records()
+    return Members.of(record).string("error")
+
+
+def result_of_an_activity(text: str) -> str | None:
+    log = ActivityLog()
+    log.finish(log.begin(HandsetCommand("POST", "/tap", {}), START), Reply(200, {"summary": text}))
+    return log.entries()[0].result_text
+
+
+def line_of_a_transcript(text: str) -> str:
+    transcript = PhoneTranscript()
+    transcript.said(text)
+    return str(transcript.lines()[0]["text"])
+
+
+def failure_of_a_phone(text: str) -> str:
+    with pytest.raises(ToolError) as caught:
+        body_of("tap", PhoneAnswer(418, {"error": text}))
+    return str(caught.value).removeprefix("418: ").removesuffix(".")
+
+
+CUTS = {
+    "device name": Limit(MAX_DEVICE_TEXT, lambda text: parse_device({"device_name": text}).name),
+    "device model": Limit(MAX_DEVICE_TEXT, lambda text: parse_device({"device_model": text}).model),
+    "name of an OAuth client": Limit(
+        oauth.MAX_NAME,
+        lambda text: oauth.parse_client(Members(client_name=text, redirect_uris=["https://a.example/"])).name,
+    ),
+    "error of a bridge command": Limit(MAX_SUMMARY, error_of_a_bridge_command),
+    "result of an activity": Limit(MAX_RESULT, result_of_an_activity),
+    "line of a transcript": Limit(LONGEST_TEXT, line_of_a_transcript, CUT),
+    "failure of a phone": Limit(MAX_ERROR, failure_of_a_phone),
+    "name of a media file": Limit(media.MAX_NAME, media.display_name),
+    "text of a peer": Limit(MOST_SHOWN, plain),
+    "quotation of a server": Limit(MAX_QUOTED, quoted, "…"),
+    "preview of a result": Limit(MAX_PREVIEW, preview_of, "…", counts_ending=True),
+    "id of a missing session": Limit(
+        MOST_OF_AN_ID, lambda text: no_such_session(text).message.removeprefix("No such session: ")
+    ),
+    "reason of a close frame": Limit(123, lambda text: close_payload(1000, text)[2:].decode(), in_bytes=True),
+}
+
+
+def approved_call(text: str) -> str:
+    tool = Tool(name="t", description="", parameters={}, run=lambda arguments: ask_nothing())
+    shown = json.loads(shown_call(tool, {"x": text}).removeprefix("t "))
+    return str(shown["x"])
+
+
+def ask_nothing() -> Flow[str]:
+    yield from ()
+    return ""
+
+
+def notification(text: str) -> str | None:
+    notifications = Notifications()
+    return text if notifications.post({"t": text}) else None
+
+
+REFUSALS = {
+    "title": Limit(MAX_TITLE, clean_title),
+    "session id": Limit(MAX_ID, check_session_id),
+    "model name": Limit(MAX_NAME, partial(line, field="model", most=MAX_NAME)),
+    "voice": Limit(LENGTHS["voice"], lambda text: chosen_text({"voice": text}, "voice")),
+    "OAuth state": Limit(
+        oauth.MAX_STATE,
+        lambda text: oauth.parse_question({**CHALLENGE, "state": text}, oauth.Client("n", ()), "r").state,
+    ),
+    "notification": Limit(MAX_NOTIFICATION - len('{"t":""}'), notification),
+    "call to be approved": Limit(MAX_SHOWN - len('t {"x":""}'), approved_call),
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("name", CUTS)
+def test_a_text_is_cut_behind_its_last_character(name: str, script: str) -> None:
+    row = CUTS[name]
+    whole = row.longest(SCRIPTS[script])
+    assert row.apply(whole) == whole
+    longer = whole + SCRIPTS[script] * 2
+    kept = whole[: len(whole) - len(row.ending)] if row.counts_ending else whole
+    assert row.apply(longer) == kept + row.ending
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_text_is_refused_from_the_next_character_on(name: str, script: str) -> None:
+    row = REFUSALS[name]
+    whole = row.longest(SCRIPTS[script])
+    assert row.apply(whole) == whole
+    try:
+        kept = row.apply(whole + SCRIPTS[script][0])
+    except (Refused, ToolError):
+        return
+    assert kept is None
