@@ -32,6 +32,7 @@ __all__ = ["DEFAULT", "Profile", "find_profile", "profile_of", "profile_path"]
 
 DEFAULT = "default"
 MAX_NAME = 100  # characters
+MAX_FOLDER = 255  # bytes of the name of a folder, which is the profile's name in UTF-8
 
 
 @frozen(kw_only=True)
@@ -53,7 +54,7 @@ def profile_path(root: str, name: str) -> str | None:
     if name == DEFAULT:
         return root
     plain = name.isprintable() and len(name) <= MAX_NAME and name not in (".", "..")
-    if not plain or "/" in name or "\\" in name:
+    if not plain or "/" in name or "\\" in name or len(name.encode("utf-8")) > MAX_FOLDER:
         return None
     return f"{root.rpartition('/')[0]}/profiles/{name}/config.yaml"
 

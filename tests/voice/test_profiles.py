@@ -22,6 +22,8 @@ from svc_proto.voice.profiles import profile_of, profile_path
         ("a\nb", None),
         ("x" * 100, f"/a/profiles/{'x' * 100}/config.yaml"),
         ("x" * 101, None),
+        ("😀" * 63, f"/a/profiles/{'😀' * 63}/config.yaml"),
+        ("😀" * 64, None),  # 256 bytes: no folder can have the name
     ],
 )
 def test_the_file_of_a_profile(name: str, path: str | None) -> None:
