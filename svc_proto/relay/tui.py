@@ -269,7 +269,7 @@ class _Errors:
             self._lines = LineBuffer(limit=64 * 1024)
             return
         for line in lines:
-            self._engine.log(Level.DEBUG, "agent gateway", line=line[:SHOWN].decode("utf-8", "replace"))
+            self._engine.log(Level.DEBUG, "agent gateway", line=line.decode("utf-8", "replace")[:SHOWN])
 
     def on_exit(self, status: int | None) -> None:
         """Nothing is left to do: the gateway's output tells about the exit."""

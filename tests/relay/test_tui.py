@@ -437,8 +437,9 @@ def test_error_output_is_for_the_log() -> None:
     book, phone, gateway = attached()
     gateway.complain(b"Traceback\nmore" + b"x" * 1000)
     gateway.complain(b"y" * 100_000)  # no line is that long
-    gateway.complain(b"again\n")
-    assert [log.fields["line"] for log in book.logs if log.event == "agent gateway"] == ["Traceback", "again"]
+    gateway.complain("語".encode() * 401 + b"\n")
+    lines = ["Traceback", "語" * 400]
+    assert [log.fields["line"] for log in book.logs if log.event == "agent gateway"] == lines
     assert phone.envelopes() == []
 
 
