@@ -340,6 +340,8 @@ def test_counters_follow_the_messages(store: Store) -> None:
     [
         ("x" * 60, "x" * 60),
         ("x" * 61, "x" * 60 + "..."),
+        ("語😀" * 30, "語😀" * 30),
+        ("語😀" * 31, "語😀" * 30 + "..."),
         ("word " * 30, ("word " * 30)[:60] + "..."),
         (PARTS, "Look: at this and that"),
         (({"type": "text", "text": 5}, {"type": "image_url", "image_url": {"url": "u"}}), "next"),
