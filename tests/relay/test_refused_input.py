@@ -1,0 +1,227 @@
+"""Refused input of every route of the relay: a 400 that names the field.
+
+The rows are compared with the relay's own routes, so a new route without a row fails `test_every_route_has_a_row`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from svc_proto.config import RelayConfig
+from svc_proto.engine.router import Route
+from svc_proto.relay.access import Access
+from svc_proto.relay.routes.control import DEVICE_CONTROL
+from svc_proto.relay.service import Relay
+from tests.relay.world import RelayBook
+
+TABLE = Relay(RelayConfig()).router.routes
+ROUTES = {f"{route.method} {route.pattern}": route for route in TABLE}
+PARAMETERS = {
+    "{token_prefix}": "0123abcd",
+    "{token}": "nosuchtoken",
+    "{provider_id}": "stub",
+    "{session_id}": "nosuchsession",
+    "{ticket}": "nosuchticket",
+    "{code}": "NOSUCH",
+}
+TEXT = "text/plain; charset=utf-8"
+
+
+@frozen
+class Bad:
+    """A request that is refused with 400. Without a `field` the whole body is wrong."""
+
+    code: str
+    field: str | None
+    body: object = None  # bytes as they are, anything else as JSON
+    query: str = ""
+    parameter: str = ""  # value of the path parameter
+
+
+@frozen
+class Plain:
+    """A request that a voice route refuses as plain text with this word (wire terminal-voice 3)."""
+
+    word: str
+    body: object = None
+    query: str = ""
+    parameter: str = ""
+
+
+def wrong(field: str, body: object = None, **more: Any) -> Bad:
+    """Return a request with an invalid field."""
+    return Bad("invalid_field", field, body, **more)
+
+
+def no_object(field: str | None = None) -> list[Bad]:
+    """Return bodies that a route for a JSON object refuses."""
+    return [
+        *(Bad("invalid_json", None, body) for body in (b"", b'{"a":1,"a":2}')),
+        Bad("invalid_field" if field else "invalid_body", field, []),
+    ]
+
+
+CODE = {"code": "ABC123"}
+META = [wrong("code", {}), wrong("grants.bridge", {**CODE, "grants": {"bridge": "long"}})]
+FILE = {"path": "/tmp/x", "content_type": "image/png"}
+UPLOAD = {"content_type": "image/png", "content": "QUJD"}
+PASTE = {"format": "png", "bytes_base64": "iVBORw0KGgo="}
+FOUR = {"start_x": 1, "start_y": 2, "end_x": 3, "end_y": 4}
+SELECTOR = wrong("device", {"device": 5})
+
+NO_JSON = Plain("JSON", b"{")
+SETTINGS = [NO_JSON, Plain("sample_rate", {"sample_rate": 7_999})]
+OPTIONS = [Plain("nobody", parameter="nobody")]
+CHOICE = [NO_JSON, *OPTIONS, Plain("model", {"model": 5})]
+SESSION = [NO_JSON, Plain("provider", {"provider": "nobody"})]
+SOCKET = [Plain("WebSocket")]
+
+BAD: dict[str, list[Bad] | list[Plain]] = {
+    # --- pairing and sessions ---
+    "GET /ws": [Bad("upgrade_required", None)],
+    "GET /": [Bad("upgrade_required", None)],
+    "GET /health": [],
+    "GET /openapi.json": [],
+    "GET /docs": [],
+    "GET /healthz": [],
+    "GET /readyz": [],
+    "GET /metrics": [],
+    "POST /pairing": [],
+    "POST /pairing/register": [*no_object("body"), *META, wrong("endpoints", {**CODE, "endpoints": {}})],
+    "POST /pairing/approve": [*no_object("body"), *META],
+    "POST /pairing/mint": [Bad("invalid_json", None, b"{"), wrong("port", {"port": 0})],
+    "GET /sessions": [],
+    "DELETE /sessions/{token_prefix}": [Bad("invalid_prefix", "token_prefix", parameter="abc")],
+    "PATCH /sessions/{token_prefix}": [
+        *no_object("body"),
+        Bad("invalid_prefix", "token_prefix", {"ttl_seconds": 1}, parameter="%20%20%20a"),
+        wrong("ttl_seconds", {"ttl_seconds": -1}),
+    ],
+    # --- reports ---
+    "GET /relay/info": [],
+    "GET /relay/security": [],
+    "PATCH /relay/security": [
+        *no_object(),
+        wrong("allow_insecure_api_bearer", {}),
+        wrong("allow_insecure_api_bearer", {"allow_insecure_api_bearer": 1}),
+    ],
+    "GET /bridge/status": [],  # any query is the name of a phone
+    "GET /bridge/activity": [],  # an invalid limit counts as 100 (wire bridge 4.2)
+    "GET /bridge/devices": [],
+    "POST /bridge/select-active": [*no_object(), wrong("device", {}), wrong("device_id", {"device_id": ["x"]})],
+    # --- media and the inbox ---
+    "POST /media/register": [
+        *no_object(),
+        wrong("content_type", {"path": "/tmp/x"}),
+        Bad("outside_roots", "path", {**FILE, "path": "/tmp/../etc/passwd"}),
+    ],
+    "POST /media/upload": [*no_object(), wrong("content", {**UPLOAD, "content": "QUJ"})],
+    "GET /media/by-path": [wrong("path")],
+    "GET /media/inspect": [],
+    "GET /media/inspect/{token}": [],
+    "GET /media/{token}": [],
+    "POST /clipboard/inbox": [*no_object(), wrong("bytes_base64", {**PASTE, "format": "gif"})],
+    "GET /notifications/recent": [wrong("limit", query="?limit=1.5")],
+    # --- voice ---
+    "GET /voice/config": [],  # an unknown profile stands for the global one
+    "POST /voice/transcribe": [Bad("invalid_multipart", None, body) for body in (b"", b"RIFF", {"file": "x"})],
+    "POST /voice/synthesize": [*no_object(), wrong("text", {"text": " "})],
+    "GET /voice/output/config": [],
+    "PATCH /voice/output/config": SETTINGS,
+    "GET /voice/output/providers/{provider_id}/options": OPTIONS,
+    "POST /voice/output/providers/{provider_id}/validate": CHOICE,
+    "POST /voice/output/session": SESSION,
+    "GET /voice/output/{session_id}": SOCKET,
+    "GET /voice/realtime/config": [],
+    "PATCH /voice/realtime/config": SETTINGS,
+    "GET /voice/realtime/providers/{provider_id}/options": [*OPTIONS, Plain("stub")],
+    "POST /voice/realtime/providers/{provider_id}/validate": [Plain("stub", {}), *OPTIONS],
+    "POST /voice/realtime/session": SESSION,
+    "GET /voice/realtime/{session_id}": SOCKET,
+    "GET /voice/realtime-agent/config": [],
+    "PATCH /voice/realtime-agent/config": SETTINGS,
+    "GET /voice/realtime-agent/providers/{provider_id}/options": OPTIONS,
+    "POST /voice/realtime-agent/providers/{provider_id}/validate": CHOICE,
+    "POST /voice/realtime-agent/session": SESSION,
+    "GET /voice/realtime-agent/{session_id}": SOCKET,
+    # --- Device Control: a body other than an object counts as empty (wire bridge 2.1) ---
+    "GET /ping": [],
+    "POST /setup": [SELECTOR],
+    "GET /current_app": [],
+    "POST /return_to_svc": [SELECTOR],
+    "POST /return_to_hermes": [SELECTOR],
+    "GET /screen": [wrong("include_bounds", query="?include_bounds=maybe")],
+    "GET /screen_hash": [],
+    "POST /diff_screen": [wrong("previous_hash", b"nonsense")],
+    "POST /find_nodes": [wrong("clickable", {"clickable": "yes"}), wrong("limit", {"limit": 1.5})],
+    "POST /describe_node": [wrong("nodeId", b""), wrong("node_id", {"node_id": {}})],
+    "GET /screenshot": [],
+    "GET /get_apps": [],
+    "GET /apps": [],
+    "POST /tap": [wrong("nodeId", b"[]")],
+    "POST /tap_text": [wrong("text", {}), wrong("text", {"text": ["x"]})],
+    "POST /long_press": [wrong("nodeId", {}), wrong("duration", {"nodeId": "w0:1", "duration": []})],
+    "POST /drag": [wrong("end_y", {**FOUR, "end_y": -1}), wrong("start_x", {})],
+    "POST /type": [wrong("text", {}), wrong("text", {"text": True})],
+    "POST /swipe": [wrong("start_x", {}), wrong("duration_ms", {**FOUR, "duration_ms": "12.5"})],
+    "POST /scroll": [wrong("direction", {}), wrong("direction", {"direction": "sideways"})],
+    "POST /press_key": [wrong("key", {}), wrong("key", {"key": ""})],
+    "POST /wait": [wrong("ms", {"ms": "soon"})],
+    "POST /open_app": [wrong("package", {})],
+    "GET /clipboard": [],
+    "POST /clipboard": [wrong("text", {}), wrong("text", {"text": {}})],
+    "POST /media": [wrong("action", {})],
+    "POST /send_intent": [wrong("action", {})],
+    "POST /broadcast": [wrong("action", {"action": None})],
+    "GET /events": [wrong("limit", query="?limit=x"), wrong("since", query="?since=now")],
+    "POST /events/stream": [wrong("enabled", {}), wrong("enabled", {"enabled": 1})],
+    "GET /location": [],
+    "POST /search_contacts": [wrong("query", {}), wrong("limit", {"query": "Ada", "limit": "all"})],
+    "POST /call": [wrong("number", {})],
+    "POST /send_sms": [wrong("to", {"body": "x"}), wrong("body", {"to": "1"})],
+    "POST /share_media": [wrong("attachments", {}), wrong("attachments", {"attachments": "x"})],
+    "POST /send_mms": [wrong("to", {"text": "x"}), wrong("attachments", {"to": "1"})],
+}
+"""Refused input of each route; empty where every input has a meaning. The tests of the handlers have more."""
+
+CASES = [pytest.param(name, bad, id=f"{name} {n}") for name, cases in BAD.items() for n, bad in enumerate(cases)]
+
+
+def path_of(route: Route, parameter: str) -> str:
+    path = route.pattern
+    for braces, value in PARAMETERS.items():
+        path = path.replace(braces, parameter or value)
+    return path
+
+
+def test_every_route_has_a_row() -> None:
+    # JSON-RPC and OAuth have refusals of their own: tests/mcp, tests/relay/test_oauth.
+    others = {name for name in ROUTES if any(part in name for part in (" /mcp", " /oauth/", " /.well-known/"))}
+    assert sorted(BAD) == sorted(ROUTES.keys() - others)
+
+
+def test_the_bridge_grant_opens_the_routes_that_are_forwarded_to_phones() -> None:
+    forwarded = sorted((route.method, route.pattern) for route in TABLE if route.access is Access.BRIDGE)
+    assert forwarded == sorted(DEVICE_CONTROL)
+
+
+@pytest.mark.parametrize(("name", "bad"), CASES)
+def test_refused_input(name: str, bad: Bad | Plain) -> None:
+    route, book = ROUTES[name], RelayBook()
+    body = bad.body if isinstance(bad.body, bytes) else json.dumps(bad.body).encode()
+    if route.method in ("GET", "DELETE"):
+        body = b""
+    path = path_of(route, bad.parameter) + bad.query
+    answer = book.call(route.method, path, body, token=book.pair().token).result
+    assert answer.status == 400, answer
+    content_type = answer.headers.get(b"content-type")
+    if isinstance(bad, Plain):
+        assert (content_type, bad.word in answer.body.decode()) == (TEXT.encode(), True)
+        return
+    assert content_type == b"application/json"
+    assert (answer.json["ok"], answer.json["code"], answer.json.get("field")) == (False, bad.code, bad.field)
+    assert bad.field is None or bad.field in answer.json["error"] or bad.code != "invalid_field"
