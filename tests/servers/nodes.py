@@ -46,12 +46,11 @@ server {{ listen 127.0.0.1:{spare};
 """
 
 
-def until(is_so: Callable[[], bool], what: str, within: float = TIMEOUT) -> float:
-    """Ask until it is so; the seconds that took."""
+def until(is_so: Callable[[], bool], what: str) -> None:
+    """Ask until it is so. AssertionError after `TIMEOUT`."""
     began = time.monotonic()
     while not is_so():
-        assert time.monotonic() < began + within, f"{what}: not within {within} s"
-    return time.monotonic() - began
+        assert time.monotonic() < began + TIMEOUT, f"{what}: not within {TIMEOUT} s"
 
 
 class Load(Generic[T]):
@@ -90,7 +89,6 @@ class NodePhone:
         self.refused = ""  # why it was not let in again: it comes no more
         self.done: list[Any] = []  # the bodies of what it was told to do, as they came
         self.online = threading.Event()
-        self.cut_at = 0.0  # monotonic s of its last cut
         self._port = port
         self._over = False
         self._ws: Ws | None = None
@@ -113,7 +111,6 @@ class NodePhone:
                 if not self._over:  # else nobody would end it
                     self._serve(ws, shown)
             self.online.clear()
-            self.cut_at = time.monotonic()
 
     def _serve(self, ws: Ws, shown: dict[str, str]) -> None:
         told = {"device_name": self.name, "device_id": f"device-{self.name}", "client_surface": "android", **shown}
@@ -204,7 +201,7 @@ class Cluster:
             return 0, ""
         return answer.status, str(answer.body.get("code", ""))
 
-    def wait_reached(self, n: int, phone: NodePhone, token: str = "") -> float:
-        """Until a phone is driven from a node, with its own token if no other is named; the seconds that took."""
+    def wait_reached(self, n: int, phone: NodePhone, token: str = "") -> None:
+        """Wait until a phone can be driven from a node, with its own token if no other is named."""
         port, shown = self.ports[n], token or phone.token
-        return until(lambda: self.tap(port, phone, 1, shown)[0] == 200, f"{phone.name} is driven from node {n}")
+        until(lambda: self.tap(port, phone, 1, shown)[0] == 200, f"{phone.name} is driven from node {n}")

@@ -11,7 +11,7 @@ from servers.api import main
 from servers.api_program import read_api_config
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
-from tests.servers.support import Running, call, running, shown_pin
+from tests.servers.support import TIMEOUT, Running, call, running, shown_pin
 
 KEY = "sk-api-0b7e61-94c2"
 LOCAL = ("--port", "0")
@@ -53,7 +53,7 @@ def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
     with running(tmp_path, "servers.api", *LOCAL) as api:
         port = port_of(api)
         identity = call(port, "POST", "/api/sessions", {}).body["id"]
-        with socket.create_connection(("127.0.0.1", port), timeout=20.0) as sock:
+        with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as sock:
             body = b'{"message":"/count 1000"}'
             head = (
                 f"POST /api/sessions/{identity}/chat/stream HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"

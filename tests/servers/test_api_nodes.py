@@ -10,7 +10,6 @@ from itertools import pairwise
 
 import pytest
 
-from svc_proto.api.shared_ownership import TAKE_WITHIN
 from tests.servers.api_nodes import ApiCluster, Stream
 from tests.servers.nodes import Load, needs_nodes, until
 
@@ -85,8 +84,7 @@ def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
     cluster.kill(0)
     assert slow.rest()[-1:] != ["done"]
     assert behind.rest() == []
-    took = until(lambda: cluster.chat(cluster.ports[2], session, "again") == (200, "again"), "another turn")
-    assert took < TAKE_WITHIN + 20.0  # six seconds, where nothing else runs
+    until(lambda: cluster.chat(cluster.ports[2], session, "again") == (200, "again"), "another turn")
     for n in (1, 2):
         answer = cluster.ask(n, "GET", f"/v1/runs/{slow.run}")
         assert (answer.status, answer.body["error"]["code"]) == (404, "run_not_found")

@@ -13,8 +13,9 @@ from servers.dashboard_program import page_files, read_dashboard_config
 from servers.launch import CannotStartError, bind_server, trust_in
 from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
+from tests.ports import free_port
 from tests.servers.conftest import Failing
-from tests.servers.support import Running, call, running, running_relay
+from tests.servers.support import TIMEOUT, Running, call, running, running_relay
 
 RELAY = "/api/plugins/svc-relay"
 PASSWORD = "correct horse"
@@ -32,7 +33,7 @@ def ports_of(servers: Running, count: int) -> dict[str, int]:
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20.0)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
@@ -45,7 +46,13 @@ def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
     """And an API server that is not there: each is found by itself."""
     with (
         running_relay(tmp_path, runtime=runtime) as (_, relay),
-        running(tmp_path, "servers.dashboard", *LOCAL, env={"SVC_RELAY_PORT": str(relay)}, runtime=runtime) as board,
+        running(
+            tmp_path,
+            "servers.dashboard",
+            *LOCAL,
+            env={"SVC_RELAY_PORT": str(relay), "API_SERVER_PORT": str(free_port())},
+            runtime=runtime,
+        ) as board,
     ):
         port = port_of(board)
         assert get(port, "/") == (200, page_files()["index.html"])
