@@ -21,14 +21,16 @@ from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol  # there is no public name for it
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
 from svc_proto.basics.value import refuse_changes
 from tests.plan import PLAIN, AsNodes, Where, is_in_short_suite, nodes_row_of, row_of, short_loop
 from tests.sentences import hold_sentences
 
-settings.register_profile("default", deadline=None, max_examples=30)
+settings.register_profile(  # without what depends on how busy the machine is
+    "default", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.register_profile("full", parent=settings.get_profile("default"), max_examples=200)  # for --full
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import RemoteProtocolError
@@ -158,7 +158,6 @@ def check_refused(call: Call) -> None:
         assert isinstance(answer.json["code"], str)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(HTTP_ROUTES), BODIES, HEADERS, SEGMENT, st.booleans())
 def test_any_request_at_any_route(
     route: tuple[str, str], body: bytes, headers: list[tuple[bytes, bytes]], segment: str, local: bool

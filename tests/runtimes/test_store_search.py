@@ -153,7 +153,7 @@ def test_no_query_is_an_error(store: Store) -> None:
         assert {hit.message.id for hit in search(store, query)} <= {"m1", "m2"}, query
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(content=st.text(max_size=40), query=st.text(max_size=20))
 def test_no_text_is_an_error(store: Store, content: str, query: str) -> None:
     ask(store, DeleteChat(id="c"))
@@ -165,7 +165,7 @@ def test_no_text_is_an_error(store: Store, content: str, query: str) -> None:
             assert hit.message == message("m", content)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(words=st.lists(st.text("abcüéßЁж日本한ไ1_-", min_size=1, max_size=5), min_size=1, max_size=5), pick=st.data())
 def test_a_word_that_is_there_is_found(store: Store, words: list[str], pick: st.DataObject) -> None:
     ask(store, DeleteChat(id="c"))
