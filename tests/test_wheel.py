@@ -80,7 +80,6 @@ def test_the_core_alone(core_alone: Path) -> None:
 
 
 @pytest.mark.full  # the same is asked of the tree by `make check`
-@pytest.mark.timeout(300)
 def test_the_examples_have_types_with_the_wheel(core_alone: Path) -> None:
     (site,) = core_alone.glob("lib/python*/site-packages")
     borrow("starlette", site)

@@ -198,7 +198,6 @@ def test_media_without_nginx() -> None:
 
 
 @pytest.mark.full  # of what each other section does: it starts eleven servers
-@pytest.mark.timeout(180)
 def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "PACED_FOR", 0.3)
     monkeypatch.setattr(api, "PROBES", 3)

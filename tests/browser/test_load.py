@@ -6,7 +6,6 @@ import math
 import re
 from typing import Any
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from svc_proto.peers.vitals import NAMES
@@ -59,7 +58,6 @@ def test_what_runs_is_shown_at_once(site: Site, visit: Visitor) -> None:
     expect(page.locator("figure").filter(has_text="Requests").locator(".value")).to_have_text("0 a second")
 
 
-@pytest.mark.timeout(120)
 def test_an_hour(site: Site, visit: Visitor) -> None:
     site.world.start_relay()
     page = opened(site, visit, hour())

@@ -13,7 +13,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
 from clients.phone.handset.png import draw
@@ -141,7 +140,6 @@ def furnish(site: Site) -> Seen:
     return phone
 
 
-@pytest.mark.timeout(180)  # axe looks at it a hundred times, on a machine that may be busy
 def test_every_tab(site: Site, visit: Visitor) -> None:
     phone = furnish(site)
     page = visit(site.url, viewport=WIDE, reduced_motion="reduce")

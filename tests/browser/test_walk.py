@@ -124,7 +124,7 @@ def walk(tmp_path: Path, site: Site, model: ScriptedModel) -> Iterator[Walk]:
     reason="a new user has bash, curl, git and make, and something to clone",
 )
 @pytest.mark.short
-@pytest.mark.timeout(900 if FRESH else 180)
+@pytest.mark.timeout(900 if FRESH else 300)
 def test_a_new_user(walk: Walk, model: ScriptedModel, visit: Visitor) -> None:
     walk.move(WITH_A_MODEL, 1)
     walk.move(DOWN, len(walk.left))

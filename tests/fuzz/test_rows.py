@@ -26,7 +26,7 @@ print(rows.taken(), rows.taken())
 
 
 def test_a_process_that_watches_counts_the_rows_that_it_walks() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout == "{'machines.session.SESSION_TABLE: ACTIVE, REVOKE': 2} {}\n"
 
 

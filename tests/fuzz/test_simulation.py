@@ -69,7 +69,6 @@ def test_the_worlds_of_many_seeds_hold() -> None:
     assert here.digest == digests[seeds[0]]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("seeds", [pytest.param((3, 8, 10, 11), marks=pytest.mark.full)])
 def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
     # Nothing may depend on the order of a set, on `hash()` or on `id()`: each process has others.
@@ -84,7 +83,7 @@ def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
         )
         for hash_seed in ("1", "2")
     ]
-    said = [child.communicate(timeout=110)[0].split() for child in children]
+    said = [child.communicate()[0].split() for child in children]
     assert len(said[0]) == len(seeds)
     assert said[0] == said[1]
 

@@ -162,7 +162,6 @@ def test_a_kill_while_a_person_is_asked(traced: VirtualWorld) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)  # it starts eleven times
 def test_kills_of_a_real_process(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """A little after each event or two, at moments that have nothing to do with what goes on there."""
     rng = Random(4)

@@ -24,6 +24,7 @@ from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure, OperationId
 from tests.loops.conftest import open_world
 from tests.loops.live import LiveWorld
+from tests.loops.wires import PATIENCE
 from tests.loops.world import World
 from tests.playbook import Life
 
@@ -153,8 +154,8 @@ class Node:
     def end(self) -> list[str]:
         """Kill it; the requests it has seen."""
         self.process.kill()
-        self.process.wait(10.0)
-        self._reader.join(10.0)
+        self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return self.seen

@@ -168,7 +168,6 @@ def test_a_code_outlives_a_cut_of_the_connections_to_redis(nodes: World, redis: 
     assert nodes.websocket().sign_in(pairing_code=code)["type"] == "auth.ok"
 
 
-@pytest.mark.timeout(300)
 def test_when_sentinels_make_another_the_master_codes_revocations_and_commands_survive(
     runtime: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

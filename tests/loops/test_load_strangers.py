@@ -176,7 +176,6 @@ def left(relay: Scarce, household: Household, before: int, *, full: bool) -> flo
     return (memory(relay) - before) / MIB
 
 
-@pytest.mark.timeout(300)  # two thousand strangers and 20 s of waiting, on processors that others have as well
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="reads the memory of a process from /proc")
 @pytest.mark.parametrize(
     "worst", [pytest.param(kind, marks=() if kind in TOLD else pytest.mark.full) for kind in WORST]

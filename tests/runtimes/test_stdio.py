@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.forkserver import Popen, python, run
+from tests.runtimes.support import TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 CALL = b'{"jsonrpc": "2.0", "id": %d, "method": "clarify.respond"}\n'
@@ -26,7 +27,7 @@ def identities(output: bytes) -> list[int]:
 
 def test_lines_through_pipes(runtime: str) -> None:
     calls = b"".join(CALL % number for number in range(5000))
-    done = run(command(runtime), input=calls, capture_output=True, cwd=ROOT, timeout=50)
+    done = run(command(runtime), input=calls, capture_output=True, cwd=ROOT, timeout=TIMEOUT)
     assert (done.returncode, done.stderr) == (0, b"")
     assert identities(done.stdout) == list(range(5000))
 
@@ -40,7 +41,7 @@ def test_a_reader_that_is_slow(runtime: str) -> None:
         assert b"gateway.ready" in process.stdout.readline()
         answers = [json.loads(process.stdout.readline())["id"] for _ in range(5000)]
         process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.wait(TIMEOUT) == 0
     assert answers == list(range(5000))
 
 
@@ -48,9 +49,9 @@ def test_files_and_the_null_device(runtime: str, tmp_path: Path) -> None:
     source, target = tmp_path / "in", tmp_path / "out"
     source.write_bytes(b"".join(CALL % number for number in range(3000)))
     with source.open("rb") as calls, target.open("wb") as answers:
-        assert run(command(runtime), stdin=calls, stdout=answers, cwd=ROOT, timeout=50).returncode == 0
+        assert run(command(runtime), stdin=calls, stdout=answers, cwd=ROOT, timeout=TIMEOUT).returncode == 0
     assert identities(target.read_bytes()) == list(range(3000))
-    done = run(command(runtime), stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=50)
+    done = run(command(runtime), stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=TIMEOUT)
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
 
 
@@ -62,7 +63,7 @@ def test_nobody_listens_any_more(runtime: str) -> None:
         process.stdout.close()
         process.stdin.write(CALL % 1)
         process.stdin.flush()
-        assert process.wait(20) == 0
+        assert process.wait(TIMEOUT) == 0
 
 
 def test_a_descriptor_is_left_as_it_was() -> None:
@@ -70,7 +71,7 @@ def test_a_descriptor_is_left_as_it_was() -> None:
     with Popen(command("asyncio"), stdin=reading, stdout=subprocess.DEVNULL, cwd=ROOT) as process:
         os.write(writing, CALL % 1)
         os.close(writing)
-        assert process.wait(20) == 0
+        assert process.wait(TIMEOUT) == 0
     assert os.get_blocking(reading)
     os.close(reading)
 

@@ -17,6 +17,7 @@ from runtimes import voice_listen, voice_speak, voice_work
 from runtimes.compute import COMPUTE
 from runtimes.failures import HostError
 from runtimes.voice_work import encode_mp3, find_engines
+from tests.runtimes.support import TIMEOUT
 from tests.voice.sounds import needs_decoder, needs_engines
 
 LISTEN = [sys.executable, "-I", voice_listen.__file__]
@@ -154,4 +155,4 @@ def test_nobody_listens_any_more() -> None:
         child.stdin.close()
         assert child.stdout.read(4) == b"RIFF"
         child.stdout.close()
-        assert (child.wait(10), child.stderr.read()) == (0, b"")
+        assert (child.wait(TIMEOUT), child.stderr.read()) == (0, b"")

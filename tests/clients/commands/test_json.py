@@ -129,7 +129,6 @@ def shape(value: object) -> object:
     return type(value).__name__
 
 
-@pytest.mark.timeout(180)  # every command, one after the other
 def test_shapes(desk: Shelf) -> None:
     token = paired(desk)
     file, out = desk.home / "svc" / "workspace" / "a.txt", desk.home / "b.txt"
