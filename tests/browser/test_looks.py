@@ -288,7 +288,7 @@ def test_nothing_is_cut_or_covered_on_the_smallest_screen(site: Site, visit: Vis
 @pytest.mark.parametrize("hours", [-3, 3])
 def test_a_device_whose_clock_is_wrong(site: Site, visit: Visitor, hours: int) -> None:
     now = time.time()
-    session = {"token_prefix": "a", "device_name": "Pixel", "created_at": now - 600, "last_seen": now - 150}
+    session = {"token_prefix": "a", "device_name": "Pixel", "created_at": now - 600, "last_seen": now - 130}
     invite = {"code": "Q7M2ZK", "qr_payload": "x", "pairing_url": "y", "expires_at": int(now) + 600}
     script = Scripted(sessions={"sessions": [{**session, "expires_at": now + 7000}]}, pairing=invite)
     page = start(site, visit, "", script, clock=now + hours * 3600)

@@ -54,7 +54,7 @@ class Phone:
 
     async def says(self) -> Any:
         """What the app says next; a close code for its close."""
-        message = await asyncio.wait_for(self.from_app.get(), 10.0)
+        message = await asyncio.wait_for(self.from_app.get(), 60.0)
         if message["type"] == "websocket.accept":
             return await self.says()
         return json.loads(message["text"]) if message["type"] == "websocket.send" else message["code"]
@@ -65,7 +65,7 @@ class Phone:
 
     async def leave(self) -> None:
         self.to_app.put_nowait({"type": "websocket.disconnect", "code": 1000})
-        await asyncio.wait_for(self.task, 10.0)
+        await asyncio.wait_for(self.task, 60.0)
 
 
 async def paired() -> tuple[Phone, str]:

@@ -38,7 +38,7 @@ def port() -> Iterator[int]:
 
 
 def test_notes(port: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10.0)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60.0)
 
     def call(method: str, path: str, body: str | None = None) -> tuple[int, object]:
         connection.request(method, path, body)
@@ -60,7 +60,7 @@ def test_who_listens_is_told(port: int) -> None:
     with socket.create_connection(("127.0.0.1", port), 10.0) as listener:
         thread = threading.Thread(target=lambda: told.extend(ask(listener, "/live", "I am here")))
         thread.start()
-        writer = http.client.HTTPConnection("127.0.0.1", port, timeout=10.0)
+        writer = http.client.HTTPConnection("127.0.0.1", port, timeout=60.0)
         while not told and thread.is_alive():  # the first notes may come before it listens
             writer.request("POST", "/notes", '{"text": "news"}')
             writer.getresponse().read()

@@ -20,7 +20,7 @@ import pytest
 
 __all__ = ["MISSING", "Server", "needs_postgresql", "server"]
 
-WITHIN = 30.0  # s in which it starts, and stops
+WITHIN = 120  # s in which it starts, and stops; a busy machine takes its time
 OTHERS = "nobody"  # it does not run as root
 _SERVER = Path(shutil.which("postgres") or max(Path("/usr/lib/postgresql").glob("*/bin/postgres"), default="postgres"))
 _INITDB, _PG_CTL = (_SERVER.resolve().with_name(name) for name in ("initdb", "pg_ctl"))
@@ -49,11 +49,11 @@ class Server:
             "shared_buffers": "16MB", "max_connections": "30", "autovacuum": "off", "restart_after_crash": "off",
         }  # fmt: skip
         told = " ".join(f"-c {name}='{value}'" for name, value in settings.items())
-        self._run(_PG_CTL, "start", "-D", "data", "-w", "-o", told)
+        self._run(_PG_CTL, "start", "-D", "data", "-w", "-t", str(WITHIN), "-o", told)
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it: `fast` cuts those who are connected, `immediate` does not even finish what is being written."""
-        self._run(_PG_CTL, "stop", "-D", "data", "-w", "-m", mode)
+        self._run(_PG_CTL, "stop", "-D", "data", "-w", "-t", str(WITHIN), "-m", mode)
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
         """Ask it past everybody; what the last of these statements finds."""

@@ -12,6 +12,7 @@ import pytest
 
 from svc_proto.settings import RedisAddress
 from tests.ports import free_port
+from tests.runtimes.support import TIMEOUT
 
 __all__ = ["PASSWORD", "RedisServer", "Watched", "needs_redis"]
 
@@ -83,7 +84,7 @@ class RedisServer:
 
     def ask(self, *words: str) -> str:
         """A command, and the answer in RESP2."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5.0) as sock:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT) as sock:
             sock.sendall(f"AUTH {PASSWORD}\r\n{' '.join(words)}\r\nQUIT\r\n".encode())
             data = b"".join(iter(lambda: sock.recv(4096), b""))
         return data.decode().removeprefix("+OK\r\n").removesuffix("+OK\r\n")

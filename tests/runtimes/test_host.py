@@ -99,7 +99,7 @@ def test_stop_closes_the_port_and_tells_the_core(runtime: str) -> None:
         live.handle.stop(2.5)
         live.expect(Stopping)
         with pytest.raises(ConnectionError):
-            socket.create_connection(address, timeout=1.0)
+            socket.create_connection(address, timeout=TIMEOUT)
     assert grace == [1.5]
     live.handle.stop()  # nobody is there any more
 

@@ -13,6 +13,7 @@ from svc_proto.cluster.leases import DROP, RENEW, TAKE
 from svc_proto.cluster.places import GIVE_BACK, KEEP, TAKE_PLACE
 from svc_proto.wire.resp import Push, RespError, RespReader, command
 from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
+from tests.runtimes.support import TIMEOUT
 
 SCRIPT: list[tuple[str | int | bytes, ...]] = [
     ("PING",),
@@ -103,7 +104,7 @@ SCRIPT: list[tuple[str | int | bytes, ...]] = [
 
 class Real:
     def __init__(self, server: RedisServer) -> None:
-        self._sock = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+        self._sock = socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT)
         self._reader = RespReader()
 
     def ask(self, *words: str | int | bytes) -> list[object]:

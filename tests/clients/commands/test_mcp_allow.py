@@ -8,6 +8,7 @@ import re
 from urllib.parse import urlencode
 
 from tests.clients.commands.support import Shelf, finish
+from tests.servers.support import TIMEOUT
 
 REDIRECT = "http://127.0.0.1:4000/cb"
 ASKED = {
@@ -27,7 +28,7 @@ class Browser:
         self._client = json.loads(self.ask("POST", "/oauth/register", wish)[1])["client_id"]
 
     def ask(self, method: str, path: str, body: str = "") -> tuple[str, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT)
         connection.request(method, path, body)
         answer = connection.getresponse()
         found = answer.headers.get("location", ""), answer.read().decode()

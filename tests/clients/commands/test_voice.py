@@ -165,11 +165,11 @@ def test_a_person_speaks_and_hears_the_answer(tmp_path: Path) -> None:
         terminal: pexpect.spawn[str] = shelf.spawn(*VOICE, "talk", env={"NO_COLOR": "1"})
         terminal.expect("Enter to speak, or type")
         terminal.sendline("")
-        terminal.expect(r"you: ([^\r]+)", timeout=60)
+        terminal.expect(r"you: ([^\r]+)")
         found = terminal.match
         assert isinstance(found, re.Match)
         heard = str(found[1])
-        terminal.expect("Enter to speak, or type", timeout=60)
+        terminal.expect("Enter to speak, or type")
         answer = str(terminal.before)
         terminal.sendeof()
         status, _ = finish(terminal)
