@@ -146,5 +146,5 @@ def test_the_phone_finds_a_route_and_comes_back_by_it(world: World) -> None:
     world.relay.stop(0.0)
     world.wait_until(lambda: phone.count("offline") > 0)
     world.relay.restart()
-    world.wait_until(lambda: phone.count("online") == 1, 20.0)
+    world.wait_until(lambda: phone.count("online") == 1)
     assert {news.fields["role"] for news in phone.news if news.event == "route"} == {"mesh"}
