@@ -32,7 +32,6 @@ __all__ = ["PATIENT", "AnswerProblem", "UpstreamLimits", "ask_model"]
 
 JSON = (b"content-type", b"application/json")
 RETRIED = (408, 409, 425, 429)  # and every 5xx
-MAX_DIGITS = 6  # of a Retry-After
 _NO_TOOLS = re.compile(r"(?:not|n't) support(?:ing)? (?:tool|function)", re.IGNORECASE)
 _RETELLINGS = {  # what some servers do not take, and what stands for it
     "tools": None,
@@ -244,7 +243,7 @@ def _retold(asked: Mapping[str, object], unwanted: str) -> dict[str, object]:
 
 def _retry_after(answer: Fetched) -> float | None:
     wanted = answer.headers.get(b"retry-after") or b""
-    return float(wanted) if wanted.isdigit() and len(wanted) <= MAX_DIGITS else None
+    return float(wanted) if wanted.isdigit() else None
 
 
 def _no_connection(failure: Failure, *, again: bool) -> AnswerProblem:

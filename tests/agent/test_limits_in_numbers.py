@@ -35,7 +35,6 @@ LIMITS = {
     "tools.mcp.MAX_PICTURE": 4 * 1024 * 1024,
     "tools.mcp.MAX_PICTURES": 4,
     "tools.phone.SWIPE_PART": {"short": 15, "medium": 30, "long": 45},
-    "upstream.MAX_DIGITS": 6,
     "upstream.RETRIED": (408, 409, 425, 429),
 }
 

@@ -83,7 +83,7 @@ def test_not_for_ever() -> None:
     assert len(world.model.seen) == PATIENT.attempts
 
 
-@pytest.mark.parametrize("wanted", ["17", "60", "000017"])
+@pytest.mark.parametrize("wanted", ["17", "60", "0000017"])
 def test_it_waits_as_long_as_it_is_asked_to(wanted: str) -> None:
     world = AgentWorld(model=[refusal(429, retry_after=wanted), HELLO])
     world.answer("Hi")
@@ -91,13 +91,14 @@ def test_it_waits_as_long_as_it_is_asked_to(wanted: str) -> None:
     assert 0.0 <= world.host.at[first] - world.host.at[0] - float(wanted) <= 1.0
 
 
-def test_not_longer_than_anybody_would() -> None:
-    world, outcome = failing(refusal(429, retry_after="61"))
+@pytest.mark.parametrize("wanted", ["61", "9999999", "9" * 400])
+def test_a_retry_after_that_is_too_long_ends_the_call(wanted: str) -> None:
+    world, outcome = failing(refusal(429, retry_after=wanted))
     assert outcome.error == "the model's server is asked too often, or its quota is used up: 429, no"
     assert len(world.model.seen) == 1
 
 
-@pytest.mark.parametrize("wanted", ["soon", "Wed, 21 Oct 2026 07:28:00 GMT", "0000017"])
+@pytest.mark.parametrize("wanted", ["soon", "Wed, 21 Oct 2026 07:28:00 GMT"])
 def test_a_time_that_makes_no_sense(wanted: str) -> None:
     world = AgentWorld(model=[refusal(429, retry_after=wanted), HELLO])
     assert world.answer("Hi") == TurnOutcome()
