@@ -4,7 +4,7 @@ Rules
   async        no `async def`, `await`, `async for`, `async with`, asynchronous comprehension
   builtin      no call of a builtin that does IO, depends on an address or a hash seed, or runs text as code
   import       no import of a module that reaches the outside (those of the `forbidden` contract over `svc_proto`)
-  clock        no `now`, `utcnow` or `today` of the datetime types
+  clock        no `now`, `utcnow` or `today` of the datetime types, and no time zone of the host
   global       no `global` statement, no logger made at module level
   unordered    no iteration over a set, in any form whose result depends on the order: the same facts have to give the
                same commands on every run. Lengths, membership, `sorted`, sums and set algebra are fine.
@@ -90,6 +90,10 @@ def _plain_breaches(nodes: Iterable[ast.AST], forbidden_modules: Collection[str]
                 yield node.lineno, "builtin", f"{name}()"
             case ast.Attribute(value=owner, attr=attr) if attr in CLOCK_READS and _last_name(owner) in CLOCK_TYPES:
                 yield node.lineno, "clock", f"{_last_name(owner)}.{attr}"
+            case ast.Call(func=ast.Attribute(attr="fromtimestamp"), args=[_], keywords=[]):
+                yield node.lineno, "clock", "fromtimestamp() in the time zone of the host"
+            case ast.Call(func=ast.Attribute(attr="astimezone"), args=[], keywords=[]):
+                yield node.lineno, "clock", "astimezone() to the time zone of the host"
 
 
 def _import_breaches(node: ast.AST, forbidden_modules: Collection[str]) -> Iterator[tuple[int, str, str]]:
