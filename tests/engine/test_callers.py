@@ -132,6 +132,12 @@ def test_an_origin_needs_a_host_and_over_tls_its_own_scheme() -> None:
     assert not is_foreign_page(request("127.0.0.1", OWN, (b"origin", b"https://127.0.0.1:8767"), secure=True))
 
 
+def test_case_does_not_matter_in_a_host() -> None:
+    host = (b"host", b"LocalHost:8767")
+    assert not is_foreign_page(request("127.0.0.1", host, (b"origin", b"http://localhost:8767")))
+    assert is_local(request("127.0.0.1", host, (b"origin", b"http://localhost:8767")))
+
+
 @pytest.mark.parametrize(
     "host",
     [
@@ -200,6 +206,13 @@ def test_the_address_behind_a_trusted_proxy(fields: list[bytes], expected: str) 
 )
 def test_a_chain_of_proxies_ends_at_the_last_that_is_not_trusted(hops: bytes, expected: str) -> None:
     assert TWO.address(request("192.0.2.9", (b"x-forwarded-for", hops))) == expected
+
+
+def test_a_trusted_network_of_link_local_addresses() -> None:
+    proxies = Proxies(("fe80::/10",))
+    forwarded = (b"x-forwarded-for", b"198.51.100.1")
+    assert proxies.address(request("fe80::1%eth0", forwarded)) == "198.51.100.1"
+    assert proxies.address(request("2001:db8::1%eth0", forwarded)) == "2001:db8::1%eth0"
 
 
 @pytest.mark.parametrize(

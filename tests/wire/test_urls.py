@@ -49,6 +49,10 @@ def test_segments_round_trip(text: str) -> None:
     assert decode_segment(segment) == text
 
 
+def test_a_segment_is_decoded_once() -> None:
+    assert decode_segment("%252e%2541") == "%2e%41"
+
+
 @pytest.mark.parametrize("segment", ["%00", "a%", "%f", "%gg", "%ff", "%ed%a0%80"])
 def test_bad_segments(segment: str) -> None:
     with pytest.raises(RemoteProtocolError) as caught:
