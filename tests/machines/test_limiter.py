@@ -56,6 +56,17 @@ def test_the_fifth_failure_blocks_for_five_minutes() -> None:
     assert fail(limiter, 364)
 
 
+def test_retry_after_is_rounded_up() -> None:
+    limiter = Limiter()
+    for _ in range(5):
+        limiter.failure(HOME, at(0))
+    for seconds, retry_after in ((0, b"300"), (0.5, b"300"), (299.9, b"1")):
+        refused = limiter.refusal(HOME, at(seconds), "rate_limited", "try again later")
+        assert refused is not None
+        assert refused.headers == ((b"retry-after", retry_after),)
+    assert limiter.refusal(HOME, at(300), "rate_limited", "try again later") is None
+
+
 def test_the_window_slides() -> None:
     limiter = Limiter()
     assert not fail(limiter, 0, 20, 40, 59, 60)  # the first is 60 s old

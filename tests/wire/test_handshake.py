@@ -61,6 +61,9 @@ def test_problems(request_head: RequestHead, status: int, word: str) -> None:
     assert not opens_socket(request_head)
 
 
-def test_a_key_given_twice() -> None:
-    twice = Headers((*head({}).headers, (b"sec-websocket-key", GOOD[b"sec-websocket-key"])))
-    assert handshake_problem(RequestHead(StreamId(1), "GET", "/", twice)) is not None
+@pytest.mark.parametrize(("name", "status"), [(b"sec-websocket-key", 400), (b"sec-websocket-version", 426)])
+def test_a_field_given_twice(name: bytes, status: int) -> None:
+    twice = Headers((*head({}).headers, (name, GOOD[name])))
+    problem = handshake_problem(RequestHead(StreamId(1), "GET", "/", twice))
+    assert problem is not None
+    assert problem[0] == status
