@@ -128,6 +128,15 @@ def test_a_database_elsewhere_and_one_in_use(tmp_path: Path, home: Path) -> None
     assert sessions(kept / "x.db") == ({**RECORD, "token_hash": "h"},)
 
 
+def test_a_file_that_becomes_a_link_while_it_is_looked_at(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(home, home / "svc.db")
+    monkeypatch.setattr(Path, "is_symlink", lambda path: False)  # `config.yaml` was a file a moment ago
+    with pytest.raises(BackupError, match="symbolic links"):
+        back_up(home, tmp_path / "b.tar.gz", database=home / "svc.db")
+
+
 def test_a_folder_that_is_not_there_is_named_as_it_was_typed(tmp_path: Path, home: Path, archive: Path) -> None:
     assert archive.exists()
     with pytest.raises(BackupError) as raised:

@@ -14,6 +14,7 @@ import pytest
 from attrs import frozen
 
 from runtimes import files as files_module
+from runtimes.folders import private_folder
 from runtimes.host import Services
 from runtimes.state import FILE_LIMIT
 from runtimes.store import open_store
@@ -58,6 +59,27 @@ def refusal(live: Live, what: Operation[object] | int) -> FailureKind:
 @pytest.fixture
 def op() -> Iterator[OperationId]:
     return ops()
+
+
+def test_a_file_system_that_reads_less_than_asked(
+    op: Iterator[OperationId], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file.bin"
+    path.write_bytes(b"0123456789")
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, n, offset: pread(fd, min(n, 3), offset))
+    with running("threads") as live:
+        handle = live.done(OpenFile(next(op), str(path))).handle
+        assert live.done(ReadFile(next(op), handle, 1, 8)) == b"12345678"
+        assert live.done(ReadFile(next(op), handle, 5, 100)) == b"56789"
+
+
+@pytest.mark.parametrize("before", [0o770, 0o707, 0o710, 0o701])
+def test_a_folder_of_ours_is_closed_to_others(tmp_path: Path, before: int) -> None:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    folder.chmod(before)
+    assert mode(private_folder(folder)) == 0o700
 
 
 def test_reading_a_file(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
