@@ -49,6 +49,7 @@ class Host:
         self.world = world
         self.name = name
         self.address = address
+        self.cost = world.cost  # of its programs' calls of `handle`
         self.state = state
         self.spool = spool
         self.rooms: tuple[str, ...] = ()  # other folders that the operations on `state` may name, absolutely

@@ -2,6 +2,9 @@
 
 A process waits for nothing but its inbox and the core's one deadline. What it reads from the network stays in the
 network until the core is really given it, so `PauseReading` holds at once.
+
+Where `handle` has a cost (`Host.cost`) its commands are carried out at the end of the computation. Until then facts
+wait in the inbox and the deadline is not looked at; everything outside the process goes on.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,6 +21,7 @@ from attrs import frozen
 from runtimes.sim.check import Contract, ContractError
 from runtimes.sim.child import ChildEnd
 from runtimes.sim.connection import End
+from runtimes.sim.cost import HandleCost, MeteredRows
 from runtimes.sim.operations import Operations
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import (
@@ -38,6 +43,7 @@ from svc_proto.facts import (
     Accepted,
     ChannelId,
     Closed,
+    Done,
     Fact,
     ReadClosed,
     Received,
@@ -141,6 +147,8 @@ class Process:
         self._accepted = 0
         self._inbox: deque[_Item] = deque()
         self._draining = False  # a drain is on the world's agenda, or under way
+        self._computing = False  # inside a `handle` that takes time
+        self._rows = 0  # that the core has taken from answers of the store in this call
         self._wake: float | None = None  # the earliest wake-up on the world's agenda
         self._stalls = 0
         self._stalled_at = 0.0
@@ -248,12 +256,12 @@ class Process:
 
     def _drain(self) -> None:
         inbox = self._inbox
-        while inbox and self.alive:
+        while inbox and self.alive and not self._computing:
             item = inbox.popleft()
             fact = item[0].fact(item[1]) if isinstance(item, tuple) else item
             if fact is not None:
                 self._handle(fact)
-        self._draining = False
+        self._draining = self._computing
         self._arm()
 
     def _handle(self, fact: Fact | None) -> None:
@@ -263,13 +271,35 @@ class Process:
             del self._channels[fact.ch]
         if fact is not None:
             world.trace.add(world.now, name, fact)
+        cost = self.host.cost
+        self._rows = 0
         try:
-            commands = self.core.handle(fact, self.host.moment())
+            commands = self.core.handle(
+                _metered(fact, self._count_row) if cost.per_record else fact, self.host.moment()
+            )
         except Exception as error:
             error.add_note(f"in {name} at {world.now}: the core must not raise; it was given {fact!r:.200}")
             raise
         if fact is None and commands:  # that a core may look, and find nothing due, is between it and its timers
             world.trace.add(world.now, name, None)
+        seconds = 0.0 if cost is HandleCost.NONE else cost.of(fact, commands, self._rows)
+        if seconds:
+            self._computing = self._draining = True
+            world.after(seconds, partial(self._computed, commands))
+        else:
+            self._carry_out(commands)
+
+    def _count_row(self) -> None:
+        self._rows += 1
+
+    def _computed(self, commands: list[Command]) -> None:
+        if self.alive:
+            self._computing = False
+            self._carry_out(commands)
+            self._drain()
+
+    def _carry_out(self, commands: list[Command]) -> None:
+        world, contract, name = self._world, self._contract, self.name
         for command in commands:
             world.trace.add(world.now, name, command)
             contract.command(command)
@@ -285,7 +315,7 @@ class Process:
     # --- time ----------------------------------------------------------------------------------------------------
 
     def _arm(self) -> None:
-        if not self.alive:
+        if not self.alive or self._computing:
             return
         when = self.core.next_deadline()
         if when is None:
@@ -304,6 +334,8 @@ class Process:
         if not self.alive or self._wake is None or world.now < self._wake:
             return
         self._wake = None
+        if self._computing:
+            return
         due = self.core.next_deadline()
         if due is not None and due <= self.host.mono():
             self._watch_progress(due)
@@ -367,6 +399,12 @@ class Process:
         for listener in self._listeners:
             self._world.network.unlisten(self.host, listener.number, listener)
         self._listeners = []
+
+
+def _metered(fact: Fact | None, report: Callable[[], None]) -> Fact | None:
+    if isinstance(fact, Done) and type(fact.result) is tuple:
+        return Done(fact.op, MeteredRows(fact.result, report))
+    return fact
 
 
 class _Listener:

@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from random import Random
 
 from runtimes.sim.connection import Connection
+from runtimes.sim.cost import HandleCost
 from runtimes.sim.faults import Faults
 from runtimes.sim.host import Host
 from runtimes.sim.network import Network
@@ -27,7 +28,10 @@ class LimitPassed(AssertionError):  # noqa: N818 - the name says what happened
 
 
 class World:
-    """`latency` is one way, in seconds. With `trace` every fact and command is kept in `records`."""
+    """`latency` is one way, in seconds. With `trace` every fact and command is kept in `records`.
+
+    `cost` is that of hosts that are made from then on; each may have another (`Host.cost`).
+    """
 
     def __init__(
         self,
@@ -36,9 +40,11 @@ class World:
         latency: float = LATENCY,
         network: Network | None = None,
         faults: Faults = Faults.NONE,
+        cost: HandleCost = HandleCost.NONE,
         trace: bool = False,
     ) -> None:
         self.seed = seed
+        self.cost = cost
         self.rng = Random(seed)
         self.faults = faults
         self.now = START_MONO

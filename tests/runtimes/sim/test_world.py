@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.sim.check import ContractError
+from runtimes.sim.cost import HandleCost
 from runtimes.sim.faults import Faults
 from runtimes.sim.process import KILLED
 from runtimes.sim.trace import Record
@@ -265,9 +266,9 @@ def test_records_are_kept_on_demand() -> None:
     assert len(str(Record(1.0, "x", "y" * 500))) < 200
 
 
-def story(seed: int, faults: Faults = Faults.NONE) -> World:
+def story(seed: int, faults: Faults = Faults.NONE, cost: HandleCost = HandleCost.NONE) -> World:
     """A bit of everything, for runs that have to agree."""
-    world = World(seed, faults=faults)
+    world = World(seed, faults=faults, cost=cost)
 
     def react(toy: Toy, fact: Fact | None) -> None:
         echo(toy, fact)

@@ -1,0 +1,206 @@
+"""Cost model: simulated time passes while a core computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, pairwise
+
+import pytest
+
+from runtimes.sim.cost import HandleCost, MeteredRows
+from runtimes.sim.process import KILLED
+from runtimes.sim.world import START_MONO, START_WALL, World
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import AppendFile, Command, Exit, Query, Ready, Send
+from svc_proto.facts import Accepted, ChannelId, Done, Fact, OperationId, Received, Started
+from svc_proto.store import LoadSessions, Ping
+from tests.runtimes.sim.test_world import story
+from tests.runtimes.sim.toys import Bench, Toy, connected, echo
+
+SECOND = HandleCost(per_call=1.0)
+CHANNEL, OPERATION = ChannelId(2), OperationId(1)
+
+
+def times(toy: Toy) -> list[float]:
+    """When the toy was called, in seconds since the start of the world."""
+    return [round(moment.mono - START_MONO, 9) for moment in toy.times]
+
+
+def test_commands_take_effect_at_the_end_of_the_computation() -> None:
+    world = World(cost=SECOND, trace=True)
+    Bench(world)
+    assert [(record.when - START_MONO, record.what) for record in world.records[1:]] == [
+        (0.0, Started()),
+        (1.0, Ready()),
+    ]
+
+
+def test_facts_wait_until_the_computation_ends() -> None:
+    world = World(latency=0.1, cost=SECOND)
+    bench = Bench(world, echo)
+    wire = world.connect(bench.phone, "relay", 80)
+    wire.send(b"one")
+    world.run_for(0.5)
+    assert [type(fact) for fact in bench.toy.facts] == [Started, Accepted]
+    wire.send(b"two")
+    assert wire.read_until(b"two") == b"onetwo"
+    began = times(bench.toy)
+    assert began[:3] == pytest.approx([0.0, began[1], began[1] + 1.0])
+    assert all(later - earlier >= 0.999 for earlier, later in pairwise(began))
+
+
+def test_a_timer_that_is_due_during_a_computation_is_late() -> None:
+    def react(toy: Toy, fact: Fact | None) -> None:
+        if isinstance(fact, Started):
+            toy.deadline = toy.now.mono + 0.25
+
+    world = World(cost=SECOND)
+    bench = Bench(world, react)
+    bench.toy.deadline = 1000.5
+    bench.process.nudge()  # which finds the core at work
+    world.run_for(5.0)
+    assert times(bench.toy) == [0.0, 1.0]
+
+
+def test_a_timer_that_was_set_before_a_computation_is_late() -> None:
+    world = World(latency=0.1, cost=SECOND)
+    bench = Bench(world, lambda toy, fact: setattr(toy, "deadline", 1003.5) if isinstance(fact, Started) else None)
+    world.run_for(2.1)
+    wire = world.connect(bench.phone, "relay", 80)
+    wire.send(b"x")
+    world.run_for(5.0)
+    accepted, received = times(bench.toy)[1:3]
+    assert accepted < 3.5 < received
+    assert bench.toy.deadline is None  # the core sees to it in the first call after that
+    assert times(bench.toy) == [0.0, accepted, received]
+
+
+def test_a_computation_that_a_timer_starts_holds_up_facts() -> None:
+    world = World(latency=0.1)
+    bench = Bench(world, lambda toy, fact: setattr(toy, "deadline", 1003.0) if isinstance(fact, Started) else None)
+    wire = connected(bench)
+    bench.relay.cost = SECOND
+    world.run_for(1003.0 - world.now)
+    wire.send(b"x")
+    world.run_idle()
+    assert times(bench.toy)[-2:] == [3.0, 4.0]
+
+
+def test_other_hosts_and_other_programs_of_the_host_go_on() -> None:
+    world = World(cost=SECOND)
+    bench = Bench(world, echo)
+    bench.phone.cost = HandleCost.NONE
+    idle = bench.phone.start(lambda entropy: Toy(entropy, echo), [81])
+    neighbour = bench.relay.start(lambda entropy: Toy(entropy, echo), [82])
+    world.run_for(1.0)
+    assert idle.ready
+    assert neighbour.ready
+    world.connect(bench.phone, "relay", 80)
+    wire = world.connect(bench.relay, "phone", 81)
+    before = world.now
+    wire.send(b"there?")
+    assert wire.read_exactly(6) == b"there?"
+    assert world.now - before < 0.1
+    assert bench.process.ready
+
+
+def test_both_clocks_show_the_start_of_the_computation() -> None:
+    world = World(cost=SECOND)
+    bench = Bench(world)
+    bench.relay.step_wall(100.0)
+    bench.toy.deadline = world.now
+    bench.process.nudge()
+    world.run_for(5.0)
+    assert bench.toy.times == [
+        Moment(START_MONO, START_WALL),
+        Moment(START_MONO + 1.0, START_WALL + 101.0),
+    ]
+
+
+def test_what_a_killed_program_was_computing_has_no_effect() -> None:
+    world = World(cost=SECOND)
+    relay = world.host("relay")
+    process = relay.start(Toy, [80])
+    world.run_for(0.5)
+    process.kill()
+    world.run_idle()
+    assert process.exit_code == KILLED
+    assert not process.ready
+    assert process.restart().alive
+
+
+def test_an_exit_comes_at_the_end_of_the_computation() -> None:
+    world = World(cost=SECOND)
+    process = world.host("relay").start(lambda entropy: Toy(entropy, lambda toy, fact: toy.emit(Exit(0))))
+    world.run_for(0.5)
+    assert process.alive
+    world.run_for(1.0)
+    assert process.exit_code == 0
+
+
+def test_rows_are_paid_for_when_the_core_takes_them() -> None:
+    """A core that spreads a long answer over several calls is not held up by all of it at once."""
+    rows: list[Iterator[object]] = []
+
+    def react(toy: Toy, fact: Fact | None) -> None:
+        if isinstance(fact, Done):
+            assert isinstance(fact.result, tuple)
+            rows.append(iter(fact.result))
+        taken = [*islice(rows[0], 5)] if rows else []
+        toy.deadline = toy.now.mono if taken else None
+
+    world = World(cost=HandleCost(per_record=1.0))
+    bench = Bench(world, react)
+    bench.relay.store.sessions = {f"{n}": {"token_hash": f"{n}"} for n in range(10)}
+    bench.order(Query(bench.toy.new_op(), LoadSessions()))
+    world.run_for(60.0)
+    _, query, answer, *later = times(bench.toy)
+    assert answer - query > 1.0
+    assert later == pytest.approx([answer + 5.0, answer + 10.0])
+
+
+def test_a_row_is_reported_once() -> None:
+    taken: list[None] = []
+    rows = MeteredRows(("a", "b", "c"), lambda: taken.append(None))
+    assert (rows, len(rows), rows[1]) == (("a", "b", "c"), 3, "b")
+    assert taken == []
+    assert next(iter(rows)) == "a"
+    assert len(taken) == 1
+    assert [*rows, *rows] == ["a", "b", "c"] * 2
+    assert len(taken) == 3
+
+
+@pytest.mark.parametrize(
+    ("fact", "commands", "rows", "seconds"),
+    [
+        (None, [], 0, 1.0),
+        (Received(CHANNEL, b"four"), [], 0, 1.4),
+        (Done(OPERATION, b"four"), [], 0, 1.4),
+        (Done(OPERATION, (b"four",)), [], 3, 31.0),
+        (None, [Send(CHANNEL, b"four"), AppendFile(OPERATION, "log", b"six!")], 0, 1.8),
+        (None, [Query(OPERATION, Ping())], 0, 11.0),
+    ],
+)
+def test_calls_records_and_bytes_are_added_up(
+    fact: Fact | None, commands: list[Command], rows: int, seconds: float
+) -> None:
+    cost = HandleCost(per_call=1.0, per_record=10.0, per_byte=0.1)
+    assert cost.of(fact, commands, rows) == pytest.approx(seconds)
+    assert cost.times(2.0).of(fact, commands, rows) == pytest.approx(2 * seconds)
+
+
+def test_a_cost_of_zero_is_free() -> None:
+    assert HandleCost.NONE.of(Received(CHANNEL, b"x"), [Query(OPERATION, Ping())], 5) == 0.0
+    free = story(5).trace_digest()
+    assert story(5, cost=HandleCost()).trace_digest() == free
+    assert story(5, cost=HandleCost.MEASURED).trace_digest() != free
+
+
+def test_costs_are_drawn_for_some_worlds_and_differ_between_hosts() -> None:
+    drawn = [HandleCost.draw(seed, "home") for seed in range(300)]
+    slow = [cost.per_call / HandleCost.MEASURED.per_call for cost in drawn if cost is not HandleCost.NONE]
+    assert 70 < len(slow) < 130
+    assert (min(slow) < 2.0, max(slow) > 15.0, max(slow) <= 20.0) == (True, True, True)
+    assert drawn == [HandleCost.draw(seed, "home") for seed in range(300)]
+    seed = next(seed for seed, cost in enumerate(drawn) if cost is not HandleCost.NONE)
+    assert HandleCost.draw(seed, "other") != drawn[seed]
