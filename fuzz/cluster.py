@@ -14,7 +14,6 @@ uploads may be away, or lie.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from math import inf
 from random import Random
 from typing import Any
@@ -25,6 +24,7 @@ from fuzz.cluster_people import Guess, Pocket
 from fuzz.lines import Target
 from fuzz.peers import Caller, Pairs, Talker
 from runtimes.failures import HostError
+from runtimes.sim.cost import HandleCost
 from runtimes.sim.host import Host
 from runtimes.sim.network import Network
 from runtimes.sim.process import Process
@@ -32,6 +32,7 @@ from runtimes.sim.redis import RedisService
 from runtimes.sim.s3 import S3Service
 from runtimes.sim.sentinel import sentinel_core
 from runtimes.sim.store import STORE_TIME, Store
+from runtimes.sim.world import START_WALL
 from runtimes.sim.world import World as Simulation
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import StoreRequest
@@ -75,7 +76,7 @@ class NodeStore(Store):
             left = now - world.rng.random() * self.seconds / 2  # no request takes less, so none is older
             before = next((records for since, records in reversed(world.stored) if since <= left), {})
             wanted = request.token_hash
-            return tuple(deepcopy(record) for key, record in before.items() if wanted in ("", key))
+            return tuple(dict(record) for key, record in before.items() if wanted in ("", key))
         answer = super().apply(request)
         world.stored.append((now, dict(self.sessions)))
         return answer
@@ -127,6 +128,7 @@ class ClusterWorld:
             self.s3 = S3Service(uploads)
             self.s3_process = self._start_s3(self.s3)
         for host in self.hosts:
+            host.cost = HandleCost.draw(seed, host.name)
             host.store = NodeStore(self, host)
             for redis in self.redis_services if far else ():
                 latency = shape.uniform(0.005, 0.02)
@@ -369,6 +371,25 @@ class ClusterWorld:
         target = self.target(n)
         carrier = Http1Carrier(host, target, self.entropy)
         return Talker(carrier, target, headers={}, on_open=opened, on_message=said, on_end=ended)
+
+    def add_sessions(self, count: int) -> None:
+        """Have so many sessions in the store and at each node, as if they had been paired long ago."""
+        records: list[dict[str, object]] = [
+            {
+                "token_hash": f"{number:064x}",
+                "token_prefix": f"{number:08x}",
+                "created_at": START_WALL,
+                "expires_at": "never",
+                "grants": {"chat": "never", "bridge": "never"},
+                "given": {"ttl_seconds": 0.0, "grants": {"chat": 0.0, "bridge": 0.0}},
+            }
+            for number in range(count)
+        ]
+        self.store.sessions.update((str(record["token_hash"]), record) for record in records)
+        self.stored.append((self.sim.now, dict(self.store.sessions)))
+        for relay in self.relays:
+            for record in records:
+                relay.sessions.restore(record, relay.engine.now)
 
     def guess(self, n: int, source: Host) -> Guess:
         """Show a wrong code at a node."""

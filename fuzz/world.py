@@ -27,6 +27,7 @@ from fuzz.terms import OPEN, Policy, Wall
 from fuzz.untold import Untold
 from fuzz.upstream import MODEL_PORT, Upstream
 from runtimes.sim.connection import Connection, End
+from runtimes.sim.cost import HandleCost
 from runtimes.sim.faults import Faults
 from runtimes.sim.host import Host
 from runtimes.sim.network import Network
@@ -104,7 +105,8 @@ class World:
         network = Network(
             jitter=shape.choice((1.0, 20.0)), chunking=shape.choice((0.1, 0.9)), window=shape.choice((8_192, 65_536))
         )
-        self.sim = Simulation(script.seed, network=network, trace=trace)
+        cost = HandleCost.draw(script.seed, "home")
+        self.sim = Simulation(script.seed, network=network, cost=cost, trace=trace)
         self.sim.faults = Faults(late_read=shape.choice((0.0, 0.5)))  # which is no fault
         self.home = self.sim.host("home", HOME, spool="/home/user/.svc/spool")
         self.agent = self.sim.host("agent", "10.0.0.4")
