@@ -1,0 +1,79 @@
+"""A relay cluster with many sessions, and a Redis that restarts."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuzz.cluster import ClusterWorld
+from fuzz.cluster_law import BACK, Violated
+from runtimes.sim.cost import HandleCost
+from svc_proto.cluster.link import PATIENCE
+from svc_proto.cluster.node import LEASE
+
+NODES = 3
+BUSY = HandleCost.MEASURED.times(2.0)  # three nodes, Redis, a store and their clients share two processors
+JOINED = 3.0  # s after which the nodes have nothing more to tell each other
+AWAY = 1.0  # s for which Redis is away
+STAYS = 3 * max(PATIENCE, LEASE)  # s, longer than it takes to notice that an answer or a node is missing
+
+
+def losses(world: ClusterWorld) -> int:
+    """How often nodes have lost their connection to Redis."""
+    return sum(line.event == "cluster lost" for process in world.nodes for line in process.logs)
+
+
+def restart_redis(sessions: int, cost: HandleCost) -> None:
+    """Check that all nodes find each other soon after a restart of Redis, and keep their connections.
+
+    Each may read all sessions twice: when it reaches Redis, and again when the others have joined.
+    """
+    world = ClusterWorld(0, NODES)
+    for host in world.hosts:
+        host.cost = HandleCost.NONE  # until all sessions are there
+    world.start()
+    world.sim.run_for(JOINED)
+    world.add_sessions(sessions)
+    for host in world.hosts:
+        host.cost = cost
+    world.kill_redis()
+    world.sim.run_for(AWAY)
+    world.restart_redis()
+    before = losses(world)
+    assert before == NODES
+
+    def is_whole() -> bool:
+        return all(world.knows(n) == NODES - 1 for n in range(NODES))
+
+    within = BACK + 2 * sessions * cost.per_record
+    world.run(lambda: is_whole() or losses(world) > before, within)
+    if losses(world) == before:
+        world.sim.run_for(STAYS)
+    if losses(world) > before:
+        raise Violated("a node has dropped its connection to a Redis that is well")
+    assert is_whole()
+    phone = world.paired("P", 0, at=1)
+    call = world.command(2, phone.token, device=phone.device)
+    world.run(lambda: call.over)
+    assert call.status == 200
+
+
+def test_a_few_thousand_sessions_survive_a_restart_of_redis() -> None:
+    restart_redis(2_000, BUSY)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.xfail(
+    strict=True,
+    raises=Violated,
+    reason="a node compares all sessions with the store in one call of `handle`; many take longer than the node waits "
+    "for an answer of Redis, so it drops a connection that is well, connects, reads all sessions again, and never ends",
+)
+def test_fifty_thousand_sessions_survive_a_restart_of_redis() -> None:
+    restart_redis(50_000, BUSY)
+
+
+@pytest.mark.repetition
+@pytest.mark.timeout(240)
+def test_fifty_thousand_sessions_are_no_burden_where_computing_takes_no_time() -> None:
+    """Without the cost model the fault is out of sight."""
+    restart_redis(50_000, HandleCost.NONE)
