@@ -102,8 +102,8 @@ class Watched:
         for each in folders:
             each.mkdir()
         auth = {"masterauth": PASSWORD, "repl-diskless-sync-delay": "0"}
-        self.master = RedisServer(folders[0], tls=None, **auth)
-        self.replica = RedisServer(folders[1], tls=None, **auth, replicaof=f"127.0.0.1 {self.master.port}")
+        self.master = RedisServer(folders[0], db=0, tls=None, **auth)
+        self.replica = RedisServer(folders[1], db=0, tls=None, **auth, replicaof=f"127.0.0.1 {self.master.port}")
         self._sentinels = [(place, RedisServer(place).port) for place in folders[2:]]
         self._processes: list[subprocess.Popen[str]] = []
         self.address = RedisAddress(

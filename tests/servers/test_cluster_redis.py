@@ -26,7 +26,7 @@ def test_a_member_of_a_redis_cluster_is_refused_by_name(tmp_path: Path) -> None:
     """It may have no slot, and answer each key with MOVED or CLUSTERDOWN; nobody asks it for one."""
     options = {"cluster-enabled": "yes", "cluster-port": str(free_port())}  # else 10,000 above, where connections are
     with (
-        RedisServer(tmp_path, tls=None, **options) as server,
+        RedisServer(tmp_path, db=0, tls=None, **options) as server,
         running(tmp_path / "home", "servers.relay", "--port", "0", env={"SVC_CLUSTER_URL": server.url}) as relay,
     ):
         relay.line("cluster not reached.*this is a Redis Cluster: name a Redis that is none, or Sentinels")
