@@ -42,12 +42,16 @@ from fuzz.audits.turns import TURNS
 from fuzz.audits.wires import WIRES
 from fuzz.audits.witnesses import WITNESSES
 from fuzz.script import Script
+from fuzz.simulation.checks.operations import persistence
+from fuzz.simulation.checks.sessions import lifecycle
 
 __all__ = ["ROOMS", "ROUND", "rooms_of"]
 
 ROUND = 10  # worlds, beginning with each tenth seed, of which each room is gone through in one
 
 ROOMS: tuple[Kind, ...] = (
+    *lifecycle.CHECKS,
+    *persistence.CHECKS,
     *SESSIONS,
     *LIMITERS,
     *BRIDGES,
