@@ -6,11 +6,9 @@ from random import Random
 
 from fuzz.audit import Kind
 from fuzz.audits.agents import AGENTS
-from fuzz.audits.alone import ALONES
 from fuzz.audits.annex import ANNEXES
 from fuzz.audits.bearers import BEARERS
 from fuzz.audits.board import BOARDS
-from fuzz.audits.bridge import BRIDGES
 from fuzz.audits.brokers import BROKERS
 from fuzz.audits.catalogues import CATALOGUES
 from fuzz.audits.commanded import COMMANDED
@@ -18,10 +16,8 @@ from fuzz.audits.consenting import CONSENTING
 from fuzz.audits.consoles import CONSOLES
 from fuzz.audits.crammed import CRAMMED
 from fuzz.audits.desk import DESKS
-from fuzz.audits.driven import DRIVEN
 from fuzz.audits.gate import GATES
 from fuzz.audits.grants import GRANTED
-from fuzz.audits.guarded import GUARDED
 from fuzz.audits.hushed import HUSHED
 from fuzz.audits.introductions import INTRODUCTIONS
 from fuzz.audits.journals import JOURNALS
@@ -54,7 +50,6 @@ ROOMS: tuple[Kind, ...] = (
     *persistence.CHECKS,
     *SESSIONS,
     *LIMITERS,
-    *BRIDGES,
     *SHELVES,
     *TALKS,
     *TURNS,
@@ -69,10 +64,8 @@ ROOMS: tuple[Kind, ...] = (
     *TONES,
     *GATES,
     *CONSOLES,
-    *DRIVEN,
     *ANNEXES,
     *LABS,
-    *GUARDED,
     *TALLIES,
     *INTRODUCTIONS,
     *BROKERS,
@@ -81,7 +74,6 @@ ROOMS: tuple[Kind, ...] = (
     *CRAMMED,
     *METHODS,
     *PORTIONS,
-    *ALONES,
     *BEARERS,
     *CONSENTING,
     *PANES,
