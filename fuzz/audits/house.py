@@ -5,14 +5,12 @@ from __future__ import annotations
 from random import Random
 
 from fuzz.audit import Kind
-from fuzz.audits.agents import AGENTS
 from fuzz.audits.annex import ANNEXES
 from fuzz.audits.bearers import BEARERS
 from fuzz.audits.board import BOARDS
 from fuzz.audits.brokers import BROKERS
 from fuzz.audits.catalogues import CATALOGUES
 from fuzz.audits.commanded import COMMANDED
-from fuzz.audits.consenting import CONSENTING
 from fuzz.audits.consoles import CONSOLES
 from fuzz.audits.crammed import CRAMMED
 from fuzz.audits.desk import DESKS
@@ -59,7 +57,6 @@ ROOMS: tuple[Kind, ...] = (
     *RACES,
     *ROOMS_OF_API,
     *WIRES,
-    *AGENTS,
     *GRANTED,
     *TONES,
     *GATES,
@@ -75,7 +72,6 @@ ROOMS: tuple[Kind, ...] = (
     *METHODS,
     *PORTIONS,
     *BEARERS,
-    *CONSENTING,
     *PANES,
     *JOURNALS,
     *CATALOGUES,

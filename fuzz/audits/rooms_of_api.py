@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fuzz.audit import Kind
-from fuzz.audits.asked_in import ASKED_IN
 from fuzz.audits.brims import BRIMS
 from fuzz.audits.callers import CALLERS
 from fuzz.audits.consents import CONSENTS
@@ -51,6 +50,5 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *COPIES,
     *SERVERS,
     *CALLERS,
-    *ASKED_IN,
     *ORDERS,
 )
