@@ -7,14 +7,12 @@ from random import Random
 from fuzz.audit import Kind
 from fuzz.audits.annex import ANNEXES
 from fuzz.audits.bearers import BEARERS
-from fuzz.audits.board import BOARDS
 from fuzz.audits.brokers import BROKERS
 from fuzz.audits.catalogues import CATALOGUES
 from fuzz.audits.commanded import COMMANDED
 from fuzz.audits.consoles import CONSOLES
 from fuzz.audits.crammed import CRAMMED
 from fuzz.audits.desk import DESKS
-from fuzz.audits.gate import GATES
 from fuzz.audits.grants import GRANTED
 from fuzz.audits.hushed import HUSHED
 from fuzz.audits.introductions import INTRODUCTIONS
@@ -53,13 +51,11 @@ ROOMS: tuple[Kind, ...] = (
     *TURNS,
     *DESKS,
     *SPEECH,
-    *BOARDS,
     *RACES,
     *ROOMS_OF_API,
     *WIRES,
     *GRANTED,
     *TONES,
-    *GATES,
     *CONSOLES,
     *ANNEXES,
     *LABS,
