@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fuzz.audit import Kind
 from fuzz.audits.brims import BRIMS
-from fuzz.audits.callers import CALLERS
 from fuzz.audits.consents import CONSENTS
 from fuzz.audits.copies import COPIES
 from fuzz.audits.cuts import CUTS
@@ -22,7 +21,6 @@ from fuzz.audits.stalls import STALLS
 from fuzz.audits.streams import STREAMS
 from fuzz.audits.tellings import TELLINGS
 from fuzz.audits.tenants import TENANTS
-from fuzz.audits.tools import PHONE_TOOLS
 from fuzz.audits.troubles import TROUBLES
 from fuzz.audits.upkeep import UPKEEP
 
@@ -30,7 +28,6 @@ __all__ = ["ROOMS_OF_API"]
 
 ROOMS_OF_API: tuple[Kind, ...] = (
     *TELLINGS,
-    *PHONE_TOOLS,
     *CONSENTS,
     *PARTS,
     *STREAMS,
@@ -49,6 +46,5 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *BRIMS,
     *COPIES,
     *SERVERS,
-    *CALLERS,
     *ORDERS,
 )
