@@ -21,11 +21,9 @@ from fuzz.audits.labs import LABS
 from fuzz.audits.limits import LIMITERS
 from fuzz.audits.methods import METHODS
 from fuzz.audits.panes import PANES
-from fuzz.audits.portions import PORTIONS
 from fuzz.audits.races import RACES
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
 from fuzz.audits.sessions import SESSIONS
-from fuzz.audits.shelves import SHELVES
 from fuzz.audits.speech import SPEECH
 from fuzz.audits.talks import TALKS
 from fuzz.audits.tallies import TALLIES
@@ -46,7 +44,6 @@ ROOMS: tuple[Kind, ...] = (
     *persistence.CHECKS,
     *SESSIONS,
     *LIMITERS,
-    *SHELVES,
     *TALKS,
     *TURNS,
     *DESKS,
@@ -66,7 +63,6 @@ ROOMS: tuple[Kind, ...] = (
     *WITNESSES,
     *CRAMMED,
     *METHODS,
-    *PORTIONS,
     *BEARERS,
     *PANES,
     *JOURNALS,
