@@ -10,9 +10,7 @@ from fuzz.audits.bearers import BEARERS
 from fuzz.audits.brokers import BROKERS
 from fuzz.audits.catalogues import CATALOGUES
 from fuzz.audits.commanded import COMMANDED
-from fuzz.audits.consoles import CONSOLES
 from fuzz.audits.crammed import CRAMMED
-from fuzz.audits.desk import DESKS
 from fuzz.audits.grants import GRANTED
 from fuzz.audits.hushed import HUSHED
 from fuzz.audits.introductions import INTRODUCTIONS
@@ -20,7 +18,6 @@ from fuzz.audits.journals import JOURNALS
 from fuzz.audits.labs import LABS
 from fuzz.audits.limits import LIMITERS
 from fuzz.audits.methods import METHODS
-from fuzz.audits.panes import PANES
 from fuzz.audits.races import RACES
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
 from fuzz.audits.sessions import SESSIONS
@@ -30,7 +27,6 @@ from fuzz.audits.tallies import TALLIES
 from fuzz.audits.tones import TONES
 from fuzz.audits.turns import TURNS
 from fuzz.audits.wires import WIRES
-from fuzz.audits.witnesses import WITNESSES
 from fuzz.script import Script
 from fuzz.simulation.checks.operations import persistence
 from fuzz.simulation.checks.sessions import lifecycle
@@ -46,25 +42,21 @@ ROOMS: tuple[Kind, ...] = (
     *LIMITERS,
     *TALKS,
     *TURNS,
-    *DESKS,
     *SPEECH,
     *RACES,
     *ROOMS_OF_API,
     *WIRES,
     *GRANTED,
     *TONES,
-    *CONSOLES,
     *ANNEXES,
     *LABS,
     *TALLIES,
     *INTRODUCTIONS,
     *BROKERS,
     *HUSHED,
-    *WITNESSES,
     *CRAMMED,
     *METHODS,
     *BEARERS,
-    *PANES,
     *JOURNALS,
     *CATALOGUES,
     *COMMANDED,
