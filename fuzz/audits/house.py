@@ -11,16 +11,13 @@ from fuzz.audits.brokers import BROKERS
 from fuzz.audits.catalogues import CATALOGUES
 from fuzz.audits.commanded import COMMANDED
 from fuzz.audits.crammed import CRAMMED
-from fuzz.audits.grants import GRANTED
 from fuzz.audits.hushed import HUSHED
-from fuzz.audits.introductions import INTRODUCTIONS
 from fuzz.audits.journals import JOURNALS
 from fuzz.audits.labs import LABS
 from fuzz.audits.limits import LIMITERS
 from fuzz.audits.methods import METHODS
 from fuzz.audits.races import RACES
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
-from fuzz.audits.sessions import SESSIONS
 from fuzz.audits.speech import SPEECH
 from fuzz.audits.talks import TALKS
 from fuzz.audits.tallies import TALLIES
@@ -38,7 +35,6 @@ ROUND = 10  # worlds, beginning with each tenth seed, of which each room is gone
 ROOMS: tuple[Kind, ...] = (
     *lifecycle.CHECKS,
     *persistence.CHECKS,
-    *SESSIONS,
     *LIMITERS,
     *TALKS,
     *TURNS,
@@ -46,12 +42,10 @@ ROOMS: tuple[Kind, ...] = (
     *RACES,
     *ROOMS_OF_API,
     *WIRES,
-    *GRANTED,
     *TONES,
     *ANNEXES,
     *LABS,
     *TALLIES,
-    *INTRODUCTIONS,
     *BROKERS,
     *HUSHED,
     *CRAMMED,

@@ -20,7 +20,6 @@ from fuzz.audits.sources import SOURCES
 from fuzz.audits.stalls import STALLS
 from fuzz.audits.streams import STREAMS
 from fuzz.audits.tellings import TELLINGS
-from fuzz.audits.tenants import TENANTS
 from fuzz.audits.troubles import TROUBLES
 from fuzz.audits.upkeep import UPKEEP
 
@@ -35,7 +34,6 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *UPKEEP,
     *PROBES,
     *REFUSALS,
-    *TENANTS,
     *FAREWELLS,
     *OFFERS,
     *STALLS,
