@@ -10,11 +10,8 @@ from fuzz.audits.bearers import BEARERS
 from fuzz.audits.brokers import BROKERS
 from fuzz.audits.catalogues import CATALOGUES
 from fuzz.audits.commanded import COMMANDED
-from fuzz.audits.crammed import CRAMMED
-from fuzz.audits.hushed import HUSHED
 from fuzz.audits.journals import JOURNALS
 from fuzz.audits.labs import LABS
-from fuzz.audits.limits import LIMITERS
 from fuzz.audits.methods import METHODS
 from fuzz.audits.races import RACES
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
@@ -35,7 +32,6 @@ ROUND = 10  # worlds, beginning with each tenth seed, of which each room is gone
 ROOMS: tuple[Kind, ...] = (
     *lifecycle.CHECKS,
     *persistence.CHECKS,
-    *LIMITERS,
     *TALKS,
     *TURNS,
     *SPEECH,
@@ -47,8 +43,6 @@ ROOMS: tuple[Kind, ...] = (
     *LABS,
     *TALLIES,
     *BROKERS,
-    *HUSHED,
-    *CRAMMED,
     *METHODS,
     *BEARERS,
     *JOURNALS,
