@@ -12,7 +12,6 @@ from fuzz.audits.catalogues import CATALOGUES
 from fuzz.audits.commanded import COMMANDED
 from fuzz.audits.journals import JOURNALS
 from fuzz.audits.labs import LABS
-from fuzz.audits.methods import METHODS
 from fuzz.audits.races import RACES
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
 from fuzz.audits.speech import SPEECH
@@ -20,7 +19,6 @@ from fuzz.audits.talks import TALKS
 from fuzz.audits.tallies import TALLIES
 from fuzz.audits.tones import TONES
 from fuzz.audits.turns import TURNS
-from fuzz.audits.wires import WIRES
 from fuzz.script import Script
 from fuzz.simulation.checks.operations import persistence
 from fuzz.simulation.checks.sessions import lifecycle
@@ -37,13 +35,11 @@ ROOMS: tuple[Kind, ...] = (
     *SPEECH,
     *RACES,
     *ROOMS_OF_API,
-    *WIRES,
     *TONES,
     *ANNEXES,
     *LABS,
     *TALLIES,
     *BROKERS,
-    *METHODS,
     *BEARERS,
     *JOURNALS,
     *CATALOGUES,
