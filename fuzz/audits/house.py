@@ -10,9 +10,7 @@ from fuzz.audits.bearers import BEARERS
 from fuzz.audits.brokers import BROKERS
 from fuzz.audits.catalogues import CATALOGUES
 from fuzz.audits.commanded import COMMANDED
-from fuzz.audits.journals import JOURNALS
 from fuzz.audits.labs import LABS
-from fuzz.audits.races import RACES
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
 from fuzz.audits.speech import SPEECH
 from fuzz.audits.talks import TALKS
@@ -33,7 +31,6 @@ ROOMS: tuple[Kind, ...] = (
     *TALKS,
     *TURNS,
     *SPEECH,
-    *RACES,
     *ROOMS_OF_API,
     *TONES,
     *ANNEXES,
@@ -41,7 +38,6 @@ ROOMS: tuple[Kind, ...] = (
     *TALLIES,
     *BROKERS,
     *BEARERS,
-    *JOURNALS,
     *CATALOGUES,
     *COMMANDED,
 )

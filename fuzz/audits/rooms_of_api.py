@@ -17,7 +17,6 @@ from fuzz.audits.probes import PROBES
 from fuzz.audits.refusals import REFUSALS
 from fuzz.audits.servers import SERVERS
 from fuzz.audits.sources import SOURCES
-from fuzz.audits.stalls import STALLS
 from fuzz.audits.streams import STREAMS
 from fuzz.audits.tellings import TELLINGS
 from fuzz.audits.troubles import TROUBLES
@@ -36,7 +35,6 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *REFUSALS,
     *FAREWELLS,
     *OFFERS,
-    *STALLS,
     *MANNERS,
     *SOURCES,
     *CUTS,
