@@ -12,19 +12,14 @@ from fuzz.audits.cuts import CUTS
 from fuzz.audits.farewells import FAREWELLS
 from fuzz.audits.manners import MANNERS
 from fuzz.audits.messages import MESSAGES
-from fuzz.audits.offers import OFFERS
-from fuzz.audits.orders import ORDERS
-from fuzz.audits.parts import PARTS
 from fuzz.audits.probes import PROBES
 from fuzz.audits.refusals import REFUSALS
-from fuzz.audits.servers import SERVERS
 from fuzz.audits.sources import SOURCES
 from fuzz.audits.stalls import STALLS
 from fuzz.audits.streams import STREAMS
 from fuzz.audits.tellings import TELLINGS
 from fuzz.audits.tenants import TENANTS
 from fuzz.audits.tools import PHONE_TOOLS
-from fuzz.audits.troubles import TROUBLES
 from fuzz.audits.upkeep import UPKEEP
 
 __all__ = ["ROOMS_OF_API"]
@@ -33,7 +28,6 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *TELLINGS,
     *PHONE_TOOLS,
     *CONSENTS,
-    *PARTS,
     *STREAMS,
     *MESSAGES,
     *UPKEEP,
@@ -41,16 +35,12 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *REFUSALS,
     *TENANTS,
     *FAREWELLS,
-    *OFFERS,
     *STALLS,
     *MANNERS,
     *SOURCES,
     *CUTS,
-    *TROUBLES,
     *BRIMS,
     *COPIES,
-    *SERVERS,
     *CALLERS,
     *ASKED_IN,
-    *ORDERS,
 )
