@@ -35,10 +35,8 @@ from fuzz.audits.rooms_of_api import ROOMS_OF_API
 from fuzz.audits.sessions import SESSIONS
 from fuzz.audits.shelves import SHELVES
 from fuzz.audits.speech import SPEECH
-from fuzz.audits.talks import TALKS
 from fuzz.audits.tallies import TALLIES
 from fuzz.audits.tones import TONES
-from fuzz.audits.turns import TURNS
 from fuzz.audits.wires import WIRES
 from fuzz.audits.witnesses import WITNESSES
 from fuzz.script import Script
@@ -52,8 +50,6 @@ ROOMS: tuple[Kind, ...] = (
     *LIMITERS,
     *BRIDGES,
     *SHELVES,
-    *TALKS,
-    *TURNS,
     *DESKS,
     *SPEECH,
     *BOARDS,

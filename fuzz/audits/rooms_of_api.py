@@ -6,29 +6,23 @@ from fuzz.audit import Kind
 from fuzz.audits.asked_in import ASKED_IN
 from fuzz.audits.brims import BRIMS
 from fuzz.audits.callers import CALLERS
-from fuzz.audits.consents import CONSENTS
-from fuzz.audits.copies import COPIES
-from fuzz.audits.cuts import CUTS
 from fuzz.audits.farewells import FAREWELLS
 from fuzz.audits.manners import MANNERS
 from fuzz.audits.messages import MESSAGES
 from fuzz.audits.probes import PROBES
 from fuzz.audits.refusals import REFUSALS
-from fuzz.audits.sources import SOURCES
 from fuzz.audits.stalls import STALLS
-from fuzz.audits.streams import STREAMS
-from fuzz.audits.tellings import TELLINGS
 from fuzz.audits.tenants import TENANTS
 from fuzz.audits.tools import PHONE_TOOLS
 from fuzz.audits.upkeep import UPKEEP
+from fuzz.simulation.checks.chat import approvals, turn_in_all_protocols
 
 __all__ = ["ROOMS_OF_API"]
 
 ROOMS_OF_API: tuple[Kind, ...] = (
-    *TELLINGS,
+    *turn_in_all_protocols.CHECKS,
+    *approvals.CHECKS,
     *PHONE_TOOLS,
-    *CONSENTS,
-    *STREAMS,
     *MESSAGES,
     *UPKEEP,
     *PROBES,
@@ -37,10 +31,7 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *FAREWELLS,
     *STALLS,
     *MANNERS,
-    *SOURCES,
-    *CUTS,
     *BRIMS,
-    *COPIES,
     *CALLERS,
     *ASKED_IN,
 )
