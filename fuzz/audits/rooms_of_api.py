@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from fuzz.audit import Kind
 from fuzz.audits.asked_in import ASKED_IN
-from fuzz.audits.brims import BRIMS
 from fuzz.audits.callers import CALLERS
-from fuzz.audits.farewells import FAREWELLS
-from fuzz.audits.manners import MANNERS
 from fuzz.audits.messages import MESSAGES
-from fuzz.audits.probes import PROBES
-from fuzz.audits.refusals import REFUSALS
 from fuzz.audits.stalls import STALLS
 from fuzz.audits.tenants import TENANTS
 from fuzz.audits.tools import PHONE_TOOLS
-from fuzz.audits.upkeep import UPKEEP
 from fuzz.simulation.checks.chat import approvals, turn_in_all_protocols
 
 __all__ = ["ROOMS_OF_API"]
@@ -24,14 +18,8 @@ ROOMS_OF_API: tuple[Kind, ...] = (
     *approvals.CHECKS,
     *PHONE_TOOLS,
     *MESSAGES,
-    *UPKEEP,
-    *PROBES,
-    *REFUSALS,
     *TENANTS,
-    *FAREWELLS,
     *STALLS,
-    *MANNERS,
-    *BRIMS,
     *CALLERS,
     *ASKED_IN,
 )
