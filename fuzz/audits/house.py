@@ -13,10 +13,8 @@ from fuzz.audits.commanded import COMMANDED
 from fuzz.audits.labs import LABS
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
 from fuzz.audits.speech import SPEECH
-from fuzz.audits.talks import TALKS
 from fuzz.audits.tallies import TALLIES
 from fuzz.audits.tones import TONES
-from fuzz.audits.turns import TURNS
 from fuzz.script import Script
 from fuzz.simulation.checks.operations import persistence
 from fuzz.simulation.checks.sessions import lifecycle
@@ -28,8 +26,6 @@ ROUND = 10  # worlds, beginning with each tenth seed, of which each room is gone
 ROOMS: tuple[Kind, ...] = (
     *lifecycle.CHECKS,
     *persistence.CHECKS,
-    *TALKS,
-    *TURNS,
     *SPEECH,
     *ROOMS_OF_API,
     *TONES,
