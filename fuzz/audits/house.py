@@ -1,4 +1,4 @@
-"""All rooms that somebody may go through in the end."""
+"""All checks, and which of them a world runs after its script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from fuzz.audits.commanded import COMMANDED
 from fuzz.audits.labs import LABS
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
 from fuzz.audits.speech import SPEECH
-from fuzz.audits.tallies import TALLIES
 from fuzz.audits.tones import TONES
 from fuzz.script import Script
 from fuzz.simulation.checks.operations import persistence
@@ -21,7 +20,7 @@ from fuzz.simulation.checks.sessions import lifecycle
 
 __all__ = ["ROOMS", "ROUND", "rooms_of"]
 
-ROUND = 10  # worlds, beginning with each tenth seed, of which each room is gone through in one
+ROUND = 10  # worlds, from one tenth seed to the next, of which one runs each check
 
 ROOMS: tuple[Kind, ...] = (
     *lifecycle.CHECKS,
@@ -31,19 +30,18 @@ ROOMS: tuple[Kind, ...] = (
     *TONES,
     *ANNEXES,
     *LABS,
-    *TALLIES,
     *BROKERS,
     *BEARERS,
     *CATALOGUES,
     *COMMANDED,
 )
-"""Each in as many worlds of a round as it stands here."""
+"""Each runs in as many worlds of a round as it is listed here."""
 
 
 def rooms_of(script: Script) -> list[Kind]:
-    """Those that are gone through in the end of a world.
+    """Return the checks of a world, in the order in which they run.
 
-    A room's worlds, and its place among the others, are drawn from its own name: another room changes neither.
+    The worlds of a check, and its place among the others, are drawn from its own name: a new check changes neither.
     """
     if script.rooms:
         return [kind for kind in dict.fromkeys(ROOMS) if kind.__name__ in script.rooms]
