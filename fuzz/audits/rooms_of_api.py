@@ -1,56 +1,10 @@
-"""The rooms of the API's side in which everything that is told follows from what was drawn beforehand."""
+"""The checks of the API's side."""
 
 from __future__ import annotations
 
 from fuzz.audit import Kind
-from fuzz.audits.asked_in import ASKED_IN
-from fuzz.audits.brims import BRIMS
-from fuzz.audits.callers import CALLERS
-from fuzz.audits.consents import CONSENTS
-from fuzz.audits.copies import COPIES
-from fuzz.audits.cuts import CUTS
-from fuzz.audits.farewells import FAREWELLS
-from fuzz.audits.manners import MANNERS
-from fuzz.audits.messages import MESSAGES
-from fuzz.audits.offers import OFFERS
-from fuzz.audits.orders import ORDERS
-from fuzz.audits.parts import PARTS
-from fuzz.audits.probes import PROBES
-from fuzz.audits.refusals import REFUSALS
-from fuzz.audits.servers import SERVERS
-from fuzz.audits.sources import SOURCES
-from fuzz.audits.stalls import STALLS
-from fuzz.audits.streams import STREAMS
-from fuzz.audits.tellings import TELLINGS
-from fuzz.audits.tenants import TENANTS
-from fuzz.audits.tools import PHONE_TOOLS
-from fuzz.audits.troubles import TROUBLES
-from fuzz.audits.upkeep import UPKEEP
+from fuzz.simulation.checks.chat import approvals, turn_in_all_protocols
 
 __all__ = ["ROOMS_OF_API"]
 
-ROOMS_OF_API: tuple[Kind, ...] = (
-    *TELLINGS,
-    *PHONE_TOOLS,
-    *CONSENTS,
-    *PARTS,
-    *STREAMS,
-    *MESSAGES,
-    *UPKEEP,
-    *PROBES,
-    *REFUSALS,
-    *TENANTS,
-    *FAREWELLS,
-    *OFFERS,
-    *STALLS,
-    *MANNERS,
-    *SOURCES,
-    *CUTS,
-    *TROUBLES,
-    *BRIMS,
-    *COPIES,
-    *SERVERS,
-    *CALLERS,
-    *ASKED_IN,
-    *ORDERS,
-)
+ROOMS_OF_API: tuple[Kind, ...] = (*turn_in_all_protocols.CHECKS, *approvals.CHECKS)

@@ -158,6 +158,11 @@ def test_a_bad_server_costs_its_call_alone(why: str) -> None:
         "is endless": "error: the MCP server shop did not do it: it said more than 8388608 bytes in one line",
     }.get(why, "error: the MCP server shop did not do it: there was no answer in 10 s")
     assert world.host.story[-2:] == ["text", "answered"]
+    if why == "is silent":
+        seen = world.shops[0].seen
+        called = next(message["id"] for message in seen if message["method"] == "tools/call")
+        (cancelled,) = [message for message in seen if message["method"] == "notifications/cancelled"]
+        assert cancelled["params"]["requestId"] == called
 
 
 def test_a_server_is_started_again_after_longer_and_longer_pauses() -> None:

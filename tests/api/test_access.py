@@ -160,6 +160,15 @@ def test_an_allowed_page() -> None:
     assert plain.headers.get(b"access-control-allow-origin") is None
 
 
+@pytest.mark.parametrize(
+    "name",
+    [b"https://chat.example:444", b"http://chat.example", b"https://CHAT.example", b"https://a.chat.example", b"null"],
+)
+def test_origin_is_compared_with_scheme_and_port(name: bytes) -> None:
+    book = ApiBook(ApiConfig(key=KEY, cors_origins=("https://chat.example", "http://localhost:3000")))
+    assert book.request("GET", "/v1/models", headers=origin(name)).status == 403
+
+
 def test_every_page() -> None:
     book = ApiBook(ApiConfig(key=KEY, cors_origins=("*",)))
     answer = book.request("GET", "/v1/models", headers=origin(b"https://any.example"))
@@ -246,3 +255,13 @@ def test_a_right_key_clears_the_count_and_no_key_is_no_guess() -> None:
     for _ in range(3):
         for key in ("wrong", "", "wrong", "wrong", "", KEY):
             assert book.request("GET", "/v1/models", key=key).status == (200 if key == KEY else 401)
+
+
+def test_public_route_neither_counts_nor_clears_wrong_keys() -> None:
+    book = ApiBook()
+    for _ in range(5):
+        assert book.request("GET", "/v1/models", key="wrong").status == 401
+        for method, path, status in (("GET", "/health", 200), ("GET", "/none", 404), ("OPTIONS", "/v1/models", 200)):
+            for key in ("wrong", KEY, ""):
+                assert book.request(method, path, key=key).status == status
+    assert book.request("GET", "/v1/models", key="wrong").status == 429

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
@@ -53,9 +54,16 @@ def test_a_turn_and_the_next_one_in_its_chat() -> None:
     book.after(1.0)
     assert texts(second.result.json["result"])[0] == "Again"
     rows = client.ask("resources/read", uri=f"chat://sessions/{identity}")["contents"][0]["text"]
-    assert "Hello there" in rows
-    assert "Again" in rows
-    assert identity in client.ask("resources/read", uri="chat://sessions")["contents"][0]["text"]
+    shown = json.loads(rows)
+    assert shown["session"] == identity
+    assert [(row["role"], row["content"]) for row in shown["messages"]] == [
+        *(("user", "/echo Hello there"), ("assistant", "Hello there")),
+        *(("user", "/echo Again"), ("assistant", "Again")),
+    ]
+    chats = json.loads(client.ask("resources/read", uri="chat://sessions")["contents"][0]["text"])
+    (chat,) = chats.pop("sessions")
+    assert (chat["id"], chat["title"], chats) == (identity, None, {"total": 1})
+    assert chat["last_active"] == shown["messages"][-1]["at"]
 
 
 def test_its_words_come_as_progress() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from svc_proto.agent.contract import ModelAnswered, ModelAsked, TextDelta
+from svc_proto.api.config import ApiConfig
 from svc_proto.api.metrics import families
 from svc_proto.basics.counts import MetricFamily, Spread
+from svc_proto.facts import Address
 from tests.api.puppet import TurnBook
+from tests.api.world import KEY, PEER
 
 
 def shown(book: TurnBook) -> dict[str, MetricFamily]:
@@ -34,6 +37,14 @@ def test_turns_tokens_and_deltas() -> None:
     ((_, took),) = found["svc_turn_duration_seconds"].values
     assert isinstance(took, Spread)
     assert (sum(took.counts), round(took.total, 6)) == (1, 3.0)
+
+
+def test_metrics_token_is_the_only_credential() -> None:
+    book = TurnBook(ApiConfig(key=KEY, metrics_token="monitor-5e01"))
+    for key, status in (("monitor-5e01", 200), (KEY, 401), ("monitor-5e01x", 401), ("", 401)):
+        for peer in (PEER, Address("198.51.100.7", 40_000)):
+            assert book.request("GET", "/metrics", key=key, peer=peer).status == status
+    assert book.request("GET", "/v1/models", key="monitor-5e01").status == 401
 
 
 def test_the_route_and_its_door() -> None:

@@ -30,6 +30,21 @@ def test_a_row_that_is_under_way_when_the_turn_is_stopped_is_stored() -> None:
     assert roles == ["user", "assistant", "tool"]  # the call that was cut off has a result
 
 
+def test_stopped_turn_stores_and_reports_what_came_after_a_tool_call() -> None:
+    book, session, call = chatting()
+    book.hand.tell(ModelAsked(), TextDelta("I look."), ModelAnswered(7, 3))
+    book.hand.keep_calls(tool := call_of(), text="I look.")
+    book.hand.keep_result(tool, "found")
+    book.hand.tell(ModelAsked(), TextDelta("It is"))
+    book.request("POST", f"/v1/runs/{book.hand.turn.run_id}/stop")
+    last = book.messages(session)[-1]
+    usage = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+    assert (last["content"], last["finish_reason"], last["usage"]) == ("It is", "interrupted", usage)
+    told = dict(call.told())
+    assert told["assistant.completed"]["usage"] == told["run.completed"]["usage"] == usage
+    assert told["run.completed"]["api_calls"] == 2
+
+
 def test_a_row_that_could_not_be_stored_goes_with_the_next() -> None:
     book, session, call = chatting()
     book.hand.tell(TextDelta("I look."))
@@ -41,6 +56,17 @@ def test_a_row_that_could_not_be_stored_goes_with_the_next() -> None:
     (told,) = [data for name, data in call.told() if name == "assistant.completed"]
     assert told["content"] == "I look.\n\nIt is there."
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look.", "It is there."]
+
+
+def test_rows_that_could_not_be_stored_go_with_the_first_row_that_can() -> None:
+    book, session, _ = chatting()
+    first, second = call_of("a", "call_1"), call_of("b", "call_2")
+    book.refuse = (AddMessages,)
+    book.hand.keep_calls(first, second, text="I look.")
+    book.hand.keep_result(first, "one")
+    book.refuse = ()
+    book.hand.keep_result(second, "two")
+    assert [row["content"] for row in book.messages(session)] == ["Hi", "I look.", "one", "two"]
 
 
 def test_a_row_that_could_not_be_stored_is_tried_again_when_the_turn_is_stopped() -> None:

@@ -60,9 +60,9 @@ def test_which_voices_go_with_a_model(of: str, voices: int | None) -> None:
     assert (None if found is None else len(found)) == voices
 
 
-def test_a_vendor_is_asked_once_in_ten_minutes(rig: Rig) -> None:
-    """Wire terminal-voice 4.4: what it said is kept for 600 s, and each of the keys has its own."""
-    info, asked = PROVIDERS["elevenlabs_tts"], list[str]()
+def answer_discovery(rig: Rig) -> list[str]:
+    """Let every provider offer one voice; return the list to which each request adds its provider."""
+    asked: list[str] = []
 
     def discover(provider: str) -> Flow[Discovered]:
         yield from ()
@@ -70,12 +70,28 @@ def test_a_vendor_is_asked_once_in_ten_minutes(rig: Rig) -> None:
         return Discovered(source="elevenlabs_api", voices=(OfferedVoice("a", "Ann"),))
 
     rig.voice.providers.discover = discover  # type: ignore[assignment,method-assign]  # a vendor that answers
+    return asked
+
+
+def test_a_vendor_is_asked_once_in_ten_minutes(rig: Rig) -> None:
+    """Wire terminal-voice 4.4: what it said is kept for 600 s, and each of the keys has its own."""
+    info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
     options, told = Options(rig.voice), list[object]()
     for pause in (0.0, 0.0, 599.0, 1.0):
         rig.after(pause)
         told += [offer.dynamic.get("cache") for offer in (options.known(info), *rig.spawn(options.ask(info)))]
     assert told == [None, None, "hit", "hit", "hit", "hit", None, None]
     assert asked == ["elevenlabs_tts"] * 2
+
+
+def test_changed_key_makes_the_vendor_be_asked_again(rig: Rig) -> None:
+    info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
+    options = Options(rig.voice)
+    for key, count in (("one", 1), ("one", 1), ("two", 2), ("one", 2)):
+        rig.write(f"{rig.voice.config.service_home}/.env", f"ELEVENLABS_API_KEY={key}\n")
+        list(rig.spawn(rig.voice.refresh_keys()))
+        list(rig.spawn(options.ask(info)))
+        assert len(asked) == count
 
 
 # --- whether a choice would work ---

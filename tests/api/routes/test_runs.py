@@ -47,6 +47,7 @@ def error_of(answer: Any) -> tuple[int, object]:
         ({"input": "Hi", "stream": True}, [], True),
         ({"input": "Hi"}, EVENTS, True),
         ({"input": "Hi"}, [(b"accept", b"text/event-stream, application/json")], True),
+        ({"input": "Hi"}, [(b"accept", b"text/event-stream;q=0.9, */*;q=0.1")], True),
         ({"input": "Hi"}, [(b"accept", b"application/json, text/event-stream")], False),
         ({"input": "Hi"}, [(b"accept", b"*/*")], False),
         ({"input": "Hi", "stream": "false"}, [], False),

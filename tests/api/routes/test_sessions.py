@@ -200,6 +200,32 @@ def test_what_is_hidden(book: ApiBook) -> None:
     assert ids("include_children=TRUE") == [kept]
 
 
+def test_list_filters_by_exact_source_and_includes_children_on_request(book: ApiBook) -> None:
+    parent = book.session()
+    book.after(1.0)
+    at = dict.fromkeys(("started_at", "updated_at", "last_active"), book.now.wall)
+    child = ChatSession(id="child", source="Cli", parent_id=parent, is_child=True, **at)
+    copy = ChatSession(id="copy", source="cli", parent_id=parent, **at)
+    for chat in (child, copy):
+        assert book.store.execute(CreateChat(session=chat))
+
+    def listed(query: str) -> tuple[list[str], int]:
+        page = book.request("GET", f"/api/sessions?{query}").json
+        return [row["id"] for row in page["sessions"]], page["total"]
+
+    assert listed("") == (["copy", parent], 2)
+    assert listed("include_children=1") == (["copy", "child", parent], 3)
+    assert listed("include_children=1&source=Cli") == (["child"], 1)
+    assert listed("source=Cli") == ([], 0)
+    assert book.store.execute(CreateChat(session=ChatSession(id="another", source="cli", **at)))
+    assert listed("source=cli&limit=1") == (["copy"], 2)
+    book.request("DELETE", "/api/sessions/another")
+    assert listed("source=&limit=1") == (["copy"], 2)
+    book.request("DELETE", f"/api/sessions/{parent}")
+    left = book.request("GET", "/api/sessions?include_children=1").json["sessions"]
+    assert [(row["id"], row["parent_session_id"]) for row in left] == [("copy", None)]
+
+
 # --- one session --------------------------------------------------------------------------------------------------
 
 

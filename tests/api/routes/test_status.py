@@ -5,12 +5,18 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.api.config import ApiConfig
+from svc_proto.api.routes.status import ENDPOINTS, FEATURES
 from svc_proto.api.service import ApiRouter
 from svc_proto.api.store import ListChats
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import OpenFile
 from svc_proto.version import VERSION
 from tests.api.world import CONFIG, KEY, START, ApiBook
+
+NEEDED_BY_PHONES = (  # features that the newest phone looks for (wire api 5.2)
+    *("session_resources", "session_chat_streaming", "run_events_sse", "chat_completions", "session_fork"),
+    *("chat_completions_streaming", "responses_api", "run_approval", "skills_api", "toolsets_api"),
+)
 
 
 @pytest.mark.parametrize("path", ["/health", "/v1/health"])
@@ -102,6 +108,9 @@ def test_capabilities() -> None:
     assert features["run_approval_response"] is features["approval_events"] is features["tool_progress_events"] is True
     assert "model_options" not in features
     assert "session_model_lock" not in features
+    assert endpoints.keys() == ENDPOINTS.keys()  # a path or method that the route table does not have is left out
+    assert [name for name in FEATURES if features.get(name) is not True] == []
+    assert {*NEEDED_BY_PHONES} <= FEATURES.keys()
     assert endpoints["session_chat_stream"] == {"method": "POST", "path": "/api/sessions/{id}/chat/stream"}
     for endpoint in endpoints.values():  # what is told is there
         path = endpoint["path"].replace("{id}", "probe").replace("{run_id}", "probe")

@@ -1,0 +1,1 @@
+"""Simulation of whole deployments: deterministic for a seed."""

@@ -1,0 +1,1 @@
+"""Checks of a simulated deployment after its script, by product area."""

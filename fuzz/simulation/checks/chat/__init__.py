@@ -1,0 +1,1 @@
+"""Checks of chat sessions, turns and approvals."""

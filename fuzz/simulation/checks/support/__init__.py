@@ -1,0 +1,1 @@
+"""Models and helpers that checks and unit tests share."""
