@@ -14,8 +14,8 @@ from typing import IO, Any, Self, cast
 import pytest
 
 from clients.phone import __main__ as phone
-from tests.conftest import PLAIN
 from tests.forkserver import Popen, python
+from tests.plan import PLAIN
 from tests.ports import free_port
 from tests.servers.conftest import Failing
 from tests.servers.support import ROOT, TIMEOUT, call, environment, running, running_relay, sign_in

@@ -17,13 +17,13 @@ from typing import Self
 import pytest
 
 from svc_proto.wire.limits import Limits
-from tests.conftest import PLAIN
 from tests.loops.conftest import open_world
 from tests.loops.live import LiveWire
 from tests.loops.raw import RawSocket, read_response
 from tests.loops.virtual import VirtualWorld
 from tests.loops.wires import PATIENCE, Answer, HttpClient
 from tests.loops.world import REMOTE, World, bearer
+from tests.plan import PLAIN
 from tests.servers.support import call, running_relay
 
 MIB = 1024 * 1024

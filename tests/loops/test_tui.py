@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from tests.beside import serving
-from tests.conftest import PLAIN
 from tests.loops.conftest import open_world
 from tests.loops.live import LiveWire
 from tests.loops.raw import RawSocket
@@ -22,6 +21,7 @@ from tests.loops.shells import runs
 from tests.loops.wires import PATIENCE, Ws
 from tests.loops.world import World
 from tests.peers.api import ScriptedApi, hello
+from tests.plan import PLAIN
 from tests.servers.support import call as call_program
 from tests.servers.support import running_relay
 

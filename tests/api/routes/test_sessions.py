@@ -203,7 +203,7 @@ def test_what_is_hidden(book: ApiBook) -> None:
 def test_list_filters_by_exact_source_and_includes_children_on_request(book: ApiBook) -> None:
     parent = book.session()
     book.after(1.0)
-    at = dict.fromkeys(("started_at", "updated_at", "last_active"), book.now.wall)
+    at: dict[str, Any] = dict.fromkeys(("started_at", "updated_at", "last_active"), book.now.wall)
     child = ChatSession(id="child", source="Cli", parent_id=parent, is_child=True, **at)
     copy = ChatSession(id="copy", source="cli", parent_id=parent, **at)
     for chat in (child, copy):
