@@ -8,12 +8,8 @@ from fuzz.audit import Kind
 from fuzz.audits.agents import AGENTS
 from fuzz.audits.alone import ALONES
 from fuzz.audits.annex import ANNEXES
-from fuzz.audits.bearers import BEARERS
 from fuzz.audits.board import BOARDS
 from fuzz.audits.bridge import BRIDGES
-from fuzz.audits.brokers import BROKERS
-from fuzz.audits.catalogues import CATALOGUES
-from fuzz.audits.commanded import COMMANDED
 from fuzz.audits.consenting import CONSENTING
 from fuzz.audits.consoles import CONSOLES
 from fuzz.audits.crammed import CRAMMED
@@ -25,7 +21,6 @@ from fuzz.audits.guarded import GUARDED
 from fuzz.audits.hushed import HUSHED
 from fuzz.audits.introductions import INTRODUCTIONS
 from fuzz.audits.journals import JOURNALS
-from fuzz.audits.labs import LABS
 from fuzz.audits.limits import LIMITERS
 from fuzz.audits.methods import METHODS
 from fuzz.audits.panes import PANES
@@ -34,9 +29,7 @@ from fuzz.audits.races import RACES
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
 from fuzz.audits.sessions import SESSIONS
 from fuzz.audits.shelves import SHELVES
-from fuzz.audits.speech import SPEECH
 from fuzz.audits.tallies import TALLIES
-from fuzz.audits.tones import TONES
 from fuzz.audits.wires import WIRES
 from fuzz.audits.witnesses import WITNESSES
 from fuzz.script import Script
@@ -51,35 +44,28 @@ ROOMS: tuple[Kind, ...] = (
     *BRIDGES,
     *SHELVES,
     *DESKS,
-    *SPEECH,
     *BOARDS,
     *RACES,
     *ROOMS_OF_API,
     *WIRES,
     *AGENTS,
     *GRANTED,
-    *TONES,
     *GATES,
     *CONSOLES,
     *DRIVEN,
     *ANNEXES,
-    *LABS,
     *GUARDED,
     *TALLIES,
     *INTRODUCTIONS,
-    *BROKERS,
     *HUSHED,
     *WITNESSES,
     *CRAMMED,
     *METHODS,
     *PORTIONS,
     *ALONES,
-    *BEARERS,
     *CONSENTING,
     *PANES,
     *JOURNALS,
-    *CATALOGUES,
-    *COMMANDED,
 )
 """Each in as many worlds of a round as it stands here."""
 
