@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -26,14 +25,14 @@ from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.relay.service import Relay
 from svc_proto.wire.events import Event, RequestData, RequestEnd
 
-__all__ = ["MODEL_URL", "Halting", "Lodge"]
+__all__ = ["Halting", "Lodge"]
 
 PORT, RELAY = 8642, 8767
 MODEL_URL = f"http://10.0.0.3:{MODEL_PORT}/v1"
 
 
 class Lodge(Audit):
-    """Who goes through an API of its own. `key` empty: none is asked for. `fit` makes its tables small, say.
+    """Who goes through an API of its own. `key` empty: none is asked for.
 
     One that is `troubled` may log that something has failed.
     """
@@ -44,8 +43,6 @@ class Lodge(Audit):
         *,
         key: str = "lodge-key-4b81d2",
         beside: bool = False,
-        model: bool = True,
-        fit: Callable[[Api], None] | None = None,
         troubled: bool = False,
         **config: Any,
     ) -> None:
@@ -60,16 +57,13 @@ class Lodge(Audit):
         self.remote = Target(address, RELAY, f"lodge.example:{RELAY}")
         if key:
             self.world.secrets[key] = "another API's key"
-        there = {"model_base_url": MODEL_URL, "model": "sim", "model_api_key": MODEL_KEY} if model else {}
+        there = {"model_base_url": MODEL_URL, "model": "sim", "model_api_key": MODEL_KEY}
         common: dict[str, Any] = {"home": state, "config_path": f"{state}/config.yaml"}
         self.config = ApiConfig(key=key, **{**there, **common, "relay_url": f"http://127.0.0.1:{RELAY}", **config})
 
         def make(entropy: Entropy) -> Engine:
             self.api = Api(self.config, limits=LIMITS, keys=self._keys)
-            engine = Engine(self.api, entropy=entropy)
-            if fit is not None:
-                fit(self.api)
-            return engine
+            return Engine(self.api, entropy=entropy)
 
         near = f"http://127.0.0.1:{PORT}"
         relay = RelayConfig(**common, terminal_tmux=False, webapi_url=near, api_key=key)
@@ -122,15 +116,6 @@ class Lodge(Audit):
         """By another key, and from elsewhere."""
         fields = {"authorization": f"Bearer {key}"} if key else {}
         return self.begin(place, method, path, body, fields, piece)
-
-    def halting(self, method: str, path: str, body: object) -> Halting:
-        """Somebody with the key who says half of a request."""
-        carrier = self.world.carrier(self.home, self.inside)
-        fields = {"authorization": f"Bearer {self.key}"}
-        request = (method, path, fields, json.dumps(body).encode())
-        caller = Halting(carrier, self.inside, request, on_done=self.world._judge)
-        self.rest(0.3)
-        return caller
 
     def again(self, *, kill: bool = False) -> None:
         """It is told to go, or killed, and is there again."""
