@@ -5,7 +5,6 @@ from __future__ import annotations
 from random import Random
 
 from fuzz.audit import Kind
-from fuzz.audits.annex import ANNEXES
 from fuzz.audits.bearers import BEARERS
 from fuzz.audits.brokers import BROKERS
 from fuzz.audits.catalogues import CATALOGUES
@@ -28,7 +27,6 @@ ROOMS: tuple[Kind, ...] = (
     *SPEECH,
     *ROOMS_OF_API,
     *TONES,
-    *ANNEXES,
     *LABS,
     *BROKERS,
     *BEARERS,
