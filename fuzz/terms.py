@@ -24,6 +24,7 @@ __all__ = [
     "in_json",
     "paired",
     "patched",
+    "refusal",
 ]
 
 DAY = 86_400.0
@@ -153,6 +154,21 @@ def patched(before: Terms, explicit: Collection[str], wish: Wish, policy: Policy
     defaults = {} if policy.reduce_only else _defaults(wall, expires_at)
     grants = {**kept, **{channel: end for channel, end in defaults.items() if channel not in explicit}}
     return Terms(expires_at, _with_wish(grants, wall, expires_at, wish))
+
+
+def refusal(before: Terms, withheld: Collection[str], wish: Wish, policy: Policy, wall: float) -> str:
+    """Return the error code when a session may not change its own terms so; empty if it may.
+
+    `withheld` are the channels that only the operator gives. The operator is never refused.
+    """
+    end = before.expires_at if wish.ttl is None else _expiry(wall, wish.ttl, policy)
+    if policy.reduce_only and end > before.expires_at:
+        return "reduce_only"
+    for channel, span in (wish.grants or {}).items():
+        is_longer = span is not None and min(wall + (span or inf), end) > before.grants.get(channel, -inf)
+        if is_longer and (policy.reduce_only or channel in withheld):
+            return "reduce_only" if policy.reduce_only else "withheld"
+    return ""
 
 
 def fits(told: Terms, due: Callable[[float], Terms], readings: Iterable[tuple[float, float]]) -> bool:

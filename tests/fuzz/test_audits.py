@@ -14,7 +14,7 @@ from fuzz.game import Failure, Report, play
 from fuzz.invariants import Invariant
 from fuzz.run import main
 from fuzz.script import Script
-from svc_proto.machines.inbox import Notifications
+from svc_proto.relay.client_socket import ClientSocket
 
 SHORT = 6  # steps: two devices are paired
 KINDS = [*dict.fromkeys(ROOMS)]
@@ -38,13 +38,18 @@ def test_each_room_has_a_name_of_its_own() -> None:
 
 
 def test_what_is_wrong_is_told_with_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Notifications, "recent", lambda self, limit: list(self._ring)[:limit])
-    outcome = gone_through("notifications", 3)
+    def evict(self: ClientSocket, reason: str) -> None:
+        self.end_programs()
+        self.complain(reason, "session_ended")
+        self.socket.close(1000, reason)
+
+    monkeypatch.setattr(ClientSocket, "evict", evict)
+    outcome = gone_through("session_end", 3)
     assert isinstance(outcome, Failure)
     assert outcome.invariant is Invariant.AS_TOLD
     assert "told is" in outcome.detail
     assert "and it is" in outcome.detail
-    assert "audits/bridge.py" in outcome.place or "audit.py" in outcome.place
+    assert "lifecycle.py" in outcome.place or "audit.py" in outcome.place
 
 
 def test_each_round_of_worlds_goes_through_each_room() -> None:
@@ -54,12 +59,12 @@ def test_each_round_of_worlds_goes_through_each_room() -> None:
 
 
 def test_worlds_can_be_asked_for_by_their_rooms() -> None:
-    asked = Script(3, (), ("crowds", "codes"))
-    assert [kind.__name__ for kind in rooms_of(asked)] == ["codes", "crowds"]
+    asked = Script(3, (), ("restart", "session_end"))
+    assert [kind.__name__ for kind in rooms_of(asked)] == ["session_end", "restart"]
     assert Script.from_json(asked.to_json()) == asked
-    result = CliRunner().invoke(main, ["--seeds", "1", "--jobs", "1", "--room", "codes"])
+    result = CliRunner().invoke(main, ["--seeds", "1", "--jobs", "1", "--room", "restart"])
     assert result.exit_code == 0, result.output
-    assert "1 x audits: codes" in result.stdout
+    assert "1 x audits: restart" in result.stdout
     assert result.stdout.count("audits: ") == 1
     assert CliRunner().invoke(main, ["--room", "nowhere"]).exit_code == 2
 

@@ -1,8 +1,9 @@
-"""What a session may do over time, beside plain numbers: each grant to exactly its end, none beyond the session's."""
+"""A paired session over time, compared with the model of lifetimes and grants that the simulation uses, too."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from math import inf
 
 import pytest
@@ -10,66 +11,83 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from svc_proto.basics.errors import LocalProtocolError
+from fuzz.terms import NOTHING, OPEN, Policy, Terms, Wish, paired, patched, refusal
+from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.config import SessionPolicy
+from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.session import Session, SessionState, session_record
 from svc_proto.machines.sessions import Sessions
-from tests.machines.sources import WALL, at, source
+from tests.machines.sources import at, source
 
 DAY = 86_400.0
-# Wire core 4.1, the table of default expiries: the least of the session's and these.
-DEFAULTS = {
-    "chat": inf,
-    "terminal": 30 * DAY,
-    "bridge": 7 * DAY,
-    "tui": 30 * DAY,
-    "voice:config": inf,
-    "voice:stt": inf,
-    "voice:tts": inf,
-    "voice:realtime": inf,
-}
-CHANNELS = (*DEFAULTS, "unheard of")
 SPANS = st.sampled_from((0.0, 1.0, 60.0, DAY, 7 * DAY, 30 * DAY, 90 * DAY))
-PRESETS = st.dictionaries(st.sampled_from(("chat", "bridge", "terminal", "tui")), SPANS, max_size=3)
+GRANTS = st.dictionaries(st.sampled_from(("chat", "bridge", "terminal", "tui")), st.none() | SPANS, max_size=3)
+WISHES = st.builds(Wish, st.none() | SPANS, st.none() | GRANTS)
+POLICIES = st.sampled_from((OPEN, OPEN, Policy(7 * DAY), Policy(reduce_only=True)))
 
 
 class SessionAgainstAModel(RuleBasedStateMachine):
-    """`ends` is when the session does, `granted` when its grants do, in seconds since it all began (`inf`: never).
+    """One session at a time; an ended session makes room for the next.
 
-    `named` are the channels that somebody has set; a session that is over makes room for the next.
+    `named` are the channels that were ever set explicitly, `withheld` those that only the operator may give.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
         self.entropy = source()
-        self._pair(30 * DAY, {})
+        self._pair(NOTHING, OPEN)
 
-    def _pair(self, ttl: float, preset: dict[str, float]) -> None:
+    @property
+    def wall(self) -> float:
+        return at(self.now).wall
+
+    def _pair(self, wish: Wish, policy: Policy) -> None:
         self.sessions = Sessions()
-        self.token, self.session = self.sessions.create(at(self.now), self.entropy, ttl=ttl, preset=preset)
-        self.state = "Active"
-        self.named: set[str] = set()
-        self.granted: dict[str, float] = {}
-        self._set(self._after(ttl), preset)
+        self.token, self.session = self.sessions.create(
+            at(self.now), self.entropy, ttl=wish.ttl, preset=wish.grants, max_ttl=policy.max_ttl
+        )
+        self.state, self.policy = "Active", policy
+        self.terms: Terms = paired(wish, policy, self.wall)
+        self.named, self.withheld = {*(wish.grants or ())}, _withheld(wish)
 
-    @rule(ttl=SPANS, preset=PRESETS)
-    def pair(self, ttl: float, preset: dict[str, float]) -> None:
+    @rule(wish=WISHES, policy=POLICIES)
+    def pair(self, wish: Wish, policy: Policy) -> None:
         if self.state != "Active":
-            self._pair(ttl, preset)
+            self._pair(wish, policy)
 
-    @rule(ttl=st.none() | SPANS, grants=PRESETS)
-    def patch(self, ttl: float | None, grants: dict[str, float]) -> None:
-        self._see()
+    @rule(wish=WISHES, by_operator=st.booleans())
+    def patch(self, wish: Wish, by_operator: bool) -> None:
+        self._look_up()
+        policy = Policy(self.policy.max_ttl) if by_operator else self.policy
+        setting = SessionPolicy.REDUCE_ONLY if policy.reduce_only else SessionPolicy.OPEN
+        patch = partial(
+            self.sessions.patch,
+            self.session,
+            at(self.now),
+            ttl=wish.ttl,
+            grants=wish.grants,
+            max_ttl=policy.max_ttl,
+            policy=None if by_operator else setting,
+        )
         if self.state != "Active":
-            with pytest.raises(LocalProtocolError):
-                self.sessions.patch(self.session, at(self.now), ttl=ttl, grants=grants)
+            with pytest.raises((LocalProtocolError, Refused)):
+                patch()
             return
-        self.sessions.patch(self.session, at(self.now), ttl=ttl, grants=grants)
-        self._set(self.ends if ttl is None else self._after(ttl), grants)
+        code = "" if by_operator else refusal(self.terms, self.withheld, wish, policy, self.wall)
+        if code:
+            with pytest.raises(Refused) as caught:
+                patch()
+            assert (caught.value.status, caught.value.code) == (403, code)
+            return
+        patch()
+        self.terms = patched(self.terms, self.named, wish, policy, self.wall)
+        self.named |= {*(wish.grants or ())}
+        self.withheld |= _withheld(wish) if by_operator else set()
 
     @rule()
     def revoke(self) -> None:
-        self._see()
+        self._look_up()
         if self.state != "Active":
             with pytest.raises(LocalProtocolError):
                 self.sessions.revoke(self.session, at(self.now))
@@ -79,8 +97,9 @@ class SessionAgainstAModel(RuleBasedStateMachine):
 
     @precondition(lambda self: self.state == "Active")
     @rule()
-    def is_stored_and_loaded(self) -> None:
-        self._see()
+    def restart(self) -> None:
+        """Store the session and load it into a new registry."""
+        self._look_up()
         record = json.loads(json.dumps(self.session.to_record()))
         assert Session.from_record(record) == self.session or self.state != "Active"
         self.sessions = Sessions()
@@ -94,53 +113,49 @@ class SessionAgainstAModel(RuleBasedStateMachine):
 
     @rule(data=st.data(), before=st.sampled_from((0.0, 1.0)))
     def wait_for_an_end(self, data: st.DataObject, before: float) -> None:
-        """To exactly the end of something, or just before it."""
-        ends = sorted({end - before for end in self.granted.values() if self.now < end - before < inf})
+        """Let time pass until exactly the end of a grant, or until just before it."""
+        ends = sorted({end - before for end in self.terms.grants.values() if self.wall < end - before < inf})
         if ends:
-            self.now = data.draw(st.sampled_from(ends))
+            self.now += data.draw(st.sampled_from(ends)) - self.wall
 
     @rule()
     def the_clock_is_set_back(self) -> None:
-        self._see()
+        self._look_up()
         self.now = max(0.0, self.now - DAY)
 
     @invariant()
-    def it_may_what_was_granted_to_its_end(self) -> None:
+    def it_holds_what_was_granted_until_its_end(self) -> None:
         # Spec "Grants": "a per-channel permission with its own expiry"; wire core 4.1: one missing "counts as expired".
-        alive = self.state == "Active" and self.now < self.ends
-        assert self.session.is_active(WALL + self.now) is alive
-        may = [channel for channel in CHANNELS if alive and self.now < self.granted.get(channel, 0.0)]
-        assert [channel for channel in CHANNELS if self.session.holds(channel, WALL + self.now)] == may
+        is_alive = self.state == "Active" and self.wall < self.terms.expires_at
+        assert self.session.is_active(self.wall) is is_alive
+        channels = (*CHANNELS, "unheard of")
+        held = [channel for channel in channels if is_alive and self.wall < self.terms.until(channel)]
+        assert [channel for channel in channels if self.session.holds(channel, self.wall)] == held
 
     @invariant()
     def no_grant_outlives_it(self) -> None:
-        # Spec "Grants": "A grant never outlives its session".
-        assert all(end <= self.ends for end in self.granted.values())
-        shown = session_record(self.session, is_current=True)
-        never = None  # spec "Paired-device record": "null when the session never expires"
-        written = {channel: never if end == inf else WALL + end for channel, end in self.granted.items()}
-        assert shown["grants"] == written
-        assert shown["expires_at"] == (never if self.ends == inf else WALL + self.ends)
+        # Spec "Grants": "A grant never outlives its session"; "Paired-device record": "null when it never expires".
+        assert all(end <= self.terms.expires_at for end in self.terms.grants.values())
+        record = session_record(self.session, is_current=True)
+        assert record["grants"] == {channel: _written(end) for channel, end in self.terms.grants.items()}
+        assert record["expires_at"] == _written(self.terms.expires_at)
 
-    def _see(self) -> None:
-        """Somebody asks for it, which is when its end is noticed; there is no way back."""
-        alive = self.state == "Active" and self.now < self.ends
-        assert self.sessions.lookup(self.token, at(self.now)) is (self.session if alive else None)
-        if self.state == "Active" and not alive:
+    def _look_up(self) -> None:
+        """Look the session up, which is when its expiry is noticed; an expired session stays expired."""
+        is_alive = self.state == "Active" and self.wall < self.terms.expires_at
+        assert self.sessions.lookup(self.token, at(self.now)) is (self.session if is_alive else None)
+        if self.state == "Active" and not is_alive:
             self.state = "Expired"
         assert self.session.state is SessionState(self.state)
 
-    def _set(self, ends: float, preset: dict[str, float]) -> None:
-        """Wire core 4.1 and 4.4: what is named counts from now, what was named is clamped, the rest is as at first."""
-        kept = {channel: min(end, ends) for channel, end in self.granted.items() if channel in self.named}
-        usual = {channel: inf if ends == inf else min(ends, self.now + span) for channel, span in DEFAULTS.items()}
-        asked = {channel: min(ends, self._after(span)) for channel, span in preset.items()}
-        self.ends, self.granted, self.named = ends, {**usual, **kept, **asked}, {*self.named, *preset}
 
-    def _after(self, span: float) -> float:
-        """Wire core 0.1: 0 means never."""
-        return inf if span == 0 else self.now + span
+def _withheld(wish: Wish) -> set[str]:
+    return {channel for channel, span in (wish.grants or {}).items() if span is None}
+
+
+def _written(end: float) -> float | None:
+    return None if end == inf else end
 
 
 TestSessionAgainstAModel = SessionAgainstAModel.TestCase
-TestSessionAgainstAModel.settings = settings(max_examples=25, stateful_step_count=25)
+TestSessionAgainstAModel.settings = settings(max_examples=40, stateful_step_count=25)

@@ -75,6 +75,8 @@ def test_the_phone_is_driven_and_seen() -> None:
     world = AgentWorld(phone=True)
 
     def plan(offer: Offer) -> Flow[list[Any]]:
+        media_types = [resource.media_type for resource in offer.resources]
+        assert media_types == ["application/json", "image/png", *["application/json"] * 5]
         opened = yield from call(offer, "phone_open_app", {"package": "com.example.mail"})
         picture = yield from call(offer, "phone_screenshot")
         found = [opened, picture]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -170,6 +171,38 @@ def test_any_request_at_any_route(
     call = book.call(route[0], f"{path}?device={segment}", body, headers=headers, peer=PEER if local else REMOTE)
     check_refused(call)
     check_untouched(book, paired, before)
+
+
+ECHOED = ("/pairing/register", "/pairing/approve", "/pairing/mint", "/oauth/register")  # they repeat what they are sent
+
+
+@pytest.mark.parametrize("where", ["path", "query", "body", "nonsense", "field", "bearer"])
+def test_a_token_in_a_wrong_place_is_shown_nowhere(where: str) -> None:
+    """Neither logs nor refusals nor what the operator inspects contain a token that a client sent in a wrong place."""
+    book = RelayBook()
+    caller, token = book.pair(device_id="d"), book.pair(device_id="other").token
+    for method, path in HTTP_ROUTES:
+        if path in ECHOED:
+            continue
+        filled = re.sub(r"{\w+}", f"{token}x" if where == "path" else "abcd", path)
+        query = f"?secret={token}&device=d" if where == "query" else "?device=d"
+        body: Any = {"text": "a", "x": 1, "y": 1}
+        if where == "body":
+            body |= {"token": token, "more": [{"Secret": token}]}
+        elif where == "nonsense":
+            body = f'{{"token": "{token}"'.encode()
+        headers = [(b"x-api-key", token.encode()), (b"cookie", token.encode())] if where == "field" else []
+        shown = f"{token}x" if where == "bearer" else caller.token
+        book.call(method, filled + query, None if method == "GET" else body, token=shown, headers=headers, peer=REMOTE)
+    for envelope in caller.phone.envelopes():
+        if envelope["type"] == "bridge.command":
+            caller.phone.reply(envelope["payload"], 403, {"password": token, "more": [{"Token": token}]})
+    caller.phone.send("bridge", "bridge.status", {"device": {"token": token}, "more": [{"OTP": token}]})
+    caller.phone.send("terminal", "terminal.input", {"token": token, "session_name": 5})
+    inspected = ("/bridge/activity", "/bridge/devices", "/bridge/status", "/relay/info", "/media/inspect", "/metrics")
+    shown_there = [path for path in (*inspected, "/sessions") if token.encode() in book.request("GET", path).body]
+    logged = [repr(log) for log in book.logs if token in repr(log)]
+    assert (shown_there, logged) == ([], [])
 
 
 TOO_MUCH = "[" + "{}," * 100_000 + "0]"  # to be read

@@ -7,7 +7,7 @@ from typing import Any
 from svc_proto.config import RelayConfig
 from tests.mcp.web import fields, message
 from tests.relay.guest import FORM, PLACE, Guest, wrong
-from tests.relay.world import LOCAL, RelayBook
+from tests.relay.world import LOCAL, REMOTE, RelayBook
 
 
 def test_a_refusal_names_the_way_in(book: RelayBook, guest: Guest) -> None:
@@ -32,6 +32,19 @@ def test_behind_a_proxy_with_a_path() -> None:
     here = book.request("GET", "/.well-known/oauth-protected-resource/mcp").json
     assert here["resource"] == "http://127.0.0.1:8767/mcp"
     wrong(guest.call("POST", "/relay/oauth/token", b"", **proxied), "invalid_request")
+
+
+def test_routes_are_the_same_under_the_root_path() -> None:
+    book = RelayBook(RelayConfig(root_path="/far/relay"))
+    token = book.pair().token
+    for path in ("/health", "/sessions", "/relay/security", "/bridge/devices", "/metrics", "/media/none", "/none"):
+        for options in ({"peer": LOCAL}, {"peer": REMOTE}, {"peer": REMOTE, "token": token}):
+            under, plain = (book.request("GET", prefix + path, **options) for prefix in ("/far/relay", ""))
+            assert (under.status, under.json.keys() if under.status >= 400 else ()) == (
+                plain.status,
+                plain.json.keys() if plain.status >= 400 else (),
+            )
+    assert book.request("GET", "/far/relayhealth").status == 404
 
 
 def test_over_plain_http_nothing_is_given(guest: Guest) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from svc_proto.commands import Level
+from svc_proto.config import RelayConfig
 from svc_proto.machines.phones import ASKS_ITS_USER
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from svc_proto.wire.events import TextMessage
@@ -432,3 +433,15 @@ def test_secrets_are_redacted_in_the_record_and_not_on_the_wire(book: RelayBook)
         "text": "dear diary",
     }
     assert "hunter2" not in json.dumps(book.activity())
+
+
+def test_typed_text_stays_out_of_the_record_where_the_operator_wants_that() -> None:
+    book = RelayBook(RelayConfig(hide_typed_text=True))
+    paired = book.pair()
+    for path, body, is_shown in (("/type", {"text": "dear diary"}, False), ("/tap", {"x": 1, "y": 2}, True)):
+        call = book.call("POST", path, body, token=paired.token, peer=REMOTE)
+        command = paired.phone.command()
+        assert command["body"] == body
+        paired.phone.reply(command, 200, {"said": "dear diary"})
+        assert call.result.json == {"said": "dear diary"}
+        assert ("dear diary" in json.dumps(book.activity()[0])) is is_shown

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig, SessionPolicy
@@ -435,29 +433,6 @@ def test_as_paired() -> None:
     # The operator on this host is not bound by it.
     answer = book.request("PATCH", f"/sessions/{caller.prefix}", {"ttl_seconds": 0, "grants": {"terminal": 0}})
     assert (answer.status, answer.json["expires_at"], answer.json["grants"]["terminal"]) == (200, None, None)
-
-
-SPANS = st.sampled_from([0, 1, 60, 3600, 7 * DAY, 30 * DAY, 400 * DAY])
-GRANTS = st.dictionaries(st.sampled_from(["chat", "terminal", "bridge", "tui", "voice:stt"]), SPANS, max_size=3)
-PATCH = st.fixed_dictionaries({}, optional={"ttl_seconds": SPANS, "grants": GRANTS})
-
-
-@settings(max_examples=25)
-@given(st.fixed_dictionaries({}, optional={"ttl_seconds": SPANS, "grants": GRANTS}), st.lists(PATCH, max_size=4))
-def test_a_grant_never_outlives_its_session(operator: dict[str, object], patches: list[dict[str, object]]) -> None:
-    book = RelayBook()
-    paired = book.pair(operator=operator)
-    shown = [paired.ok]
-    for body in patches:
-        book.after(7)
-        answer = patch(book, paired.token, body)
-        if answer.status == 401:  # it has expired
-            break
-        assert answer.status == (200 if body else 400)
-        shown += [answer.json] if body else []
-    for each in [*shown, *book.sessions()]:
-        if each["expires_at"] is not None:
-            assert all(grant is not None and grant <= each["expires_at"] for grant in each["grants"].values())
 
 
 # --- as the specification has it --------------------------------------------------------------------------------------

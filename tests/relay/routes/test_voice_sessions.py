@@ -40,7 +40,8 @@ def heard(phone: Phone) -> list[str]:
 def test_a_session_ends_with(base: str, end: str, code: int) -> None:
     book = VoiceBook()
     paired = book.pair(device_id="one")
-    phone = meet(book, make(book, base, paired.token), paired.token)
+    made = make(book, base, paired.token)
+    phone = meet(book, made, paired.token)
     assert heard(phone) == ["voice.session.ready"]
     match end:
         case "its client":
@@ -51,6 +52,9 @@ def test_a_session_ends_with(base: str, end: str, code: int) -> None:
             book.stop()
     assert phone.closed is not None
     assert phone.closed.code == code
+    logged = [log for log in book.logs if log.event in ("voice session made", "voice session over")]
+    assert [log.event for log in logged] == ["voice session made", "voice session over"]
+    assert {log.fields["session"] for log in logged} == {made["session_id"][:8]}
 
 
 @pytest.mark.parametrize("base", BASES)

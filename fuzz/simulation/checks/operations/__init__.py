@@ -1,0 +1,1 @@
+"""What an operator relies on: restarts and persistence."""

@@ -1,0 +1,1 @@
+"""Paired sessions: revocation and expiry."""
