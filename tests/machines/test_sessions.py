@@ -100,6 +100,17 @@ def test_a_look_up_moves_last_seen() -> None:
     assert session.last_seen == WALL + 40
 
 
+def test_an_access_token_moves_last_seen_while_it_is_accepted() -> None:
+    sessions, entropy = Sessions(), source()
+    _, session = sessions.create(at(0), entropy)
+    access, _, lasts = sessions.issue(session, "client", at(0), entropy)
+    assert sessions.accessed(access, at(lasts - 1)) is session
+    assert sessions.accessed(access, at(lasts)) is None
+    assert session.last_seen == WALL + lasts - 1
+    newer, _, _ = sessions.issue(session, "client", at(lasts), entropy)
+    assert (sessions.accessed(access, at(lasts)), sessions.accessed(newer, at(lasts))) == (None, session)
+
+
 def test_a_session_ends_on_time_and_once() -> None:
     sessions = Sessions()
     token, session = sessions.create(at(0), source(), ttl=100.0)

@@ -12,7 +12,7 @@ __all__ = ["CHECKS"]
 
 ENDS_WITHIN = 2.0  # s from the end of a session to the end of all that it has opened
 MCP = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-ROUTES: tuple[tuple[str, str, dict[str, object] | None], ...] = (
+ROUTES: tuple[tuple[str, str, object], ...] = (
     ("GET", "/sessions", None),
     ("GET", "/notifications/recent", None),
     ("GET", "/media/none", None),
