@@ -11,7 +11,6 @@ from enum import Enum
 from typing import Any
 
 from fuzz.part import Reply, Round, calling, chunk, round_of, usage
-from fuzz.visit import Visit, listen
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.events import (
@@ -21,6 +20,7 @@ from svc_proto.wire.events import (
     ResponseEnd,
     ResponseHead,
 )
+from tests.support.sim_http import ServerSideConnection, listen
 
 __all__ = ["MODEL_PORT", "SHOWN", "TOKENS", "Manner", "Upstream"]
 
@@ -84,7 +84,7 @@ class Upstream:
         return listen(self.host, port, lambda end: _Visit(self, end))
 
 
-class _Visit(Visit):
+class _Visit(ServerSideConnection):
     def __init__(self, upstream: Upstream, end: End) -> None:
         super().__init__(end)
         self._upstream = upstream

@@ -15,8 +15,8 @@ from attrs import define
 from fuzz.audit import Audit, header
 from fuzz.audits.messages import Client, Stream
 from fuzz.audits.paired import Paired, listed, pair
-from fuzz.peers import Caller
 from fuzz.world import LOCAL, REMOTE
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["ACT", "AGENTS", "BACK", "FORGOTTEN", "READ", "WORD", "GuestClient", "Guests", "fields_of"]
 

@@ -8,7 +8,6 @@ from typing import Any
 from fuzz.audit import Audit, Seat
 from fuzz.audits.guesses import BLOCK, FAILURES
 from fuzz.audits.paired import Paired, pair, register, sign_in
-from fuzz.lines import Target, Thrower
 from fuzz.locks import secret_of
 from fuzz.terms import OPEN, Wish
 from fuzz.world import LIMITS
@@ -18,6 +17,8 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.config import RelayConfig, SessionPolicy
 from svc_proto.engine.core import Engine
 from svc_proto.relay.service import Relay
+from tests.support.sim_http import RawBytesClient as Thrower
+from tests.support.sim_http import ServerAddress as Target
 
 __all__ = ["ANNEXES"]
 

@@ -10,8 +10,8 @@ from urllib.parse import urlencode, urlsplit
 
 from fuzz.audit import Audit, header
 from fuzz.audits.agents import ACT, BACK, FORGOTTEN, READ, Guests, fields_of
-from fuzz.peers import Caller
 from fuzz.world import LOCAL, REMOTE
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["ASKED_IN"]
 

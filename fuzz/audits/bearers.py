@@ -11,11 +11,12 @@ from typing import Any
 from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
 from fuzz.audits.paired import Paired, pair
-from fuzz.lines import Target
-from fuzz.peers import Caller
 from fuzz.terms import Wish
-from fuzz.visit import Place, Visit
 from runtimes.sim.host import Host
+from tests.support.sim_http import RequestClient as Caller
+from tests.support.sim_http import ScriptedHttpServer as Place
+from tests.support.sim_http import ServerAddress as Target
+from tests.support.sim_http import ServerSideConnection as Visit
 
 __all__ = ["BEARERS"]
 

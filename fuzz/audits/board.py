@@ -10,13 +10,14 @@ from attrs import evolve
 from fuzz.audit import KEYS_FORGOTTEN, Audit, header
 from fuzz.audits.guesses import Guesses
 from fuzz.audits.paired import pair, sign_in
-from fuzz.lines import Target, Thrower
-from fuzz.peers import Caller
 from fuzz.world import API, API_KEY
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.version import VERSION
+from tests.support.sim_http import RawBytesClient as Thrower
+from tests.support.sim_http import RequestClient as Caller
+from tests.support.sim_http import ServerAddress as Target
 
 __all__ = ["BOARDS"]
 

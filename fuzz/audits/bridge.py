@@ -13,8 +13,8 @@ from attrs import define, field
 from fuzz.audit import Audit
 from fuzz.audits.hushed import arguments, fields, redacted
 from fuzz.audits.paired import Paired, pair
-from fuzz.peers import Caller
 from fuzz.terms import Wish
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["BRIDGES", "bridge"]
 

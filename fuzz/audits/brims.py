@@ -14,9 +14,9 @@ from fuzz.audits.lodge import Lodge
 from fuzz.audits.messages import Client
 from fuzz.audits.refusals import refused
 from fuzz.part import Round, asking
-from fuzz.peers import Caller
 from svc_proto.api.service import Api
 from svc_proto.machines.chatrun import ChatRuns
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["BRIMS"]
 

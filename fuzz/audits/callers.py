@@ -13,7 +13,7 @@ from typing import Any
 from fuzz.audit import Audit
 from fuzz.audits.messages import STATELESS, Client, Stream
 from fuzz.audits.paired import pair, register, sign_in
-from fuzz.peers import Caller
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["CALLERS"]
 

@@ -12,8 +12,9 @@ from urllib.parse import parse_qs
 from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
 from fuzz.audits.paired import Paired, pair
-from fuzz.visit import Place, Visit
 from runtimes.sim.host import Host
+from tests.support.sim_http import ScriptedHttpServer as Place
+from tests.support.sim_http import ServerSideConnection as Visit
 
 __all__ = ["CATALOGUES"]
 

@@ -13,9 +13,9 @@ from attrs import define
 from fuzz.audit import Audit
 from fuzz.audits.annex import Annex
 from fuzz.audits.paired import Paired, pair
-from fuzz.peers import Caller
 from runtimes.sim.child import Child, Script
 from svc_proto.commands import SignalName
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["COMMANDED"]
 

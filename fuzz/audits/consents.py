@@ -15,7 +15,7 @@ from fuzz.audit import Audit
 from fuzz.audits.heard import Events, Listener
 from fuzz.audits.refusals import refused
 from fuzz.part import Round, asking
-from fuzz.peers import Caller
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["CONSENTS"]
 

@@ -12,8 +12,8 @@ from fuzz.audit import Audit, Seat
 from fuzz.audits.annex import Annex
 from fuzz.audits.guesses import BLOCK, FAILURES, WINDOW
 from fuzz.audits.paired import listed, sign_in
-from fuzz.peers import Caller
 from runtimes.sim.host import Host
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["CRAMMED"]
 

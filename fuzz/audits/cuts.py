@@ -13,7 +13,7 @@ from fuzz.audits.lodge import Lodge
 from fuzz.audits.refusals import refused
 from fuzz.audits.tale import NO_SKILLS, for_model
 from fuzz.part import Round, asking
-from fuzz.peers import Caller
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["CUTS"]
 

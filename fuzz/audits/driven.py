@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from fuzz.audit import Audit
 from fuzz.audits.paired import Paired, pair
-from fuzz.peers import Caller
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["DRIVEN"]
 

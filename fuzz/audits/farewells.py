@@ -11,7 +11,7 @@ from fuzz.audits.heard import Events
 from fuzz.audits.lodge import Halting, Lodge
 from fuzz.audits.refusals import refused
 from fuzz.part import Round, asking
-from fuzz.peers import Caller
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["FAREWELLS"]
 

@@ -12,9 +12,6 @@ from attrs import define
 
 from fuzz.audit import Audit, header
 from fuzz.audits.guesses import WINDOW, Guesses
-from fuzz.lines import Target
-from fuzz.peers import Caller
-from fuzz.visit import Place, Visit
 from fuzz.world import API_KEY, HOME
 from runtimes.sim.host import Host
 from runtimes.sim.process import Process
@@ -23,6 +20,10 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
+from tests.support.sim_http import RequestClient as Caller
+from tests.support.sim_http import ScriptedHttpServer as Place
+from tests.support.sim_http import ServerAddress as Target
+from tests.support.sim_http import ServerSideConnection as Visit
 
 __all__ = ["GATES", "PASSWORD", "Board", "basic"]
 

@@ -11,7 +11,6 @@ from attrs import define, field, frozen
 from clients.phone.handset import SimulatedHandset
 from fuzz.audit import Audit
 from fuzz.audits.paired import pair, register
-from fuzz.peers import Caller
 from fuzz.untold import Untold
 from fuzz.world import HOME, RELAY_PORT
 from runtimes.sim.connection import Connection
@@ -23,6 +22,7 @@ from svc_proto.device.phone import Phone, PhoneConfig
 from svc_proto.device.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.device.safety.settings import SafetySettings
 from svc_proto.engine.core import Engine
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["GUARDED"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fuzz.audit import Audit
 from fuzz.audits.guesses import WINDOW, Guesses
 from fuzz.audits.paired import pair, register, sign_in
-from fuzz.lines import Thrower
 from fuzz.world import LIMITS, REMOTE
 from runtimes.sim.host import Host
+from tests.support.sim_http import RawBytesClient as Thrower
 
 __all__ = ["LIMITERS"]
 

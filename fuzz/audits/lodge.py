@@ -9,8 +9,6 @@ from typing import Any
 from attrs import evolve
 
 from fuzz.audit import Audit
-from fuzz.lines import Target
-from fuzz.peers import Caller
 from fuzz.terms import OPEN
 from fuzz.upstream import MODEL_PORT
 from fuzz.world import LIMITS, MODEL_KEY
@@ -25,6 +23,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.relay.service import Relay
 from svc_proto.wire.events import Event, RequestData, RequestEnd
+from tests.support.sim_http import RequestClient as Caller
+from tests.support.sim_http import ServerAddress as Target
 
 __all__ = ["MODEL_URL", "Halting", "Lodge"]
 

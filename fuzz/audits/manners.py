@@ -10,8 +10,8 @@ from fuzz.audits.heard import Events
 from fuzz.audits.lodge import Lodge
 from fuzz.audits.refusals import refused
 from fuzz.part import Round, asking
-from fuzz.peers import Caller
 from svc_proto.basics.brand import BRANDS
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["MANNERS"]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from fuzz.audit import Audit, header
 from fuzz.audits.paired import pair
-from fuzz.lines import Target
 from fuzz.part import Round, asking
-from fuzz.peers import Caller
 from fuzz.world import API, API_KEY, REMOTE
 from runtimes.sim.host import Host
 from svc_proto.version import VERSION
 from svc_proto.wire.sse import EventStreamDecoder
+from tests.support.sim_http import RequestClient as Caller
+from tests.support.sim_http import ServerAddress as Target
 
 __all__ = ["MESSAGES", "NEWEST", "STATELESS", "Client", "Stream"]
 

@@ -11,8 +11,8 @@ from fuzz.audit import Audit
 from fuzz.audits.heard import Events
 from fuzz.audits.lodge import Lodge
 from fuzz.audits.paired import sign_in
-from fuzz.peers import Caller
 from runtimes.sim.host import Host
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["ORDERS"]
 

@@ -10,8 +10,8 @@ from attrs import evolve
 from fuzz.audit import Audit, Seat
 from fuzz.audits.heard import Events, Listener
 from fuzz.audits.paired import listed, pair, register
-from fuzz.peers import Caller
 from fuzz.world import LOCAL
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["RACES"]
 

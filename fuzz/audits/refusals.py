@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from fuzz.audit import Audit
-from fuzz.peers import Caller
 from fuzz.world import API_KEY
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["REFUSALS", "check_fields", "refused"]
 

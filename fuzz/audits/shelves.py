@@ -10,9 +10,9 @@ from attrs import define
 
 from fuzz.audit import Audit, header
 from fuzz.audits.paired import Paired, pair
-from fuzz.peers import Caller
 from fuzz.world import MAX_MEDIA
 from runtimes.sim.disk import Special
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["SHELVES"]
 

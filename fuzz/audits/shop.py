@@ -9,11 +9,12 @@ from typing import Any
 from fuzz.audits.heard import Events, Listener
 from fuzz.audits.lodge import Lodge
 from fuzz.part import Round, asking
-from fuzz.visit import Place, Visit
 from runtimes.sim.child import Child, Script
 from runtimes.sim.host import Host
 from svc_proto.commands import SignalName
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead
+from tests.support.sim_http import ScriptedHttpServer as Place
+from tests.support.sim_http import ServerSideConnection as Visit
 
 __all__ = ["CHATS", "Bench", "Members", "Shop", "called", "tool"]
 

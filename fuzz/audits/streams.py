@@ -10,8 +10,8 @@ from fuzz.audit import Audit
 from fuzz.audits.heard import Events
 from fuzz.audits.refusals import refused
 from fuzz.part import Round, asking
-from fuzz.peers import Caller
 from fuzz.upstream import Manner
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["STREAMS"]
 

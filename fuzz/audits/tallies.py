@@ -9,8 +9,8 @@ from typing import Any
 
 from fuzz.audit import Audit
 from fuzz.audits.paired import Paired, listed, pair, register, sign_in
-from fuzz.peers import Caller
 from fuzz.world import LOCAL, MAX_MEDIA
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["TALLIES", "numbers_of"]
 

@@ -13,8 +13,8 @@ from fuzz.audit import Audit, header
 from fuzz.audits.heard import Events, Listener
 from fuzz.audits.tale import NO_OBJECT, NOBODY, Said, Tale, Use, drawn, for_model, heard_of
 from fuzz.audits.tallies import numbers_of
-from fuzz.peers import Caller
 from fuzz.world import MODEL_KEY
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["TELLINGS"]
 

@@ -14,9 +14,9 @@ from fuzz.audits.lodge import Lodge
 from fuzz.audits.paired import sign_in
 from fuzz.audits.refusals import refused
 from fuzz.part import Round, asking
-from fuzz.peers import Caller
 from fuzz.terms import OPEN, Spans, Terms, Wish, in_json, patched
 from runtimes.sim.host import Host
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["TENANTS"]
 

@@ -17,8 +17,8 @@ from fuzz.audits.heard import Events, Listener
 from fuzz.audits.messages import Client
 from fuzz.audits.paired import Paired, pair
 from fuzz.part import Round, asking
-from fuzz.peers import Caller
 from fuzz.world import REMOTE
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["PHONE_TOOLS"]
 

@@ -8,7 +8,7 @@ from attrs import define, field
 
 from fuzz.audit import Audit
 from fuzz.audits.heard import Events, Listener
-from fuzz.peers import Caller
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["TURNS"]
 

@@ -13,10 +13,10 @@ from fuzz.audits.messages import Client
 from fuzz.audits.probes import NAME, edit_settings, settings_of
 from fuzz.audits.refusals import refused
 from fuzz.part import Round, asking
-from fuzz.peers import Caller
 from fuzz.upstream import MODEL_PORT
 from fuzz.world import API, API_KEY, MODEL_KEY
 from runtimes.sim.disk import Folder
+from tests.support.sim_http import RequestClient as Caller
 
 __all__ = ["UPKEEP"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fuzz.audit import Audit
 from fuzz.audits.paired import pair
-from fuzz.lines import Line, Thrower
 from fuzz.world import LIMITS, MAX_MEDIA, REMOTE
 from runtimes.sim.host import Host
 from svc_proto.wire.events import BinaryMessage, TextMessage
+from tests.support.sim_http import RawBytesClient as Thrower
+from tests.support.sim_http import TcpClient as Line
 
 __all__ = ["WIRES"]
 
