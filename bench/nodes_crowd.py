@@ -18,7 +18,7 @@ from bench.measure import BenchError, Progress
 from bench.report import Column, Row, Table
 from fuzz.cluster import ClusterWorld
 from fuzz.cluster_law import SOON
-from fuzz.peers import Caller, Talker
+from tests.support.sim_http import RequestClient, WebSocketClient
 
 __all__ = ["CROWDS", "crowd_table"]
 
@@ -46,12 +46,12 @@ class _Phone:
 
     number: int
     node: int
-    talker: Talker | None = None
+    talker: WebSocketClient | None = None
     token: str = ""
     refused: str = ""
     over: bool = False
 
-    def said(self, talker: Talker, envelope: dict[str, Any]) -> None:
+    def said(self, talker: WebSocketClient, envelope: dict[str, Any]) -> None:
         payload = envelope["payload"]
         match envelope["type"]:
             case "auth.ok":
@@ -86,17 +86,17 @@ class _Crowd:
         self.phones.append(phone)
         name = f"{number:06}"
 
-        def coded(caller: Caller) -> None:
+        def coded(caller: RequestClient) -> None:
             if caller.status != 200:
                 phone.refused = f"no code: {caller.status}"
                 return
             device = {"device_name": name, "device_id": f"device-{name}", "client_surface": "android"}
             payload = {"pairing_code": caller.answer.json["code"], **device}
 
-            def opened(talker: Talker) -> None:
+            def opened(talker: WebSocketClient) -> None:
                 talker.say("system", "auth", payload)
 
-            def ended(talker: Talker) -> None:
+            def ended(talker: WebSocketClient) -> None:
                 phone.over = True
 
             phone.talker = world.talk(world.crowd, node, opened, phone.said, ended)

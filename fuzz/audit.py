@@ -17,12 +17,11 @@ from random import Random
 from typing import Any, TypeAlias
 
 from fuzz.invariants import Invariant
-from fuzz.lines import Target
 from fuzz.model import violated
-from fuzz.peers import Caller, Talker
 from fuzz.people.crowd import Crowd, nothing
 from fuzz.world import API, API_KEY, LOCAL, REMOTE, World
 from runtimes.sim.host import Host
+from tests.support.sim_http import RequestClient, ServerAddress, WebSocketClient
 
 __all__ = ["KEYS_FORGOTTEN", "Audit", "Kind", "Seat", "begun", "header"]
 
@@ -46,7 +45,7 @@ class Seat:
         self.host = host
         self._audit = audit
         world = audit.world
-        self.talker = Talker(
+        self.talker = WebSocketClient(
             world.carrier(host, audit.remote, fresh=True),
             audit.remote,
             path=path,
@@ -58,7 +57,7 @@ class Seat:
         if not self.talker.over:
             world.keep(self.talker)
 
-    def _left(self, talker: Talker) -> None:
+    def _left(self, talker: WebSocketClient) -> None:
         self._audit.world.lines.pop(talker, None)
 
     def _hear(self, message: dict[str, Any]) -> None:
@@ -161,7 +160,7 @@ class Audit:
             if sim.now >= until or not sim.step():
                 self.wrong(f"{why}, after {within:.0f} s")
 
-    def wait_over(self, what: Caller | Seat, within: float, why: str) -> None:
+    def wait_over(self, what: RequestClient | Seat, within: float, why: str) -> None:
         """Until it has ended."""
         self.wait(lambda: what.over, within, why)
 
@@ -193,27 +192,27 @@ class Audit:
 
     def begin(
         self,
-        where: tuple[Host, Target],
+        where: tuple[Host, ServerAddress],
         method: str,
         path: str,
         body: object = None,
         headers: Mapping[str, str] | None = None,
         piece: Callable[[bytes], None] | None = None,
-    ) -> Caller:
+    ) -> RequestClient:
         """Ask, and do not wait."""
         host, target = where
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         fields = headers or {}
         return self.world.call(host, target, method, path, headers=fields, body=data, done=nothing, piece=piece)
 
-    def answer(self, caller: Caller, within: float = LATEST) -> Caller:
+    def answer(self, caller: RequestClient, within: float = LATEST) -> RequestClient:
         """Wait for one."""
         self.wait(lambda: caller.over, within, f"{caller.method} {caller.path} has no answer")
         if not caller.status:
             self.wrong(f"{caller.method} {caller.path} has no answer, and nothing is broken")
         return caller
 
-    def ask_here(self, method: str, path: str, body: object = None, **headers: str) -> Caller:
+    def ask_here(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
         """A program of the home asks the relay."""
         fields = {**self.shown_here(), **_fields(headers)}
         return self.answer(self.begin((self.home, self.local), method, path, body, fields))
@@ -222,22 +221,22 @@ class Audit:
         """What such a program shows."""
         return self.world.shown_here()
 
-    def ask(self, token: str, method: str, path: str, body: object = None, **headers: str) -> Caller:
+    def ask(self, token: str, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
         """An agent elsewhere asks the relay, with a token."""
         return self.answer(self.begin_as(token, method, path, body, **headers))
 
-    def begin_as(self, token: str, method: str, path: str, body: object = None, **headers: str) -> Caller:
+    def begin_as(self, token: str, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
         """The same, without waiting."""
         fields = {**({"authorization": f"Bearer {token}"} if token else {}), **_fields(headers)}
         return self.begin((self.world.agent, self.remote), method, path, body, fields)
 
-    def ask_api(self, method: str, path: str, body: object = None, **headers: str) -> Caller:
+    def ask_api(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
         """Somebody with the key asks the API."""
         return self.answer(self.begin_api(method, path, body, None, **headers), 600.0)
 
     def begin_api(
         self, method: str, path: str, body: object = None, piece: Callable[[bytes], None] | None = None, **headers: str
-    ) -> Caller:
+    ) -> RequestClient:
         """The same, without waiting."""
         fields = {"authorization": f"Bearer {API_KEY}", **_fields(headers)}
         return self.begin((self.world.home, API), method, path, body, fields, piece)
@@ -300,7 +299,7 @@ class Audit:
         if not isinstance(told, int | float) or isinstance(told, bool) or abs(told - is_) > within:
             self.wrong(f"{about}: told is {told!r}, and it is {is_!r}")
 
-    def right(self, caller: Caller, status: int, code: str | None = None, about: str = "") -> Any:
+    def right(self, caller: RequestClient, status: int, code: str | None = None, about: str = "") -> Any:
         """The answer has this status, and code; its body."""
         told = caller.answer.json
         error = told.get("error") if isinstance(told, dict) else None
@@ -323,12 +322,12 @@ class Audit:
         return f"audit{self.crowd.number()}x"
 
 
-def header(caller: Caller, name: str) -> str:
+def header(caller: RequestClient, name: str) -> str:
     """A field of an answer; empty if there is none."""
     return (caller.answer.headers.get(name.encode()) or b"").decode()
 
 
-def begun(caller: Caller) -> bool:
+def begun(caller: RequestClient) -> bool:
     """Whether a head has come."""
     return caller.head is not None
 

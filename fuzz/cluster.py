@@ -18,11 +18,8 @@ from math import inf
 from random import Random
 from typing import Any
 
-from fuzz.carriers import Http1Carrier
 from fuzz.cluster_law import Held, Law
 from fuzz.cluster_people import Guess, Pocket
-from fuzz.lines import Target
-from fuzz.peers import Caller, Pairs, Talker
 from runtimes.failures import HostError
 from runtimes.sim.cost import HandleCost
 from runtimes.sim.host import Host
@@ -42,6 +39,7 @@ from svc_proto.facts import FailureKind
 from svc_proto.relay.service import Relay
 from svc_proto.settings import Bucket, RedisAddress
 from svc_proto.store import LoadSessions
+from tests.support.sim_http import HttpClientConnection, Pairs, RequestClient, ServerAddress, WebSocketClient
 
 __all__ = ["BUCKET", "GIVE_UP", "UPLOADS_LIVE", "ClusterWorld"]
 
@@ -298,10 +296,10 @@ class ClusterWorld:
 
     # --- people ---
 
-    def target(self, n: int, *, local: bool = False) -> Target:
+    def target(self, n: int, *, local: bool = False) -> ServerAddress:
         """A node, as others find it or as programs on its host do."""
         address = "127.0.0.1" if local else self.hosts[n].address
-        return Target(address, PORT, f"{address}:{PORT}")
+        return ServerAddress(address, PORT, f"{address}:{PORT}")
 
     def call(
         self,
@@ -312,14 +310,16 @@ class ClusterWorld:
         token: str = "",
         body: object = None,
         fields: Pairs | None = None,
-        done: Callable[[Caller], None] = lambda caller: None,
-    ) -> Caller:
+        done: Callable[[RequestClient], None] = lambda caller: None,
+    ) -> RequestClient:
         """Ask a node something: with a token from elsewhere, without one as a program on its host."""
         local = not token
         host: Host = self.hosts[n] if local else self.crowd
         headers: Pairs = {**(fields or {}), **({} if local else {"authorization": f"Bearer {token}"})}
         target = self.target(n, local=local)
-        return Caller(Http1Carrier(host, target, self.entropy), target, (method, path, headers, body), on_done=done)
+        return RequestClient(
+            HttpClientConnection(host, target, self.entropy), target, (method, path, headers, body), on_done=done
+        )
 
     def run(self, until: Callable[[], bool], limit: float = 60.0) -> None:
         """Let time pass until that is so."""
@@ -327,7 +327,7 @@ class ClusterWorld:
 
     def asked(
         self, n: int, method: str, path: str, *, token: str = "", body: object = None, fields: Pairs | None = None
-    ) -> Caller:
+    ) -> RequestClient:
         """The same, with its answer."""
         caller = self.call(n, method, path, token=token, body=body, fields=fields)
         self.run(lambda: caller.over)
@@ -350,10 +350,10 @@ class ClusterWorld:
         shown = {"pairing_code": code} if code else {"session_token": token}
         device = {"device_name": name, "device_id": pocket.device, "client_surface": surface}
 
-        def opened(talker: Talker) -> None:
+        def opened(talker: WebSocketClient) -> None:
             talker.say("system", "auth", {**shown, **device})
 
-        def ended(talker: Talker) -> None:
+        def ended(talker: WebSocketClient) -> None:
             pocket.closed, pocket.closed_at = True, self.sim.now
 
         pocket.talker = self.talk(self.crowd, n, opened, pocket.said, ended)
@@ -363,14 +363,14 @@ class ClusterWorld:
         self,
         host: Host,
         n: int,
-        opened: Callable[[Talker], None],
-        said: Callable[[Talker, dict[str, Any]], None],
-        ended: Callable[[Talker], None],
-    ) -> Talker:
+        opened: Callable[[WebSocketClient], None],
+        said: Callable[[WebSocketClient, dict[str, Any]], None],
+        ended: Callable[[WebSocketClient], None],
+    ) -> WebSocketClient:
         """A WebSocket to a node."""
         target = self.target(n)
-        carrier = Http1Carrier(host, target, self.entropy)
-        return Talker(carrier, target, headers={}, on_open=opened, on_message=said, on_end=ended)
+        carrier = HttpClientConnection(host, target, self.entropy)
+        return WebSocketClient(carrier, target, headers={}, on_open=opened, on_message=said, on_end=ended)
 
     def add_sessions(self, count: int) -> None:
         """Have so many sessions in the store and at each node, as if they had been paired long ago."""
@@ -395,15 +395,15 @@ class ClusterWorld:
         """Show a wrong code at a node."""
         guess = Guess()
 
-        def opened(talker: Talker) -> None:
+        def opened(talker: WebSocketClient) -> None:
             talker.say("system", "auth", {"pairing_code": "WRONG2", "device_name": "x", "client_surface": "desktop"})
 
-        def said(talker: Talker, envelope: dict[str, Any]) -> None:
+        def said(talker: WebSocketClient, envelope: dict[str, Any]) -> None:
             guess.refused = "invalid" in str(envelope["payload"].get("reason"))
             if guess.refused:
                 self.law.note_guess(source.address)
 
-        def ended(talker: Talker) -> None:
+        def ended(talker: WebSocketClient) -> None:
             guess.over = True
 
         self.talk(source, n, opened, said, ended)
@@ -416,11 +416,13 @@ class ClusterWorld:
         assert pocket.token, pocket.refused
         return pocket
 
-    def command(self, n: int, token: str, *, device: str = "", done: Callable[[Caller], None] | None = None) -> Caller:
+    def command(
+        self, n: int, token: str, *, device: str = "", done: Callable[[RequestClient], None] | None = None
+    ) -> RequestClient:
         """A bridge command, asked for at a node."""
         errand = self.law.send(n, token, device)
 
-        def over(caller: Caller) -> None:
+        def over(caller: RequestClient) -> None:
             self.law.note_outcome(caller, errand)
             if done is not None:
                 done(caller)
@@ -428,12 +430,12 @@ class ClusterWorld:
         path, body = f"/tap?device={device}" if device else "/tap", {"x": errand.number, "y": 0}
         return self.call(n, "POST", path, token=token, body=body, done=over)
 
-    def revoke(self, n: int, token: str) -> Caller:
+    def revoke(self, n: int, token: str) -> RequestClient:
         """End a session at a node, by its operator."""
         held = self.law.held.setdefault(token, Held())
         held.asked = True
 
-        def over(caller: Caller) -> None:
+        def over(caller: RequestClient) -> None:
             if caller.status == 200:
                 held.revoked_at = self.sim.now
             if caller.status == 500 and caller.answer.json["code"] == "store_failed":
@@ -443,12 +445,12 @@ class ClusterWorld:
 
         return self.call(n, "DELETE", f"/sessions/{token}", done=over)
 
-    def withhold(self, n: int, token: str) -> Caller:
+    def withhold(self, n: int, token: str) -> RequestClient:
         """Take the bridge from a session, at a node."""
         held = self.law.held.setdefault(token, Held())
         held.bereft = True
 
-        def over(caller: Caller) -> None:
+        def over(caller: RequestClient) -> None:
             if caller.status == 200 and held.withheld_at is None:
                 held.withheld_at = self.sim.now
 
@@ -458,7 +460,7 @@ class ClusterWorld:
         """Drive whatever there is, if the node lets it; that must not be where that, or all, was taken from it."""
         began = self.sim.now
 
-        def over(caller: Caller) -> None:
+        def over(caller: RequestClient) -> None:
             self.law.note_probe(token, caller.status, began)
 
         self.call(n, "GET", "/ping?device=nobody", token=token, done=over)

@@ -16,10 +16,10 @@ from attrs import define, evolve
 from fuzz.cluster import UPLOADS_LIVE, ClusterWorld
 from fuzz.cluster_law import BACK, SOON, Violated
 from fuzz.cluster_people import Pocket
-from fuzz.peers import Caller
 from runtimes.sim.process import Process
 from svc_proto.engine.message import Request, Response
 from svc_proto.wire.events import Headers
+from tests.support.sim_http import RequestClient
 
 __all__ = ["Files"]
 
@@ -48,7 +48,11 @@ class Files:
     """All that were brought. `waits` is told of callers, and which are over."""
 
     def __init__(
-        self, world: ClusterWorld, rng: Random, waits: Callable[[Caller], None], over: Callable[[Caller, str], None]
+        self,
+        world: ClusterWorld,
+        rng: Random,
+        waits: Callable[[RequestClient], None],
+        over: Callable[[RequestClient, str], None],
     ) -> None:
         self._world, self._rng, self._waits, self._over = world, rng, waits, over
         self._all: list[Brought] = []
@@ -61,7 +65,7 @@ class Files:
         world, process, began = self._world, self._world.nodes[node], self._world.sim.now
         data = self._rng.randbytes(self._rng.choice((10, 400_000)))
 
-        def brought(caller: Caller) -> None:
+        def brought(caller: RequestClient) -> None:
             self._over(caller, "brought")
             self._judge_store(caller, began)
             if caller.status == 200:
@@ -82,7 +86,7 @@ class Files:
         world, file, began = self._world, self._rng.choice(self._all[-4:]), self._world.sim.now
         first = self._rng.choice((0, 5))
 
-        def fetched(caller: Caller) -> None:
+        def fetched(caller: RequestClient) -> None:
             self._over(caller, "fetched")
             self._judge_store(caller, began)
             if caller.status in (200, 206) and caller.answer.body != file.data[first:]:
@@ -129,7 +133,7 @@ class Files:
     def _is_shared(self) -> bool:
         return self._world.uploads is not None
 
-    def _judge_store(self, caller: Caller, began: float) -> None:
+    def _judge_store(self, caller: RequestClient, began: float) -> None:
         world = self._world
         code = caller.answer.json.get("code", "") if caller.status == 503 else ""
         if code == UNAVAILABLE and (world.s3 is None or began > self._s3_troubled + BACK):

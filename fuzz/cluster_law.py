@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import define
 
 from fuzz.cluster_people import Errand, Pocket
-from fuzz.peers import Caller
 from runtimes.sim.process import Process
 from svc_proto.commands import Level
 from svc_proto.machines.limiter import MAX_FAILURES, WINDOW
+from tests.support.sim_http import RequestClient
 
 if TYPE_CHECKING:
     from fuzz.cluster import ClusterWorld
@@ -123,7 +123,7 @@ class Law:
         if now - errand.began > UNDER_WAY and errand.began > self.world.slow_until:
             raise Violated(f"a command is performed {now - errand.began:.1f} s after it was asked for")
 
-    def note_outcome(self, caller: Caller, errand: Errand) -> None:
+    def note_outcome(self, caller: RequestClient, errand: Errand) -> None:
         """A command has one outcome, which is that of its own, and is not let through for a session that is over."""
         status, code, token = caller.status, caller.answer.json.get("code", ""), errand.token
         errand.over_at, errand.told = self.world.sim.now, f"{status} {code}"

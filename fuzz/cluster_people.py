@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from fuzz.peers import Talker
+from tests.support.sim_http import WebSocketClient
 
 if TYPE_CHECKING:
     from fuzz.cluster import ClusterWorld
@@ -24,7 +24,7 @@ class Pocket:
     name: str
     node: int
     code: str = ""  # that it shows
-    talker: Talker | None = None
+    talker: WebSocketClient | None = None
     token: str = ""
     refused: str = ""  # why it was not let in
     in_at: float = inf
@@ -48,7 +48,7 @@ class Pocket:
         """Whether a node has it."""
         return bool(self.token) and not self.closed and not self.refused and self.left_at is None
 
-    def said(self, talker: Talker, envelope: dict[str, Any]) -> None:
+    def said(self, talker: WebSocketClient, envelope: dict[str, Any]) -> None:
         """What its node has told it."""
         payload = envelope["payload"]
         match envelope["channel"], envelope["type"]:
@@ -72,7 +72,7 @@ class Pocket:
             case _:
                 pass
 
-    def answer(self, talker: Talker, request_id: str) -> None:
+    def answer(self, talker: WebSocketClient, request_id: str) -> None:
         """Say that it is done."""
         answer = {"request_id": request_id, "status": 200, "result": {"by": self.name, "id": request_id}}
         talker.say("bridge", "bridge.response", answer)

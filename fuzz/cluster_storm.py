@@ -24,8 +24,8 @@ from fuzz.cluster_calm import asker, check_calm
 from fuzz.cluster_files import Files
 from fuzz.cluster_law import SOON, Violated
 from fuzz.cluster_people import Pocket
-from fuzz.peers import Caller
 from runtimes.sim.process import Process
+from tests.support.sim_http import RequestClient
 
 __all__ = ["main", "storm"]
 
@@ -46,7 +46,7 @@ class _Storm:
         self.world = ClusterWorld(seed, nodes, sentinels=sentinels, uploads=PLACES[seed % 4], far=seed % 3 == 2)
         self.counts: dict[str, int] = {}
         self._names = 0
-        self._waiting: dict[Caller, float] = {}
+        self._waiting: dict[RequestClient, float] = {}
         self._rolling: list[list[int]] = []  # nodes that are still to be stopped, by roll
         self._files = Files(self.world, self.rng, self._waits, self._told)
         self._deeds: list[tuple[Callable[[], None], int]] = [
@@ -127,7 +127,7 @@ class _Storm:
         if node is None:
             return
 
-        def made(caller: Caller) -> None:
+        def made(caller: RequestClient) -> None:
             if caller.status != 200:
                 return
             for _ in range(rng.choice((1, 1, 2, 3))):
@@ -154,11 +154,11 @@ class _Storm:
         named = self.rng.random() < 0.7
         self._drive(node, asks, device.device if named else "")
 
-    def _waits(self, caller: Caller) -> None:
+    def _waits(self, caller: RequestClient) -> None:
         if not caller.over:
             self._waiting[caller] = self.world.sim.now
 
-    def _told(self, caller: Caller, what: str) -> None:
+    def _told(self, caller: RequestClient, what: str) -> None:
         self._waiting.pop(caller, None)
         code = caller.answer.json.get("code", "") if caller.status >= 400 else ""
         key = f"{what} {caller.status} {code}".strip()
@@ -196,7 +196,7 @@ class _Storm:
         """Who is there, as a node has it."""
         world, node, began = self.world, self._node(), self.world.sim.now
 
-        def listed(caller: Caller) -> None:
+        def listed(caller: RequestClient) -> None:
             if caller.status == 200:
                 devices = [device["device_id"] for device in caller.answer.json["devices"]]
                 world.law.note_view(node or 0, devices, began)
@@ -261,7 +261,7 @@ class _Storm:
         if len(up) > 1:
             here, there = self.rng.sample(up, 2)
 
-            def made(caller: Caller) -> None:
+            def made(caller: RequestClient) -> None:
                 if caller.status == 200:
                     code = caller.answer.json["code"]
                     world.part(here)

@@ -18,7 +18,7 @@ from attrs import define, field, frozen
 
 from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
-from fuzz.peers import Caller
+from tests.support.sim_http import RequestClient
 
 if TYPE_CHECKING:
     from fuzz.people.chats import Chats
@@ -33,7 +33,7 @@ TRIES = 12
 SERVER_ERRORS = range(500, 600)
 NO_ANSWER = (0, 401, 408, 429, *SERVER_ERRORS)
 
-Errand: TypeAlias = "Generator[Ask | float, Caller, None]"
+Errand: TypeAlias = "Generator[Ask | float, RequestClient, None]"
 Kind: TypeAlias = "Callable[[Clerk], Errand]"
 
 
@@ -75,11 +75,15 @@ class Clerk:
         """Whether nothing was started anew meanwhile: what is kept in memory is still there."""
         return self.outages == self.crowd.world.outages
 
-    def ask(self, method: str, path: str, body: object = None, **more: Any) -> Generator[Ask | float, Caller, Caller]:
+    def ask(
+        self, method: str, path: str, body: object = None, **more: Any
+    ) -> Generator[Ask | float, RequestClient, RequestClient]:
         """Ask the API."""
         return (yield Ask(method, path, body, **more))
 
-    def relay(self, method: str, path: str, body: object = None, **more: Any) -> Generator[Ask | float, Caller, Caller]:
+    def relay(
+        self, method: str, path: str, body: object = None, **more: Any
+    ) -> Generator[Ask | float, RequestClient, RequestClient]:
         """Ask the relay as a session, or with `by=None` as the operator."""
         return (yield Ask(method, path, body, of_relay=True, **{"by": self.session, **more}))
 
@@ -148,7 +152,7 @@ class Errands:
                 clerk.begun, clerk.outages = self.crowd.now, self.world.outages
                 self._go(_Way(clerk, kind(clerk), kind.__name__), None)
 
-    def _go(self, way: _Way, answer: Caller | None) -> None:
+    def _go(self, way: _Way, answer: RequestClient | None) -> None:
         try:
             order = next(way.flow) if answer is None else way.flow.send(answer)
         except StopIteration:
@@ -165,7 +169,7 @@ class Errands:
     def _ask(self, way: _Way, order: Ask) -> None:
         sent, world = self.crowd.now, self.world
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status == 401 and order.by is not None and not order.takes:
                 self.crowd.refused(order.by, sent)
             elif caller.status in order.takes or caller.status not in NO_ANSWER:
@@ -192,7 +196,7 @@ class Errands:
         way.flow.close()
         self.world.count(GIVEN_UP)
 
-    def _check_trouble(self, way: _Way, order: Ask, caller: Caller) -> None:
+    def _check_trouble(self, way: _Way, order: Ask, caller: RequestClient) -> None:
         """Who has no place for us says so; nothing else fails while all is well."""
         world = self.world
         if order.for_a_place or caller.status in (0, 401, 408) or world.store_trouble or world.disk_trouble:
@@ -211,7 +215,7 @@ def said_back(told: str, text: str) -> None:
         violated(Invariant.OWN_BYTES, f"{text!r} was answered {told!r:.100}")
 
 
-def is_one(caller: Caller, status: int, why: str, code: str = "") -> Any:
+def is_one(caller: RequestClient, status: int, why: str, code: str = "") -> Any:
     """The answer has this status, and code; its body."""
     told = caller.answer.json
     error = told.get("error") if isinstance(told, dict) else None

@@ -14,13 +14,12 @@ from typing import Any, TypeAlias
 from attrs import define, field, frozen
 
 from fuzz.invariants import Invariant
-from fuzz.lines import Target
 from fuzz.model import violated
-from fuzz.peers import Caller
 from fuzz.world import World
 from runtimes.sim.host import Host
 from runtimes.sim.process import Process
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
+from tests.support.sim_http import RequestClient, ServerAddress
 
 __all__ = ["Asked", "McpClient", "Place", "Talk", "is_stream"]
 
@@ -29,7 +28,7 @@ LATE = 5.0  # s after which what was said before has come
 COMES_BACK = 1.0  # s after which one who was cut off does
 CUTS = 3  # times that one does, for one request
 Message: TypeAlias = Mapping[str, Any]
-Done: TypeAlias = Callable[[Caller], None]
+Done: TypeAlias = Callable[[RequestClient], None]
 
 
 @frozen
@@ -37,7 +36,7 @@ class Place:
     """Where it is spoken, from which host, and what is shown there each time."""
 
     host: Host
-    target: Target
+    target: ServerAddress
     bearer: Callable[[], str]
 
 
@@ -51,7 +50,7 @@ class Asked:
     on_answer: Callable[[Message], None]
     on_note: Callable[[str], None] | None = None  # what progress says
     on_question: Callable[[Message], None] | None = None
-    caller: Caller | None = None  # who reads now
+    caller: RequestClient | None = None  # who reads now
     answered: float | None = None
     cancelled: float | None = None  # when it was told that this is known
     stream: str = ""  # the number of its stream
@@ -69,7 +68,7 @@ class Talk:
         self.identity = identity
         self.server = server
         self.asked: dict[int, Asked] = {}
-        self.listener: Caller | None = None
+        self.listener: RequestClient | None = None
         self.ended: float | None = None  # when it was told so
         self.ending = False
         self.used = client.world.sim.now
@@ -102,7 +101,7 @@ class Talk:
     def cancel(self, asked: Asked) -> None:
         """Want no answer any more."""
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status == 202 and asked.cancelled is None:
                 asked.cancelled = self._now
 
@@ -115,7 +114,7 @@ class Talk:
             asked.caller.hang_up(reset=True)
         self.client.world.sim.after(pause, lambda: self._come_back(asked))
 
-    def listen(self, done: Done = lambda caller: None) -> Caller:
+    def listen(self, done: Done = lambda caller: None) -> RequestClient:
         """Hear what the server says by itself, from where that ended before."""
         self.used = self._now
         decoder = EventStreamDecoder()
@@ -148,12 +147,12 @@ class Talk:
         """Have had enough."""
         self.ending = True
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status == 204:
                 self.ended = self._now
                 self.client.send(self, "POST", {"jsonrpc": "2.0", "id": "x", "method": "ping"}, again)
 
-        def again(caller: Caller) -> None:
+        def again(caller: RequestClient) -> None:
             if caller.status == 200:
                 violated(Invariant.AFTER_END, "a session of MCP that was ended answers")
 
@@ -181,7 +180,7 @@ class Talk:
                 if not events and decoder.last_event_id:
                     self._greeted(asked, decoder.last_event_id)
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if asked.decoder is not decoder:
                 return
             if caller.status == 200 and not is_stream(caller):
@@ -265,7 +264,7 @@ class Talk:
     def _now(self) -> float:
         return self.client.world.sim.now
 
-    def _is_sound(self, caller: Caller | None) -> bool:
+    def _is_sound(self, caller: RequestClient | None) -> bool:
         return caller is not None and self.client.world.is_sound(caller)
 
 
@@ -278,7 +277,7 @@ class McpClient:
         self.talks: list[Talk] = []
         self._capabilities: dict[str, object] = {"elicitation": {}} if elicits else {}
 
-    def open(self, server: Process, then: Callable[[Talk], None]) -> Caller:
+    def open(self, server: Process, then: Callable[[Talk], None]) -> RequestClient:
         """A new session, and what is done in it at once."""
         about = {
             "protocolVersion": VERSION,
@@ -286,7 +285,7 @@ class McpClient:
             "clientInfo": {"name": "agent", "version": "1"},
         }
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             identity = caller.answer.headers.get(b"mcp-session-id")
             if caller.status == 200 and identity is not None:
                 self.world.count("sessions of MCP")
@@ -301,7 +300,7 @@ class McpClient:
     def try_door(self, talk: Talk) -> None:
         """Somebody else knows the number of a session."""
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status in (200, 202, 204):
                 violated(Invariant.DOORS, f"{caller.status} for another from a session of MCP")
 
@@ -315,7 +314,7 @@ class McpClient:
         done: Done,
         piece: Callable[[bytes], None] | None = None,
         **more: str,
-    ) -> Caller:
+    ) -> RequestClient:
         """One request of HTTP."""
         place = self.place
         headers = {
@@ -331,7 +330,7 @@ class McpClient:
         return call(place.host, place.target, method, "/mcp", headers=headers, body=message, done=done, piece=piece)
 
 
-def is_stream(caller: Caller) -> bool:
+def is_stream(caller: RequestClient) -> bool:
     """Whether what it is told comes as events."""
     head = caller.head
     return head is not None and (head.headers.get(b"content-type") or b"").startswith(b"text/event-stream")

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from fuzz.upstream import Manner, Upstream
-from fuzz.visit import Visit, listen
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.events import (
@@ -31,6 +30,7 @@ from svc_proto.wire.events import (
     SocketClosed,
     TextMessage,
 )
+from tests.support.sim_http import ServerSideConnection, listen
 
 __all__ = ["NUMBER", "PIECES", "PROVIDER_PORT", "SAMPLES", "VENDOR_PORT", "Provider", "recording_of", "sound_of"]
 
@@ -73,7 +73,7 @@ class Provider:
         return self._upstream.trouble
 
 
-class _Request(Visit):
+class _Request(ServerSideConnection):
     """`/audio/speech` and `/audio/transcriptions`."""
 
     def __init__(self, provider: Provider, end: End) -> None:
@@ -111,7 +111,7 @@ class _Request(Visit):
         self._world.after(self._world.rng.random() * PAUSE, lambda: self._speak(pieces[1:]))
 
 
-class _Call(Visit):
+class _Call(ServerSideConnection):
     """One socket."""
 
     def __init__(self, provider: Provider, end: End) -> None:
@@ -150,8 +150,8 @@ class _Call(Visit):
                 self._playing = ""
                 self.end.close_write()
                 return
-            self._conn.receive_data(data)
-        while (event := self._conn.next_event()) is not None:
+            self._codec.receive_data(data)
+        while (event := self._codec.next_event()) is not None:
             match event:
                 case RequestHead():
                     self.head = event
@@ -281,10 +281,10 @@ class _Call(Visit):
 
     def _put(self, event: Event) -> None:
         if not self.end.gone and not self._left:
-            self._conn.send(event)
+            self._codec.send(event)
 
     def _flush(self) -> None:
-        if not self.end.gone and (data := self._conn.data_to_send()):
+        if not self.end.gone and (data := self._codec.data_to_send()):
             self.end.send(data)
 
     def _number(self, kind: str) -> str:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from fuzz.tool_calls import SOON, TIMEOUT, Call, Said, Way, note
-from fuzz.visit import Visit, listen
 from fuzz.world import World
 from runtimes.sim.child import Child, Script
 from runtimes.sim.connection import End
@@ -23,6 +22,7 @@ from svc_proto.wire.events import (
     ResponseEnd,
     ResponseHead,
 )
+from tests.support.sim_http import ServerSideConnection, listen
 
 __all__ = ["ASKING", "SERVERS", "Toolshed"]
 
@@ -167,7 +167,7 @@ class _Far:
         self.cut_off: Callable[[Way], None] | None = None  # what comes behind the event of number 1
 
 
-class _Visit(Visit):
+class _Visit(ServerSideConnection):
     """One connection."""
 
     def __init__(self, far: _Far, end: End) -> None:

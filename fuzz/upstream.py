@@ -11,7 +11,6 @@ from enum import Enum
 from typing import Any
 
 from fuzz.part import Round, calling, chunk, round_of, usage
-from fuzz.visit import Visit, listen
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.events import (
@@ -21,6 +20,7 @@ from svc_proto.wire.events import (
     ResponseEnd,
     ResponseHead,
 )
+from tests.support.sim_http import ServerSideConnection, listen
 
 __all__ = ["MODEL_PORT", "TOKENS", "Manner", "Upstream"]
 
@@ -76,7 +76,7 @@ class Upstream:
         return [visit.question for visit in self.visits]
 
 
-class _Visit(Visit):
+class _Visit(ServerSideConnection):
     def __init__(self, upstream: Upstream, end: End) -> None:
         super().__init__(end)
         self._upstream = upstream

@@ -14,12 +14,9 @@ from attrs import evolve
 
 from clients.phone.handset import SimulatedHandset
 from fuzz.books import Books
-from fuzz.carriers import Carrier, Http1Carrier, Http2Carrier
 from fuzz.invariants import Invariant
-from fuzz.lines import Line, Target
 from fuzz.locks import asks_for_secret, secret_of
 from fuzz.model import Addresses, check_grants, violated
-from fuzz.peers import Caller, Pairs, Party, Speaker, Talker
 from fuzz.provider import PROVIDER_PORT, VENDOR_PORT, Provider
 from fuzz.script import Deed, Script
 from fuzz.shelf import Shelf
@@ -50,15 +47,25 @@ from svc_proto.relay.service import Relay
 from svc_proto.store import DeleteSession, SaveSession
 from svc_proto.wire.http2_setup import STREAM_WINDOW
 from svc_proto.wire.limits import Limits
+from tests.support.sim_http import (
+    HttpClientConnection,
+    Pairs,
+    RequestClient,
+    ServerAddress,
+    SimClient,
+    StreamClient,
+    TcpClient,
+    WebSocketClient,
+)
 
 __all__ = ["API", "API_KEY", "GATEWAY", "HOME", "LOCAL", "MAX_MEDIA", "RELAY_PORT", "REMOTE", "VOICES", "World"]
 
 RELAY_PORT = 8767
 API_PORT = 8642
 HOME = "10.0.0.1"
-LOCAL = Target("127.0.0.1", RELAY_PORT, f"127.0.0.1:{RELAY_PORT}")
-REMOTE = Target(HOME, RELAY_PORT, f"relay.example:{RELAY_PORT}")
-API = Target("127.0.0.1", API_PORT, f"127.0.0.1:{API_PORT}")
+LOCAL = ServerAddress("127.0.0.1", RELAY_PORT, f"127.0.0.1:{RELAY_PORT}")
+REMOTE = ServerAddress(HOME, RELAY_PORT, f"relay.example:{RELAY_PORT}")
+API = ServerAddress("127.0.0.1", API_PORT, f"127.0.0.1:{API_PORT}")
 API_KEY = "api-key-5fd1c0de"
 MODEL_KEY = "model-key-77aa31"
 GATEWAY = "/usr/bin/gateway"
@@ -124,9 +131,9 @@ class World:
             MODEL_KEY: "the model's key",
             PROVIDER_KEY: "the provider's key",
         }
-        self.lines: dict[Party, None] = {}
+        self.lines: dict[SimClient, None] = {}
         self.left = False  # everybody has, and nobody comes any more
-        self._shared: list[Http2Carrier] = []
+        self._shared: list[HttpClientConnection] = []
         self.counts: dict[str, int] = {}
         self.phones_say_what_they_will = False  # and callers are answered with that, whatever the status
         self.shaken = -1.0  # when the network last had trouble that takes time to be noticed
@@ -278,24 +285,24 @@ class World:
     def call(
         self,
         host: Host,
-        target: Target,
+        target: ServerAddress,
         method: str,
         path: str,
         *,
         headers: Pairs | None = None,
         body: object = None,
-        done: Callable[[Caller], None],
+        done: Callable[[RequestClient], None],
         piece: Callable[[bytes], None] | None = None,
-    ) -> Caller:
+    ) -> RequestClient:
         """Ask something; `done` comes when there is an answer, or will be none."""
 
-        def over(caller: Caller) -> None:
+        def over(caller: RequestClient) -> None:
             self.lines.pop(caller, None)
             self._judge(caller)
             done(caller)
 
         carrier = self.carrier(host, target)
-        caller = Caller(carrier, target, (method, path, headers or {}, body), on_done=over, on_piece=piece)
+        caller = RequestClient(carrier, target, (method, path, headers or {}, body), on_done=over, on_piece=piece)
         if not caller.over:
             self.lines[caller] = None
         self.wear_out(caller)
@@ -309,15 +316,17 @@ class World:
         self.secrets[shown[1]] = "the local secret"
         return dict([shown])
 
-    def carrier(self, host: Host, target: Target, *, deflate: bool = False, fresh: bool = False) -> Carrier:
+    def carrier(
+        self, host: Host, target: ServerAddress, *, deflate: bool = False, fresh: bool = False
+    ) -> HttpClientConnection:
         """What a host speaks through: a connection of HTTP/2 that its people share, or one of HTTP/1.1 for each."""
         if not self.is_modern(host):
-            return Http1Carrier(host, target, self.entropy, deflate=deflate)
+            return HttpClientConnection(host, target, self.entropy, deflate=deflate)
         self._shared = [shared for shared in self._shared if not shared.over]
         for shared in self._shared if not fresh else ():
             if shared.host is host and shared.target == target and shared.free:
                 return shared
-        carrier = Http2Carrier(host, target, self.entropy)
+        carrier = HttpClientConnection(host, target, self.entropy, http2=True)
         self._shared.append(carrier)
         return carrier
 
@@ -325,18 +334,18 @@ class World:
         """Whether a host speaks HTTP/2: half of them do, by seed."""
         return Random(f"versions {self.script.seed} {host.name}").random() < MODERN
 
-    def wear_out(self, party: Speaker) -> None:
+    def wear_out(self, party: StreamClient) -> None:
         """Somebody has asked for something; if he is one of the impatient he leaves before he has it."""
         if self.impatient:
             seconds, reset = self.impatient.pop()
             self.count("who left in the middle")
             self.sim.after(seconds, lambda: party.hang_up(reset=reset))
 
-    def keep(self, line: Party) -> None:
+    def keep(self, line: SimClient) -> None:
         """A line that is there from now on."""
         self.lines[line] = None
 
-    def hang_up(self, *, but: Talker | None = None) -> None:
+    def hang_up(self, *, but: WebSocketClient | None = None) -> None:
         """Everybody leaves, but one perhaps."""
         self.left = True
         stays = () if but is None else (but, but.carrier)
@@ -354,7 +363,7 @@ class World:
             if secret in text:
                 violated(Invariant.NO_SECRET, f"{what} is in {where}")
 
-    def _judge(self, caller: Caller) -> None:
+    def _judge(self, caller: RequestClient) -> None:
         where = f"{caller.method} {caller.path.partition('?')[0]}"
         if caller.broken:
             violated(Invariant.STATUS, f"{where}: {caller.broken}")
@@ -407,7 +416,7 @@ class World:
 
         self.sim.after(seconds, relent)
 
-    def slow_down(self, line: Party, seconds: float) -> None:
+    def slow_down(self, line: SimClient, seconds: float) -> None:
         """Somebody takes nothing for so long."""
         line.read_slowly(True)
         if (connection := _carrier(line).connection) is not None:
@@ -448,7 +457,7 @@ class World:
         self.noisy = min(self.noisy, self.sim.now)
         self.faulted = self.sim.now + AFTERMATH
 
-    def is_sound(self, party: Party) -> bool:
+    def is_sound(self, party: SimClient) -> bool:
         """Whether nothing has held up, lost or delayed what goes to somebody and comes from there."""
         line = _carrier(party)
         return (
@@ -598,5 +607,5 @@ class World:
                 violated(Invariant.BOUNDED, f"{stream.owed} bytes of a body were let in by {process.name}")
 
 
-def _carrier(party: Party) -> Line:
-    return party if isinstance(party, Line) else party.carrier
+def _carrier(party: SimClient) -> TcpClient:
+    return party if isinstance(party, TcpClient) else party.carrier

@@ -1,4 +1,4 @@
-"""A `Book` whose callers and upstreams speak HTTP through our own wire layer, in the other role.
+"""A `Book` whose clients and upstream servers speak HTTP: the HTTP driver on a core in memory.
 
 answer = book.request("GET", "/health")
 call = book.call("GET", "/ping")          # waits for something
@@ -16,7 +16,6 @@ from attrs import define, field, frozen
 from svc_proto.commands import Connect
 from svc_proto.engine.core import Service
 from svc_proto.facts import Address, Failure, Received
-from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
     AcceptSocket,
     Event,
@@ -27,32 +26,23 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseEnd,
     ResponseHead,
-    StreamId,
     TextMessage,
 )
-from svc_proto.wire.http1 import Http1Connection
 from tests.book import Book, End
 from tests.playbook import PEER, REMOTE, counting_entropy
+from tests.support.http_client import FIRST, Http1Client, Http1Server, HttpCodec, Response, ResponseReader
 
 __all__ = ["FIRST", "SILENT", "Answer", "Asked", "Call", "Fields", "HttpBook", "Peer", "Reply", "Upstream", "as_json"]
 
-FIRST = StreamId(1)
 Fields = Iterable[tuple[bytes, bytes]]
 PeerT = TypeVar("PeerT", bound="Peer")
 
 
 @frozen
-class Answer:
-    """One HTTP answer."""
+class Answer(Response):
+    """The response of an upstream server."""
 
-    status: int
-    headers: Headers
-    body: bytes
-    open: bool = False  # of an upstream: it does not end by itself
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
+    open: bool = False  # it does not end by itself
 
 
 @define
@@ -79,7 +69,7 @@ class Silence:
 
 
 SILENT = Silence()
-Reply: TypeAlias = tuple[int, bytes] | Answer | Failure | Silence  # of an upstream; a failure ends the connection
+Reply: TypeAlias = tuple[int, bytes] | Response | Failure | Silence  # of an upstream; a failure ends the connection
 
 
 def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
@@ -91,13 +81,14 @@ def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
 class Peer(End):
     """The other end of one connection."""
 
-    conn: Connection = field(kw_only=True)
+    conn: HttpCodec = field(kw_only=True)
     events: list[Event] = field(factory=list)
     mute: bool = False  # says nothing back by itself, no pong and no close frame
 
     def hear(self, data: bytes) -> None:
         """Take bytes of the node; say back what must be at once (pongs, close frames, an upstream's answer)."""
-        self.conn.receive_data(data)
+        if data:  # nothing is no FIN here
+            self.conn.receive_data(data)
         while (event := self.conn.next_event()) is not None:
             self.events.append(event)
             self.on_event(event)
@@ -164,12 +155,12 @@ class Upstream(Peer):
         assert self.book.http is not None
         answer = self.book.http(asked)
         if isinstance(answer, tuple):
-            answer = Answer(answer[0], Headers(), answer[1])
+            answer = Response(answer[0], Headers(), answer[1])
         match answer:
             case Failure(detail=why):
                 self.finish(why)
-            case Answer(status=status, headers=headers, body=body):
-                self.open = answer.open
+            case Response(status=status, headers=headers, body=body):
+                self.open = isinstance(answer, Answer) and answer.open
                 kind = b"text/event-stream" if body.startswith((b"event:", b"data:")) else b"application/json"
                 fields = [] if headers.get(b"content-type") else [(b"content-type", kind)]
                 fields += [] if self.open else [(b"content-length", b"%d" % len(body))]
@@ -186,31 +177,35 @@ class Upstream(Peer):
             self.conn.send(ResponseEnd(FIRST))
 
 
+@define(eq=False)
 class Call(Peer):
     """An HTTP request whose answer may still be to come."""
 
-    @property
-    def answer(self) -> Answer | None:
-        if not any(isinstance(event, ResponseEnd) for event in self.events):
-            return None
-        return Answer(self.head.status, self.head.headers, self.body)
+    reader: ResponseReader = field(factory=ResponseReader)
+
+    def on_event(self, event: Event) -> None:
+        self.reader.read(event)
 
     @property
-    def result(self) -> Answer:
+    def answer(self) -> Response | None:
+        return self.reader.response
+
+    @property
+    def result(self) -> Response:
         answer = self.answer
         assert answer is not None, "there is no answer yet"
         return answer
 
     @property
     def head(self) -> ResponseHead:
-        """The head of the answer."""
-        (head,) = [event for event in self.events if isinstance(event, ResponseHead)]
-        return head
+        """The head of the response."""
+        assert self.reader.head is not None, "there is no head yet"
+        return self.reader.head
 
     @property
     def body(self) -> bytes:
         """The body so far."""
-        return b"".join(event.data for event in self.events if isinstance(event, ResponseData))
+        return bytes(self.reader.body)
 
 
 class HttpBook(Book):
@@ -227,7 +222,7 @@ class HttpBook(Book):
         self.upstreams: list[Upstream] = []
         self.asked: list[Asked] = []
         self.said: list[Mapping[str, Any]] = []
-        self.answers: list[Answer] = []
+        self.answers: list[Response] = []
         self.secrets: set[str] = set()
         self.callers: list[Peer] = []
         self.client_entropy = counting_entropy()
@@ -235,7 +230,7 @@ class HttpBook(Book):
 
     def come(self, kind: type[PeerT], address: Address, *, tls: bool = False) -> PeerT:
         """Somebody who speaks HTTP/1.1 comes."""
-        conn = Http1Connection(Role.CLIENT, entropy=self.client_entropy, deflate=False)
+        conn = Http1Client(self.client_entropy, deflate=False)
         peer: PeerT = self.accept(lambda node, ch: kind(node, ch, conn=conn), address, tls=tls)
         self.callers.append(peer)
         return peer
@@ -264,7 +259,7 @@ class HttpBook(Book):
         call.say(head, *([RequestData(FIRST, data)] if data else []), RequestEnd(FIRST))
         return call
 
-    def request(self, method: str, path: str, body: object = None, **options: Any) -> Answer:
+    def request(self, method: str, path: str, body: object = None, **options: Any) -> Response:
         """A request that is answered at once; as `call`."""
         call = self.call(method, path, body, **options)
         answer = call.result
@@ -291,7 +286,7 @@ class HttpBook(Book):
         """See `Book`."""
         if self.http is None:
             return super().connect(node, order)
-        conn = Http1Connection(Role.SERVER, entropy=self.client_entropy)
+        conn = Http1Server(self.client_entropy)
         url = f"{'https' if order.tls else 'http'}://{order.host}:{order.port}"
         self.upstreams.append(Upstream(node, order.ch, conn=conn, book=self, url=url))
         return self.upstreams[-1]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from fuzz.audit import Audit
-from fuzz.lines import Target
 from fuzz.locks import secret_of
 from fuzz.terms import OPEN
 from fuzz.world import LIMITS
@@ -16,6 +15,7 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.config import RelayConfig
 from svc_proto.engine.core import Engine
 from svc_proto.relay.service import Relay
+from tests.support.sim_http import ServerAddress as Target
 
 __all__ = ["Annex"]
 

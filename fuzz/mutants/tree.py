@@ -78,7 +78,7 @@ class Tree:
 
     def stories(self) -> list[Path]:
         """Those of whole programs, and what holds of all modules, where there are any."""
-        paths = ("tests/test_whole.py", "tests/loops", "fuzz/mutants/worlds.py")
+        paths = ("tests/test_constants.py", "tests/test_whole.py", "tests/loops", "fuzz/mutants/worlds.py")
         return [self.root / path for path in paths if (self.root / path).exists()]
 
     def tests(self) -> list[Path]:

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from fuzz.invariants import Invariant
 from fuzz.mcp_client import CUTS, Asked, McpClient, Place, Talk
 from fuzz.model import Session, violated
-from fuzz.peers import Caller
 from fuzz.people.control import Control
 from fuzz.people.crowd import LATE, Crowd, Deeds
 from fuzz.script import Deed, Step
 from fuzz.world import REMOTE
+from tests.support.sim_http import RequestClient
 
 __all__ = ["IDLE", "Agents"]
 
@@ -79,11 +79,11 @@ class Agents:
         """Hear what the server says by itself; whoever listened before hears no more."""
         before = talk.listener
 
-        def over(caller: Caller) -> None:
+        def over(caller: RequestClient) -> None:
             if caller.status == 404 and self._is_there(session, talk, caller.began):
                 violated(Invariant.RECOVERY, f"a session of MCP of {session.prefix} is not there any more")
 
-        def check_replaced(before: Caller) -> None:
+        def check_replaced(before: RequestClient) -> None:
             took = listener.head is not None and listener.head.status == 200
             both = took and not before.over and self.world.is_sound(before)
             if both and self._is_there(session, talk, before.began):

@@ -13,11 +13,11 @@ from attrs import define, field
 
 from fuzz.invariants import Invariant
 from fuzz.model import violated
-from fuzz.peers import Caller
 from fuzz.people.chats import MANNERS, Chats
 from fuzz.people.crowd import Deeds, Told, nothing
 from fuzz.script import Deed, Step
 from svc_proto.wire.sse import EventStreamDecoder
+from tests.support.sim_http import RequestClient
 
 __all__ = ["Askers"]
 
@@ -33,8 +33,8 @@ class _Question:
     text: str
     sent: float
     key: str = ""
-    callers: list[Caller] = field(factory=list)
-    left: list[Caller] = field(factory=list)  # who did not wait
+    callers: list[RequestClient] = field(factory=list)
+    left: list[RequestClient] = field(factory=list)  # who did not wait
     answers: dict[str, str] = field(factory=dict)  # by id
     kept: bool = False  # whether it has been answered well, so that its key stands for that (wire api 2.3)
     again: float = 0.0  # s after the answer at which it is asked again
@@ -76,7 +76,7 @@ class Askers:
         sent = self.world.sim.now
         failed = not question.kept
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             self.world.count("asked again with one key")
             asked = self.world.upstream.newest.get(question.text, sent) >= sent
             known = caller.status in (200, 500, 502) and outages == self.world.outages and self.world.quiet_since(sent)
@@ -94,7 +94,7 @@ class Askers:
             if stream:
                 said.extend(json.loads(event.data) for event in decoder.receive_data(data) if event.data != "[DONE]")
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status == 200 and stream:
                 self._streamed(question, said, caller)
             elif caller.status:
@@ -113,7 +113,7 @@ class Askers:
         if leave:
             self.world.sim.after(leave, lambda: self._leave(question, caller))
 
-    def _leave(self, question: _Question, caller: Caller) -> None:
+    def _leave(self, question: _Question, caller: RequestClient) -> None:
         if caller.over:
             return
         question.left.append(caller)
@@ -127,7 +127,7 @@ class Askers:
         if not waits and self.world.quiet_since(since) and question.text in self.world.upstream.questions:
             violated(Invariant.CANCELLED, f"the model still answers {question.text!r}, for nobody")
 
-    def _answered(self, question: _Question, caller: Caller) -> None:
+    def _answered(self, question: _Question, caller: RequestClient) -> None:
         answer = caller.answer.json
         if caller.status == 200:
             self.world.count("completions")
@@ -141,7 +141,7 @@ class Askers:
         elif caller.status not in (408, 429, 503) and self._is_well(question):
             violated(Invariant.STREAM, f"{question.text!r} got {caller.status} {caller.answer.body!r:.200}")
 
-    def _streamed(self, question: _Question, said: list[dict[str, Any]], caller: Caller) -> None:
+    def _streamed(self, question: _Question, said: list[dict[str, Any]], caller: RequestClient) -> None:
         choices = [chunk["choices"][0] for chunk in said if chunk.get("choices")]
         reasons = [choice["finish_reason"] for choice in choices if choice["finish_reason"]]
         if len({chunk["id"] for chunk in said if "id" in chunk}) > 1 or len(reasons) != 1:

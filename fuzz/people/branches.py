@@ -6,10 +6,10 @@ from attrs import define
 
 from fuzz.invariants import Invariant
 from fuzz.model import violated
-from fuzz.peers import Caller
 from fuzz.people.chats import Chats
 from fuzz.people.crowd import Deeds
 from fuzz.script import Deed, Step
+from tests.support.sim_http import RequestClient
 
 __all__ = ["Branches"]
 
@@ -43,7 +43,7 @@ class Branches:
     def _make(self, source: str) -> None:
         before, there = self._said(source), [copy.title for copy in self._copies]
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status != 201:
                 return
             self.world.count("chats forked")

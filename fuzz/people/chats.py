@@ -11,13 +11,13 @@ from attrs import frozen
 
 from fuzz.invariants import Invariant
 from fuzz.model import Chat, Turn, violated
-from fuzz.peers import Caller, Pairs
 from fuzz.people.crowd import Deeds, nothing
 from fuzz.script import Deed, Step
 from fuzz.world import API, API_KEY, World
 from svc_proto.api.rows import Message
 from svc_proto.api.store import ListMessages
 from svc_proto.wire.sse import EventStreamDecoder
+from tests.support.sim_http import Pairs, RequestClient
 
 __all__ = ["MANNERS", "Chats", "each_event"]
 
@@ -55,8 +55,8 @@ class Chats:
         self.chats: list[Chat] = []
         self.turns: list[Turn] = []
         self.runs: list[str] = []  # in the order in which people heard of them
-        self.reading: dict[str, Caller] = {}  # by question, who wants to hear the answer
-        self._heard: dict[Caller, float] = {}  # who reads a stream, and when something came last
+        self.reading: dict[str, RequestClient] = {}  # by question, who wants to hear the answer
+        self._heard: dict[RequestClient, float] = {}  # who reads a stream, and when something came last
         self._asked = 0
         self._numbers = 0
         world.upstream.on_question.append(self._check_history)
@@ -71,7 +71,7 @@ class Chats:
         """A new chat."""
         self._asked += 1
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status == 201:
                 self.chats.append(Chat(str(caller.answer.json["id"])))
 
@@ -89,10 +89,10 @@ class Chats:
         method: str,
         path: str,
         body: object,
-        done: Callable[[Caller], None],
+        done: Callable[[RequestClient], None],
         piece: Callable[[bytes], None] | None = None,
         headers: Pairs | None = None,
-    ) -> Caller:
+    ) -> RequestClient:
         """Ask the API something."""
         world, fields = self.world, {"authorization": f"Bearer {API_KEY}", **(headers or {})}
         return world.call(world.home, API, method, path, headers=fields, body=body, done=done, piece=piece)
@@ -120,7 +120,7 @@ class Chats:
         else:
             self._chat(step, "murmur", dawdle=max(step.amount, DEAF))
 
-    def turn(self, chat: Chat, manner: str) -> Caller:
+    def turn(self, chat: Chat, manner: str) -> RequestClient:
         """Ask something and read the stream."""
         manner = chat.allowed(manner)
         turn = Turn(chat, f"{manner}: question {self.number()}")
@@ -132,7 +132,7 @@ class Chats:
             self._heard[caller] = self.world.sim.now
             take(data)
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             self._heard.pop(caller, None)
             if caller.status == 200:
                 self._finished(turn)
@@ -230,7 +230,7 @@ class Chats:
             chat = self.chats[step.who % len(self.chats)]
             chat.deleting = True
 
-            def done(caller: Caller) -> None:
+            def done(caller: RequestClient) -> None:
                 chat.deleted = chat.deleted or caller.status == 204
                 if caller.status == 204:
                     told = self.world.sim.now
@@ -281,7 +281,7 @@ def each_event(told: Callable[[str, dict[str, Any]], None]) -> Callable[[bytes],
     return piece
 
 
-def _gone(caller: Caller) -> None:
+def _gone(caller: RequestClient) -> None:
     if caller.status != 404:
         violated(Invariant.STORED, f"a chat was deleted, and answers {caller.status}")
 
@@ -290,7 +290,7 @@ class _Comparison:
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
 
-    def __call__(self, caller: Caller) -> None:
+    def __call__(self, caller: RequestClient) -> None:
         if caller.status != 200:
             violated(Invariant.RECOVERY, f"the messages of a chat: {caller.status}")
         messages = caller.answer.json["messages"]

@@ -10,8 +10,8 @@ from attrs import define, field
 from fuzz.errands import Ask, Clerk, Errand, GivenUp, Kind, is_one, said_back
 from fuzz.invariants import Invariant
 from fuzz.model import violated
-from fuzz.peers import Caller
 from fuzz.script import Deed
+from tests.support.sim_http import RequestClient
 
 __all__ = ["CLERKS"]
 
@@ -354,8 +354,8 @@ def _text_of(answer: dict[str, Any]) -> str:
 
 
 def _heard_by_model(
-    clerk: Clerk, text: str, asking: Generator[Ask | float, Caller, Caller]
-) -> Generator[Ask | float, Caller, tuple[Caller, list[str] | None]]:
+    clerk: Clerk, text: str, asking: Generator[Ask | float, RequestClient, RequestClient]
+) -> Generator[Ask | float, RequestClient, tuple[RequestClient, list[str] | None]]:
     """Ask, and learn what users said to the model by that."""
     heard: list[list[str]] = []
 
@@ -424,7 +424,7 @@ def one_run(clerk: Clerk) -> Errand:
         violated(Invariant.AS_TOLD, f"{path} was {last}, and is {again}")
 
 
-def _status(clerk: Clerk, path: str, text: str, *, stops: bool) -> Generator[Ask | float, Caller, str]:
+def _status(clerk: Clerk, path: str, text: str, *, stops: bool) -> Generator[Ask | float, RequestClient, str]:
     caller = yield from clerk.ask("GET", path)
     if not clerk.same_programs:
         raise GivenUp

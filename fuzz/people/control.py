@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 from fuzz.invariants import Invariant
 from fuzz.model import COMMAND_TIME, Command, Session, violated
-from fuzz.peers import Caller
 from fuzz.people.crowd import LATE, Crowd, Deeds, Device
 from fuzz.people.phones import Phones
 from fuzz.script import Deed, Step
 from fuzz.world import REMOTE
 from svc_proto.device.phone import PhoneState
+from tests.support.sim_http import RequestClient
 
 __all__ = ["Control"]
 
@@ -31,7 +31,7 @@ class Control:
         self.world = crowd.world
         self.phones = Phones(crowd)
         self._commands: dict[str, Command] = {}
-        self._waiting: dict[Command, Caller] = {}
+        self._waiting: dict[Command, RequestClient] = {}
         self._phone_of: dict[Command, Device] = {}  # of those that have reached one
         self._known: dict[str, str] = {}  # request ids: the mark of what they were given to
         self.choices: list[float] = []  # when the operator has asked for another phone
@@ -55,7 +55,7 @@ class Control:
         if step.other % LEAVES == 0:  # who has called does not wait
             self.world.sim.after(step.amount / 20, lambda: caller.hang_up(reset=step.other % 2 == 1))
 
-    def command(self, session: Session, kind: int, selector: str, *, unheeded: bool = False) -> Caller:
+    def command(self, session: Session, kind: int, selector: str, *, unheeded: bool = False) -> RequestClient:
         """An agent with a session's token calls a Device Control route; `unheeded`: and no phone will answer."""
         world = self.world
         mark = f"mark-{self.crowd.number()}"
@@ -83,7 +83,7 @@ class Control:
         self._active = None
         self.choices.append(self.crowd.now)
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status == 200 and self._active is None:
                 self._active = device, self.crowd.now
 
@@ -119,13 +119,13 @@ class Control:
         if silent > REPORTS_WITHIN:
             violated(Invariant.REPORTED, f"the reference phone has reported nothing for {silent:.0f} s")
 
-    def _check_settled(self, command: Command, caller: Caller) -> None:
+    def _check_settled(self, command: Command, caller: RequestClient) -> None:
         late = self.crowd.outlived(command.caller, LATE, command.sent)
         if late and self.world.relay_up and self.world.is_sound(caller):
             so = f"got {caller.status}" if caller.over else "still waits"
             violated(Invariant.SETTLED, f"{command.mark} {so} {late:.0f} s after the end of its session")
 
-    def _check_lost(self, command: Command, caller: Caller) -> None:
+    def _check_lost(self, command: Command, caller: RequestClient) -> None:
         """Nobody waits for a phone whose socket is over (wire bridge 2.2)."""
         world, phone = self.world, self._phone_of.get(command)
         if phone is None or phone.left is None or self.crowd.now <= phone.left + LATE:
@@ -135,7 +135,7 @@ class Control:
             late = self.crowd.now - phone.left
             violated(Invariant.SETTLED, f"{command.mark} waits for {phone.name}, which left {late:.0f} s ago")
 
-    def _commanded(self, command: Command, caller: Caller) -> None:
+    def _commanded(self, command: Command, caller: RequestClient) -> None:
         self._waiting.pop(command, None)
         self._phone_of.pop(command, None)
         session, status = command.caller, caller.status

@@ -11,12 +11,12 @@ from attrs import define, field
 from fuzz.books import RECHECK
 from fuzz.invariants import Invariant
 from fuzz.model import Code, Session, violated
-from fuzz.peers import Caller, Pairs, Talker
 from fuzz.provider import NUMBER
 from fuzz.script import Step
 from fuzz.terms import Spans
 from fuzz.world import LOCAL, REMOTE, World
 from runtimes.sim.process import Process
+from tests.support.sim_http import Pairs, RequestClient, WebSocketClient
 
 __all__ = [
     "BOUNDARY",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 Deeds: TypeAlias = Callable[[Step], None]
-Told: TypeAlias = Callable[[Caller], None]
+Told: TypeAlias = Callable[[RequestClient], None]
 
 GRANTS: tuple[Spans | None, ...] = (
     None,
@@ -61,7 +61,7 @@ BOUNDARY = "boundary-of-a-form"
 class SignIn:
     """A socket that was opened to show a credential; `relay` is the process that it came to."""
 
-    talker: Talker
+    talker: WebSocketClient
     relay: Process
     sent: float  # when `system/auth` went out
     told: float | None = None  # when `auth.ok` came
@@ -74,7 +74,7 @@ class Device:
     """A socket of a session, and how it behaves."""
 
     name: str
-    talker: Talker
+    talker: WebSocketClient
     session: Session
     sign_in: SignIn
     sent: dict[str, str] = field(factory=dict)  # request id of what it was ordered -> mark
@@ -215,7 +215,7 @@ class Crowd:
             headers["content-type"] = f"multipart/form-data; boundary={BOUNDARY}"
         sent = self.now
 
-        def answered(caller: Caller) -> None:
+        def answered(caller: RequestClient) -> None:
             if session is not None and caller.status in SERVED and session.is_dead(self.world.wall, sent, self.now):
                 where = f"{method} {path.partition('?')[0]}"
                 violated(Invariant.DEAD_TOKEN, f"{session.prefix} got {caller.status} from {where} after its end")
@@ -231,5 +231,5 @@ def task_of(text: str) -> int:
     return int(found[1]) if found else 0
 
 
-def nothing(caller: Caller) -> None:
+def nothing(caller: RequestClient) -> None:
     """Only the common checks."""

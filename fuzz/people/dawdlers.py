@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from fuzz.invariants import Invariant
-from fuzz.lines import Thrower
 from fuzz.model import Session, violated
 from fuzz.people.crowd import SERVED, Crowd
 from fuzz.world import REMOTE
+from tests.support.sim_http import RawBytesClient
 
 __all__ = ["Dawdlers"]
 
@@ -39,7 +39,7 @@ class Dawdlers:
                 so = f"got {half.status} from {path}, half of it said after its end"
                 violated(Invariant.AFTER_END, f"{session.prefix} {so}")
 
-        half = Thrower(world.agent, REMOTE, said + body[:5], over)
+        half = RawBytesClient(world.agent, REMOTE, said + body[:5], over)
 
         def go_on() -> None:
             if not half.over:
@@ -54,7 +54,7 @@ class Dawdlers:
         world = self.world
         world.home.disk.put(LARGE, bytes(SIZE))
         head = f"GET /media/by-path?path={LARGE} HTTP/1.1\r\nhost: {REMOTE.authority}\r\n"
-        reader = Thrower(world.agent, REMOTE, f"{head}authorization: Bearer {session.token}\r\n\r\n".encode())
+        reader = RawBytesClient(world.agent, REMOTE, f"{head}authorization: Bearer {session.token}\r\n\r\n".encode())
         reader.read_slowly(True)
         world.keep(reader)
 

@@ -19,13 +19,13 @@ from attrs import define, field
 
 from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
-from fuzz.peers import Caller
 from fuzz.people.crowd import Crowd, Deeds, nothing
 from fuzz.people.owners import Owners
 from fuzz.script import Deed, Step
 from fuzz.terms import Terms
 from fuzz.world import LOCAL, REMOTE
 from runtimes.sim.process import Process
+from tests.support.sim_http import RequestClient
 
 __all__ = ["ACT", "READ", "Guest", "Guests"]
 
@@ -129,17 +129,17 @@ class Guests:
         guest = Guest(f"agent-{number}", verifier, scope, self.world.relay)
         self.guests.append(guest)
 
-        def registered(caller: Caller) -> None:
+        def registered(caller: RequestClient) -> None:
             if caller.status == 201:
                 guest.client = str(caller.answer.json["client_id"])
                 self._ask(guest, asked)
 
-        def asked(caller: Caller) -> None:
+        def asked(caller: RequestClient) -> None:
             if caller.status == 303:
                 guest.ticket = _location(caller)
                 self._look(guest, shown)
 
-        def shown(caller: Caller) -> None:
+        def shown(caller: RequestClient) -> None:
             found = WORD.search(caller.answer.body.decode())
             if caller.status == 200 and found is not None:
                 self.world.sim.after(step.amount, lambda: self._question(guest, found[1], way, step))
@@ -147,7 +147,7 @@ class Guests:
         body = {"client_name": guest.name, "redirect_uris": [REDIRECT]}
         self.crowd.local("POST", "/oauth/register", body, registered)
 
-    def _ask(self, guest: Guest, done: Callable[[Caller], None]) -> None:
+    def _ask(self, guest: Guest, done: Callable[[RequestClient], None]) -> None:
         challenge = urlsafe_b64encode(sha256(guest.verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
             "response_type": "code",
@@ -161,7 +161,7 @@ class Guests:
         }
         self.crowd.local("GET", f"/oauth/authorize?{urlencode(query)}", None, done)
 
-    def _look(self, guest: Guest, done: Callable[[Caller], None]) -> None:
+    def _look(self, guest: Guest, done: Callable[[RequestClient], None]) -> None:
         self.crowd.local("GET", f"/oauth/{guest.ticket}", None, done)
 
     def _question(self, guest: Guest, word: str, way: int, step: Step) -> None:
@@ -171,7 +171,7 @@ class Guests:
         path = f"/mcp/questions/{word}"
         scope = "" if way == 6 else READ if step.other // (3 * WAYS) % 3 == 0 else guest.wanted
 
-        def seen(caller: Caller) -> None:
+        def seen(caller: RequestClient) -> None:
             if caller.status != 200:
                 return
             asked = caller.answer.json
@@ -194,7 +194,7 @@ class Guests:
         if ttl is not None:
             body["ttl_seconds"] = ttl
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status != 200:
                 return
             if ballot.startswith("0000"):
@@ -209,7 +209,7 @@ class Guests:
 
         self.crowd.local("POST", path, body, done)
 
-    def _led(self, guest: Guest, ttl: int | None, way: int, caller: Caller) -> None:
+    def _led(self, guest: Guest, ttl: int | None, way: int, caller: RequestClient) -> None:
         """The page sends its browser on."""
         if caller.status != 303:
             return
@@ -237,7 +237,7 @@ class Guests:
         again, wrong = guest.session is not None, verifier != guest.verifier
         guest.under_way += 1
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             guest.under_way -= 1
             if caller.status == 200 and (again or wrong or guest.burnt):
                 why = "with another's verifier" if wrong else "once more"
@@ -275,7 +275,7 @@ class Guests:
         """Show the refresh token."""
         shown, access = guest.refresh, guest.access
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status == 200 and shown != guest.refresh:
                 violated(Invariant.TOKENS_ONCE, f"{guest.name} got tokens for a refresh token that was rotated")
             if caller.status != 200:
@@ -293,23 +293,23 @@ class Guests:
             self.renew(guest)
             return
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status == 200 and self._is_kept:
                 violated(Invariant.TOKENS_ONCE, f"{guest.name} got tokens for a refresh token that was rotated")
             self._ended(guest, caller, known=True)
 
         self._show(guest, guest.old_refresh[0], done)
 
-    def _show(self, guest: Guest, token: str, done: Callable[[Caller], None]) -> None:
+    def _show(self, guest: Guest, token: str, done: Callable[[RequestClient], None]) -> None:
         guest.under_way += 1
 
-        def told(caller: Caller) -> None:
+        def told(caller: RequestClient) -> None:
             guest.under_way -= 1
             done(caller)
 
         self._post(guest, {"grant_type": "refresh_token", "refresh_token": token}, told)
 
-    def _ended(self, guest: Guest, caller: Caller, *, known: bool) -> None:
+    def _ended(self, guest: Guest, caller: RequestClient, *, known: bool) -> None:
         """What was shown twice ends what it was of, for whoever has it."""
         session = guest.session
         guest.doubtful = True
@@ -331,7 +331,7 @@ class Guests:
     def _try(self, guest: Guest, token: str, path: str, what: str) -> None:
         kept = self._is_kept
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status not in (0, 401, 403, 429) and kept and self._is_kept:
                 violated(Invariant.TOKENS_ONCE, f"{what} {path}: {guest.name}, {caller.status}")
 
@@ -343,7 +343,7 @@ class Guests:
         assert session is not None
         session.revoking = True
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status == 200 and session.revoked is None and not guest.doubtful and self._is_kept:
                 session.revoked = self.crowd.now
 
@@ -358,12 +358,16 @@ class Guests:
         return not (world.store_trouble or world.store_refused or world.disk_trouble)
 
     def _post(
-        self, guest: Guest, form: dict[str, str], done: Callable[[Caller], None] = nothing, path: str = "/oauth/token"
+        self,
+        guest: Guest,
+        form: dict[str, str],
+        done: Callable[[RequestClient], None] = nothing,
+        path: str = "/oauth/token",
     ) -> None:
         body = urlencode({"client_id": guest.client, **form}).encode()
         world = self.world
         world.call(world.home, LOCAL, "POST", path, headers={"content-type": FORM}, body=body, done=done)
 
 
-def _location(caller: Caller) -> str:
+def _location(caller: RequestClient) -> str:
     return (caller.answer.headers.get(b"location") or b"").decode()

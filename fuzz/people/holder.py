@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fuzz.invariants import Invariant
 from fuzz.model import violated
-from fuzz.peers import Caller
 from fuzz.people.crowd import Crowd, Deeds
 from fuzz.script import Deed, Step
 from fuzz.world import UNTIL_DROPPED
 from runtimes.sim.connection import Connection
 from svc_proto.commands import Tell
 from svc_proto.device.person import KEYBOARD
+from tests.support.sim_http import RequestClient
 
 __all__ = ["Holder"]
 
@@ -43,7 +43,7 @@ class Holder:
         self._word[text] = WORDS[step.other % len(WORDS)], step.amount
         body = {"to": "+15550100", "body": text, "device": "Reference"}
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status == 200 and text not in self._allowed:
                 violated(Invariant.CONFIRMED, f"{text!r} was sent, and its question was not answered with yes")
             if caller.status == 200:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fuzz.carriers import Http1Carrier
 from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
 from fuzz.people.control import Control
@@ -153,7 +152,7 @@ class Lives:
     # --- a session ends whose device hears nothing of that, and goes on talking ---
 
     def _ignore(self, step: Step) -> None:
-        devices = [device for device in self.crowd.open if isinstance(device.talker.carrier, Http1Carrier)]
+        devices = [device for device in self.crowd.open if device.talker.carrier.http2 is None]
         if not devices:
             return
         device = devices[step.who % len(devices)]

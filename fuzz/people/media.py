@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
-from fuzz.peers import Caller
 from fuzz.people.crowd import BOUNDARY, Crowd, Deeds
 from fuzz.script import Deed, Step
 from fuzz.shelf import Medium
 from fuzz.world import MAX_MEDIA
+from tests.support.sim_http import RequestClient
 
 __all__ = ["Media"]
 
@@ -88,10 +88,10 @@ class Media:
         first = max(place for place, (when, _) in enumerate(contents) if place == 0 or when <= since)
         return [data for _, data in contents[first:]]
 
-    def _registered(self, data: bytes, path: str = "") -> Callable[[Caller], None]:
+    def _registered(self, data: bytes, path: str = "") -> Callable[[RequestClient], None]:
         medium = self._shelf.put(data, self.crowd.now, path)
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if not path:
                 self.world.sim.after(SWEPT_WITHIN, self.check_spool)
             if caller.status == 200:
@@ -113,7 +113,7 @@ class Media:
         sent = self.crowd.now
         use = self._shelf.use(medium, sent)
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status == 200:
                 use.told = self.crowd.now
                 self._got(medium, session, sent, caller.answer.body)
@@ -139,7 +139,7 @@ class Media:
         if over:
             violated(Invariant.MEDIA_LIFE, f"{data[:12]!r} was had: {over}")
 
-    def shown(self, caller: Caller, sent: float) -> None:
+    def shown(self, caller: RequestClient, sent: float) -> None:
         """The inspector of media knows what lives, and what does not."""
         shelf = self._shelf
         live = {record["token"] for record in caller.answer.json["media"] if not record["is_expired"]}

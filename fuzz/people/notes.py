@@ -15,11 +15,11 @@ from attrs import define, field
 
 from fuzz.invariants import Invariant
 from fuzz.model import Chat, violated
-from fuzz.peers import Caller
 from fuzz.people.chats import Chats, each_event
 from fuzz.people.crowd import Deeds, nothing
 from fuzz.script import Deed, Step
 from fuzz.upstream import TOKENS
+from tests.support.sim_http import RequestClient
 
 __all__ = ["Notes"]
 
@@ -40,7 +40,7 @@ class _Run:
     outages: int
     pause: float
     id: str = ""
-    reader: Caller | None = None
+    reader: RequestClient | None = None
     asked: dict[str, tuple[float, str]] = field(factory=dict)  # by call, when, and about which note
     open: list[str] = field(factory=list)  # the oldest first
     meant: dict[str, str] = field(factory=dict)  # by call, what was said to it; empty: it may be anything
@@ -115,7 +115,7 @@ class Notes:
             if body["choice"] == "session":
                 self._remembered[run.chat.id, run.asked[identity][1]] = None
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status != 200:
                 run.meant.update(dict.fromkeys(meant, ""))
             else:
@@ -135,7 +135,7 @@ class Notes:
     def _look(self, run: _Run, waits: str) -> None:
         """While one question is open the run waits for an answer, and says which."""
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status != 200 or waits in run.told or waits in run.meant:
                 return
             view = caller.answer.json

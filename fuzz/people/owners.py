@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from fuzz.invariants import Invariant
 from fuzz.model import Session, check_grants, violated
-from fuzz.peers import Caller
 from fuzz.people.crowd import GRANTS, Crowd, Deeds
 from fuzz.script import Deed, Step
 from fuzz.terms import Terms, Wish, fits, patched
+from tests.support.sim_http import RequestClient
 
 __all__ = ["Owners"]
 
@@ -41,7 +41,7 @@ class Owners:
         session.revoking = True
         relay = self.world.relay
 
-        def done(answer: Caller) -> None:
+        def done(answer: RequestClient) -> None:
             lasting = answer.status == 500 and _lasts(str(answer.answer.json.get("error")))
             if (answer.status == 200 or lasting) and session.revoked is None:
                 session.revoked = self.crowd.now
@@ -68,7 +68,7 @@ class Owners:
         wished = wish.grants or {}
         beyond = [channel for channel in session.withheld if wished.get(channel) is not None]
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             session.patches -= 1
             over = wish.ttl is not None and self.crowd.now >= sent + wish.ttl  # by this very change, perhaps
             if caller.status in NOT_CHANGED and not (caller.status == 401 and over):
@@ -99,7 +99,7 @@ class Owners:
 
         self.crowd.remote("PATCH", f"/sessions/{session.prefix}", wish.members, session, done)
 
-    def _is_passing(self, caller: Caller, session: Session) -> bool:
+    def _is_passing(self, caller: RequestClient, session: Session) -> bool:
         """Whether the relay has said that it is changed until it restarts, and the same one runs."""
         told = caller.status == 500 and caller.answer.json.get("code") == "store_failed"
         lasts = self.world.relay_up and self.world.shelf.is_up_since(caller.began)
@@ -130,7 +130,7 @@ class Owners:
         crowd, sent = self.crowd, self.crowd.now
         known = {one.prefix: (one, one.patched, one.sure) for one in crowd.sessions}
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status != 200:
                 return
             listed = {record["token_prefix"]: record for record in caller.answer.json["sessions"]}

@@ -8,12 +8,12 @@ from typing import Any
 
 from fuzz.invariants import Invariant
 from fuzz.model import SLACK, Attempt, Code, Session, violated
-from fuzz.peers import Caller, Talker
 from fuzz.people.crowd import GRANTS, PHONE, Crowd, Deeds, Device, SignIn
 from fuzz.script import Deed, Step
 from fuzz.terms import NOTHING, Spans, Terms, Wish, fits, paired
 from fuzz.world import REMOTE
 from runtimes.sim.host import Host
+from tests.support.sim_http import RequestClient, WebSocketClient
 
 __all__ = ["Pairing"]
 
@@ -49,7 +49,7 @@ class Pairing:
         forgotten = (sent, float("inf"))
         self.world.addresses.cleared.append(forgotten)
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             self.world.addresses.cleared.remove(forgotten)
             until = self.crowd.now if caller.status else self.crowd.now + SLACK
             self.world.addresses.forget(sent, until, sure=caller.status == 200)
@@ -66,7 +66,7 @@ class Pairing:
             code = self.crowd.codes[-1 if step.other < 0 else step.other % len(self.crowd.codes)]
             self.pair(self.world.devices[step.who % len(self.world.devices)], code, phone=step.who % 3 != 2)
 
-    def pair(self, host: Host, code: Code, *, phone: bool = True) -> Talker:
+    def pair(self, host: Host, code: Code, *, phone: bool = True) -> WebSocketClient:
         """A device shows a code."""
         rng = Random(f"wish {self.world.script.seed} {code.word} {host.name}")
         ttl, grants = rng.choice(TTL_WISHES), rng.choice(GRANT_WISHES)
@@ -104,7 +104,7 @@ class Pairing:
         code: Code | None = None,
         fresh: bool = False,
         welcomed: Callable[[Device], None] | None = None,
-    ) -> Talker:
+    ) -> WebSocketClient:
         """A device comes back with its token, and perhaps a code beside it; `fresh`: on a connection of its own."""
         host = self.world.sim.hosts[session.owner]
         payload: dict[str, object] = {"session_token": session.token}
@@ -123,7 +123,7 @@ class Pairing:
         wish: Wish = NOTHING,
         fresh: bool = False,
         on_welcome: Callable[[Device], None] | None = None,
-    ) -> Talker:
+    ) -> WebSocketClient:
         """Open a WebSocket and show a credential."""
         world = self.world
         surface = str(payload.get("client_surface", "unknown")) if session is None else session.surface
@@ -132,7 +132,7 @@ class Pairing:
         known: list[tuple[int, Terms | None]] = []  # of the session, when it was asked for
         device: list[Device] = []
 
-        def opened(talker: Talker) -> None:
+        def opened(talker: WebSocketClient) -> None:
             sign_in.append(SignIn(talker, world.relay, self.crowd.now))
             if surface == PHONE:
                 self.crowd.sign_ins.setdefault(host.name, []).append(sign_in[0])
@@ -144,7 +144,7 @@ class Pairing:
                 code.shown += 1
             talker.say("system", "auth", payload, "auth-1")
 
-        def heard(talker: Talker, message: dict[str, Any]) -> None:
+        def heard(talker: WebSocketClient, message: dict[str, Any]) -> None:
             if device:
                 self.crowd.heard(device[0], message)
                 return
@@ -164,13 +164,13 @@ class Pairing:
             elif message.get("type") == "auth.fail":
                 self._refused(host, str(members.get("reason", "")), code, session, attempt[0], sign_in[0])
 
-        def ended(talker: Talker) -> None:
+        def ended(talker: WebSocketClient) -> None:
             self._judge_end(talker)
             for one in device:
                 one.left = self.crowd.now
                 self.crowd.open.remove(one)
 
-        talker = Talker(
+        talker = WebSocketClient(
             world.carrier(host, REMOTE, deflate=world.rng.random() < 0.5, fresh=fresh),
             REMOTE,
             headers={},
@@ -203,7 +203,7 @@ class Pairing:
         if code is not None and code.must_count(sign_in.sent, self.crowd.now):
             violated(Invariant.LIVE_CODE, f"{code.word} was refused to {host.name}: {reason}")
 
-    def _judge_end(self, talker: Talker) -> None:
+    def _judge_end(self, talker: WebSocketClient) -> None:
         world = self.world
         world.lines.pop(talker, None)
         if talker.broken:
@@ -258,7 +258,7 @@ class Pairing:
             violated(Invariant.LIFETIME, f"{session.prefix} came back with {told}, and had {terms}")
         return session
 
-    def _join(self, talker: Talker, session: Session, sign_in: SignIn) -> Device:
+    def _join(self, talker: WebSocketClient, session: Session, sign_in: SignIn) -> Device:
         self.world.count("signed in")
         device = Device(f"{session.owner}/{self.crowd.number()}", talker, session, sign_in)
         self.crowd.open.append(device)

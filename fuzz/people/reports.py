@@ -15,13 +15,13 @@ from attrs import frozen
 
 from fuzz.invariants import Invariant
 from fuzz.model import COMMAND_TIME, Command, Session, violated
-from fuzz.peers import Caller
 from fuzz.people.control import Control
 from fuzz.people.crowd import LATE, PHONE, Crowd, Deeds, Device
 from fuzz.people.media import Media
 from fuzz.people.phones import IN_TIME
 from fuzz.script import Deed, Step
 from runtimes.sim.process import Process
+from tests.support.sim_http import RequestClient
 
 __all__ = ["Reports"]
 
@@ -36,7 +36,7 @@ INSPECTORS = (ACTIVITY, SHELF, INFO, PHONES, STATUS, NOTES, "/sessions", HEALTH)
 MOST_NOTES = MOST_RECORDS = 100
 KEYS = 3  # that notifications of a device go by: later ones have the key of an earlier one
 REPORTS_WITHIN = 6.0  # s from its welcome that a phone takes to report
-View: TypeAlias = Callable[[Caller, float], None]
+View: TypeAlias = Callable[[RequestClient, float], None]
 """Judges what was asked for at some time."""
 
 
@@ -103,7 +103,7 @@ class Reports:
         """What is told is judged a little later, when a socket that had gone is known to be."""
         sent = self.crowd.now
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if view is not None and (caller.status == 200 or (path == STATUS and caller.status == 503)):
                 self.world.sim.after(pause, lambda: view(caller, sent))
 
@@ -145,7 +145,7 @@ class Reports:
             device.sign_in.reported = self.crowd.now
             self._statuses[mark] = _Sent(device, self.crowd.now, self.world.relay, payload)
 
-    def _phones(self, caller: Caller, sent: float) -> None:
+    def _phones(self, caller: RequestClient, sent: float) -> None:
         records = {record["device_id"]: record for record in caller.answer.json["devices"]}
         self._check_active(caller, records, sent)
         for name, record in records.items():
@@ -154,7 +154,7 @@ class Reports:
             if _id_of(device) not in records:
                 violated(Invariant.REPORTED, f"{device.name} is connected, and not listed: {[*records]}")
 
-    def _check_active(self, caller: Caller, records: Mapping[str, object], sent: float) -> None:
+    def _check_active(self, caller: RequestClient, records: Mapping[str, object], sent: float) -> None:
         """The phone that is meant by default stays it until it leaves, or another is chosen (wire bridge 2.4)."""
         active: str | None = caller.answer.json["active_device_id"]
         before, self._active = self._active, None
@@ -170,7 +170,7 @@ class Reports:
         chosen = any(before.sent <= when <= told for when in self._control.choices)
         return before.told <= sent and not chosen and self._control.phones.is_connected(before.device, sent)
 
-    def _status(self, caller: Caller, sent: float) -> None:
+    def _status(self, caller: RequestClient, sent: float) -> None:
         record = caller.answer.json
         if caller.status == 200 and record["phone_connected"]:
             self._check_record(record["device_id"], record, sent)
@@ -206,7 +206,7 @@ class Reports:
             self._notes[f"note {number}"] = _Sent(device, self.crowd.now, self.world.relay, note)
         device.talker.say("system", "ping", {"ts": 1})
 
-    def _recent(self, caller: Caller, sent: float, most: int = MOST_NOTES) -> None:
+    def _recent(self, caller: RequestClient, sent: float, most: int = MOST_NOTES) -> None:
         """All that surely came, as it came, once, and of each device the newest first."""
         shown: list[str] = [note["title"] for note in caller.answer.json["notifications"]]
         if len(set(shown)) < len(shown):
@@ -229,7 +229,7 @@ class Reports:
 
     # --- activity ---
 
-    def _activity(self, caller: Caller, sent: float) -> None:
+    def _activity(self, caller: RequestClient, sent: float) -> None:
         records = caller.answer.json["activity"]
         times = [record["sent_at"] for record in records]
         if len(records) > MOST_RECORDS or (len(self.world.wall.steps) == 1 and times != sorted(times, reverse=True)):
@@ -269,7 +269,7 @@ class Reports:
 
     # --- numbers ---
 
-    def _health(self, known: tuple[Session, ...], caller: Caller, sent: float) -> None:
+    def _health(self, known: tuple[Session, ...], caller: RequestClient, sent: float) -> None:
         """No session is missing."""
         least = sum(map(self.crowd.surely_lives, known))
         if caller.answer.json["sessions"] < least:

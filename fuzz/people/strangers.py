@@ -11,14 +11,13 @@ from attrs import field, frozen
 
 from fuzz.doors import CALLERS, IN, RELAY_DOORS, place
 from fuzz.invariants import Invariant
-from fuzz.lines import Thrower
 from fuzz.model import Code, violated
-from fuzz.peers import Caller, Pairs
 from fuzz.people.crowd import Crowd, Deeds
 from fuzz.people.pairing import Pairing
 from fuzz.script import Deed, Step
 from fuzz.world import LOCAL, REMOTE
 from runtimes.sim.host import Host
+from tests.support.sim_http import Pairs, RawBytesClient, RequestClient
 
 __all__ = ["Strangers"]
 
@@ -132,10 +131,10 @@ class Strangers:
         data = GARBAGE[step.other % len(GARBAGE)]
         if step.who % 5 == 0:
             data = bytes(self.world.rng.randrange(256) for _ in range(300))
-        thrower = Thrower(host, REMOTE, data)
+        thrower = RawBytesClient(host, REMOTE, data)
         self.world.sim.after(20.0, lambda: self._threw(thrower))
 
-    def _threw(self, thrower: Thrower) -> None:
+    def _threw(self, thrower: RawBytesClient) -> None:
         self.world.refuse_secrets(thrower.heard.decode("latin-1"), "the answer to garbage")
         if b" 200 " in thrower.heard[:16] or b" 500 " in thrower.heard[:16]:
             violated(Invariant.STATUS, f"garbage was answered {bytes(thrower.heard)!r:.100}")
@@ -157,7 +156,7 @@ class Strangers:
             self._forward(way, route, headers)
             return
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             self._check(way, route, caller.status)
 
         world, here = self.world, way.here
@@ -173,7 +172,7 @@ class Strangers:
         body = _body(method)
         fields = {"host": target.authority, **headers, "content-length": f"{len(body)}"}
         lines = [f"{method} {path} HTTP/{way.version}", *(f"{name}: {value}" for name, value in fields.items())]
-        thrower = Thrower(host, target, "\r\n".join([*lines, "", ""]).encode() + body)
+        thrower = RawBytesClient(host, target, "\r\n".join([*lines, "", ""]).encode() + body)
 
         def over() -> None:
             self._check(way, f"{method} {path}" if way.opens else route, thrower.status)

@@ -10,11 +10,11 @@ from typing import Any
 from fuzz.errands import Ask, Clerk, Errand, Kind, is_one
 from fuzz.invariants import Invariant
 from fuzz.model import Code, violated
-from fuzz.peers import Caller
 from fuzz.people.crowd import GRANTS
 from fuzz.shelf import Medium
 from fuzz.terms import Wish
 from fuzz.world import MAX_MEDIA
+from tests.support.sim_http import RequestClient
 
 __all__ = ["VISITORS"]
 
@@ -196,7 +196,7 @@ def large_files(clerk: Clerk) -> Errand:
     is_one(caller, 413, "an upload that is too large", "too_large")
 
 
-def _uploaded(clerk: Clerk, data: bytes, body: object, **more: Any) -> Generator[Ask | float, Caller, Medium]:
+def _uploaded(clerk: Clerk, data: bytes, body: object, **more: Any) -> Generator[Ask | float, RequestClient, Medium]:
     """It is on the shelf."""
     medium = clerk.crowd.world.shelf.put(data, clerk.crowd.now)
     caller = yield from clerk.relay("POST", "/media/upload", body, **more)

@@ -9,13 +9,12 @@ from typing import Any
 from attrs import frozen
 
 from fuzz.invariants import Invariant
-from fuzz.lines import Target
 from fuzz.model import SLACK, Session, violated
-from fuzz.peers import Talker
 from fuzz.people.crowd import Crowd, task_of
 from fuzz.people.ears import Ears
 from fuzz.provider import recording_of
 from runtimes.sim.host import Host
+from tests.support.sim_http import ServerAddress, WebSocketClient
 
 __all__ = ["AGENT", "FAMILIES", "LAB", "OUTPUT", "UNATTENDED", "VoiceLine", "Who"]
 
@@ -37,7 +36,7 @@ class Who:
     """Who speaks: from where, and with what; `session` is None for the API's key."""
 
     host: Host
-    target: Target
+    target: ServerAddress
     token: str
     session: Session | None
 
@@ -76,9 +75,9 @@ class VoiceLine:
         self.run_id = ""
         self.answered = False  # the model has said all
         self._answer = answer
-        self._talker: Talker | None = None
+        self._talker: WebSocketClient | None = None
         self._closing = False
-        self._owner: Talker | None = None  # the socket that has the session
+        self._owner: WebSocketClient | None = None  # the socket that has the session
         self.on_taken: Callable[[], None] | None = None  # something that was said is begun
         self._to_say: list[dict[str, object]] = []
         self._asked: list[tuple[str, float]] = []  # texts, until they are accepted or refused
@@ -123,7 +122,7 @@ class VoiceLine:
         self.ears.open()
         self._closing = False
 
-        def opened(talker: Talker) -> None:
+        def opened(talker: WebSocketClient) -> None:
             self._attached_at = self.crowd.now
             if over:
                 violated(Invariant.VOICE_OVER, f"{self.name} is open again: {over}")
@@ -137,7 +136,7 @@ class VoiceLine:
                 talker.tell(message)
             self._to_say.clear()
 
-        talker = Talker(
+        talker = WebSocketClient(
             world.carrier(who.host, who.target, deflate=world.rng.random() < 0.5),
             who.target,
             path=self._answer["websocket_path"],
@@ -164,7 +163,7 @@ class VoiceLine:
             self._talker.hang_up(reset=True)
             self.lost = self.crowd.now
 
-    def _check_forgotten(self, talker: Talker) -> None:
+    def _check_forgotten(self, talker: WebSocketClient) -> None:
         """Its time to come back is not over, and nobody of the same caller has taken its place."""
         newer = any(line.takes_room_of(self) for line in self.rivals)
         session, lost = self.who.session, self.lost
@@ -179,7 +178,7 @@ class VoiceLine:
         """Whether it is a newer one of the same caller."""
         return self.family == other.family and self.who.caller == other.who.caller and self.made > other.made
 
-    def _ended(self, talker: Talker, *, again: bool) -> None:
+    def _ended(self, talker: WebSocketClient, *, again: bool) -> None:
         world = self.world
         world.lines.pop(talker, None)
         if talker.broken:
@@ -242,7 +241,7 @@ class VoiceLine:
         else:
             self._to_say.append(message)
 
-    def _check_spoken(self, talker: Talker | None, sent: float) -> None:
+    def _check_spoken(self, talker: WebSocketClient | None, sent: float) -> None:
         if self.read and self.world.provider.failed_at >= sent:
             return
         if talker is self._talker and self.attached and self.world.quiet_since(sent) and self._asked_or_speaking:
@@ -254,7 +253,7 @@ class VoiceLine:
 
     # --- hearing ---
 
-    def _heard(self, talker: Talker, event: dict[str, Any]) -> None:
+    def _heard(self, talker: WebSocketClient, event: dict[str, Any]) -> None:
         self.world.refuse_secrets(talker.text, f"what {self.name} is told")
         kind = event["type"]
         self.heard_at = self.crowd.now
@@ -384,7 +383,7 @@ class VoiceLine:
                 Invariant.VOICE_GRANT, f"{self.name} is open {now - since:.0f} s after its {self.grant} grant ended"
             )
 
-    def _is_heard(self, talker: Talker) -> bool:
+    def _is_heard(self, talker: WebSocketClient) -> bool:
         """Whether nothing comes between it and the relay, and nobody has set the clock."""
         world = self.world
         return world.relay_up and self.relay is world.relay and world.is_sound(talker) and len(world.wall.steps) == 1

@@ -13,7 +13,6 @@ from typing import Any
 
 from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
-from fuzz.peers import Caller
 from fuzz.people.crowd import Crowd, Deeds, Device, task_of
 from fuzz.people.voice_line import AGENT, FAMILIES, LAB, OUTPUT, UNATTENDED, VoiceLine, Who
 from fuzz.provider import recording_of
@@ -22,6 +21,7 @@ from fuzz.subplots import HOLDS
 from fuzz.world import API, API_KEY, LOCAL, REMOTE, VOICES
 from svc_proto.basics.pcm import wav_head
 from svc_proto.wire.multipart import Part, encode_multipart
+from tests.support.sim_http import RequestClient
 
 __all__ = ["Voices"]
 
@@ -109,7 +109,7 @@ class Voices:
         world, sent, number = self.world, self.crowd.now, self.crowd.number()
         sound = recording_of(number)
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             status = caller.status
             if who.session is not None and status != 500:
                 self.crowd.denied(who.session, status, "voice:stt", sent)
@@ -132,7 +132,7 @@ class Voices:
         world, sent = self.world, self.crowd.now
         grant = FAMILIES[family]
 
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             self._judge(who, grant, caller, sent)
             if caller.status == 503:
                 self._check_full(who, family, sent)
@@ -150,7 +150,7 @@ class Voices:
         headers, path = {"authorization": f"Bearer {who.token}"}, f"/voice/{family}/session"
         world.call(who.host, who.target, "POST", path, headers=headers, body=body, done=done)
 
-    def _judge(self, who: Who, grant: str, caller: Caller, sent: float) -> None:
+    def _judge(self, who: Who, grant: str, caller: RequestClient, sent: float) -> None:
         session, status = who.session, caller.status
         if status in (0, 503, 408):
             return
@@ -253,7 +253,7 @@ class Voices:
             violated(Invariant.CANCELLED, f"the model still works on {text!r}, which {line.name} has cancelled")
 
     def _check_stopped(self, run_id: str, sent: float, *, hangs: bool) -> None:
-        def done(caller: Caller) -> None:
+        def done(caller: RequestClient) -> None:
             if caller.status != 200 or not self.world.quiet_since(sent):
                 return
             status = caller.answer.json["status"]

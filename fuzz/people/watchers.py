@@ -13,10 +13,10 @@ from attrs import define, field
 
 from fuzz.invariants import Invariant
 from fuzz.model import Turn, violated
-from fuzz.peers import Caller
 from fuzz.people.chats import MANNERS, Chats, each_event
 from fuzz.people.crowd import Deeds
 from fuzz.script import Deed, Step
+from tests.support.sim_http import RequestClient
 
 __all__ = ["Watchers"]
 
@@ -32,7 +32,7 @@ class _Watched:
     turn: Turn
     sent: float  # when it was asked for
     outages: int  # of the API until then
-    asked: list[Caller] = field(factory=list)
+    asked: list[RequestClient] = field(factory=list)
     end: str = ""  # the event that ended it
 
 
@@ -57,7 +57,7 @@ class Watchers:
             self._watch(run, "POST", "/v1/runs", {**body, "stream": True})
             return
 
-        def begun(caller: Caller) -> None:
+        def begun(caller: RequestClient) -> None:
             if caller.status != 202:
                 return
             turn.run_id = str(caller.answer.json["run_id"])
@@ -106,7 +106,7 @@ class Watchers:
         if turn.text.startswith("plain:") and output.strip() != f"You said {turn.text}":
             violated(Invariant.OWN_BYTES, f"{turn.text!r} was answered {output!r:.100}")
 
-    def _over(self, run: _Watched, sent: float, caller: Caller) -> None:
+    def _over(self, run: _Watched, sent: float, caller: RequestClient) -> None:
         turn = run.turn
         if caller.status == 200:
             self.world.count("runs watched")
@@ -122,7 +122,7 @@ class Watchers:
         if sum(each.head is not None and each.head.status == 200 for each in run.asked) > 1:
             violated(Invariant.STREAM, f"the events of {turn.text!r} were told twice")
 
-    def _compare(self, run: _Watched, caller: Caller) -> None:
+    def _compare(self, run: _Watched, caller: RequestClient) -> None:
         """What everybody may ask for says the same."""
         if caller.status != 200:
             return

@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 from svc_proto.config import RelayConfig
-from tests.http_book import Answer
 from tests.relay.world import REMOTE, RelayBook
+from tests.support.http_client import Response
 
 LATE = "svc_proto.about.openapi", "svc_proto.about.documents_page", "svc_proto.schema.json_schema"
 
@@ -35,7 +35,7 @@ def test_strangers_get_neither() -> None:
     book = RelayBook()
     token = book.pair().token
 
-    def ask(**options: object) -> list[Answer]:
+    def ask(**options: object) -> list[Response]:
         return [book.request("GET", path, **options) for path in ("/openapi.json", "/docs")]
 
     assert [answer.status for answer in ask(peer=REMOTE)] == [401, 401]

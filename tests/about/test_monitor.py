@@ -15,25 +15,25 @@ from svc_proto.config import RelayConfig
 from svc_proto.facts import Stopping
 from svc_proto.machines.limiter import MAX_FAILURES
 from svc_proto.store import Ping
-from tests.http_book import Answer
 from tests.relay.world import REMOTE, RelayBook
+from tests.support.http_client import Response
 
 TOKEN = "metrics-0123456789abcdef"
 
 
-def parsed(answer: Answer) -> dict[str, Metric]:
+def parsed(answer: Response) -> dict[str, Metric]:
     """What a monitor understands, by the parser of prometheus-client."""
     assert (answer.status, answer.headers.get(b"content-type")) == (200, OPENMETRICS)
     return {family.name: family for family in text_string_to_metric_families(answer.body.decode())}
 
 
-def samples(answer: Answer) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+def samples(answer: Response) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
     for family in parsed(answer).values():
         for sample in family.samples:
             yield sample.name, tuple(sample.labels.items())
 
 
-def value(answer: Answer, name: str, **labels: str) -> float:
+def value(answer: Response, name: str, **labels: str) -> float:
     (found,) = [
         sample.value
         for family in parsed(answer).values()

@@ -14,7 +14,8 @@ from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.router import Route
 from tests.api.world import CONFIG, KEY, ApiBook
 from tests.book import REFUSED
-from tests.http_book import Answer, Asked, Reply, as_json
+from tests.http_book import Asked, Reply, as_json
+from tests.support.http_client import Response
 
 MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")
 ELSEWHERE = ("/metrics", "/healthz", "/readyz", "/openapi.json", "/docs")  # see tests/engine
@@ -32,7 +33,7 @@ def path_of(route: Route) -> str:
     return route.pattern.replace("{id}", "unknown").replace("{run_id}", "unknown").replace("{name}", "unknown")
 
 
-def problem(answer: Answer, path: str) -> dict[str, Any]:
+def problem(answer: Response, path: str) -> dict[str, Any]:
     """The error of an answer, after a look at its form."""
     assert answer.headers.get(b"content-type") == b"application/json"
     body = json.loads(answer.body)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from svc_proto.api.config import ApiConfig
 from tests.api.world import KEY, ApiBook
 from tests.documented import Documented, queries
-from tests.http_book import Answer
 from tests.playbook import REMOTE
 from tests.routes_page import API, assert_shown
+from tests.support.http_client import Response
 
 
-def ask(book: ApiBook, path: str) -> Answer:
+def ask(book: ApiBook, path: str) -> Response:
     answer = book.call("GET", path)
     book.after(2.0)
     return answer.result

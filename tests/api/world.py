@@ -27,10 +27,10 @@ from svc_proto.facts import Started
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.book import HOME
-from tests.http_book import Answer, Call, HttpBook
+from tests.http_book import Call, HttpBook
 from tests.playbook import PATIENT, PEER, START
 
-__all__ = ["CONFIG", "HOME", "KEY", "PEER", "START", "Answer", "ApiBook", "ApiCall"]
+__all__ = ["CONFIG", "HOME", "KEY", "PEER", "START", "ApiBook", "ApiCall"]
 
 CONFIG = f"{HOME}/config.yaml"
 KEY = "sk-api-7f3a9c2e"

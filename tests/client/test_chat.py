@@ -17,6 +17,7 @@ from svc_proto.wire.events import Headers
 from tests.book import HOME
 from tests.client.world import REFUSED, SILENT, Asked, Reply, World, as_json
 from tests.http_book import Answer
+from tests.support.http_client import Response
 
 API = ApiClient("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
 SECRET = "5e" * 32
@@ -27,7 +28,7 @@ def stream(*events: tuple[str, Any]) -> tuple[int, bytes]:
     return 200, b"".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode() for kind, data in events)
 
 
-def begun(*events: tuple[str, Any]) -> Answer:
+def begun(*events: tuple[str, Any]) -> Response:
     """The same, whose end is still to come."""
     return Answer(200, Headers(), stream(*events)[1], open=True)
 

@@ -24,7 +24,7 @@ from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
 from tests.client.world import REFUSED, Asked, Reply, World, as_json
-from tests.http_book import Answer
+from tests.support.http_client import Response
 
 RELAY = RelayClient("the relay", "http://h:8767", token="t")
 SESSION = StoredSession(url="ws://h:8767", token="t")
@@ -169,16 +169,16 @@ class Shelf:
         self.name = name
         self.ranges = True
 
-    def http(self, asked: Asked) -> Answer:
+    def http(self, asked: Asked) -> Response:
         named = (b"content-disposition", self.name.encode())
         if not self.ranges:
-            return Answer(200, Headers([named]), self.data)
+            return Response(200, Headers([named]), self.data)
         first, last = map(int, (asked.headers.get(b"range") or b"").removeprefix(b"bytes=").split(b"-"))
         last = min(last, len(self.data) - 1)
         if first > last:
-            return Answer(416, Headers([named]), b'{"error": "no"}')
+            return Response(416, Headers([named]), b'{"error": "no"}')
         placed = (b"content-range", b"bytes %d-%d/%d" % (first, last, len(self.data)))
-        return Answer(206, Headers([named, placed]), self.data[first : last + 1])
+        return Response(206, Headers([named, placed]), self.data[first : last + 1])
 
 
 def fetching(shelf: Shelf) -> World[FetchedMedia]:
@@ -234,7 +234,7 @@ def test_no_file(answer: Reply, says: str) -> None:
 def test_a_piece_without_anything() -> None:
     there: World[FetchedMedia] = World(
         lambda engine: save_media(engine, RELAY, "/media/x"),
-        http=Answer(206, Headers([(b"content-range", b"bytes 0-4/5")]), b""),
+        http=Response(206, Headers([(b"content-range", b"bytes 0-4/5")]), b""),
     )
     assert there.fails() == Exit(1, "the relay sent an empty piece: try again")
 

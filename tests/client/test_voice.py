@@ -16,7 +16,7 @@ from svc_proto.schema.members import Members
 from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin
 from tests.client.world import World, as_json
-from tests.http_book import Answer
+from tests.support.http_client import Response
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
 UPLOAD = VoiceFile("memo.M4A", b"sound")
@@ -84,7 +84,7 @@ def test_what_comes_to_nothing(given: VoiceFile | str, answer: Any, code: int, r
 def test_a_text_is_spoken(kind: str, name: str) -> None:
     world = World(
         lambda engine: save_speech(engine, RELAY, "Ready.", profile="work", choice={"voice": "leo"}),
-        http=Answer(200, Headers([(b"content-type", kind.encode())]), b"sound"),
+        http=Response(200, Headers([(b"content-type", kind.encode())]), b"sound"),
     )
     assert world.run() == kind.partition(";")[0]
     assert world.told[-1] == Tell("piece", {"data": b"sound", "name": name})

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from svc_proto.wire.events import BinaryMessage, TextMessage
-from svc_proto.wire.http2 import Http2Connection
 from tests.conformance.tools import echo_server
 from tests.loops.live import LiveWire
 from tests.loops.wires import PATIENCE, HttpClient, Ws
+from tests.support.http_client import Http2Client
 
 AUTHORITY = "localhost"
 
@@ -58,8 +58,8 @@ def over_http2(port: int, context: ssl.SSLContext | None = None) -> None:
         assert uploading.finish().body == b"a" * 100_000
         converse(ws, "2")
         assert client.ask("GET", "/cookie", headers={"cookie": "a=1"}).body == b"a=1\n"
-        assert isinstance(client.conn, Http2Connection)
-        assert not client.conn.knows(ws._stream)  # it ended with its closing handshake
+        assert isinstance(client.conn, Http2Client)
+        assert not client.conn.is_open(ws._stream)  # it ended with its closing handshake
 
 
 def test_tls_on_every_loop(runtime: str, certificate: tuple[Path, Path]) -> None:

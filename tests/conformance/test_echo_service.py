@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.facts import Started
-from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     BinaryMessage,
     CloseSocket,
@@ -21,12 +20,11 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
-from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.conformance.echo_service import LIMITS, PIECE, EchoService
 from tests.http_book import HttpBook, Peer
+from tests.support.http_client import Http2Client, new_client
 from tests.wire.pair import seeded
 
 ONE = StreamId(1)
@@ -40,8 +38,7 @@ class Caller:
         self.book = HttpBook(self.service)
         self.book.feed(Started())
         assert self.book.ready
-        kind = Http2Connection if version == "2" else Http1Connection
-        self.client: Http1Connection | Http2Connection = kind(Role.CLIENT, limits=LIMITS, entropy=seeded())
+        self.client = new_client(seeded(), http2=version == "2")
         self.peer: Peer = self.book.accept(lambda node, ch: Peer(node, ch, conn=self.client))
 
     def say(self, *events: Event) -> list[Event]:
@@ -165,9 +162,9 @@ def test_a_socket_of_http2_leaves_its_connection_behind() -> None:
     caller = Caller("2")
     caller.say(RequestHead(ONE, "GET", "/", Headers([(b"host", b"a")]), websocket=True), RequestEnd(ONE))
     assert caller.say(CloseSocket(ONE, 3001, "enough")) == [SocketClosed(ONE, 3001, "")]
-    assert isinstance(caller.client, Http2Connection)
-    assert not caller.client.knows(ONE)
-    assert caller.client.idle
+    assert isinstance(caller.client, Http2Client)
+    assert not caller.client.is_open(ONE)
+    assert caller.client.is_ready
 
 
 def test_a_bad_handshake_is_refused() -> None:

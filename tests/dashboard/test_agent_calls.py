@@ -12,9 +12,9 @@ from svc_proto.engine.message import Request
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.loops.wires import Answer
 from tests.peers.api import ScriptedApi, hello
 from tests.peers.canned import Canned, http
+from tests.support.http_client import Response
 
 KEY = "sk-board-4e1"
 
@@ -23,7 +23,7 @@ def board_before(world: VirtualWorld, peer: Any, **config: Any) -> Board:
     return Board(world, **{"api_url": world.peer(peer), "api_key": KEY, **config})
 
 
-def events_of(answer: Answer) -> list[ServerSentEvent]:
+def events_of(answer: Response) -> list[ServerSentEvent]:
     assert answer.status == 200, answer
     assert answer.headers.get(b"content-type") == b"text/event-stream"
     return EventStreamDecoder().receive_data(answer.body)

@@ -12,8 +12,8 @@ import pytest
 
 from tests.loops.boards import Board
 from tests.loops.virtual import VirtualWorld
-from tests.loops.wires import Answer
 from tests.peers.canned import Canned, http
+from tests.support.http_client import Response
 
 QUESTION = {
     "ok": True, "code": "ABC123", "ballot": "b4llot", "client_name": "<script>alert('x')</script>",
@@ -32,7 +32,7 @@ def sent(peer: Canned) -> tuple[str, Any]:
     return head.split(b" HTTP/1.1", 1)[0].decode(), json.loads(body) if body else None
 
 
-def post(board: Board, **fields: str) -> Answer:
+def post(board: Board, **fields: str) -> Response:
     said = {"code": "ABC123", "ballot": "b4llot", **fields}
     return board.ask("POST", "/allow", urlencode(said).encode(), headers=FORM)
 

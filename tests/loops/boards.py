@@ -10,8 +10,8 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.relay_calls import PREFIXES
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.wire.limits import Limits
-from tests.loops.wires import Answer
 from tests.loops.world import ApiHandle, Served, World
+from tests.support.http_client import Response
 
 __all__ = ["FILES", "RELAY", "Board"]
 
@@ -44,11 +44,11 @@ class Board(Served):
 
         super().__init__(world, world.start_service("dashboard", make, port=PORT))
 
-    def relay(self, method: str, path: str, body: object = None) -> Answer:
+    def relay(self, method: str, path: str, body: object = None) -> Response:
         """A call of the relay's part of the proxy."""
         return self.ask(method, RELAY + path, body)
 
-    def detail(self, answer: Answer) -> Any:
+    def detail(self, answer: Response) -> Any:
         """What a refusal says."""
         (name, detail) = next(iter(answer.json.items()))
         assert name == "detail"

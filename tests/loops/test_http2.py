@@ -9,8 +9,9 @@ import pytest
 from svc_proto.wire.events import ResponseData, ResponseEnd, ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.live import LiveWorld
-from tests.loops.wires import Answer, HttpClient, Ws
+from tests.loops.wires import HttpClient, Ws
 from tests.loops.world import World, bearer
+from tests.support.http_client import Response
 
 KEY = "sk-loop-h2"
 PER_CONNECTION = (b"date", b"connection")
@@ -21,7 +22,7 @@ def client2(world: World, *, tls: bool = False) -> HttpClient:
     return HttpClient(world.connect(tls=tls), world.authority(), world.entropy, http2=True)
 
 
-def plainly(answer: Answer) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+def plainly(answer: Response) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     """An answer without what each connection and each moment has of its own."""
     return answer.status, [field for field in answer.headers if field[0] not in PER_CONNECTION], answer.body
 

@@ -21,10 +21,11 @@ from tests.loops.conftest import open_world
 from tests.loops.live import LiveWire
 from tests.loops.raw import RawSocket, read_response
 from tests.loops.virtual import VirtualWorld
-from tests.loops.wires import PATIENCE, Answer, HttpClient
+from tests.loops.wires import PATIENCE, HttpClient
 from tests.loops.world import REMOTE, World, bearer
 from tests.plan import PLAIN
 from tests.servers.support import call, running_relay
+from tests.support.http_client import Response
 
 MIB = 1024 * 1024
 LARGE = 100 * MIB  # the cap of SPEC.md "Limits"
@@ -229,7 +230,7 @@ class Swapper:
         fresh.replace(self._path)
 
 
-def raced(client: HttpClient, target: str, token: str, wanted: set[int]) -> Iterator[Answer]:
+def raced(client: HttpClient, target: str, token: str, wanted: set[int]) -> Iterator[Response]:
     """The answers, of these statuses alone, until there were many and each was met: so the race was run."""
     seen: set[int] = set()
     for n in range(100 * ROUNDS):  # a busy machine may let the swapper wait

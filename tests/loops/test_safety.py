@@ -23,8 +23,8 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted
 from tests.loops.virtual import VirtualWorld
-from tests.loops.wires import Answer
 from tests.loops.world import PhoneHandle, World, bearer
+from tests.support.http_client import Response
 
 ARMED = SafetySettings(armed=True)
 SETUP = Moment(0.0, 1_800_000_000.0)
@@ -99,7 +99,7 @@ class Scene:
     def handset(self) -> SimulatedHandset:
         return self.person.handset
 
-    def call(self, method: str, path: str, body: object = None, *, timeout: float = 10.0) -> Answer:
+    def call(self, method: str, path: str, body: object = None, *, timeout: float = 10.0) -> Response:
         """One command, with the state of the handset before it."""
         self.before = state(self.handset)
         return self.world.http(method, path, body, headers=bearer(self.phone.token), timeout=timeout)

@@ -15,10 +15,10 @@ from svc_proto.wire.multipart import Part, encode_multipart
 from tests.loops.conftest import open_world
 from tests.loops.virtual import VirtualWorld
 from tests.loops.voices import seconds
-from tests.loops.wires import Answer
 from tests.loops.world import World, bearer
 from tests.peers.realtime import OpenAiPeer
 from tests.peers.vendor import Sound
+from tests.support.http_client import Response
 from tests.voice.sounds import CLEAR_VOICE, SENTENCE, needs_decoder, needs_engines, understood
 
 FORM = "multipart/form-data; boundary=xyz"
@@ -34,19 +34,19 @@ def host(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
         yield opened
 
 
-def json_of(answer: Answer, status: int = 200) -> dict[str, Any]:
+def json_of(answer: Response, status: int = 200) -> dict[str, Any]:
     assert answer.status == status, answer
     found: dict[str, Any] = answer.json
     return found
 
 
-def transcribe(world: World, token: str, data: bytes, content_type: str, query: str = "") -> Answer:
+def transcribe(world: World, token: str, data: bytes, content_type: str, query: str = "") -> Response:
     body = encode_multipart([Part(name="audio", data=data, content_type=content_type)], "xyz")
     headers = {**bearer(token), "content-type": FORM}
     return world.http("POST", f"/voice/transcribe{query}", headers=headers, body=body, timeout=LISTENED)
 
 
-def synthesize(world: World, token: str, **body: object) -> Answer:
+def synthesize(world: World, token: str, **body: object) -> Response:
     return world.http("POST", "/voice/synthesize", body, headers=bearer(token), timeout=LISTENED)
 
 

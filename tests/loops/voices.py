@@ -6,8 +6,9 @@ import json
 from io import BytesIO
 from typing import Any
 
-from tests.loops.wires import Answer, Ws
+from tests.loops.wires import Ws
 from tests.loops.world import World, bearer
+from tests.support.http_client import Response
 
 __all__ = ["VoiceClient", "ask_for", "create", "log_of", "seconds"]
 
@@ -47,7 +48,7 @@ def create(world: World, token: str, family: str = "output", **body: object) -> 
     return told
 
 
-def ask_for(world: World, token: str, family: str, **body: object) -> Answer:
+def ask_for(world: World, token: str, family: str, **body: object) -> Response:
     """The answer to asking for a session, whatever it is."""
     return world.http("POST", f"/voice/{family}/session", body, headers=bearer(token))
 

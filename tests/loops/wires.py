@@ -1,7 +1,6 @@
-"""What a test holds in its hands, whatever the world: raw bytes, HTTP on them, a WebSocket on them.
+"""The HTTP driver on blocking connections: `Wire` has bytes, `HttpClient` requests, `Ws` a WebSocket.
 
-`HttpClient` and `Ws` are the client role of `svc_proto.wire` over any `Wire`. Tests about bytes use the `Wire` itself
-and `tests.loops.raw`, which knows nothing of our code.
+`Wire` is implemented for sockets and for the simulated network. Tests about bytes use it with `tests.loops.raw`.
 """
 
 from __future__ import annotations
@@ -12,36 +11,24 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import frozen
-
-from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     BinaryMessage,
     CloseSocket,
     Event,
-    Headers,
     Ping,
     Pong,
-    RequestData,
-    RequestEnd,
-    RequestHead,
     ResponseData,
-    ResponseEnd,
-    ResponseHead,
     SocketAccepted,
     SocketClosed,
     StreamId,
     StreamReset,
     TextMessage,
 )
-from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.http2 import Http2Connection
-from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.support.http_client import Response, ResponseReader, new_client, request_events
 
-__all__ = ["PATIENCE", "Answer", "Asked", "Declined", "HttpClient", "Wire", "Ws"]
+__all__ = ["PATIENCE", "Asked", "Declined", "HttpClient", "Wire", "Ws"]
 
 PATIENCE = 30.0  # s, for anything that should happen at once, on a machine that may be busy
-LAX = Limits(max_message=64 * 1024 * 1024, max_head=256 * 1024)  # a client that judges nothing by its size
 PairsIn = Mapping[str, str] | None
 
 
@@ -132,26 +119,6 @@ class Wire(ABC):
         return data
 
 
-@frozen
-class Answer:
-    """A whole response."""
-
-    status: int
-    headers: Headers
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        """The body, parsed."""
-        return json.loads(self.body)
-
-    @property
-    def code(self) -> str:
-        """The machine word of a refusal."""
-        word: str = self.json["code"]
-        return word
-
-
 class HttpClient:
     """Requests on one connection, one after another, or beside each other over HTTP/2; with `deflate`, for sockets."""
 
@@ -165,23 +132,19 @@ class HttpClient:
         deflate: bool = True,
     ) -> None:
         self.wire = wire
-        self.conn: Http1Connection | Http2Connection
-        if http2:
-            self.conn = Http2Connection(Role.CLIENT, limits=LAX, entropy=entropy)
-        else:
-            self.conn = Http1Connection(Role.CLIENT, limits=LAX, entropy=entropy, deflate=deflate)
+        self.conn = new_client(entropy, http2=http2, deflate=deflate)
         self._authority = authority
         self._asked: dict[StreamId, Asked] = {}
 
     def ask(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, timeout: float = PATIENCE
-    ) -> Answer:
+    ) -> Response:
         """One request and its answer."""
         return self.begin(method, path, body, headers=headers).finish(timeout)
 
     def ask_once(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, timeout: float = PATIENCE
-    ) -> Answer:
+    ) -> Response:
         """The same, and the connection is closed."""
         answer = self.ask(method, path, body, headers=headers, timeout=timeout)
         self.wire.close()
@@ -191,33 +154,22 @@ class HttpClient:
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, websocket: bool = False
     ) -> Asked:
         """Send a request. A body of bytes is sent as it is, any other as JSON."""
-        stream = StreamId(len(self._asked) + 1)
-        if isinstance(self.conn, Http2Connection):
-            stream = self.conn.next_stream
+        stream = self.conn.open_stream()
         asked = self._asked[stream] = Asked(self, stream)
         named = {"host": self._authority, **(headers or {})}
         fields = [(key.lower().encode(), value.encode()) for key, value in named.items()]
-        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        if data or method in ("POST", "PATCH"):
-            fields.append((b"content-length", b"%d" % len(data)))
-        self.conn.send(RequestHead(stream, method, path, Headers(fields), websocket))
-        if data:
-            self.conn.send(RequestData(stream, data))
-        if not websocket:
-            self.conn.send(RequestEnd(stream))
+        for event in request_events(stream, method, path, fields, body, websocket=websocket):
+            self.conn.send(event)
         self.flush()
         return asked
 
     def read(self, timeout: float = PATIENCE) -> bool:
         """Wait for bytes, and give each request what is its own; False at the end. ConnectionError after a reset."""
         data = self.wire.read_some(timeout)
-        if data:
-            self.conn.receive_data(data)
-        else:
-            self.conn.receive_eof()
+        self.conn.receive_data(data)
         while (event := self.conn.next_event()) is not None:
-            if isinstance(event, ResponseData) and isinstance(self.conn, Http2Connection):
-                self.conn.taken(event.stream, len(event.data))
+            if isinstance(event, ResponseData):
+                self.conn.consume(event.stream, len(event.data))
             self._asked[event.stream].heard.append(event)
         self.flush()
         return bool(data)
@@ -250,29 +202,21 @@ class Asked:
         self.client.read()
         return self
 
-    def finish(self, timeout: float = PATIENCE) -> Answer:
+    def finish(self, timeout: float = PATIENCE) -> Response:
         """Wait for the answer; ConnectionError when none comes."""
-        head: ResponseHead | None = None
-        body: list[bytes] = []
-        while True:
-            match self.next(timeout):
-                case ResponseHead() as event:
-                    head = event
-                case ResponseData(data=data):
-                    body.append(data)
-                case ResponseEnd():
-                    assert head is not None
-                    return Answer(head.status, head.headers, b"".join(body))
-                case StreamReset(why=why):
-                    raise ConnectionError(why)
-                case _:
-                    pass
+        reader = ResponseReader()
+        while reader.response is None:
+            event = self.next(timeout)
+            if isinstance(event, StreamReset):
+                raise ConnectionError(event.why)
+            reader.read(event)
+        return reader.response
 
 
 class Declined(Exception):  # noqa: N818 - the name says what happened
     """The relay answered the handshake of a WebSocket with something else."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Response) -> None:
         super().__init__(f"{answer.status} {answer.body!r:.200}")
         self.answer = answer
 
@@ -376,6 +320,3 @@ class Ws:
     def _put(self, event: Event) -> None:
         self._client.conn.send(event)
         self._client.flush()
-
-
-assert DEFAULT_LIMITS.max_message < LAX.max_message  # so that the relay's own limit is what shows

@@ -26,7 +26,8 @@ from svc_proto.engine.core import Service
 from svc_proto.relay.service import Relay
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.wires import PATIENCE, Answer, Declined, HttpClient, PairsIn, Wire, Ws
+from tests.loops.wires import PATIENCE, Declined, HttpClient, PairsIn, Wire, Ws
+from tests.support.http_client import Response
 
 __all__ = [
     "API_PORT",
@@ -173,7 +174,7 @@ class Served:
         headers: PairsIn = None,
         peer: str = LOOPBACK,
         timeout: float = PATIENCE,
-    ) -> Answer:
+    ) -> Response:
         """One request on a connection of its own."""
         shown = self.headers if headers is None else headers
         return self.client(peer).ask_once(method, path, body, headers=shown, timeout=timeout)
@@ -311,7 +312,7 @@ class World(ABC):
         headers: PairsIn = None,
         peer: str = LOOPBACK,
         timeout: float = PATIENCE,
-    ) -> Answer:
+    ) -> Response:
         """One request on a connection of its own."""
         return self.client(peer).ask_once(method, path, body, headers=headers, timeout=timeout)
 

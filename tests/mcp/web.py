@@ -12,7 +12,8 @@ from svc_proto.wire.events import ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.http_book import HttpBook
 from tests.mcp.desk import Shop, modern
-from tests.relay.world import REMOTE, Answer, Call, RelayBook
+from tests.relay.world import REMOTE, Call, RelayBook
+from tests.support.http_client import Response
 
 __all__ = ["HANDSHAKE", "TYPES", "Session", "Web", "events", "fields", "heard", "message", "status"]
 
@@ -71,7 +72,7 @@ class Session:
         shown = fields({**self.headers, **(headers or {})})
         return self.book.call(method, "/mcp", body, headers=shown, **self.way)
 
-    def post(self, body: object) -> Answer:
+    def post(self, body: object) -> Response:
         """A message that is answered at once."""
         return self.call("POST", body).result
 
@@ -116,7 +117,7 @@ class Web:
         """A request over HTTP."""
         return self.book.call(method, "/mcp", body, token=self.token, headers=fields(headers), peer=REMOTE)
 
-    def post(self, body: object, headers: Texts | None = None) -> Answer:
+    def post(self, body: object, headers: Texts | None = None) -> Response:
         """One that is answered at once."""
         return self.call("POST", body, headers).result
 

@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.http_book import Fields
 from tests.mcp.web import Session, fields
-from tests.relay.world import REMOTE, Answer, RelayBook
+from tests.relay.world import REMOTE, RelayBook
+from tests.support.http_client import Response
 
 __all__ = ["FORM", "HOST", "PLACE", "Guest", "wrong"]
 
@@ -41,16 +42,16 @@ class Guest:
     def refresh_token(self) -> str:
         return str(self.tokens["refresh_token"])
 
-    def call(self, method: str, path: str, body: object = None, **options: Any) -> Answer:
+    def call(self, method: str, path: str, body: object = None, **options: Any) -> Response:
         return self.book.request(method, path, body, **{"peer": REMOTE, "tls": True, "host": HOST, **options})
 
-    def post(self, path: str, fields: Mapping[str, str | None]) -> Answer:
+    def post(self, path: str, fields: Mapping[str, str | None]) -> Response:
         body = urlencode({name: value for name, value in fields.items() if value is not None})
         return self.call("POST", path, body.encode(), headers=FORM)
 
     # --- the browser ---
 
-    def ask(self, **fields: str | None) -> Answer:
+    def ask(self, **fields: str | None) -> Response:
         """The first page. A field of None is left out."""
         digest = sha256(self.verifier.encode()).digest()
         asked: dict[str, str | None] = {
@@ -88,10 +89,10 @@ class Guest:
 
     # --- the owner, on the relay's host ---
 
-    def question(self, word: str) -> Answer:
+    def question(self, word: str) -> Response:
         return self.book.request("GET", f"/mcp/questions/{word}")
 
-    def answer(self, word: str, **said: object) -> Answer:
+    def answer(self, word: str, **said: object) -> Response:
         body = {"ballot": self.question(word).json["ballot"], "allow": True, **said}
         return self.book.request("POST", f"/mcp/questions/{word}", body)
 
@@ -103,7 +104,7 @@ class Guest:
 
     # --- tokens ---
 
-    def trade(self, code: str, **fields: str | None) -> Answer:
+    def trade(self, code: str, **fields: str | None) -> Response:
         shown = {"code": code, "redirect_uri": self.redirect, "client_id": self.client, "code_verifier": self.verifier}
         answer = self.post("/oauth/token", {"grant_type": "authorization_code", **shown, **fields})
         return self._took(answer)
@@ -113,14 +114,14 @@ class Guest:
         assert self.trade(self.code(allow)).status == 200
         return self
 
-    def refresh(self, token: str | None = None, **fields: str | None) -> Answer:
+    def refresh(self, token: str | None = None, **fields: str | None) -> Response:
         shown = {"refresh_token": token or self.refresh_token, "client_id": self.client}
         return self._took(self.post("/oauth/token", {"grant_type": "refresh_token", **shown, **fields}))
 
-    def revoke(self, token: str) -> Answer:
+    def revoke(self, token: str) -> Response:
         return self.post("/oauth/revoke", {"token": token})
 
-    def _took(self, answer: Answer) -> Answer:
+    def _took(self, answer: Response) -> Response:
         if answer.status == 200:
             self.tokens = answer.json
             self.book.secrets |= {self.access, self.refresh_token}
@@ -128,7 +129,7 @@ class Guest:
 
     # --- what the tokens are for ---
 
-    def mcp(self, body: object, *, token: str | None = None) -> Answer:
+    def mcp(self, body: object, *, token: str | None = None) -> Response:
         return self.call("POST", "/mcp", body, token=token or self.access, headers=fields())
 
     def open(self) -> Session:
@@ -136,11 +137,11 @@ class Guest:
         return Session(self.book, token=self.access, peer=REMOTE, tls=True, host=HOST)
 
 
-def _location(answer: Answer) -> str:
+def _location(answer: Response) -> str:
     return (answer.headers.get(b"location") or b"").decode()
 
 
-def wrong(answer: Answer, code: str, status: int = 400) -> None:
+def wrong(answer: Response, code: str, status: int = 400) -> None:
     """The shape of RFC 6749 section 5.2."""
     assert (answer.status, answer.json["error"]) == (status, code), answer
     assert (answer.json["ok"], answer.json["code"]) == (False, code)

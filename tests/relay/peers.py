@@ -36,6 +36,7 @@ class Phone(Call):
 
     def on_event(self, event: Event) -> None:
         """Whatever the relay says in whatever test has the members that its document names, and those alone."""
+        super().on_event(event)
         if isinstance(event, TextMessage) and event.text.startswith(ENVELOPE):
             said = json.loads(event.text)
             name = f"{said['channel']} {said['type']}"

@@ -6,15 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from fuzz.carriers import Http1Carrier
 from fuzz.cluster import BUCKET, UPLOADS_LIVE, ClusterWorld
-from fuzz.peers import Caller, Pairs
 from runtimes.sim.s3 import S3Service
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.relay import bucket
 from svc_proto.wire.events import Headers
 from tests.relay.test_passing import uploaded
+from tests.support.sim_http import HttpClientConnection, Pairs, RequestClient
 
 MIB = 1024 * 1024
 DATA = bytes(range(256)) * 1_000
@@ -205,8 +204,8 @@ def test_an_empty_upload() -> None:
     fields: Pairs = {"authorization": f"Bearer {phone.token}", "content-type": "multipart/form-data; boundary=x"}
     what = ("POST", "/media/upload", fields, b"--x\r\n" + about + b"\r\n\r\n\r\n--x--\r\n")
     target = scene.target(0)
-    carrier = Http1Carrier(scene.crowd, target, scene.entropy)
-    caller = Caller(carrier, target, what, on_done=lambda caller: None)
+    carrier = HttpClientConnection(scene.crowd, target, scene.entropy)
+    caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
     scene.run(lambda: caller.over)
     assert caller.answer.status == 200, caller.answer
     assert list(s3.objects.values()) == [b""]

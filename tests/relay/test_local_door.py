@@ -8,7 +8,8 @@ from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.config import PUBLIC_ROUTE, LocalTrust, RelayConfig
 from svc_proto.facts import Started
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
-from tests.relay.world import PEER, REMOTE, Answer, RelayBook
+from tests.relay.world import PEER, REMOTE, RelayBook
+from tests.support.http_client import Response
 
 HOME = {"home": "/home/svc", "config_path": "/home/svc/config.yaml"}
 PUBLIC = {"role": "public", "relay": {"url": "wss://home.example/relay"}}
@@ -26,7 +27,7 @@ def secret(book: RelayBook) -> str:
     return book.files.get(f"/home/svc/{LOCAL_SECRET}", b"").decode()
 
 
-def knock(book: RelayBook, shown: str | None = None, **more: object) -> Answer:
+def knock(book: RelayBook, shown: str | None = None, **more: object) -> Response:
     headers = [] if shown is None else [(HEADER, shown.encode("latin-1"))]
     return book.request("POST", "/pairing", headers=headers, **more)
 

@@ -11,9 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from fuzz.carriers import Http1Carrier
 from fuzz.cluster import ClusterWorld
-from fuzz.peers import Caller
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.router import BODY_LIMIT
@@ -25,6 +23,7 @@ from tests.relay.fellow import Alone
 from tests.relay.guest import FORM, HOST, PLACE, Guest, wrong
 from tests.relay.test_fellows import world
 from tests.relay.world import REMOTE, RelayBook
+from tests.support.sim_http import HttpClientConnection, RequestClient
 
 PING = message("ping")
 LOOPBACK = "http://127.0.0.1:4000/cb"
@@ -460,8 +459,8 @@ class Flow:
         target = self.scene.target(node, local=True)
         body = urlencode({"grant_type": "authorization_code", **shown}).encode()
         what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
-        carrier = Http1Carrier(self.scene.hosts[node], target, self.scene.entropy)
-        caller = Caller(carrier, target, what, on_done=lambda caller: None)
+        carrier = HttpClientConnection(self.scene.hosts[node], target, self.scene.entropy)
+        caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
         self.scene.run(lambda: caller.over)
         return caller.answer
 
@@ -503,8 +502,8 @@ def test_a_code_is_traded_at_one_node_alone() -> None:
     for node in range(3):
         target = scene.target(node, local=True)
         what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
-        carrier = Http1Carrier(scene.hosts[node], target, scene.entropy)
-        callers.append(Caller(carrier, target, what, on_done=lambda caller: None))
+        carrier = HttpClientConnection(scene.hosts[node], target, scene.entropy)
+        callers.append(RequestClient(carrier, target, what, on_done=lambda caller: None))
     scene.run(lambda: all(caller.over for caller in callers))
     assert [caller.answer.status for caller in callers].count(200) <= 1
     assert sum(len(relay.oauth.consents) for relay in scene.relays) <= 1

@@ -7,9 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from fuzz.carriers import Http1Carrier
 from fuzz.cluster import ClusterWorld
-from fuzz.peers import Pairs, Talker
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Connect
 from svc_proto.engine.socket import Socket
@@ -17,6 +15,7 @@ from svc_proto.relay import passing
 from tests.cluster.test_passing import asking
 from tests.relay.fellow import Alone
 from tests.relay.test_fellows import world
+from tests.support.sim_http import HttpClientConnection, Pairs, WebSocketClient
 
 
 def uploaded(scene: ClusterWorld, node: int, token: str, data: bytes) -> str:
@@ -136,8 +135,8 @@ class Speaker:
         target = scene.target(node)
         self.heard: list[dict[str, Any]] = []
         self.over = False
-        self.talker = Talker(
-            Http1Carrier(scene.crowd, target, scene.entropy),
+        self.talker = WebSocketClient(
+            HttpClientConnection(scene.crowd, target, scene.entropy),
             target,
             path=path,
             headers={"authorization": f"Bearer {token}"},
@@ -146,7 +145,7 @@ class Speaker:
             on_end=self._ended,
         )
 
-    def _ended(self, talker: Talker) -> None:
+    def _ended(self, talker: WebSocketClient) -> None:
         self.over = True
 
     @property

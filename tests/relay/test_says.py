@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.documented import Documented, queries
-from tests.http_book import Answer
 from tests.relay.routes.voice_world import VoiceBook
 from tests.relay.world import RelayBook
 from tests.routes_page import RELAY, assert_shown
+from tests.support.http_client import Response
 
 BOOK = VoiceBook()
 DOCUMENTED = Documented.of(BOOK.request("GET", "/openapi.json").body)
@@ -22,7 +22,7 @@ KNOWN = {"provider_id": "stub", "token_prefix": PAIRED.prefix}
 OPERATOR = "/relay/", "/bridge/", "/pairing", "/media/inspect", "/media/register", "/metrics", "/sessions"
 
 
-def asked(book: RelayBook, method: str, path: str, body: object = None) -> Answer:
+def asked(book: RelayBook, method: str, path: str, body: object = None) -> Response:
     """As the operator, or as the device that also answers what comes for a phone."""
     token = None if path.startswith(OPERATOR) else PAIRED.token
     call = book.call(method, path, body, token=token)
@@ -31,7 +31,7 @@ def asked(book: RelayBook, method: str, path: str, body: object = None) -> Answe
     return call.result
 
 
-def get(path: str) -> Answer:
+def get(path: str) -> Response:
     return asked(BOOK, "GET", path)
 
 

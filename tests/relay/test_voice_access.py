@@ -13,7 +13,8 @@ from svc_proto.facts import Address
 from svc_proto.relay.access import GRANTS, Access
 from svc_proto.relay.service import Relay
 from tests.http_book import Asked
-from tests.relay.world import PEER, REMOTE, Answer, RelayBook
+from tests.relay.world import PEER, REMOTE, RelayBook
+from tests.support.http_client import Response
 
 KEY = "the-api-key"
 TEXT = b"text/plain; charset=utf-8"
@@ -47,13 +48,13 @@ def book() -> RelayBook:
     return voice_book()
 
 
-def ask(book: RelayBook, bearer: str | None = KEY, *, host: bytes = b"127.0.0.1:8767", **how: Any) -> Answer:
+def ask(book: RelayBook, bearer: str | None = KEY, *, host: bytes = b"127.0.0.1:8767", **how: Any) -> Response:
     call = book.call("GET", "/voice/config", token=bearer, host=host, **how)
     book.answers.append(call.result)
     return call.result
 
 
-def refused(answer: Answer, status: int, *words: str) -> None:
+def refused(answer: Response, status: int, *words: str) -> None:
     assert answer.status == status, answer
     assert answer.headers.get(b"content-type") == TEXT
     for word in words:

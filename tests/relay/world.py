@@ -25,7 +25,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import Limits
 from tests.book import HOME, SECRET, SPOOL
-from tests.http_book import FIRST, Answer, Call, Fields, HttpBook
+from tests.http_book import FIRST, Call, Fields, HttpBook
 from tests.playbook import LOCAL, PATIENT, PEER, REMOTE, START
 from tests.relay.peers import Phone
 
@@ -39,7 +39,6 @@ __all__ = [
     "SECRET",
     "SPOOL",
     "START",
-    "Answer",
     "Call",
     "Paired",
     "Phone",

@@ -10,7 +10,8 @@ import pytest
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Started
 from svc_proto.wire.multipart import Part, encode_multipart
-from tests.relay.world import REMOTE, Answer, RelayBook
+from tests.relay.world import REMOTE, RelayBook
+from tests.support.http_client import Response
 
 __all__ = [
     "FORM",
@@ -78,7 +79,7 @@ def register(book: RelayBook, path: str = "/tmp/a.txt", **members: object) -> st
     return str(answer.json["token"])
 
 
-def by_path(book: RelayBook, token: str, path: str, *fields: tuple[bytes, bytes], method: str = "GET") -> Answer:
+def by_path(book: RelayBook, token: str, path: str, *fields: tuple[bytes, bytes], method: str = "GET") -> Response:
     return book.request(method, f"/media/by-path?path={path}", token=token, headers=fields, peer=REMOTE)
 
 
@@ -97,6 +98,6 @@ def clean(book: RelayBook) -> None:
     assert "bug" not in book.events()
 
 
-def upload_json(book: RelayBook, token: str, **members: object) -> Answer:
+def upload_json(book: RelayBook, token: str, **members: object) -> Response:
     body = {"file_name": "p.txt", "content_type": "text/plain", "content": base64.b64encode(TEXT).decode(), **members}
     return book.request("POST", "/media/upload", body, token=token, peer=REMOTE)

@@ -14,7 +14,8 @@ from svc_proto.machines.phones import ASKS_ITS_USER
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from svc_proto.wire.events import TextMessage
 from tests.machines.test_arguments import BAD, GOOD
-from tests.relay.world import REMOTE, Answer, Paired, RelayBook
+from tests.relay.world import REMOTE, Paired, RelayBook
+from tests.support.http_client import Response
 
 USABLE = {(method, path): arguments for method, path, arguments in GOOD}
 
@@ -25,7 +26,7 @@ def drive(book: RelayBook, paired: Paired, method: str, path: str, body: object 
     return paired.phone.command()
 
 
-def outcome(book: RelayBook, status: object, result: object, **more: object) -> Answer:
+def outcome(book: RelayBook, status: object, result: object, **more: object) -> Response:
     paired = book.pair()
     call = book.call("GET", "/screen", token=paired.token, peer=REMOTE)
     paired.phone.reply(paired.phone.command(), status, result, **more)

@@ -11,7 +11,8 @@ from svc_proto.commands import SweepFolder, WriteFile
 from svc_proto.machines.inbox import IMAGE_LIMIT
 from svc_proto.relay.routes.inbox import INBOX_BODY_LIMIT
 from tests.book import HOME as STATE
-from tests.relay.world import PEER, REMOTE, Answer, Paired, RelayBook
+from tests.relay.world import PEER, REMOTE, Paired, RelayBook
+from tests.support.http_client import Response
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 FOLDER = f"{STATE}/images/inbox"
@@ -25,7 +26,7 @@ NOTE = {
 }
 
 
-def paste(book: RelayBook, token: str | None, **members: object) -> Answer:
+def paste(book: RelayBook, token: str | None, **members: object) -> Response:
     body = {"format": "png", "bytes_base64": base64.b64encode(PNG).decode(), "filename_hint": "shot", **members}
     return book.request("POST", "/clipboard/inbox", body, token=token, peer=REMOTE)
 

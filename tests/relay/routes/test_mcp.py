@@ -8,7 +8,8 @@ from svc_proto.agent.tools.phone import ROWS
 from tests.mcp.web import fields, message
 from tests.relay.mcp_agent import Agent
 from tests.relay.routes.media_world import open_book
-from tests.relay.world import REMOTE, Answer, Paired, RelayBook
+from tests.relay.world import REMOTE, Paired, RelayBook
+from tests.support.http_client import Response
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def test_a_grant_that_is_taken_ends_the_sessions(book: RelayBook, agent: Agent) 
 
 
 def test_who_may(book: RelayBook) -> None:
-    def met(token: str | None = None, **headers: str) -> Answer:
+    def met(token: str | None = None, **headers: str) -> Response:
         return book.request("POST", "/mcp", message("ping"), token=token, headers=fields(headers), peer=REMOTE)
 
     poor: Paired = book.pair(operator={"grants": {"bridge": False}})

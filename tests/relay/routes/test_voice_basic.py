@@ -15,7 +15,8 @@ from svc_proto.voice.contract import SpeechRequest, Spoken
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
 from tests.relay.routes.voice_world import VoiceBook
-from tests.relay.world import REMOTE, Answer, RelayBook
+from tests.relay.world import REMOTE, RelayBook
+from tests.support.http_client import Response
 
 FORM = (b"content-type", b"multipart/form-data; boundary=xyz")
 WAV = b"RIFF" + bytes(100)
@@ -28,12 +29,12 @@ def form(*parts: Part) -> bytes:
 RECORDING = form(Part(name="audio", data=WAV))
 
 
-def send(book: RelayBook, body: bytes, query: str = "", *, kind: bytes = FORM[1]) -> Answer:
+def send(book: RelayBook, body: bytes, query: str = "", *, kind: bytes = FORM[1]) -> Response:
     token = book.pair().token
     return book.request("POST", f"/voice/transcribe{query}", body, token=token, headers=[(b"content-type", kind)])
 
 
-def failed(answer: Answer, status: int) -> str:
+def failed(answer: Response, status: int) -> str:
     """The text of a refusal of these three routes."""
     assert answer.status == status, answer
     assert answer.headers.get(b"content-type") == b"application/json"
@@ -157,7 +158,7 @@ class Stage(Routes):
         answer = self.request("GET", "config", "").json
         assert answer["requirements"]["details"] == " ".join(words)
 
-    def request(self, method: str, path: str, body: str) -> Answer:
+    def request(self, method: str, path: str, body: str) -> Response:
         """As any; a recording goes along with what is to be written down."""
         if not path.startswith("transcribe"):
             return super().request(method, path, body)

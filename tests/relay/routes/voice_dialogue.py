@@ -22,7 +22,7 @@ from svc_proto.commands import Compute, WriteConfig
 from svc_proto.relay.access import BASIC_PATHS
 from svc_proto.voice.contract import ProviderError, SpeechRequest
 from tests.relay.routes.voice_world import AGENT_FILE, RELAY_FILE, WORK, VoiceBook, strict, text_of
-from tests.relay.world import Answer
+from tests.support.http_client import Response
 from tests.voice.realtime.book import dialogues
 
 __all__ = ["Routes", "dialogues", "play"]
@@ -101,7 +101,7 @@ class Routes:
 
     # --- requests ---
 
-    def request(self, method: str, path: str, body: str) -> Answer:
+    def request(self, method: str, path: str, body: str) -> Response:
         """The answer; a body that is no JSON goes as it is."""
         token = self.bearer or self.book.pair().token
         given: object = b""
@@ -129,7 +129,7 @@ def play(lines: Sequence[str], routes: Routes | None = None) -> Routes:
     return routes
 
 
-def _compare(answer: Answer, path: str, expected: str, deed: str) -> None:
+def _compare(answer: Response, path: str, expected: str, deed: str) -> None:
     status, _, looks = expected.partition(" ")
     assert answer.status == int(status), (deed, answer)
     plain = answer.status >= 400 and f"/voice/{path.partition('?')[0]}" not in BASIC_PATHS

@@ -16,7 +16,8 @@ from svc_proto.voice.providers.discovery import Discovered
 from svc_proto.voice.providers.local import Engines
 from svc_proto.voice.providers.table import Providers
 from svc_proto.voice_config import VoiceConfig
-from tests.relay.world import Answer, RelayBook
+from tests.relay.world import RelayBook
+from tests.support.http_client import Response
 
 __all__ = ["AGENT_FILE", "BASES", "FIRST_15", "OUTPUT", "RELAY_FILE", "SECTIONS", "WORK", "VoiceBook"]
 __all__ += ["get", "strict", "text_of"]
@@ -113,7 +114,7 @@ class VoiceBook(RelayBook):
         self.relay.voice_side.voice.providers = cast("Providers", self.puppets)
 
 
-def text_of(answer: Answer, status: int) -> str:
+def text_of(answer: Response, status: int) -> str:
     """A refusal in text."""
     assert answer.status == status, answer
     assert answer.headers.get(b"content-type") == b"text/plain; charset=utf-8"

@@ -6,12 +6,10 @@ from hashlib import sha256
 
 import pytest
 
-from fuzz.carriers import Http1Carrier
-from fuzz.lines import Target
-from fuzz.peers import Caller
 from runtimes.sim.s3 import S3Service, s3_core, sign
 from runtimes.sim.world import World
 from svc_proto.settings import Bucket
+from tests.support.sim_http import HttpClientConnection, RequestClient, ServerAddress
 
 BUCKET = Bucket("http://10.0.0.8:9000/uploads/a", "eu-north-1", "AKID", "secret", "token")
 URL = f"{BUCKET.url}/name"
@@ -32,11 +30,11 @@ class Store:
         digest = more.pop("digest", sha256(data).hexdigest())
         fields = sign(key, method, url, digest, wall=self.crowd.wall() - late)
         fields.pop("host")
-        target = Target("10.0.0.8", 9000, "10.0.0.8:9000")
+        target = ServerAddress("10.0.0.8", 9000, "10.0.0.8:9000")
         shown = {name.lower().replace("_", "-"): value for name, value in {**fields, **more}.items() if value}
         what = (method, url.removeprefix("http://10.0.0.8:9000"), shown, data)
-        carrier = Http1Carrier(self.crowd, target, bytes)
-        caller = Caller(carrier, target, what, on_done=lambda caller: None)
+        carrier = HttpClientConnection(self.crowd, target, bytes)
+        caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
         self.world.run_until(lambda: caller.over)
         return caller.answer.status, caller.answer.body
 

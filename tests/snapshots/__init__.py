@@ -1,0 +1,1 @@
+"""Generated snapshots: each is written by a command and compared by one test."""

@@ -1,0 +1,89 @@
+"""Snapshot of the constants and enums of the core: one line for each module, so that every change shows in a diff.
+
+After an intended change run `python -m tests.snapshots.constants` and review the diff of `constants.json`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from enum import Enum
+from importlib import import_module
+from inspect import isclass
+from pathlib import Path
+from types import ModuleType
+
+from attrs import fields, has
+
+__all__ = ["SNAPSHOT", "collect", "render"]
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = "svc_proto"
+SNAPSHOT = Path(__file__).with_name("constants.json")
+MAX_TEXT = 80  # characters; longer texts are left out
+OF_PYTHON = {"svc_proto.wire.http1_write": {"REASONS"}}  # differ between versions of Python
+Constants = dict[str, object]
+
+
+def collect() -> dict[str, Constants]:
+    """Return the constants of each module that has some."""
+    found: dict[str, Constants] = {}
+    for path in sorted((ROOT / PACKAGE).rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        if constants := _constants_of(import_module(name), path.read_text()):
+            found[name] = constants
+    return found
+
+
+def render(found: Mapping[str, Constants]) -> str:
+    """Return the text of the snapshot."""
+    lines = [f"{json.dumps(name)}: {json.dumps(constants)}" for name, constants in found.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _constants_of(module: ModuleType, source: str) -> Constants:
+    found: Constants = {}
+    for name in _assigned(source):
+        if name.isupper() and name not in OF_PYTHON.get(module.__name__, ()):
+            with suppress(TypeError):
+                found[name] = _plain(getattr(module, name))
+    for name, kind in vars(module).items():
+        if isclass(kind) and issubclass(kind, Enum) and kind.__module__ == module.__name__:
+            found[name] = {member.name: str(member.value) for member in kind}
+    return found
+
+
+def _assigned(source: str) -> list[str]:
+    names: list[str] = []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names += [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+    return names
+
+
+def _plain(value: object) -> object:
+    """Return a form of JSON. TypeError for a value that holds long texts or objects of the program."""
+    match value:
+        case Enum():
+            return str(value)
+        case bool() | int() | float() | None:
+            return repr(value) if isinstance(value, float) and not value < float("inf") else value
+        case str() | bytes() if len(value) <= MAX_TEXT:
+            return value if isinstance(value, str) else value.decode("latin-1")
+        case Mapping():
+            return {str(_plain(key)): _plain(each) for key, each in value.items()}
+        case frozenset() | set():
+            return sorted(map(str, map(_plain, value)))
+        case tuple() | list() | range():
+            return [_plain(each) for each in value]
+        case _ if has(type(value)) and not isclass(value):
+            return {each.name: _plain(getattr(value, each.name)) for each in fields(type(value))}
+        case _:
+            raise TypeError
+
+
+if __name__ == "__main__":
+    SNAPSHOT.write_text(render(collect()))

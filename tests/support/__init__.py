@@ -1,0 +1,1 @@
+"""Support code of all tests: drivers and harnesses."""

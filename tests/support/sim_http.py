@@ -1,0 +1,588 @@
+"""The HTTP driver on the simulated network: clients that call back, and scripted servers.
+
+`TcpClient` is a connection, `RawBytesClient` one that sends given bytes. `RequestClient` and `WebSocketClient` are one
+stream of an `HttpClientConnection`: their own over HTTP/1.1, a shared one over HTTP/2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from runtimes.sim.connection import Connection, End
+from runtimes.sim.host import Host
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.facts import Failure
+from svc_proto.wire.events import (
+    CloseSocket,
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketAccepted,
+    SocketClosed,
+    StreamId,
+    StreamReset,
+    TextMessage,
+)
+from tests.support.http_client import (
+    CONNECTION_CUT,
+    PEER_RESET,
+    UNREAD_REQUEST,
+    Entropy,
+    Http1Client,
+    Http1Server,
+    Http2Client,
+    Response,
+    ResponseReader,
+    request_events,
+)
+
+__all__ = [
+    "HttpClientConnection",
+    "Pairs",
+    "RawBytesClient",
+    "RequestClient",
+    "ScriptedHttpServer",
+    "ServerAddress",
+    "ServerSideConnection",
+    "SimClient",
+    "SimResponse",
+    "StreamClient",
+    "TcpClient",
+    "WebSocketClient",
+    "listen",
+]
+
+Pairs: TypeAlias = Mapping[str, str]
+EXPECTED_RESETS = (PEER_RESET, CONNECTION_CUT, UNREAD_REQUEST)  # caused by the network, or permitted to the server
+
+
+# --- connections --------------------------------------------------------------------------------------------------
+
+
+@frozen
+class ServerAddress:
+    """A server, and the value of `Host` for it."""
+
+    address: str
+    port: int
+    authority: str
+
+
+class TcpClient:
+    """A connection of the simulated network; the owner of its client's end."""
+
+    def __init__(self, host: Host, target: ServerAddress) -> None:
+        self.host = host
+        self.target = target
+        self.began = host.world.now
+        self.opened = False
+        self.over = False
+        self.slow = False
+        self._end: End | None = None
+        self._unsent: list[bytes] = []  # until there is a connection
+        network = host.world.network
+        self._attempt = network.connect(host, (target.address, target.port), tls=False, outcome=self._connected)
+
+    def write(self, data: bytes) -> None:
+        """Send now, or as soon as there is a connection."""
+        if self._end is None:
+            self._unsent.append(data)
+        elif not self._end.gone:
+            self._end.send(data)
+
+    def hang_up(self, *, reset: bool = False) -> None:
+        """Close with a reset, or with a FIN after which nothing is read."""
+        if self._end is None:
+            self._attempt.cancel()
+        elif reset:
+            self._end.abort()
+        else:
+            self._end.vanish(reset=False)
+        self._finish()
+
+    def read_slowly(self, slow: bool) -> None:
+        """Stop reading, or continue."""
+        self.slow = slow
+        if self._end is not None and not self._end.gone:
+            (self._end.pause if slow else self._end.resume)()
+
+    @property
+    def connection(self) -> Connection | None:
+        """The simulated connection, once it is established."""
+        return None if self._end is None else self._end.connection
+
+    # --- for subclasses ---
+
+    def on_data(self, data: bytes) -> None:
+        """Handle bytes; empty for a FIN."""
+
+    def on_over(self) -> None:
+        """Handle the end, once."""
+
+    # --- as the owner of an end ---
+
+    def on_sent(self, n: int) -> None:
+        """Ignore what was sent."""
+
+    def on_readable(self) -> None:
+        """Read all that has arrived."""
+        end = self._end
+        while end is not None and not self.over and (data := end.take()) is not None:
+            self.on_data(data)
+
+    def on_closed(self, why: str) -> None:
+        """Handle the loss of the connection."""
+        self._finish()
+
+    def _connected(self, outcome: End | Failure) -> None:
+        if isinstance(outcome, Failure):
+            self._finish()
+            return
+        self.opened = True
+        self._end = outcome
+        outcome.adopt(self)
+        if self.slow:
+            outcome.pause()
+        for data in self._unsent:
+            outcome.send(data)
+        self._unsent = []
+
+    def _finish(self) -> None:
+        if not self.over:
+            self.over = True
+            self.on_over()
+
+
+class RawBytesClient(TcpClient):
+    """A client that sends given bytes and collects all that it receives, until it is `over`."""
+
+    def __init__(self, host: Host, target: ServerAddress, data: bytes, over: Callable[[], None] = lambda: None) -> None:
+        self.heard = bytearray()
+        self._on_over = over
+        super().__init__(host, target)
+        self.write(data)
+
+    @property
+    def status(self) -> int:
+        """The status of an HTTP/1.1 response, or 0."""
+        _, _, answer = bytes(self.heard).partition(b"HTTP/1.1 ")
+        return int(answer[:3] or 0)
+
+    def on_data(self, data: bytes) -> None:
+        self.heard += data
+        if not data:
+            self.hang_up()
+
+    def on_over(self) -> None:
+        self._on_over()
+
+
+class HttpClientConnection(TcpClient):
+    """A client's HTTP connection: HTTP/1.1 for one stream, or HTTP/2 for as many as the server allows."""
+
+    def __init__(
+        self, host: Host, target: ServerAddress, entropy: Entropy, *, http2: bool = False, deflate: bool = False
+    ) -> None:
+        self.http2 = Http2Client(entropy) if http2 else None
+        self._codec = self.http2 or Http1Client(entropy, deflate=deflate)
+        self._clients: dict[StreamId, StreamClient] = {}
+        self._unconsumed: dict[StreamId, int] = {}  # bytes that slow clients have not read
+        self.deaf = False  # nothing that comes is read, the FIN included
+        super().__init__(host, target)
+        self.flush()  # the preface of HTTP/2
+
+    @property
+    def free(self) -> bool:
+        """Whether one more stream may be opened."""
+        return self.http2 is not None and self.http2.is_ready and not self.over and not self.slow
+
+    def open_stream(self, client: StreamClient) -> StreamId:
+        """Give a client the next stream."""
+        stream = self._codec.open_stream()
+        self._clients[stream] = client
+        return stream
+
+    def close_stream(self, stream: StreamId, *, reset: bool) -> None:
+        """End a stream: at once with `reset`, else behind what was sent. Over HTTP/1.1 the connection ends with it."""
+        self._clients.pop(stream, None)
+        self._unconsumed.pop(stream, None)
+        if self.over:
+            return
+        if self.http2 is None:
+            self.hang_up(reset=reset)
+            return
+        if reset:
+            self.http2.abandon(stream)
+        else:
+            self.put(StreamReset(stream))
+        self.flush()
+        if not self._clients and not self.http2.is_ready:
+            self.hang_up()
+
+    def put(self, *events: Event) -> bool:
+        """Send events; False when the connection does not accept them any more."""
+        try:
+            for event in events:
+                self._codec.send(event)
+        except LocalProtocolError:
+            return False
+        self.flush()
+        return True
+
+    def flush(self) -> None:
+        """Write what the codec has queued."""
+        if data := self._codec.data_to_send():
+            self.write(data)
+
+    def read_all(self, stream: StreamId) -> None:
+        """Grant the window that a slow client has kept shut."""
+        if kept := self._unconsumed.pop(stream, 0):
+            self._codec.consume(stream, kept)
+            self.flush()
+
+    def on_data(self, data: bytes) -> None:
+        if self.deaf:
+            return
+        try:
+            self._codec.receive_data(data)
+            while not self.over and (event := self._codec.next_event()) is not None:
+                self._dispatch(event)
+        except RemoteProtocolError as error:
+            # An end within a message is caused by the network; anything else is the server's fault.
+            self._lose_all("" if not data else str(error))
+            self.hang_up(reset=True)
+            return
+        if self.over:
+            return
+        self.flush()
+        if not data or (self.http2 is not None and self.http2.must_close):
+            self.hang_up()
+
+    def on_over(self) -> None:
+        self._lose_all("")
+
+    def _dispatch(self, event: Event) -> None:
+        stream = event.stream
+        client = self._clients.get(stream)
+        if isinstance(event, ResponseData):
+            if self.http2 is not None and client is not None and client.slow:
+                self._unconsumed[stream] = self._unconsumed.get(stream, 0) + len(event.data)
+            else:
+                self._codec.consume(stream, len(event.data))
+        if client is None:
+            return
+        if isinstance(event, StreamReset):
+            del self._clients[stream]
+            client.lost("" if event.why in EXPECTED_RESETS else event.why)
+        else:
+            client.hear(event)
+
+    def _lose_all(self, problem: str) -> None:
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            client.lost(problem)
+
+
+# --- requests and WebSockets --------------------------------------------------------------------------------------
+
+
+class SimResponse(Response):
+    """A response, or `status` 0 for none."""
+
+    @property
+    def json(self) -> Any:
+        """The parsed body; an empty object when it is not JSON."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            return {}
+
+
+NO_RESPONSE = SimResponse(0, Headers(), b"")
+
+
+class StreamClient:
+    """The user of one stream. It ends exactly once, whatever happens to the connection."""
+
+    def __init__(self, carrier: HttpClientConnection, target: ServerAddress) -> None:
+        self.carrier = carrier
+        self.host: Host = carrier.host
+        self.began = self.host.world.now
+        self.over = False
+        self.slow = False
+        self.broken = ""  # the server's violation of the protocol
+        self._authority = target.authority
+        self.stream = carrier.open_stream(self)
+
+    @property
+    def opened(self) -> bool:
+        """Whether the connection is established."""
+        return self.carrier.opened
+
+    def hang_up(self, *, reset: bool = False) -> None:
+        """End the stream: at once, or behind what was sent."""
+        if not self.over:
+            self.over = True
+            self.carrier.close_stream(self.stream, reset=reset)
+            self.on_over()
+
+    def read_slowly(self, slow: bool) -> None:
+        """Stop reading, or continue: the stream if it has a window of its own, else the connection."""
+        self.slow = slow
+        if self.carrier.http2 is None:
+            self.carrier.read_slowly(slow)
+        elif not slow:
+            self.carrier.read_all(self.stream)
+
+    def put(self, *events: Event) -> bool:
+        """Send events; False when the connection does not accept them any more."""
+        return not self.over and self.carrier.put(*events)
+
+    def lost(self, problem: str) -> None:
+        """Handle the loss of the stream."""
+        if not self.over:
+            self.over = True
+            self.broken = problem
+            self.on_over()
+
+    def fields(self, headers: Pairs) -> list[tuple[bytes, bytes]]:
+        """Return the header fields of a request."""
+        named = {"host": self._authority, **headers}
+        return [(key.lower().encode(), value.encode()) for key, value in named.items()]
+
+    # --- for subclasses ---
+
+    def hear(self, event: Event) -> None:
+        """Handle an event of the stream."""
+
+    def on_over(self) -> None:
+        """Handle the end, once."""
+
+
+SimClient: TypeAlias = TcpClient | StreamClient
+
+
+class RequestClient(StreamClient):
+    """One request; a body of bytes is sent unchanged, any other but None as JSON.
+
+    `on_done(self)` is called once; `answer.status` is 0 when there is none. `on_piece` gets pieces of the body.
+    """
+
+    def __init__(
+        self,
+        carrier: HttpClientConnection,
+        target: ServerAddress,
+        request: tuple[str, str, Pairs, object],
+        *,
+        on_done: Callable[[RequestClient], None],
+        on_piece: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self.method, self.path, headers, body = request
+        self.answer = NO_RESPONSE
+        self.ended = 0.0
+        self._reader = ResponseReader()
+        self._on_done = on_done
+        self._on_piece = on_piece
+        super().__init__(carrier, target)
+        head, *rest = request_events(self.stream, self.method, self.path, self.fields(headers), body)
+        self.put(head)
+        self.put(*rest)
+
+    @property
+    def status(self) -> int:
+        """The status of the response; 0 while or when there is none."""
+        return self.answer.status
+
+    @property
+    def head(self) -> ResponseHead | None:
+        """The head of the response, if it has arrived."""
+        return self._reader.head
+
+    def hear(self, event: Event) -> None:
+        self._reader.read(event)
+        if isinstance(event, ResponseData) and self._on_piece is not None:
+            self._on_piece(event.data)
+        elif (response := self._reader.response) is not None:
+            self.answer = SimResponse(response.status, response.headers, response.body)
+            self.hang_up()
+
+    def on_over(self) -> None:
+        self.ended = self.host.world.now
+        self._on_done(self)
+
+
+class WebSocketClient(StreamClient):
+    """A WebSocket. `on_message(self, envelope)` is called for each text, `on_end(self)` once."""
+
+    def __init__(
+        self,
+        carrier: HttpClientConnection,
+        target: ServerAddress,
+        *,
+        path: str = "/ws",
+        headers: Pairs,
+        on_open: Callable[[WebSocketClient], None],
+        on_message: Callable[[WebSocketClient, dict[str, Any]], None],
+        on_end: Callable[[WebSocketClient], None],
+    ) -> None:
+        self.accepted = False
+        self.status = 0  # 101, or that of the refusal
+        self.refusal = b""  # its body
+        self.close_code: int | None = None
+        self.text = ""  # the last message
+        self._on_open = on_open
+        self._on_message = on_message
+        self._on_end = on_end
+        super().__init__(carrier, target)
+        self.put(RequestHead(self.stream, "GET", path, Headers(self.fields(headers)), websocket=True))
+
+    def read_slowly(self, slow: bool) -> None:
+        """Stop reading the connection, or continue: messages of a WebSocket are read at once."""
+        self.slow = slow
+        self.carrier.read_slowly(slow)
+
+    def say(self, channel: str, kind: str, payload: object, identity: str = "i") -> bool:
+        """Send an envelope."""
+        return self.tell({"channel": channel, "type": kind, "id": identity, "payload": payload})
+
+    def tell(self, message: Mapping[str, object]) -> bool:
+        """Send a JSON message."""
+        return self.put(TextMessage(self.stream, json.dumps(message)))
+
+    def close(self, code: int) -> bool:
+        """Begin the closing handshake; the end comes with its answer."""
+        return self.put(CloseSocket(self.stream, code))
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case SocketAccepted():
+                self.accepted = True
+                self.status = 101
+                self._on_open(self)
+            case ResponseHead():
+                self.status = event.status
+            case ResponseData(data=data):
+                self.refusal += data
+            case ResponseEnd():
+                self.hang_up()
+            case TextMessage(text=text):
+                self.text = text
+                self._on_message(self, json.loads(text))
+            case SocketClosed(code=code):
+                self.close_code = code
+                self.carrier.flush()
+                self.hang_up()
+            case _:
+                pass
+
+    def on_over(self) -> None:
+        self._on_end(self)
+
+
+# --- servers ------------------------------------------------------------------------------------------------------
+
+
+def listen(host: Host, port: int, on_connection: Callable[[End], object]) -> Callable[[], None]:
+    """Listen at a port of a host; return what closes the listener."""
+    network, listener = host.world.network, _Listener(on_connection)
+    network.listen(host, port, listener)
+    return lambda: network.unlisten(host, port, listener)
+
+
+class _Listener:
+    tls = False
+    alpn: str | None = None
+
+    def __init__(self, on_connection: Callable[[End], object]) -> None:
+        self._on_connection = on_connection
+
+    def accepted(self, end: End) -> None:
+        self._on_connection(end)
+
+
+class ServerSideConnection:
+    """A connection to a scripted server: one request at a time, without deadlines. Subclasses answer by `put`."""
+
+    head: RequestHead  # of the last request
+
+    def __init__(self, end: End) -> None:
+        self.end = end
+        self._codec = Http1Server()
+        self._body = bytearray()
+        end.adopt(self)
+
+    def asked(self, body: bytes) -> None:
+        """Handle a complete request."""
+        raise NotImplementedError
+
+    def put(self, *events: Event) -> None:
+        """Send events, unless the client has gone."""
+        if self.end.gone:
+            return
+        for event in events:
+            self._codec.send(event)
+        self.end.send(self._codec.data_to_send())
+
+    def answer(self, status: int, body: bytes, *fields: tuple[bytes, bytes]) -> None:
+        """Send a complete response."""
+        headers = Headers([(b"content-length", b"%d" % len(body)), *fields])
+        self.put(ResponseHead(self.stream, status, headers), ResponseData(self.stream, body), ResponseEnd(self.stream))
+
+    @property
+    def stream(self) -> StreamId:
+        """The stream of the last request."""
+        return self.head.stream
+
+    def on_sent(self, n: int) -> None:
+        """Ignore what was sent."""
+
+    def on_closed(self, why: str) -> None:
+        """Handle the loss of the connection."""
+
+    def on_readable(self) -> None:
+        """Read all that has arrived."""
+        while (data := self.end.take()) is not None:
+            if not data:
+                self.end.close_write()
+                return
+            self._codec.receive_data(data)
+        while (event := self._codec.next_event()) is not None:
+            match event:
+                case RequestHead():
+                    self.head = event
+                    self._body.clear()
+                case RequestData(data=piece):
+                    self._body += piece
+                case RequestEnd():
+                    self.asked(bytes(self._body))
+                case _:
+                    pass
+
+
+class ScriptedHttpServer:
+    """A port whose requests are all answered by one method."""
+
+    def __init__(self, host: Host, port: int) -> None:
+        self.close = listen(host, port, lambda end: _ScriptedConnection(self, end))
+
+    def asked(self, visit: ServerSideConnection, body: bytes) -> None:
+        """Handle a complete request."""
+        raise NotImplementedError
+
+
+class _ScriptedConnection(ServerSideConnection):
+    def __init__(self, server: ScriptedHttpServer, end: End) -> None:
+        super().__init__(end)
+        self._server = server
+
+    def asked(self, body: bytes) -> None:
+        self._server.asked(self, body)

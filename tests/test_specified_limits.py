@@ -1,0 +1,172 @@
+"""Limits that the specification states, with the place that states them. All other constants are in the snapshot."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+LIMITS = {
+    # wire api 2.1, 2.3, 2.5
+    "api.service.BODY_LIMIT": 10_000_000,
+    "api.content.MAX_PARTS": 1_000,
+    "api.idempotency.KEEP": 300.0,
+    "api.idempotency.MAX_KEYS": 1_000,
+    "api.titles.MAX_ID": 256,
+    # wire api 3.1, 3.2, 3.8
+    "api.titles.MAX_TITLE": 100,
+    "api.routes.sessions.DEFAULT_PAGE": 50,
+    "api.routes.sessions.MAX_PAGE": 200,
+    "api.routes.sessions.DEFAULT_HITS": 20,
+    "api.routes.sessions.MAX_HITS": 100,
+    # wire api 4.2, 6.3, 7, decision 16
+    "api.subscriber.KEEPALIVE_EVERY": 30.0,
+    "api.subscriber.UNREAD_FOR": 300.0,
+    "api.subscriber.MAX_BEHIND": 64 * 1024,
+    "api.subscriber.MAX_EVENTS_BEHIND": 256,
+    "api.routes.runs.RACE": 1.0,
+    "api.responses.MAX_KEPT": 100,
+    # spec "Limits"
+    "client.doctor.PROBE_WITHIN": 4.0,
+    "device.safety.bounds.MIN_IDLE_MINUTES": 5,
+    "device.safety.bounds.MAX_IDLE_MINUTES": 120,
+    "device.safety.activity.MAX_ACTIVITIES": 100,
+    "machines.route_choice.PROBE_WITHIN": 4.0,
+    "machines.route_choice.REACHABLE_FOR": 60.0,
+    "machines.sessions.DEFAULT_TTL": 30 * 86_400.0,
+    "machines.sessions.MIN_PREFIX": 4,
+    "machines.session.PREFIX_LENGTH": 8,
+    "machines.pairing.CODE_LIFETIME": 600.0,
+    "machines.limiter.MAX_FAILURES": 5,
+    "machines.limiter.WINDOW": 60.0,
+    "machines.limiter.BLOCK_FOR": 300.0,
+    "machines.bridge.RESPONSE_TIMEOUT": 30.0,
+    "machines.bridge.MAX_RECORDS": 100,
+    "machines.inbox.MAX_NOTIFICATIONS": 100,
+    # wire core 0.1, 0.4, 1.6, 10.1, 10.6
+    "client.spans.NEVER": 0,
+    "client.report.FULLY_MASKED": 8,
+    "client.operator.PROBE_WITHIN": 1.0,
+    "client.operator.REGISTER_WITHIN": 2.0,
+    "client.shown.PIN_SHOWN": 12,
+    # wire terminal-voice 1.3, 3.3, 6.4, 6.5, 9
+    "client.shell.ATTACH_WITHIN": 30.0,
+    "client.voice.MAX_RECORDING": 25 * 1024 * 1024,
+    "client.talk.CHUNK": 6400,
+    "client.talk.TURN_WITHIN": 300.0,
+    # wire core 9
+    "dashboard.checks.MAX_PREFIX": 64,
+    "dashboard.upstream.MOST_SHOWN": 200,
+    # wire api 2.5
+    "dashboard.agent_calls.LARGEST_TURN": 10_000_000,
+    # wire bridge 1.3, 3.4, 5.5, 5.7, 5.8
+    "device.phone.STATUS_EVERY": 30.0,
+    "device.performer.UPLOAD_WITHIN": 15.0,
+    "device.safety.bounds.DEFAULT_TIMEOUT": 25.0,
+    "device.safety.bounds.MIN_TIMEOUT": 10.0,
+    "device.safety.bounds.MAX_TIMEOUT": 60.0,
+    "device.safety.bounds.DEFAULT_IDLE_MINUTES": 30,
+    "device.safety.activity.MAX_METHOD": 24,
+    "device.safety.activity.MAX_SUMMARY": 80,
+    "device.safety.activity.MAX_RESULT": 140,
+    # wire core 1.6
+    "device.phone.OPEN_WITHIN": 15.0,
+    "device.phone.SIGN_IN_WITHIN": 15.0,
+    "device.phone.BLOCKED_PAUSE": 300.0,
+    "peers.link.SIGN_IN_WITHIN": 15.0,
+    # wire core 0.2, wire terminal-voice 1.6, decision 10
+    "engine.router.BODY_LIMIT": 2 * 1024 * 1024,
+    "engine.child.HANGUP_PATIENCE": 1.0,
+    "engine.stream.FILE_STEP": 1024 * 1024,
+    # wire bridge 4.2
+    "machines.bridge.MAX_SUMMARY": 500,
+    # wire core 0.1, 7.1, 7.3
+    "machines.sessions.TOKEN_LENGTH": 36,
+    "machines.inbox.IMAGE_LIMIT": 25 * 1024 * 1024,
+    "machines.inbox.STALE_AFTER": 300.0,
+    "machines.inbox.DEFAULT_LIMIT": 20,
+    # wire api 6.2
+    "machines.chatrun.KEEP_ENDED": 3600.0,
+    # wire terminal-voice 1.4, 1.5, 2.3
+    "machines.terminal.MAX_TERMINALS": 4,
+    "machines.terminal.FLUSH_AFTER": 0.016,
+    "machines.terminal.FLUSH_AT": 4096,
+    "machines.terminal.MAX_REPLAY": 64 * 1024,
+    "machines.lines.MAX_LINE": 32 * 1024 * 1024,
+    # wire terminal-voice 4.6, 4.8, decision 30
+    "machines.voice_session.UNATTENDED": 120.0,
+    "machines.voice_session.RESUME_WINDOW": 30.0,
+    "machines.voice_session.RING_EVENTS": 2000,
+    "machines.voice_session.RING_BYTES": 4 * 1024 * 1024,
+    # wire terminal-voice 6.7
+    "peers.peer.PATIENCE": 10.0,
+    # decision 149
+    "peers.vitals.EVERY": 15.0,
+    # wire core 1.6, 1.8, 0.2
+    "relay.client_socket.AUTH_TIMEOUT": 30.0,
+    "relay.profiles.RESCAN_EVERY": 30.0,
+    # wire terminal-voice 1.4, 2.3, 3.3
+    "relay.shells.REPLAY_LINES": 200,
+    "relay.tui.TERM_PATIENCE": 2.0,
+    "relay.voice_upload.MAX_UPLOAD": 25 * 1024 * 1024,
+    # wire terminal-voice 7
+    "relay.voice_access.PROBE_TIMEOUT": 5.0,
+    "relay.voice_access.CACHE_SECONDS": 60.0,
+    # wire terminal-voice 6.5, 6.6, 6.9, 9, and the realtime conversation's own
+    "voice.realtime.calls.MAX_ARGUMENTS": 32 * 1024,
+    "voice.realtime.calls.MAX_SUMMARY": 1200,
+    "voice.realtime.calls.MAX_WORD": 256,
+    "voice.realtime.runs.MAX_CALLS": 256,
+    "voice.realtime.conversation.TRANSCRIBED_WITHIN": 10.0,
+    "voice.realtime.floor.ANSWERED_WITHIN": 45.0,
+    "voice.realtime.floor.DRAIN_WITHIN": 2.5,
+    "voice.realtime.mouth.ALARM": 30.0,
+    "voice.realtime.mouth.JUDGED_FROM": 40,
+    "voice.realtime.mouth.MAX_HELD": 4 * 1024 * 1024,
+    "voice.realtime.mouth.MAX_TEXT": 4000,
+    "voice.realtime.mouth.SHARED": 2,
+    "voice.realtime.mouth.SHORT": 3,
+    "voice.realtime.responses.FREE_WITHIN": 2.5,
+    "voice.realtime.responses.MAX_DEAD": 64,
+    "voice.realtime.responses.MAX_OPEN": 16,
+    "voice.realtime.responses.MAX_ORPHANS": 16,
+    "voice.realtime.responses.ORPHANED_FOR": 5.0,
+    "voice.realtime.run.HEARTBEAT": 5.0,
+    "voice.realtime.run.MAX_SPOKEN": 1800,
+    "voice.realtime.run.PAUSE": 0.75,
+    "voice.realtime.run.SLOW_AFTER": 1.5,
+    "voice.realtime.runs.GRACE": 30.0,
+    "voice.realtime.runs.MAX_PREVIEW": 80,
+    "voice.realtime.runs.MAX_QUEUED": 3,
+    "voice.realtime.runs.MAX_RESULTS": 4,
+    "voice.realtime.runs.QUIET": 1.5,
+    "voice.realtime.runs.QUIET_WITHIN": 12.0,
+    "voice.realtime.story.MAX_ANSWER": 64 * 1024,
+    "voice.realtime.story.MAX_PREVIEW": 2000,
+    "voice.realtime.story.MAX_TOOLS": 256,
+    # spec "Limits", wire terminal-voice 3.3, 4.1, 4.4, 4.7, 4.10
+    "voice.providers.vendor.MAX_UPLOAD": 25 * 1024 * 1024,
+    "voice.providers.discovery.MAX_NAME": 160,
+    "voice.providers.discovery.WITHIN": 5.0,
+    "voice.providers.discovery.MAX_PAGES": 20,
+    "voice.providers.vendor.PIECE": 4096,
+    "voice.providers.vendor.WITHIN": 60.0,
+    "voice.socket.MAX_MESSAGE": 2 * 1024 * 1024,
+    "voice.socket.PING_EVERY": 20.0,
+    # wire terminal-voice 6.1, 6.2, 6.7, 6.11, 7, 9
+    "voice.event_log.KEEP_DAYS": 14,
+    "voice.agent.instructions.MAX_READ": 20,
+    "voice.agent.instructions.MAX_KEPT": 14,
+    "voice.agent.instructions.MAX_CONTENT": 1500,
+    "voice.agent.instructions.MAX_PERSONA": 6000,
+    "voice.agent.chat_run.HISTORY_WITHIN": 5.0,
+    "voice.agent.chat_run.CONNECT_WITHIN": 10.0,
+    "voice.provider_link.CONNECT_WITHIN": 60.0,
+    "voice.provider_link.PING_EVERY": 20.0,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), LIMITS.items())
+def test_limit_has_the_specified_value(name: str, value: object) -> None:
+    module, _, constant = name.rpartition(".")
+    assert getattr(import_module(f"svc_proto.{module}"), constant) == value
