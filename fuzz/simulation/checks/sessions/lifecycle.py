@@ -6,7 +6,7 @@ from typing import Any
 
 from fuzz.audit import Audit, header
 from fuzz.audits.paired import Paired, listed, pair, sign_in
-from fuzz.peers import Caller
+from tests.support.sim_http import RequestClient
 
 __all__ = ["CHECKS"]
 
@@ -55,7 +55,7 @@ def session_end(audit: Audit) -> None:
         audit.right(audit.ask(one.token, "GET", "/sessions"), 200, about="another session")
 
 
-def _open_mcp_stream(audit: Audit, session: Paired) -> Caller:
+def _open_mcp_stream(audit: Audit, session: Paired) -> RequestClient:
     """Open an MCP session and its event stream."""
     params: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a"}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
