@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-__all__ = ["Reply", "Round", "asking", "calling", "chunk", "round_of", "usage"]
+__all__ = ["Round", "asking", "calling", "chunk", "round_of", "usage"]
 
 
 @frozen(kw_only=True)
@@ -40,25 +40,6 @@ class Round:
         return pieces if self.usage is None else [*pieces, usage(*self.usage)]
 
 
-@frozen(kw_only=True)
-class Reply:
-    """What a model's server answers, to the letter. `after` is its Retry-After; it may break off behind it."""
-
-    status: int = 200
-    body: bytes = b""
-    kind: str = "application/json"
-    after: str | None = None
-    cut: bool = False
-
-    @property
-    def fields(self) -> list[tuple[bytes, bytes]]:
-        """Of its head."""
-        told = [(b"content-type", self.kind.encode())]
-        told += [(b"content-length", b"%d" % len(self.body))] if not self.cut else []
-        told += [(b"retry-after", self.after.encode())] if self.after is not None else []
-        return told + ([(b"location", b"http://10.0.0.3:9001/v1")] if 300 <= self.status < 400 else [])
-
-
 def chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
     """A piece of an answer."""
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
@@ -84,10 +65,10 @@ def _event(told: dict[str, object]) -> bytes:
     return b"data: " + json.dumps(told).encode() + b"\n\n"
 
 
-def asking(word: str, *rounds: Round, more: str = "") -> str:
+def asking(word: str, *rounds: Round) -> str:
     """The question that has a model say this."""
     told = [{name: value for name, value in _members(each).items() if value} for each in rounds]
-    return f"script: {word}{more} #{json.dumps(told)}"
+    return f"script: {word} #{json.dumps(told)}"
 
 
 def round_of(rows: list[dict[str, Any]], question: str) -> Round:

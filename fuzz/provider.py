@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from fuzz.upstream import Manner, Upstream
@@ -64,8 +64,6 @@ class Provider:
         self.doomed: list[float] = []  # so many s after something is said next, the socket ends
         self.lost: list[tuple[float, tuple[int, ...]]] = []  # when a conversation ended, and the numbers in it
         self.failed_at = -1.0  # when it last let somebody down over HTTP
-        self.on_request: list[Callable[[RequestHead, bytes], None]] = []  # who hears what comes over HTTP
-        self.on_word: list[Callable[[dict[str, Any]], None]] = []  # and what is said on sockets
         listen(host, PROVIDER_PORT, lambda end: _Call(self, end))
         listen(host, VENDOR_PORT, lambda end: _Request(self, end))
 
@@ -85,8 +83,6 @@ class _Request(Visit):
 
     def asked(self, body: bytes) -> None:
         """A text is to be read, or a recording to be understood."""
-        for hear in self._provider.on_request:
-            hear(self.head, body)
         trouble = self._provider.trouble
         if trouble is Manner.REFUSE:
             self._provider.failed_at = self._world.now
@@ -181,8 +177,6 @@ class _Call(Visit):
     # --- what it is told ---
 
     def _hear(self, message: dict[str, Any]) -> None:
-        for hear in self._provider.on_word:
-            hear(message)
         match message["type"]:
             case "session.update":
                 self._functions = bool(message["session"].get("tools"))

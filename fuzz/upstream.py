@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from fuzz.part import Reply, Round, calling, chunk, round_of, usage
+from fuzz.part import Round, calling, chunk, round_of, usage
 from fuzz.visit import Visit, listen
 from runtimes.sim.connection import End
 from runtimes.sim.host import Host
@@ -22,7 +22,7 @@ from svc_proto.wire.events import (
     ResponseHead,
 )
 
-__all__ = ["MODEL_PORT", "SHOWN", "TOKENS", "Manner", "Upstream"]
+__all__ = ["MODEL_PORT", "TOKENS", "Manner", "Upstream"]
 
 MODEL_PORT = 9000
 LONG = 200  # pieces of a long answer, too much for a reader's buffer
@@ -30,7 +30,6 @@ PIECE = "long answer " * 125
 TAKEN = (9, 1)  # tokens that a round of an answer with notes takes, as it says: those asked with, and those said
 TOKENS = sum(TAKEN)
 MURMURS = 9  # such pieces: a window of the network is full, and the reader's buffer is not
-SHOWN = 2.0  # s until a reply is cut off, when all of it has been read
 DONE = b"data: [DONE]\n\n"
 
 
@@ -69,19 +68,12 @@ class Upstream:
         self.on_question: list[Callable[[str, list[dict[str, Any]]], None]] = []  # who hears what it is asked
         self.on_request: list[Callable[[RequestHead, dict[str, Any]], None]] = []  # who sees it whole
         self.newest: dict[str, float] = {}  # when something was last asked
-        self.replies: dict[str, list[Reply]] = {}  # by question: what it is answered at first
-        self.offers: tuple[str, ...] = ("sim",)  # models, as it says who is asked for them
-        self.listed = 0  # how often it was
-        self.listen(MODEL_PORT)
+        listen(host, MODEL_PORT, lambda end: _Visit(self, end))
 
     @property
     def questions(self) -> list[str]:
         """Those that are being answered."""
         return [visit.question for visit in self.visits]
-
-    def listen(self, port: int) -> Callable[[], None]:
-        """It is there at that port, too, until what is returned is called."""
-        return listen(self.host, port, lambda end: _Visit(self, end))
 
 
 class _Visit(Visit):
@@ -100,7 +92,7 @@ class _Visit(Visit):
         """Something is to be said."""
         upstream = self._upstream
         if self.head.method == "GET":
-            self._list()
+            self._whole(200, b'{"data":[{"id":"sim"}]}')
             return
         asked = json.loads(body)
         upstream.asked += 1
@@ -117,9 +109,6 @@ class _Visit(Visit):
             listener(question, rows)
         for watcher in upstream.on_request:
             watcher(self.head, asked)
-        if upstream.replies.get(question):
-            self._reply(upstream.replies[question].pop(0))
-            return
         part = round_of(rows, question) if manner is Manner.SCRIPT else None
         status = 500 if manner is Manner.REFUSE else 200 if part is None else part.status
         if status != 200:
@@ -170,18 +159,6 @@ class _Visit(Visit):
             return
         taken = [usage(*TAKEN)] if manner is Manner.NOTES else []
         self._tell([*pieces, chunk({}, "stop"), *taken, DONE])
-
-    def _list(self) -> None:
-        self._upstream.listed += 1
-        self._whole(200, json.dumps({"data": [{"id": name} for name in self._upstream.offers]}).encode())
-
-    def _reply(self, reply: Reply) -> None:
-        self._upstream.visits.pop(self)
-        self.put(ResponseHead(self.stream, reply.status, Headers(reply.fields)), ResponseData(self.stream, reply.body))
-        if reply.cut:
-            self._upstream.host.world.after(SHOWN, self.end.abort)
-        else:
-            self.put(ResponseEnd(self.stream))
 
     def _refuse(self, status: int) -> None:
         self._upstream.visits.pop(self)

@@ -40,9 +40,6 @@ class Listener:
 
     def __init__(self, audit: Audit, question: str | None = None) -> None:
         self.asked: list[Members] = []
-        self.heads: list[RequestHead] = []
-        self.times: list[float] = []
-        self._audit = audit
         self._question = question
         self._there = audit.world.upstream.on_request
         self._there.append(self._hear)
@@ -50,34 +47,14 @@ class Listener:
     def _hear(self, head: RequestHead, asked: Members) -> None:
         if self._question in (None, _question_of(asked)):
             self.asked.append(asked)
-            self.heads.append(head)
-            self.times.append(self._audit.now)
 
     def stop(self) -> None:
         """Listen no more."""
         self._there.remove(self._hear)
 
-    @property
-    def questions(self) -> list[object]:
-        """What somebody had said last, each time."""
-        return [_question_of(asked) for asked in self.asked]
-
-    def clear(self) -> None:
-        """Forget what was heard."""
-        for each in (self.asked, self.heads, self.times):
-            each.clear()
-
-    def orders(self, place: int = 0) -> str:
-        """What it was told to be, in one of them."""
-        return "\n".join(str(row["content"]) for row in self.asked[place]["messages"] if _orders(row))
-
     def rows(self, place: int = -1) -> list[Members]:
         """What it was given in one of them, its orders apart."""
         return [row for row in self.asked[place]["messages"] if not _orders(row)]
-
-    def said(self) -> list[tuple[str, Any]]:
-        """The same of the first, if there is one: who has said what."""
-        return [(row["role"], row["content"]) for row in (self.rows(0) if self.asked else [])]
 
 
 def _orders(row: Members) -> bool:

@@ -5,14 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from fuzz.audit import Kind
-from fuzz.audits.bearers import BEARERS
-from fuzz.audits.brokers import BROKERS
-from fuzz.audits.catalogues import CATALOGUES
-from fuzz.audits.commanded import COMMANDED
-from fuzz.audits.labs import LABS
 from fuzz.audits.rooms_of_api import ROOMS_OF_API
-from fuzz.audits.speech import SPEECH
-from fuzz.audits.tones import TONES
 from fuzz.script import Script
 from fuzz.simulation.checks.operations import persistence
 from fuzz.simulation.checks.sessions import lifecycle
@@ -24,14 +17,7 @@ ROUND = 10  # worlds, from one tenth seed to the next, of which one runs each ch
 ROOMS: tuple[Kind, ...] = (
     *lifecycle.CHECKS,
     *persistence.CHECKS,
-    *SPEECH,
     *ROOMS_OF_API,
-    *TONES,
-    *LABS,
-    *BROKERS,
-    *BEARERS,
-    *CATALOGUES,
-    *COMMANDED,
 )
 """Each runs in as many worlds of a round as it is listed here."""
 
