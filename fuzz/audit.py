@@ -1,12 +1,8 @@
-"""Audits: all is well again and everybody has left; one person goes through a room and knows each answer to the letter.
+"""Context of a check: one client that acts alone in a simulated deployment after its script.
 
-While a world lives, many touch the same things, and much is lost on the way: then it can be said what must not be.
-Here nobody else is there and nothing breaks, so beside each audit goes the plainest model of what the specification
-says of its room, and whatever is told is compared with it whole: status, code, body, order, counts and times. What the
-world has left lies about all the while, and is looked at first.
-
-An audit waits for each answer, so it is a plain function. What it does is drawn by a chance of its own, times and
-amounts at the edge of each limit above all: just before it, just at it, just behind.
+While the script runs, many actors share the deployment and answers are lost: then only invariants can be judged.
+After it all faults are over and all actors have left, so a check knows each answer. It waits for each answer, so it is
+a plain function; it draws from a random source of its own.
 """
 
 from __future__ import annotations
@@ -23,11 +19,10 @@ from fuzz.world import API, API_KEY, LOCAL, REMOTE, World
 from runtimes.sim.host import Host
 from tests.support.sim_http import RequestClient, ServerAddress, WebSocketClient
 
-__all__ = ["KEYS_FORGOTTEN", "Audit", "Kind", "Seat", "begun", "header"]
+__all__ = ["Audit", "Kind", "Seat", "header"]
 
 LATEST = 60.0  # s that anything may take here, unless more is said
 SHOWN = 600  # characters of what was told, and of what it is
-KEYS_FORGOTTEN = 310.0  # s until the API counts no wrong key of before, and blocks nobody for one
 CHATS = "/api/sessions"
 COMING_UP = 120.0  # s in which a program that was stopped is there again
 
@@ -40,14 +35,13 @@ class Seat:
     def __init__(self, audit: Audit, host: Host, path: str, headers: Mapping[str, str]) -> None:
         self.heard: list[dict[str, Any]] = []
         self.profiles: list[dict[str, Any]] = []  # which may be told at any time
-        self.times: list[float] = []
         self.opened = False
         self.host = host
         self._audit = audit
         world = audit.world
         self.talker = WebSocketClient(
-            world.carrier(host, audit.remote, fresh=True),
-            audit.remote,
+            world.carrier(host, REMOTE, fresh=True),
+            REMOTE,
             path=path,
             headers=headers,
             on_open=lambda talker: setattr(self, "opened", True),
@@ -65,7 +59,6 @@ class Seat:
             self.profiles.append(message)
             return
         self.heard.append(message)
-        self.times.append(self._audit.now)
 
     @property
     def over(self) -> bool:
@@ -75,10 +68,6 @@ class Seat:
     def say(self, channel: str, kind: str, payload: object, identity: str = "i") -> None:
         """Send an envelope."""
         self.talker.say(channel, kind, payload, identity)
-
-    def tell(self, message: Mapping[str, object]) -> None:
-        """Send a message of voice."""
-        self.talker.tell(message)
 
     def reply(self, command: Mapping[str, Any], result: object, status: int = 200) -> None:
         """Answer a command as a phone."""
@@ -96,7 +85,6 @@ class Seat:
         if not self.heard:
             so = f"{self.talker.status}, {self.talker.close_code}"
             self._audit.wrong(f"a socket ended with {so}, and something was to be said")
-        self.times.pop(0)
         return self.heard.pop(0)
 
     def hang_up(self) -> None:
@@ -122,8 +110,6 @@ class Audit:
         self._pass_until = pass_until
         self._supervise = supervise
         self._hosts = 0
-        self.home, self.local, self.remote = self.world.home, LOCAL, REMOTE  # the relay's host, and ways to it
-        self.policy = self.world.policy
 
     # --- time ---
 
@@ -132,26 +118,9 @@ class Audit:
         """Monotonic seconds."""
         return self.world.sim.now
 
-    @property
-    def wall(self) -> float:
-        """Epoch seconds of the home."""
-        return self.home.wall()
-
     def rest(self, seconds: float) -> None:
         """Let time pass."""
         self._pass_until(self.now + seconds)
-
-    def rest_until(self, when: float) -> None:
-        """Let time pass until then."""
-        if when > self.now:
-            self._pass_until(when)
-
-    def rest_about(self, marks: Iterable[float], edge: float) -> bool:
-        """Until just before one of these, or just behind it; whether there is one that is not too near."""
-        ahead = [mark for mark in marks if mark > self.now + 2 * edge]
-        if ahead:
-            self.rest_until(self.pick(ahead) + self.pick((-edge, edge)))
-        return bool(ahead)
 
     def wait(self, so: Callable[[], bool], within: float = LATEST, why: str = "it is not so") -> None:
         """Until something is so, looked at after each event, and not longer than that."""
@@ -215,7 +184,7 @@ class Audit:
     def ask_here(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
         """A program of the home asks the relay."""
         fields = {**self.shown_here(), **_fields(headers)}
-        return self.answer(self.begin((self.home, self.local), method, path, body, fields))
+        return self.answer(self.begin((self.world.home, LOCAL), method, path, body, fields))
 
     def shown_here(self) -> dict[str, str]:
         """What such a program shows."""
@@ -228,7 +197,7 @@ class Audit:
     def begin_as(self, token: str, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
         """The same, without waiting."""
         fields = {**({"authorization": f"Bearer {token}"} if token else {}), **_fields(headers)}
-        return self.begin((self.world.agent, self.remote), method, path, body, fields)
+        return self.begin((self.world.agent, REMOTE), method, path, body, fields)
 
     def ask_api(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
         """Somebody with the key asks the API."""
@@ -249,10 +218,6 @@ class Audit:
         """What is stored of a chat."""
         rows: list[dict[str, Any]] = self.right(self.ask_api("GET", f"{CHATS}/{chat}/messages"), 200)["messages"]
         return rows
-
-    def stop_run(self, run_id: str) -> None:
-        """Enough of it."""
-        self.right(self.ask_api("POST", f"/v1/runs/{run_id}/stop"), 200)
 
     def sit(self, host: Host, path: str = "/ws", **headers: str) -> Seat:
         """Open a socket, and wait until it is open, or refused."""
@@ -294,11 +259,6 @@ class Audit:
             return [(place, cls.difference(a, b)) for place, (a, b) in pairs if a != b]
         return one
 
-    def near(self, told: object, is_: float, about: str, within: float = 0.5) -> None:
-        """A time, or a number that goes with it, is nearly that."""
-        if not isinstance(told, int | float) or isinstance(told, bool) or abs(told - is_) > within:
-            self.wrong(f"{about}: told is {told!r}, and it is {is_!r}")
-
     def right(self, caller: RequestClient, status: int, code: str | None = None, about: str = "") -> Any:
         """The answer has this status, and code; its body."""
         told = caller.answer.json
@@ -325,11 +285,6 @@ class Audit:
 def header(caller: RequestClient, name: str) -> str:
     """A field of an answer; empty if there is none."""
     return (caller.answer.headers.get(name.encode()) or b"").decode()
-
-
-def begun(caller: RequestClient) -> bool:
-    """Whether a head has come."""
-    return caller.head is not None
 
 
 def _fields(headers: Mapping[str, str]) -> dict[str, str]:
