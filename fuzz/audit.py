@@ -24,11 +24,10 @@ from fuzz.people.crowd import Crowd, nothing
 from fuzz.world import API, API_KEY, LOCAL, REMOTE, World
 from runtimes.sim.host import Host
 
-__all__ = ["KEYS_FORGOTTEN", "Audit", "Kind", "Seat", "begun", "header"]
+__all__ = ["Audit", "Kind", "Seat", "header"]
 
 LATEST = 60.0  # s that anything may take here, unless more is said
 SHOWN = 600  # characters of what was told, and of what it is
-KEYS_FORGOTTEN = 310.0  # s until the API counts no wrong key of before, and blocks nobody for one
 CHATS = "/api/sessions"
 COMING_UP = 120.0  # s in which a program that was stopped is there again
 
@@ -41,7 +40,6 @@ class Seat:
     def __init__(self, audit: Audit, host: Host, path: str, headers: Mapping[str, str]) -> None:
         self.heard: list[dict[str, Any]] = []
         self.profiles: list[dict[str, Any]] = []  # which may be told at any time
-        self.times: list[float] = []
         self.opened = False
         self.host = host
         self._audit = audit
@@ -66,7 +64,6 @@ class Seat:
             self.profiles.append(message)
             return
         self.heard.append(message)
-        self.times.append(self._audit.now)
 
     @property
     def over(self) -> bool:
@@ -76,10 +73,6 @@ class Seat:
     def say(self, channel: str, kind: str, payload: object, identity: str = "i") -> None:
         """Send an envelope."""
         self.talker.say(channel, kind, payload, identity)
-
-    def tell(self, message: Mapping[str, object]) -> None:
-        """Send a message of voice."""
-        self.talker.tell(message)
 
     def reply(self, command: Mapping[str, Any], result: object, status: int = 200) -> None:
         """Answer a command as a phone."""
@@ -97,7 +90,6 @@ class Seat:
         if not self.heard:
             so = f"{self.talker.status}, {self.talker.close_code}"
             self._audit.wrong(f"a socket ended with {so}, and something was to be said")
-        self.times.pop(0)
         return self.heard.pop(0)
 
     def hang_up(self) -> None:
@@ -141,18 +133,6 @@ class Audit:
     def rest(self, seconds: float) -> None:
         """Let time pass."""
         self._pass_until(self.now + seconds)
-
-    def rest_until(self, when: float) -> None:
-        """Let time pass until then."""
-        if when > self.now:
-            self._pass_until(when)
-
-    def rest_about(self, marks: Iterable[float], edge: float) -> bool:
-        """Until just before one of these, or just behind it; whether there is one that is not too near."""
-        ahead = [mark for mark in marks if mark > self.now + 2 * edge]
-        if ahead:
-            self.rest_until(self.pick(ahead) + self.pick((-edge, edge)))
-        return bool(ahead)
 
     def wait(self, so: Callable[[], bool], within: float = LATEST, why: str = "it is not so") -> None:
         """Until something is so, looked at after each event, and not longer than that."""
@@ -251,10 +231,6 @@ class Audit:
         rows: list[dict[str, Any]] = self.right(self.ask_api("GET", f"{CHATS}/{chat}/messages"), 200)["messages"]
         return rows
 
-    def stop_run(self, run_id: str) -> None:
-        """Enough of it."""
-        self.right(self.ask_api("POST", f"/v1/runs/{run_id}/stop"), 200)
-
     def sit(self, host: Host, path: str = "/ws", **headers: str) -> Seat:
         """Open a socket, and wait until it is open, or refused."""
         seat = Seat(self, host, path, _fields(headers))
@@ -326,11 +302,6 @@ class Audit:
 def header(caller: Caller, name: str) -> str:
     """A field of an answer; empty if there is none."""
     return (caller.answer.headers.get(name.encode()) or b"").decode()
-
-
-def begun(caller: Caller) -> bool:
-    """Whether a head has come."""
-    return caller.head is not None
 
 
 def _fields(headers: Mapping[str, str]) -> dict[str, str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import define, field
+from attrs import define
 
 from fuzz.audit import Audit, Seat
 from fuzz.terms import NOTHING, Terms, Wish, in_json, paired
 from runtimes.sim.host import Host
 from svc_proto.version import VERSION
 
-__all__ = ["Paired", "in_words", "is_told", "listed", "pair", "register", "sign_in"]
+__all__ = ["Paired", "in_words", "listed", "pair", "register", "sign_in"]
 
 NEVER = float("inf")
 
@@ -25,11 +25,6 @@ class Paired:
     seats: list[Seat]
     terms: Terms
     shown: dict[str, Any]
-    created: float  # wall
-    seen: float  # wall, when the relay has heard of it last
-    ended: bool = False
-    explicit: dict[str, None] = field(factory=dict)  # channels that somebody has set
-    withheld: dict[str, None] = field(factory=dict)  # those that only the operator gives
 
     @property
     def prefix(self) -> str:
@@ -40,10 +35,6 @@ class Paired:
     def seat(self) -> Seat:
         """Its newest socket."""
         return self.seats[-1]
-
-    def is_dead(self, wall: float) -> bool:
-        """Whether its time is over, or it was ended."""
-        return self.ended or wall >= self.terms.expires_at
 
 
 def register(audit: Audit, wish: Wish = NOTHING, **more: object) -> str:
@@ -126,20 +117,9 @@ def pair(
     shown = {"token_prefix": token[:8], "device_name": name, "device_id": device_id, "transport_hint": hint or "ws"}
     shown |= {"client_surface": surface, "device_form_factor": form, "device_model": "unknown"}
     shown |= {"device_platform": "unknown", "is_current": False}
-    asked = (wish.or_else(asks)).grants or {}
-    withheld = dict.fromkeys(channel for channel, span in asked.items() if span is None)
     if leaves:
         seat.hang_up()
-    return Paired(token, host, [seat], terms, shown, created, created, explicit=dict.fromkeys(asked), withheld=withheld)
-
-
-def is_told(audit: Audit, seat: Seat, channel: str, kind: str, payload: object, identity: str = "") -> None:
-    """The next message on a socket is this one."""
-    told = seat.take()
-    said = (told["channel"], told["type"], told["payload"])
-    audit.same(said, (channel, kind, payload), "what is said on a socket")
-    if identity:
-        audit.same(told["id"], identity, f"the id of {channel}/{kind}")
+    return Paired(token, host, [seat], terms, shown)
 
 
 def listed(audit: Audit) -> dict[str, dict[str, Any]]:
