@@ -15,7 +15,6 @@ from runtimes.sim.connection import End
 from runtimes.sim.host import Host
 from svc_proto.wire.events import (
     Headers,
-    RequestHead,
     ResponseData,
     ResponseEnd,
     ResponseHead,
@@ -66,7 +65,6 @@ class Upstream:
         self.forsaken: dict[str, None] = {}  # what was asked when the model was about to leave
         self.broken: list[tuple[float, str]] = []  # when an answer ended before its end, and what was asked
         self.on_question: list[Callable[[str, list[dict[str, Any]]], None]] = []  # who hears what it is asked
-        self.on_request: list[Callable[[RequestHead, dict[str, Any]], None]] = []  # who sees it whole
         self.newest: dict[str, float] = {}  # when something was last asked
         listen(host, MODEL_PORT, lambda end: _Visit(self, end))
 
@@ -107,8 +105,6 @@ class _Visit(ServerSideConnection):
             upstream.host.world.after(upstream.doomed.pop(0), self.end.abort)
         for listener in upstream.on_question:
             listener(question, rows)
-        for watcher in upstream.on_request:
-            watcher(self.head, asked)
         part = round_of(rows, question) if manner is Manner.SCRIPT else None
         status = 500 if manner is Manner.REFUSE else 200 if part is None else part.status
         if status != 200:
