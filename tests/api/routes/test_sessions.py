@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.rows import ChatSession, Message
@@ -203,10 +204,9 @@ def test_what_is_hidden(book: ApiBook) -> None:
 def test_list_filters_by_exact_source_and_includes_children_on_request(book: ApiBook) -> None:
     parent = book.session()
     book.after(1.0)
-    at = dict.fromkeys(("started_at", "updated_at", "last_active"), book.now.wall)
-    child = ChatSession(id="child", source="Cli", parent_id=parent, is_child=True, **at)
-    copy = ChatSession(id="copy", source="cli", parent_id=parent, **at)
-    for chat in (child, copy):
+    at = book.now.wall
+    copy = ChatSession(id="copy", source="cli", parent_id=parent, started_at=at, updated_at=at, last_active=at)
+    for chat in (copy, evolve(copy, id="child", source="Cli", is_child=True)):
         assert book.store.execute(CreateChat(session=chat))
 
     def listed(query: str) -> tuple[list[str], int]:
@@ -217,7 +217,7 @@ def test_list_filters_by_exact_source_and_includes_children_on_request(book: Api
     assert listed("include_children=1") == (["copy", "child", parent], 3)
     assert listed("include_children=1&source=Cli") == (["child"], 1)
     assert listed("source=Cli") == ([], 0)
-    assert book.store.execute(CreateChat(session=ChatSession(id="another", source="cli", **at)))
+    assert book.store.execute(CreateChat(session=evolve(copy, id="another", parent_id=None)))
     assert listed("source=cli&limit=1") == (["copy"], 2)
     book.request("DELETE", "/api/sessions/another")
     assert listed("source=&limit=1") == (["copy"], 2)
