@@ -1,12 +1,8 @@
-"""Audits: all is well again and everybody has left; one person goes through a room and knows each answer to the letter.
+"""Context of a check: one client that acts alone in a simulated deployment after its script.
 
-While a world lives, many touch the same things, and much is lost on the way: then it can be said what must not be.
-Here nobody else is there and nothing breaks, so beside each audit goes the plainest model of what the specification
-says of its room, and whatever is told is compared with it whole: status, code, body, order, counts and times. What the
-world has left lies about all the while, and is looked at first.
-
-An audit waits for each answer, so it is a plain function. What it does is drawn by a chance of its own, times and
-amounts at the edge of each limit above all: just before it, just at it, just behind.
+While the script runs, many actors share the deployment and answers are lost: then only invariants can be judged.
+After it all faults are over and all actors have left, so a check knows each answer. It waits for each answer, so it is
+a plain function; it draws from a random source of its own.
 """
 
 from __future__ import annotations
@@ -45,8 +41,8 @@ class Seat:
         self._audit = audit
         world = audit.world
         self.talker = Talker(
-            world.carrier(host, audit.remote, fresh=True),
-            audit.remote,
+            world.carrier(host, REMOTE, fresh=True),
+            REMOTE,
             path=path,
             headers=headers,
             on_open=lambda talker: setattr(self, "opened", True),
@@ -115,8 +111,6 @@ class Audit:
         self._pass_until = pass_until
         self._supervise = supervise
         self._hosts = 0
-        self.home, self.local, self.remote = self.world.home, LOCAL, REMOTE  # the relay's host, and ways to it
-        self.policy = self.world.policy
 
     # --- time ---
 
@@ -124,11 +118,6 @@ class Audit:
     def now(self) -> float:
         """Monotonic seconds."""
         return self.world.sim.now
-
-    @property
-    def wall(self) -> float:
-        """Epoch seconds of the home."""
-        return self.home.wall()
 
     def rest(self, seconds: float) -> None:
         """Let time pass."""
@@ -196,7 +185,7 @@ class Audit:
     def ask_here(self, method: str, path: str, body: object = None, **headers: str) -> Caller:
         """A program of the home asks the relay."""
         fields = {**self.shown_here(), **_fields(headers)}
-        return self.answer(self.begin((self.home, self.local), method, path, body, fields))
+        return self.answer(self.begin((self.world.home, LOCAL), method, path, body, fields))
 
     def shown_here(self) -> dict[str, str]:
         """What such a program shows."""
@@ -209,7 +198,7 @@ class Audit:
     def begin_as(self, token: str, method: str, path: str, body: object = None, **headers: str) -> Caller:
         """The same, without waiting."""
         fields = {**({"authorization": f"Bearer {token}"} if token else {}), **_fields(headers)}
-        return self.begin((self.world.agent, self.remote), method, path, body, fields)
+        return self.begin((self.world.agent, REMOTE), method, path, body, fields)
 
     def ask_api(self, method: str, path: str, body: object = None, **headers: str) -> Caller:
         """Somebody with the key asks the API."""
@@ -270,11 +259,6 @@ class Audit:
             pairs = enumerate(zip(one, other, strict=True))
             return [(place, cls.difference(a, b)) for place, (a, b) in pairs if a != b]
         return one
-
-    def near(self, told: object, is_: float, about: str, within: float = 0.5) -> None:
-        """A time, or a number that goes with it, is nearly that."""
-        if not isinstance(told, int | float) or isinstance(told, bool) or abs(told - is_) > within:
-            self.wrong(f"{about}: told is {told!r}, and it is {is_!r}")
 
     def right(self, caller: Caller, status: int, code: str | None = None, about: str = "") -> Any:
         """The answer has this status, and code; its body."""

@@ -126,7 +126,6 @@ class World:
         self.left = False  # everybody has, and nobody comes any more
         self._shared: list[Http2Carrier] = []
         self.counts: dict[str, int] = {}
-        self.phones_say_what_they_will = False  # and callers are answered with that, whatever the status
         self.shaken = -1.0  # when the network last had trouble that takes time to be noticed
         self.faulted = -1.0  # until when something was broken, of any kind
         self.parted: dict[str, float] = {}  # by address, until when at most it was parted from the home
@@ -360,8 +359,6 @@ class World:
             self.count("no answer")
             return
         self.count(f"{caller.status}")
-        if self.phones_say_what_they_will:
-            return
         if caller.status not in STATUSES:
             violated(Invariant.STATUS, f"{where}: {caller.status}")
         if caller.status == 408 and self.shaken < caller.began and self.is_sound(caller):
