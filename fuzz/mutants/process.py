@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from fuzz.mutants.tree import Tree
 
-__all__ = ["FORKSERVER", "OPTIONS", "Notes", "Request", "UnsoundError", "alone", "begin"]
+__all__ = ["FORKSERVER", "OPTIONS", "Notes", "Request", "UnsoundError", "alone", "answer_of", "begin", "change"]
 
 MEMORY = 4 << 30  # bytes of address space: a mutant that grows without end ends here
 OPTIONS = ["-x", "-q", "-p", "pytest_timeout", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider"]
@@ -57,12 +57,17 @@ class Request:
 
 def alone(tree: Tree, request: Request, compiled: str, *, shown: bool) -> str | None:
     """Who complains, if anybody does. `compiled` is a folder for what Python compiles."""
+    return answer_of(_run, tree, request, compiled, shown, limit=request.limit)
+
+
+def answer_of(target: Callable[..., None], *arguments: object, limit: float) -> str | None:
+    """Run `target` in a process of its own, and return what it sends on the connection that is its first argument."""
     ours, theirs = FORKSERVER.Pipe(duplex=False)
-    process = FORKSERVER.Process(target=_run, args=(theirs, tree, request, compiled, shown), daemon=True)
+    process = FORKSERVER.Process(target=target, args=(theirs, *arguments), daemon=True)
     process.start()
     theirs.close()
     try:
-        answer: str | None = ours.recv() if ours.poll(request.limit) else "the time limit"
+        answer: str | None = ours.recv() if ours.poll(limit) else "the time limit"
     except EOFError:
         answer = "the end of the process"
     process.kill()
@@ -83,13 +88,18 @@ def begin(tree: Tree, compiled: str, *, shown: bool = False) -> None:
         os.dup2(quiet, 2)
 
 
+def change(tree: Tree, module: str, text: bytes) -> None:
+    """Let a module that was not imported yet have another text in this process."""
+    name = f"{tree.package}.{module}"
+    assert name not in sys.modules
+    sys.meta_path.insert(0, _InFront(name, tree.path(module), text))
+
+
 def _run(answer: Connection, tree: Tree, request: Request, compiled: str, shown: bool) -> None:
     """In a process of its own."""
     begin(tree, compiled, shown=shown)
-    name = f"{tree.package}.{request.module}"
-    assert name not in sys.modules
     if request.text is not None:
-        sys.meta_path.insert(0, _InFront(name, tree.path(request.module), request.text))
+        change(tree, request.module, request.text)
     notes = Notes(request.only)
     code = pytest.main([*OPTIONS, *request.arguments], [notes])
     content = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)

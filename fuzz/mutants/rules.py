@@ -1,15 +1,18 @@
-"""`python -m fuzz.mutants.rules`: take each rule of the doors out of the product, and see that a test notices.
+"""`python -m fuzz.mutants.rules`: make each listed bug in the product, and see that a test or the simulation notices.
 
-They are in `rules.toml`, one change of the text each, with the test that is to fail. Nothing else is asked, so a rule
-takes a second.
+The list is in `rules/*.toml`: for each module the bugs that are made in it, one at a time, by a change of its text. An
+entry names the test that fails then, or the seed of a world or of a storm over a cluster and what that reports.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import re
 import sys
 import tomllib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,69 +20,109 @@ import click
 from attrs import frozen
 
 from fuzz.mutants.process import Request, alone
+from fuzz.mutants.simulated import find_seed
 from fuzz.mutants.tree import Tree
 
-__all__ = ["RULES", "Rule", "main", "noticed", "read_rules"]
+__all__ = ["RULES", "Rule", "main", "noticed", "read_rules", "refresh"]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-RULES = HERE / "rules.toml"
+RULES = HERE / "rules"
+SEEDS = 300  # worlds or storms within which a bug must be found
+LIMIT = 120.0  # s for a test, a world or a storm
 EXAMPLES = """
 \b
 Examples:
   python -m fuzz.mutants.rules
   python -m fuzz.mutants.rules "no page" --shown
+  python -m fuzz.mutants.rules "a pairing code is accepted twice" --refresh
 """
 
 
 @frozen(kw_only=True)
 class Rule:
-    """One rule: the text that holds it, what stands there without it, and the test that fails then."""
+    """One bug: the text that a rule depends on, what stands there without the rule, and what notices."""
 
     name: str
     module: str  # with its package: "svc_proto.relay.access"
     before: str
     after: str
-    test: str
+    test: str = ""  # which fails then
+    world: int | None = None  # the seed of a world that fails then
+    storm: int | None = None  # the seed of a storm over a cluster that fails then
+    breaks: str = ""  # the name of the invariant that the world reports, or a part of what the storm reports
 
     @property
     def tree(self) -> Tree:
         """Of its package."""
         return Tree(ROOT, self.module.partition(".")[0])
 
+    @property
+    def below(self) -> str:
+        """The module below its package."""
+        return self.module.partition(".")[2]
+
     def text(self) -> bytes:
-        """The module without it. ValueError if what holds it is not there once."""
-        below = self.module.partition(".")[2]
-        source = self.tree.path(below).read_text()
+        """Return the module with the bug. ValueError if the text to be changed is not there once."""
+        source = self.tree.path(self.below).read_text()
         if source.count(self.before) != 1:
             raise ValueError(f"{self.module} has this {source.count(self.before)} times: {self.before!r}")
         return source.replace(self.before, self.after).encode()
 
 
-def read_rules(path: Path = RULES) -> list[Rule]:
-    """All of them."""
-    return [Rule(**entry) for entry in tomllib.loads(path.read_text())["rule"]]
+def read_rules(folder: Path = RULES) -> list[Rule]:
+    """Return all of them."""
+    files = (tomllib.loads(path.read_text()) for path in sorted(folder.glob("*.toml")))
+    return [Rule(module=module, **entry) for file in files for module, entries in file.items() for entry in entries]
 
 
 def noticed(rule: Rule, compiled: str, *, shown: bool = False) -> str | None:
-    """Take it out; the test that fails then, if one does. `compiled` is a folder for what Python compiles."""
-    request = Request(rule.module.partition(".")[2], rule.text(), [rule.test], limit=60.0)
-    return alone(rule.tree, request, compiled, shown=shown)
+    """Make the bug; what notices, or None if something does not that should.
+
+    `compiled` is a folder for what Python compiles.
+    """
+    found = []
+    if rule.test:
+        request = Request(rule.below, rule.text(), [rule.test], limit=LIMIT)
+        found.append(alone(rule.tree, request, compiled, shown=shown))
+    seed = rule.world if rule.storm is None else rule.storm
+    if seed is not None:
+        at = _find_seed(rule, compiled, [seed], LIMIT)
+        found.append(None if at is None else f"{rule.breaks} in {'world' if rule.storm is None else 'storm'} {at}")
+    return None if None in found else ", ".join(filter(None, found))
+
+
+def refresh(rule: Rule, compiled: str, folder: Path = RULES) -> str | None:
+    """Find the first seed that shows the bug, and write it into the list."""
+    seed = _find_seed(rule, compiled, range(SEEDS), SEEDS * LIMIT)
+    if seed is None:
+        return None
+    place = re.compile(rf'(^name = "{re.escape(rule.name)}"\n(?:(?!\[\[").*\n)*?(?:world|storm) = )\d+$', re.MULTILINE)
+    for path in folder.glob("*.toml"):
+        path.write_text(place.sub(rf"\g<1>{seed}", path.read_text()))
+    return f"seed {seed}"
+
+
+def _find_seed(rule: Rule, compiled: str, seeds: Sequence[int], limit: float) -> int | None:
+    is_storm = rule.storm is not None
+    return find_seed(rule.tree, rule.below, rule.text(), compiled, seeds, rule.breaks, storm=is_storm, limit=limit)
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("part", default="")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="At a time; one for each core by default.")
 @click.option("--shown", is_flag=True, help="Show what pytest says.")
-def main(part: str, jobs: int | None, shown: bool) -> None:
-    """Take out each rule whose name has PART in it. Exit code 1 if nobody notices one."""
-    chosen = [rule for rule in read_rules() if part in rule.name]
+@click.option("--refresh", "again", is_flag=True, help="Find and write new seeds of worlds and storms.")
+def main(part: str, jobs: int | None, shown: bool, again: bool) -> None:
+    """Make each bug whose name has PART in it. Exit code 1 if one is not noticed."""
+    chosen = [rule for rule in read_rules() if part in rule.name and (rule.breaks or not again)]
     missed = 0
     with TemporaryDirectory() as compiled, ThreadPoolExecutor(jobs or multiprocessing.cpu_count()) as pool:
-        for rule, by in zip(chosen, pool.map(lambda each: noticed(each, compiled, shown=shown), chosen), strict=True):
+        do = partial(refresh, compiled=compiled) if again else partial(noticed, compiled=compiled, shown=shown)
+        for rule, by in zip(chosen, pool.map(do, chosen), strict=True):
             missed += by is None
-            print(f"{rule.name}: {by or 'NOBODY NOTICES'}", flush=True)
-    print(f"{len(chosen) - missed} of {len(chosen)} rules are missed when they are gone")
+            print(f"{rule.name}: {by or 'NOT NOTICED'}", flush=True)
+    print(f"{len(chosen) - missed} of {len(chosen)} bugs are noticed")
     sys.exit(1 if missed else 0)
 
 

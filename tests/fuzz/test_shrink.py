@@ -7,8 +7,10 @@ from itertools import count
 import pytest
 
 from fuzz.draw import draw
+from fuzz.game import Failure, play
 from fuzz.script import FAULTS, Deed, Script, Step
-from fuzz.shrink import shrink
+from fuzz.shrink import shrink, smaller
+from svc_proto.machines import limiter
 
 
 def test_a_failure_is_made_smaller() -> None:
@@ -66,3 +68,11 @@ def test_no_script_is_tried_twice_and_none_is_when_the_time_is_over() -> None:
     clock = count(0.0, 1.0)
     shrink(script, fails, seconds=10.0, clock=lambda: next(clock))
     assert len(tried) == 9
+
+
+@pytest.mark.repetition
+def test_a_world_that_fails_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limiter, "MAX_FAILURES", 6)
+    failure = play(draw(1))
+    assert isinstance(failure, Failure)
+    assert len(smaller(failure, 80).script.steps) <= 12

@@ -162,7 +162,7 @@ def test_a_websocket_is_judged_the_same_way(book: RelayBook) -> None:
     refused(book.knock("/voice/output/x", tls=True).result, 401)
 
 
-# --- 5: the API server: what counts as its yes, and for how long, is in tests/voice/test_auth.py --------------------
+# --- 5: the API server: what counts as its yes, and for how long, is in tests/relay/test_voice_probe.py --------------
 
 
 def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home(book: RelayBook) -> None:

@@ -1,0 +1,64 @@
+"""Mutants in the simulation: worlds, or storms over a cluster, in a process that begins with the mutant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from unittest.mock import patch
+
+from fuzz.mutants.process import answer_of, begin, change
+from fuzz.mutants.tree import Tree
+
+__all__ = ["find_seed"]
+
+
+def find_seed(
+    tree: Tree, module: str, text: bytes, compiled: str, seeds: Sequence[int], breaks: str, *, storm: bool, limit: float
+) -> int | None:
+    """Return the first of `seeds` that finds the mutant.
+
+    A world does so if `breaks` is the name of the `Invariant` that it reports, a storm over a cluster if `breaks` is a
+    part of what it reports. `limit` is in seconds, for all seeds together.
+    """
+    play = _play_storm if storm else _play_world
+    answer = answer_of(_play, tree, module, text, compiled, list(seeds), breaks, play, limit=limit)
+    return int(answer) if answer is not None and answer.isdigit() else None
+
+
+def _play(
+    answer: Connection,
+    tree: Tree,
+    module: str,
+    text: bytes,
+    compiled: str,
+    seeds: Sequence[int],
+    breaks: str,
+    play: Callable[[int, str], bool],
+) -> None:
+    """Send the seed as text, or None. Runs in a process of its own; computing costs no simulated time."""
+    begin(tree, compiled)
+    change(tree, module, text)
+    from runtimes.sim.cost import HandleCost
+
+    with patch.object(HandleCost, "draw", return_value=HandleCost.NONE):
+        answer.send(next((str(seed) for seed in seeds if play(seed, breaks)), None))
+
+
+def _play_world(seed: int, breaks: str) -> bool:
+    """Return whether the world breaks this invariant. Imports what may be changed, so only after `change`."""
+    from fuzz.game import Failure, play_seed
+
+    outcome = play_seed(seed)
+    return isinstance(outcome, Failure) and outcome.invariant.name == breaks
+
+
+def _play_storm(seed: int, breaks: str) -> bool:
+    """Return whether a storm over a cluster ends with a violation in whose text `breaks` stands."""
+    from fuzz.cluster_law import Violated
+    from fuzz.cluster_storm import storm
+
+    try:
+        storm(seed)
+    except Violated as violated:
+        return breaks in str(violated)
+    return False
