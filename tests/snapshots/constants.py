@@ -79,8 +79,8 @@ def _plain(value: object) -> object:
             return sorted(map(str, map(_plain, value)))
         case tuple() | list() | range():
             return [_plain(each) for each in value]
-        case _ if has(type(value)) and not isclass(value):
-            return {each.name: _plain(getattr(value, each.name)) for each in fields(type(value))}
+        case _ if (kind := type(value)) and has(kind):
+            return {each.name: _plain(getattr(value, each.name)) for each in fields(kind)}
         case _:
             raise TypeError
 
