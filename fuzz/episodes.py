@@ -5,23 +5,39 @@ They draw from a chance of their own, so that the other worlds stay as they are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
-from fuzz.script import FAULTS, PAIRED, Deed, Step
+from fuzz.script import PAIRED
+from fuzz.steps import (
+    DownloadSlowly,
+    Fault,
+    ForkChat,
+    GuessFromDevice,
+    ListNotifications,
+    PostNotification,
+    RepeatCompletion,
+    RequestNoteApproval,
+    RevokeOnFullDisk,
+    RunErrand,
+    Step,
+    StopReading,
+    TypeInTerminal,
+    UseMcp,
+)
 
 __all__ = ["APART", "episodes"]
 
 APART = (
-    Deed.NOTE,
-    Deed.FORK,
-    Deed.REPEAT,
-    Deed.SKIM,
-    Deed.DOWNLOAD,
-    Deed.MCP,
-    Deed.BURY,
-    Deed.SUSPECT,
-    Deed.ERRAND,
+    RequestNoteApproval,
+    ForkChat,
+    RepeatCompletion,
+    ListNotifications,
+    DownloadSlowly,
+    UseMcp,
+    RevokeOnFullDisk,
+    GuessFromDevice,
+    RunErrand,
 )  # are drawn here alone
 SHARE = 1 / 3  # of all worlds
 SUSPECTED = 1 / 16  # of all worlds: a device guesses
@@ -41,7 +57,7 @@ def _suspected(seed: int, others: list[Step]) -> list[Step]:
     rng = Random(f"suspects {seed}")
     if rng.random() >= SUSPECTED:
         return []
-    return [Step(round(max(PAIRED + 1.0, rng.choice(others).at) + rng.random(), 3), Deed.SUSPECT, rng.randrange(64))]
+    return [GuessFromDevice.of(round(max(PAIRED + 1.0, rng.choice(others).at) + rng.random(), 3), rng.randrange(64))]
 
 
 def _sent(seed: int, others: list[Step]) -> list[Step]:
@@ -52,7 +68,7 @@ def _sent(seed: int, others: list[Step]) -> list[Step]:
     steps: list[Step] = []
     for _ in range(rng.choice(ERRANDS)):
         at = round(max(PAIRED + 1.0, rng.choice(others).at) + rng.random(), 3)
-        steps.append(Step(at, Deed.ERRAND, 0, rng.randrange(1 << 12)))
+        steps.append(RunErrand.of(at, 0, rng.randrange(1 << 12)))
     return steps
 
 
@@ -60,7 +76,7 @@ def _several(seed: int, others: list[Step]) -> list[Step]:
     rng = Random(f"episodes {seed}")
     if rng.random() >= SHARE:
         return []
-    faulty = any(step.deed in FAULTS for step in others)
+    faulty = any(isinstance(step, Fault) for step in others)
     kinds = [kind for kind in EPISODES if faulty or kind is not _buried]
     steps: list[Step] = []
     for _ in range(rng.randint(1, MOST)):
@@ -69,11 +85,11 @@ def _several(seed: int, others: list[Step]) -> list[Step]:
     return steps
 
 
-def _row(rng: Random, at: float, deeds: list[tuple[Deed, int, int, float]]) -> list[Step]:
+def _row(rng: Random, at: float, actions: Sequence[tuple[type[Step], int, int, float]]) -> list[Step]:
     """One after another, some time apart."""
     steps: list[Step] = []
-    for deed, who, other, amount in deeds:
-        steps.append(Step(round(at, 3), deed, who, other, round(amount, 3)))
+    for kind, index, choice, amount in actions:
+        steps.append(kind.of(round(at, 3), index, choice, round(amount, 3)))
         at += NEXT * rng.random()
     return steps
 
@@ -81,42 +97,44 @@ def _row(rng: Random, at: float, deeds: list[tuple[Deed, int, int, float]]) -> l
 def _noted(rng: Random, at: float) -> list[Step]:
     """The agent of a chat wants to keep notes, the same ones again and again."""
     chat = rng.randrange(64)
-    return _row(rng, at, [(Deed.NOTE, chat, rng.randrange(64), 4.0 * rng.random()) for _ in range(rng.randint(2, 4))])
+    return _row(
+        rng, at, [(RequestNoteApproval, chat, rng.randrange(64), 4.0 * rng.random()) for _ in range(rng.randint(2, 4))]
+    )
 
 
 def _forked(rng: Random, at: float) -> list[Step]:
     chat = rng.randrange(64)
-    return _row(rng, at, [(Deed.FORK, chat, rng.randrange(64), 0.0) for _ in range(rng.randint(3, 5))])
+    return _row(rng, at, [(ForkChat, chat, rng.randrange(64), 0.0) for _ in range(rng.randint(3, 5))])
 
 
 def _repeated(rng: Random, at: float) -> list[Step]:
-    return _row(rng, at, [(Deed.REPEAT, 0, rng.randrange(64), 3.0 * rng.random()) for _ in range(2)])
+    return _row(rng, at, [(RepeatCompletion, 0, rng.randrange(64), 3.0 * rng.random()) for _ in range(2)])
 
 
 def _skimmed(rng: Random, at: float) -> list[Step]:
     who = rng.randrange(64)
-    notes = [(Deed.NOTIFY, who, rng.randrange(64), 0.0) for _ in range(rng.randint(2, 5))]
-    return [*_row(rng, at, notes), *_row(rng, at + 15.0, [(Deed.SKIM, rng.randint(1, 3), 0, 0.0)])]
+    notes = [(PostNotification, who, rng.randrange(64), 0.0) for _ in range(rng.randint(2, 5))]
+    return [*_row(rng, at, notes), *_row(rng, at + 15.0, [(ListNotifications, rng.randint(1, 3), 0, 0.0)])]
 
 
 def _downloaded(rng: Random, at: float) -> list[Step]:
-    return _row(rng, at, [(Deed.DOWNLOAD, rng.randrange(64), rng.randrange(64), 0.5 + 4.0 * rng.random())])
+    return _row(rng, at, [(DownloadSlowly, rng.randrange(64), rng.randrange(64), 0.5 + 4.0 * rng.random())])
 
 
 def _told_by_mcp(rng: Random, at: float) -> list[Step]:
     few = rng.sample(range(64), 2)
-    deeds = [(Deed.MCP, rng.choice(few), rng.randrange(64), 8.0 * rng.random() ** 2) for _ in range(rng.randint(3, 8))]
+    deeds = [(UseMcp, rng.choice(few), rng.randrange(64), 8.0 * rng.random() ** 2) for _ in range(rng.randint(3, 8))]
     return _row(rng, at, deeds)
 
 
 def _buried(rng: Random, at: float) -> list[Step]:
-    return _row(rng, at, [(Deed.BURY, rng.randrange(64), rng.randrange(64), 3.0 * rng.random())])
+    return _row(rng, at, [(RevokeOnFullDisk, rng.randrange(64), rng.randrange(64), 3.0 * rng.random())])
 
 
 def _flooded(rng: Random, at: float) -> list[Step]:
     """Somebody whose shell says a lot does not read for a moment."""
     who = rng.randrange(64)
-    return _row(rng, at, [(Deed.TERMINAL, who, 3, 0.0), (Deed.SLOW, -1, 0, 5.0), (Deed.TERMINAL, who, 4, 0.0)])
+    return _row(rng, at, [(TypeInTerminal, who, 3, 0.0), (StopReading, -1, 0, 5.0), (TypeInTerminal, who, 4, 0.0)])
 
 
 EPISODES: tuple[Callable[[Random, float], list[Step]], ...] = (

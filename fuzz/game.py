@@ -38,7 +38,8 @@ from fuzz.people.voices import Voices
 from fuzz.people.watchers import Watchers
 from fuzz.rest import Rest
 from fuzz.rows import Rows, taken
-from fuzz.script import FAULTS, Deed, Script
+from fuzz.script import Script
+from fuzz.steps import Fault, PostNotification, RunErrand, Step
 from fuzz.story import place_of, sentence, story
 from fuzz.trouble import Trouble
 from fuzz.world import LIMITS, World
@@ -132,12 +133,12 @@ class _Game:
         media = Media(self.crowd)
         self.reports = Reports(self.crowd, self.control, media)
         self.agents = Agents(self.crowd, self.control)
-        self.mcp = Mcp(self.crowd, self.control, owners, self.chats, self.reports.deeds[Deed.NOTIFY])
+        self.mcp = Mcp(self.crowd, self.control, owners, self.chats, self.reports.deeds[PostNotification])
         desks = {**Desks(self.crowd).deeds, **Gateways(self.crowd).deeds}
         self.lives = Lives(self.crowd, self.pairing, owners, self.control, desks, self.voices.lines)
         self.errands = Errands(self.crowd, self.chats, self.pairing, (*CLERKS, *VISITORS))
-        self.deeds: dict[Deed, Deeds] = {
-            Deed.ERRAND: lambda step: self.errands.begin(step.other),
+        self.deeds: dict[type[Step], Deeds] = {
+            RunErrand: lambda step: self.errands.begin(step.kind),
             **Trouble(self.world).deeds,
             **self.pairing.deeds,
             **self.control.deeds,
@@ -167,7 +168,7 @@ class _Game:
         for number, step in enumerate(self.script.steps, start=1):
             self.pass_until(self._start + step.at)
             self._told.append((self.world.sim.now, f"{number}. {sentence(step)}"))
-            self.deeds[step.deed](step)
+            self.deeds[type(step)](step)
             self.world.look()
         self.pass_until(self.world.sim.now + 5.0)
         self.recover()
@@ -178,7 +179,7 @@ class _Game:
             seconds=self.elapsed,
             events=sim.events,
             steps=len(steps),
-            faults=dict(Counter(step.deed.value for step in steps if step.deed in FAULTS)),
+            faults=dict(Counter(step.name for step in steps if isinstance(step, Fault))),
             counts=self.world.counts,
             digest=sim.trace_digest(),
             rows=taken(),

@@ -7,7 +7,8 @@ from typing import cast
 
 from fuzz.invariants import Invariant
 from fuzz.model import violated
-from fuzz.script import Deed, Script
+from fuzz.script import Script
+from fuzz.steps import DegradeDisk, FillDisk, KillProgram, RefuseSessionRecord, RevokeOnFullDisk, StopProgram
 from runtimes.sim.host import Host
 from svc_proto.engine.core import Engine
 from svc_proto.engine.exchange import Exchange
@@ -20,12 +21,12 @@ __all__ = ["asks_for_secret", "check_ends", "secret_of"]
 
 SECRETIVE = 0.3  # of all worlds whose relay is never started anew ask programs of its host for the local secret
 RESTARTS = (
-    Deed.STOP,
-    Deed.KILL,
-    Deed.REFUSE,
-    Deed.BURY,
-    Deed.DISK,
-    Deed.DISK_FULL,
+    StopProgram,
+    KillProgram,
+    RefuseSessionRecord,
+    RevokeOnFullDisk,
+    DegradeDisk,
+    FillDisk,
 )  # then it changes, or is not stored
 
 ANSWERING = (*UNANSWERED, *HALF_SAID)  # an exchange that was answered may still throw the rest of a body away
@@ -33,7 +34,7 @@ ANSWERING = (*UNANSWERED, *HALF_SAID)  # an exchange that was answered may still
 
 def asks_for_secret(script: Script) -> bool:
     """Whether being on the relay's host is not enough in this world."""
-    lasts = not any(step.deed in RESTARTS for step in script.steps)
+    lasts = not any(type(step) in RESTARTS for step in script.steps)
     return lasts and Random(f"door {script.seed}").random() < SECRETIVE
 
 

@@ -6,15 +6,16 @@ Each is drawn from a chance of its own, so that all other worlds stay as they ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
-from fuzz.script import PAIRED, Deed, Step
+from fuzz.script import PAIRED
+from fuzz.steps import AskAgentByMcp, AuthorizeAgent, DrivePhone, PairDevice, RegisterCode, Step, UseToolServers
 from fuzz.tool_calls import HOWS
 
 __all__ = ["SPOKEN", "mcp_episodes"]
 
-SPOKEN = (Deed.GUEST, Deed.DRIVE, Deed.INQUIRE, Deed.TOOL)  # are drawn here alone
+SPOKEN = (AuthorizeAgent, DrivePhone, AskAgentByMcp, UseToolServers)  # are drawn here alone
 SHARE = 1 / 4  # of all worlds
 MOST = 3  # in one world
 WATCHED = 1 / 16  # of the other worlds
@@ -46,36 +47,42 @@ def _watched(seed: int, others: list[Step]) -> list[Step]:
         return []
     at, who = max(PAIRED + 1.0, rng.choice(others).at) + rng.random(), 3 * rng.randrange(16) + 1
     ways = [11, *rng.choices((12, 13), (1, 2), k=rng.randint(1, 4))]
-    deeds = [(Deed.DRIVE, who, 16 * (3 * rng.randrange(16) + 1) + way, 4.0 * rng.random()) for way in ways]
-    lost = [(Deed.GUEST, who, REFUSED, 0.5), (Deed.TOOL, who, CRASH, 0.5), (Deed.TOOL, who, CRASH + 9, 0.5)]
+    deeds = [(DrivePhone, who, 16 * (3 * rng.randrange(16) + 1) + way, 4.0 * rng.random()) for way in ways]
+    lost = [
+        (AuthorizeAgent, who, REFUSED, 0.5),
+        (UseToolServers, who, CRASH, 0.5),
+        (UseToolServers, who, CRASH + 9, 0.5),
+    ]
     return [*_begun(rng, at, 0), *_row(rng, at + 8.0, deeds, 12.0), *_row(rng, at + 50.0, lost, 6.0)]
 
 
-def _row(rng: Random, at: float, deeds: list[tuple[Deed, int, int, float]], longest: float) -> list[Step]:
+def _row(rng: Random, at: float, actions: Sequence[tuple[type[Step], int, int, float]], longest: float) -> list[Step]:
     steps: list[Step] = []
-    for deed, who, other, amount in deeds:
-        steps.append(Step(round(at, 3), deed, who, other, round(amount, 3)))
+    for kind, index, choice, amount in actions:
+        steps.append(kind.of(round(at, 3), index, choice, round(amount, 3)))
         at += longest * rng.random()
     return steps
 
 
 def _let_in(rng: Random, at: float) -> list[Step]:
     """Some agents come, and what they were given is renewed, used up, shown again and taken back."""
-    few = [(Deed.GUEST, rng.randrange(64), 16 * rng.randrange(64) + rng.randrange(8), 2.0 * rng.random())]
-    few += [(Deed.GUEST, rng.randrange(64), rng.randrange(ROOM), 2.0 * rng.random()) for _ in range(rng.randint(3, 7))]
+    few = [(AuthorizeAgent, rng.randrange(64), 16 * rng.randrange(64) + rng.randrange(8), 2.0 * rng.random())]
+    few += [
+        (AuthorizeAgent, rng.randrange(64), rng.randrange(ROOM), 2.0 * rng.random()) for _ in range(rng.randint(3, 7))
+    ]
     return _row(rng, at, few, 2.5)
 
 
 def _begun(rng: Random, at: float, guest: int) -> list[Step]:
     """A phone comes, and two agents that are let in."""
     deeds = [
-        (Deed.REGISTER, 0, 0),
-        (Deed.PAIR, 3 * rng.randrange(16), -1),
-        (Deed.GUEST, rng.randrange(64), guest),
-        (Deed.GUEST, rng.randrange(64), 16 * rng.randrange(64)),
+        (RegisterCode, 0, 0),
+        (PairDevice, 3 * rng.randrange(16), -1),
+        (AuthorizeAgent, rng.randrange(64), guest),
+        (AuthorizeAgent, rng.randrange(64), 16 * rng.randrange(64)),
     ]
     return [
-        Step(round(at + 0.3 * place, 3), deed, who, other, 0.1 if deed is Deed.GUEST else 0.0)
+        deed.of(round(at + 0.3 * place, 3), who, other, 0.1 if deed is AuthorizeAgent else 0.0)
         for place, (deed, who, other) in enumerate(deeds)
     ]
 
@@ -86,24 +93,26 @@ def _driven(rng: Random, at: float) -> list[Step]:
     steps = _begun(rng, at, guest)
     drivers = (who, who, who + 1, rng.randrange(64))
     deeds = [
-        (Deed.DRIVE, rng.choice(drivers), rng.randrange(ROOM), 6.0 * rng.random() ** 2)
+        (DrivePhone, rng.choice(drivers), rng.randrange(ROOM), 6.0 * rng.random() ** 2)
         for _ in range(rng.randint(2, 5))
     ]
     if rng.random() < OVER:
-        deeds.append((Deed.DRIVE, who, 16 * rng.randrange(64) + rng.randint(4, 6), 6.0 * rng.random()))
+        deeds.append((DrivePhone, who, 16 * rng.randrange(64) + rng.randint(4, 6), 6.0 * rng.random()))
     return [*steps, *_row(rng, at + 3.0, deeds, rng.choice((0.5, 3.0, 8.0)))]
 
 
 def _inquired(rng: Random, at: float) -> list[Step]:
     """Others ask the API's agent."""
     chat = rng.randrange(64)
-    deeds = [(Deed.INQUIRE, chat, rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))]
+    deeds = [(AskAgentByMcp, chat, rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))]
     return _row(rng, at, deeds, 4.0)
 
 
 def _used(rng: Random, at: float) -> list[Step]:
     """The agent uses tools of MCP servers."""
-    deeds = [(Deed.TOOL, rng.randrange(64), rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))]
+    deeds = [
+        (UseToolServers, rng.randrange(64), rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))
+    ]
     return _row(rng, at, deeds, rng.choice((1.0, 8.0)))
 
 

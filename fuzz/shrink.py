@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from attrs import evolve
 
 from fuzz.game import Failure, play
-from fuzz.script import FAULTS, Script, Step
+from fuzz.script import Script
+from fuzz.steps import AMOUNT, CHOICE, INDEX, Fault, Step, slots
 
 __all__ = ["SECONDS", "shrink", "smaller"]
 
@@ -110,7 +111,7 @@ def _without(script: Script, size: int) -> Iterator[Script]:
 
 
 def _without_faults(script: Script, size: int) -> Iterator[Script]:
-    return _less(script, [place for place, step in enumerate(script.steps) if step.deed in FAULTS], size)
+    return _less(script, [place for place, step in enumerate(script.steps) if isinstance(step, Fault)], size)
 
 
 def _less(script: Script, places: Sequence[int], size: int) -> Iterator[Script]:
@@ -131,9 +132,10 @@ def _hurried(script: Script) -> Script:
 def _calmer(script: Script, place: int) -> Iterator[Script]:
     """A step without its amount, or with half of it."""
     step = script.steps[place]
-    for amount in (0.0, float(int(step.amount)), float(int(step.amount / 2))):
-        if amount != step.amount:
-            yield _with(script, place, evolve(step, amount=amount))
+    for name, now in _numbers(step, AMOUNT):
+        for amount in (0.0, float(int(now)), float(int(now / 2))):
+            if amount != now:
+                yield _with(script, place, evolve(step, **{name: amount}))
 
 
 def _sooner(script: Script, place: int) -> Iterator[Script]:
@@ -149,12 +151,15 @@ def _sooner(script: Script, place: int) -> Iterator[Script]:
 def _plainer(script: Script, place: int) -> Iterator[Script]:
     """A step with the numbers 0 and 1, or with halves."""
     step = script.steps[place]
-    for number in (0, 1, step.who // 2):
-        if abs(number) < abs(step.who):
-            yield _with(script, place, evolve(step, who=number))
-    for number in (0, 1, step.other // 2):
-        if abs(number) < abs(step.other):
-            yield _with(script, place, evolve(step, other=number))
+    for name, now in [*_numbers(step, INDEX), *_numbers(step, CHOICE)]:
+        for number in (0, 1, now // 2):
+            if abs(number) < abs(now):
+                yield _with(script, place, evolve(step, **{name: number}))
+
+
+def _numbers(step: Step, slot: str) -> list[tuple[str, Any]]:
+    """Return the fields of one slot with their values."""
+    return [(name, getattr(step, name)) for name, each in slots(type(step)).items() if each == slot]
 
 
 def _with(script: Script, place: int, step: Step) -> Script:

@@ -7,23 +7,58 @@ from __future__ import annotations
 
 from random import Random
 
-from fuzz.script import FAULTS, PAIRED, Deed, Step
+from fuzz.script import PAIRED
+from fuzz.steps import (
+    AdvanceWallClock,
+    AskPhoneUser,
+    ChangeFile,
+    DegradeDisk,
+    DropAnswer,
+    EndWaitingSession,
+    ExtendSession,
+    Fault,
+    FetchMedia,
+    IgnoreClose,
+    KillProgram,
+    LeaveEarly,
+    PairDevice,
+    ReadAloud,
+    RefuseChatRecords,
+    RefuseSessionRecord,
+    RegisterCode,
+    RenewGrants,
+    ReplacePhoneSocket,
+    RequestCompletion,
+    RevokeSession,
+    SaySomething,
+    SendChatMessage,
+    SendCommand,
+    SetWallClock,
+    ShareFile,
+    StartRun,
+    Step,
+    StopProgram,
+    StopRun,
+    TalkToAgent,
+    UploadMedia,
+    UseGateway,
+)
 from fuzz.swarm import Swarm
 
 __all__ = ["HOLDS", "subplots"]
 
-VOICE_WEIGHTS: dict[Deed, int] = {Deed.SPEAK: 4, Deed.TALK: 5, Deed.SAY: 4}
-LIFE_WEIGHTS: dict[Deed, int] = {
-    Deed.COME_BACK: 6,
-    Deed.CUT_SHORT: 3,
-    Deed.RENEW: 4,
-    Deed.REFUSE: 4,
-    Deed.IGNORE: 4,
+VOICE_WEIGHTS: dict[type[Step], int] = {ReadAloud: 4, TalkToAgent: 5, SaySomething: 4}
+LIFE_WEIGHTS: dict[type[Step], int] = {
+    ReplacePhoneSocket: 6,
+    EndWaitingSession: 3,
+    RenewGrants: 4,
+    RefuseSessionRecord: 4,
+    IgnoreClose: 4,
 }
 STORIES = 3  # at most, of those
 CLOCKS = 3  # at most, that are set near something which counts by them
 JUMPS = (3.0, 40.0, 3_600.0, 72_000.0)  # s at most
-TELLING = (Deed.REGISTER, Deed.PAIR, Deed.EXTEND, Deed.STOP, Deed.KILL)
+TELLING = (RegisterCode, PairDevice, ExtendSession, StopProgram, KillProgram)
 OLD = 0.25  # of all worlds with faults: the clock goes on by more than a day in the end
 A_DAY_AND_A_HALF = 129_600.0  # s
 NATIVE = 1 << 8 | 6 << 9  # `other` of a talk with a provider that hears and speaks, by somebody who just talks
@@ -47,19 +82,19 @@ LOOKS_AGAIN = (2.0, 13.5, 37.5)  # s, after which a medium is looked for again: 
 KEPT, SOUND, TRUSTED = 0.75, 0.7, 0.75  # of all worlds: no far end goes; the disk is well; the phone does not ask
 SMOOTH, PATIENT, IN_ORDER = 0.7, 0.4, 0.75  # the store has no hiccups; nobody leaves in the middle; or stops in line
 ASKING = (
-    Deed.PAIR,
-    Deed.EXTEND,
-    Deed.REVOKE,
-    Deed.UPLOAD,
-    Deed.FETCH,
-    Deed.COMMAND,
-    Deed.CHAT,
-    Deed.RUN,
-    Deed.COMPLETE,
+    PairDevice,
+    ExtendSession,
+    RevokeSession,
+    UploadMedia,
+    FetchMedia,
+    SendCommand,
+    SendChatMessage,
+    StartRun,
+    RequestCompletion,
 )
 
 
-def subplots(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
+def subplots(seed: int, mine: Swarm[type[Step]], others: list[Step]) -> list[Step]:
     """All of them, of a seed and its swarm."""
     steps = [*_voices(seed, mine, others), *_gateways(seed, mine, others), *_lives(seed, others)]
     others = [*others, *steps]
@@ -69,7 +104,7 @@ def subplots(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
     return [*steps, *_stopped_in_line(seed, others)]
 
 
-def _voices(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
+def _voices(seed: int, mine: Swarm[type[Step]], others: list[Step]) -> list[Step]:
     """Those who speak do so beside the others, by a chance of their own."""
     rng = Random(f"voices {seed}")
     if rng.random() < SILENT:
@@ -79,80 +114,82 @@ def _voices(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
     for _ in range(rng.randint(QUIETEST, LOUDEST)):
         at = round(rng.choice(others).at + 1.0 + 3.0 * rng.random(), 3)
         deed = rng.choices(list(kinds), list(kinds.values()))[0]
-        steps.append(Step(at, deed, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
+        steps.append(deed.of(at, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
         if rng.random() < SILENCED:  # whoever speaks may do so no more
-            steps.append(Step(round(at + 1.0, 3), Deed.RENEW, -1, 18 + rng.randrange(6)))
-        again = rng.choice((0, 0, 1, 2, 4)) if deed is not Deed.SAY else 0  # who speaks goes on
+            steps.append(RenewGrants.of(round(at + 1.0, 3), -1, 18 + rng.randrange(6)))
+        again = rng.choice((0, 0, 1, 2, 4)) if deed is not SaySomething else 0  # who speaks goes on
         pauses = [0.5 + rng.choice((1.0, 4.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
-        steps += [Step(round(at + pause, 3), Deed.SAY, -1) for pause in pauses]
-    if rng.random() < CROWDED and mine.has(Deed.SPEAK):  # a few have more sessions than there is room for
+        steps += [SaySomething.of(round(at + pause, 3), -1) for pause in pauses]
+    if rng.random() < CROWDED and mine.has(ReadAloud):  # a few have more sessions than there is room for
         at, few = rng.choice(others).at + 1.0, rng.sample(range(64), 3)
         turns = [(few[0], HOLDS[0]), *[(few[1], HOLDS[-1])] * 4]
         turns += [(rng.choice(few), rng.choice(HOLDS)) for _ in range(rng.randint(1, 4))]
         for who, hold in turns:
             at = round(at + 0.2 + rng.choice((0.2, 2.0)) * rng.random(), 3)
-            steps.append(Step(at, Deed.SPEAK, who, hold, 20.0))
+            steps.append(ReadAloud.of(at, who, hold, 20.0))
     return steps
 
 
-def _gateways(seed: int, mine: Swarm[Deed], others: list[Step]) -> list[Step]:
+def _gateways(seed: int, mine: Swarm[type[Step]], others: list[Step]) -> list[Step]:
     """So do those who work with an agent gateway: what one has begun is gone on with."""
     rng = Random(f"gateways {seed}")
     steps: list[Step] = []
     for _ in range(rng.randint(0, DESKS)):
         at, who = rng.choice(others).at + rng.random(), rng.choice(mine.people)
         pauses = [0.0, *(rng.choice((0.1, 3.0, 40.0)) * rng.random() for _ in range(rng.randrange(3)))]
-        steps += [Step(round(at + pause, 3), Deed.TUI, who, rng.randrange(64)) for pause in pauses]
+        steps += [UseGateway.of(round(at + pause, 3), who, rng.randrange(64)) for pause in pauses]
     return steps
 
 
 def _lives(seed: int, others: list[Step]) -> list[Step]:
     """Sessions that come to an end, phones that come back; and the clock is set just when it matters."""
     rng = Random(f"lives {seed}")
-    peaceful = not any(step.deed in FAULTS for step in others)
-    weights = {deed: weight for deed, weight in LIFE_WEIGHTS.items() if not (peaceful and deed in FAULTS)}
+    peaceful = not any(isinstance(step, Fault) for step in others)
+    weights = {deed: weight for deed, weight in LIFE_WEIGHTS.items() if not (peaceful and issubclass(deed, Fault))}
     steps: list[Step] = []
     for _ in range(rng.randint(0, STORIES)):
         at = round(rng.choice(others).at + 2.0 + 3.0 * rng.random(), 3)
         deed = rng.choices(list(weights), list(weights.values()))[0]
-        steps.append(Step(at, deed, rng.randrange(64), rng.randrange(64), round(rng.random() ** 2 * 3.0, 3)))
+        steps.append(deed.of(at, rng.randrange(64), rng.randrange(64), round(rng.random() ** 2 * 3.0, 3)))
     if peaceful:
         return steps
-    telling = [step for step in others if step.deed in TELLING]
+    telling = [step for step in others if type(step) in TELLING]
     for _ in range(rng.choice((0, 0, 1, CLOCKS))):
         at = rng.choice(telling).at + rng.choice((-0.02, 0.05))
         amount = rng.choice((-1.0, 1.0)) * rng.choice(JUMPS) * rng.random()
-        steps.append(Step(round(at, 3), Deed.CLOCK, 0, 0, round(amount, 3)))
+        steps.append(SetWallClock.of(round(at, 3), 0, 0, round(amount, 3)))
     if rng.random() < OLD:
-        steps.append(Step(others[-1].at, Deed.AGE, 0, 0, A_DAY_AND_A_HALF))
+        steps.append(AdvanceWallClock.of(others[-1].at, 0, 0, A_DAY_AND_A_HALF))
     return steps
 
 
 def _media(seed: int, others: list[Step]) -> list[Step]:
     """Somebody puts a few media there, reads one of them again and again, and once more when it should be over."""
     rng = Random(f"media {seed}")
-    faulty = any(step.deed in FAULTS for step in others)
+    faulty = any(isinstance(step, Fault) for step in others)
     steps: list[Step] = []
     for _ in range(rng.choice(MEDIA_ROUNDS)):
         at, few = rng.choice(others).at, rng.randint(1, 3)
         favourite = rng.randint(1, few)
-        kinds = rng.choices((Deed.SHARE, Deed.UPLOAD), (2, 1), k=few) + [Deed.FETCH] * rng.randint(1, 3)
+        kinds: list[type[Step]] = rng.choices((ShareFile, UploadMedia), (2, 1), k=few) + [FetchMedia] * rng.randint(
+            1, 3
+        )
         if rng.random() < 0.5:  # then there are too many of them
             more = rng.randint(1, 5)
-            kinds += [*rng.choices((Deed.SHARE, Deed.UPLOAD), (2, 1), k=more), Deed.FETCH]
+            kinds += [*rng.choices((ShareFile, UploadMedia), (2, 1), k=more), FetchMedia]
         else:
             more = 0
-            kinds += [Deed.FETCH, Deed.FETCH]
+            kinds += [FetchMedia, FetchMedia]
         if rng.random() < CHANGED:  # and read again
-            kinds[few:few] = [Deed.CHANGE, Deed.FETCH]
+            kinds[few:few] = [ChangeFile, FetchMedia]
         for place, deed in enumerate(kinds):
             last = place == len(kinds) - 1
             pause = rng.choice(LOOKS_AGAIN) if last and not more else 0.3 + rng.choice((0.5, 4.0)) * rng.random()
             at = round(at + pause, 3)
-            who = rng.randrange(64) if deed is Deed.SHARE else -1  # the newest session
-            steps.append(Step(at, deed, who, -favourite - (more if last else 0), 200.0))
+            who = rng.randrange(64) if deed is ShareFile else -1  # the newest session
+            steps.append(deed.of(at, who, -favourite - (more if last else 0), 200.0))
         if faulty and rng.random() < PULLED:
-            steps.append(Step(round(at + rng.random(), 3), Deed.KILL, 0, 0, 1.0))
+            steps.append(KillProgram.of(round(at + rng.random(), 3), 0, 0, 1.0))
     return steps
 
 
@@ -162,7 +199,7 @@ def _unwatched(seed: int, others: list[Step]) -> list[Step]:
     if rng.random() < WATCHED:
         return []
     at = round(rng.choice(others).at + rng.random(), 3)
-    return [Step(at, Deed.RUN, 5 * rng.randrange(12), LONG_RUN, round(100.0 + 100.0 * rng.random(), 3))]
+    return [StartRun.of(at, 5 * rng.randrange(12), LONG_RUN, round(100.0 + 100.0 * rng.random(), 3))]
 
 
 def _drops(seed: int, others: list[Step]) -> list[Step]:
@@ -170,58 +207,61 @@ def _drops(seed: int, others: list[Step]) -> list[Step]:
     rng = Random(f"drops {seed}")
     if rng.random() < KEPT:
         return []
-    chats = [step for step in others if step.deed in (Deed.CHAT, Deed.RUN)] or others
+    chats = [step for step in others if type(step) in (SendChatMessage, StartRun)] or others
     steps: list[Step] = []
     for _ in range(rng.randint(1, 3)):
         who = rng.randrange(2)
         at, amount = rng.choice(others if who else chats).at, round(rng.choice((1.0, 6.0, 6.0)) * rng.random(), 3)
-        steps.append(Step(at, Deed.DROP, who, 0, amount))
+        steps.append(DropAnswer.of(at, who, 0, amount))
         if who:  # somebody with the API's key talks with that provider
-            steps.append(Step(at, Deed.TALK, -1, rng.randrange(9) | NATIVE, AFTERWARDS))
+            steps.append(TalkToAgent.of(at, -1, rng.randrange(9) | NATIVE, AFTERWARDS))
     for _ in range(rng.randint(0, 2)):
         at = rng.choice(others).at
-        steps.append(Step(at, Deed.SPEAK, -1, LOUD, round(1.0 + 4.0 * rng.random(), 3)))
+        steps.append(ReadAloud.of(at, -1, LOUD, round(1.0 + 4.0 * rng.random(), 3)))
     return steps
 
 
 def _disks(seed: int, others: list[Step]) -> list[Step]:
     """Where there are faults, a disk has a bad time while people chat and upload; then the plug is pulled, perhaps."""
     rng = Random(f"disks {seed}")
-    if rng.random() < SOUND or not any(step.deed in FAULTS for step in others):
+    if rng.random() < SOUND or not any(isinstance(step, Fault) for step in others):
         return []
     at, which, amount = (
         max(PAIRED, rng.choice(others).at),
         rng.choice((0, 0, 1, 2, 3)),
         round(2.0 + 8.0 * rng.random(), 3),
     )
-    steps = [Step(at, Deed.DISK, 0, which, amount)]
-    deeds = ((Deed.CHAT, Deed.RUN), (Deed.SHARE, Deed.UPLOAD, Deed.FETCH), (Deed.UPLOAD,), (Deed.UPLOAD, Deed.FETCH))[
-        which
-    ]
+    steps: list[Step] = [DegradeDisk.of(at, 0, which, amount)]
+    deeds = (
+        (SendChatMessage, StartRun),
+        (ShareFile, UploadMedia, FetchMedia),
+        (UploadMedia,),
+        (UploadMedia, FetchMedia),
+    )[which]
     for _ in range(rng.randint(4, 8)):
         deed = rng.choice(deeds)
-        if deed is Deed.UPLOAD:  # begun before a disk stalls, perhaps
+        if deed is UploadMedia:  # begun before a disk stalls, perhaps
             when = at + rng.choice((-0.1, amount)) * rng.random()
-            steps.append(Step(round(max(PAIRED, when), 3), deed, -1, FORM, LARGE))
+            steps.append(deed.of(round(max(PAIRED, when), 3), -1, FORM, LARGE))
             continue
         manner = rng.choice((0, 1, 2, 3, LOST, LOST))
-        steps.append(Step(round(at + amount * rng.random(), 3), deed, rng.randrange(64), manner, 0.0))
+        steps.append(deed.of(round(at + amount * rng.random(), 3), rng.randrange(64), manner, 0.0))
     if rng.random() < 0.5:
-        steps.append(Step(round(at + amount, 3), Deed.KILL, rng.randrange(2), 0, 1.0))
+        steps.append(KillProgram.of(round(at + amount, 3), rng.randrange(2), 0, 1.0))
     return steps
 
 
 def _hiccups(seed: int, others: list[Step]) -> list[Step]:
     """The store takes nothing for a moment, while an answer is under way that takes several rows."""
     rng = Random(f"hiccups {seed}")
-    if rng.random() < SMOOTH or not any(step.deed in FAULTS for step in others):
+    if rng.random() < SMOOTH or not any(isinstance(step, Fault) for step in others):
         return []
     steps: list[Step] = []
     for _ in range(rng.randint(1, 3)):
         at = max(PAIRED, round(rng.choice(others).at + rng.random(), 3))
         pause = rng.choice((0.3, 1.0)) * rng.random()
-        steps.append(Step(at, rng.choice((Deed.CHAT, Deed.RUN)), rng.randrange(64), rng.choice((TOOL, LOST)), 0.0))
-        steps.append(Step(round(at + pause, 3), Deed.HICCUP, 0, 0, round(0.02 + rng.random() ** 2, 3)))
+        steps.append(rng.choice((SendChatMessage, StartRun)).of(at, rng.randrange(64), rng.choice((TOOL, LOST)), 0.0))
+        steps.append(RefuseChatRecords.of(round(at + pause, 3), 0, 0, round(0.02 + rng.random() ** 2, 3)))
     return steps
 
 
@@ -232,30 +272,30 @@ def _stopped_in_line(seed: int, others: list[Step]) -> list[Step]:
         return []
     who = 4 * rng.randrange(16) + 1
     at = max(PAIRED, round(rng.choice(others).at + rng.random(), 3))
-    steps = [Step(at, Deed.CHAT, who, rng.choice((TOOL, SILENT_MODEL)))]
+    steps: list[Step] = [SendChatMessage.of(at, who, rng.choice((TOOL, SILENT_MODEL)))]
     for _ in range(rng.randint(1, 3)):
         at = round(at + 0.05 + 0.3 * rng.random(), 3)
-        steps.append(Step(at, Deed.RUN, who, 0, 1.0))
-    return [*steps, Step(round(at + 0.1 + rng.random(), 3), Deed.STOP_RUN, rng.randrange(3))]
+        steps.append(StartRun.of(at, who, 0, 1.0))
+    return [*steps, StopRun.of(round(at + 0.1 + rng.random(), 3), rng.randrange(3))]
 
 
 def _impatience(seed: int, others: list[Step]) -> list[Step]:
     """Whoever asks for something may leave before he has it: as soon as he has asked, and while it is worked on."""
     rng = Random(f"impatience {seed}")
-    asking = [step for step in others if step.deed in ASKING and step.at > PAIRED]
+    asking = [step for step in others if type(step) in ASKING and step.at > PAIRED]
     if rng.random() < PATIENT or not asking:
         return []
-    faulty = any(step.deed in FAULTS for step in others)
+    faulty = any(isinstance(step, Fault) for step in others)
     steps: list[Step] = []
     for _ in range(rng.randint(1, 6)):
         step = rng.choice(asking)
         if rng.random() < 0.3:  # a large one takes longer
-            step = Step(round(step.at + rng.random(), 3), Deed.UPLOAD, rng.randrange(64), FORM, LARGE)
+            step = UploadMedia.of(round(step.at + rng.random(), 3), rng.randrange(64), FORM, LARGE)
             steps.append(step)
         amount = rng.choice((0.01, 0.01, 0.04, 0.3)) * rng.random()
         if faulty and rng.random() < 0.4:  # and a slow disk takes longer
-            steps.append(Step(step.at - 0.001, Deed.DISK, 0, SLUGGISH, 0.2))
-        steps.append(Step(step.at - 0.0005, Deed.IMPATIENT, 0, rng.randrange(2), round(amount, 4)))
+            steps.append(DegradeDisk.of(step.at - 0.001, 0, SLUGGISH, 0.2))
+        steps.append(LeaveEarly.of(step.at - 0.0005, 0, rng.randrange(2), round(amount, 4)))
     return steps
 
 
@@ -267,5 +307,5 @@ def _questions(seed: int, others: list[Step]) -> list[Step]:
     steps: list[Step] = []
     for _ in range(rng.randint(1, 4)):
         at, amount = round(rng.choice(others).at + rng.random(), 3), round(0.5 + 12.0 * rng.random(), 3)
-        steps.append(Step(at, Deed.ASK, -1, rng.randrange(64), amount))
+        steps.append(AskPhoneUser.of(at, -1, rng.randrange(64), amount))
     return steps

@@ -7,7 +7,24 @@ from functools import partial
 from attrs import evolve
 
 from fuzz.people.crowd import Deeds
-from fuzz.script import Deed, Step
+from fuzz.steps import (
+    AMOUNT,
+    CutConnection,
+    DegradeDisk,
+    DropAnswer,
+    FailUpstream,
+    FillDisk,
+    HangConnection,
+    KillProgram,
+    LeaveEarly,
+    PartitionHost,
+    RefuseChatRecords,
+    SetNoise,
+    SetWallClock,
+    Step,
+    StopProgram,
+    StopReading,
+)
 from fuzz.upstream import Manner
 from fuzz.world import AFTERMATH, DEVICES, World
 from runtimes.sim.faults import Faults
@@ -27,69 +44,71 @@ class Trouble:
     def __init__(self, world: World) -> None:
         self.world = world
         self.sim = world.sim
-        felt: dict[Deed, Deeds] = {
-            Deed.CUT: self._cut,
-            Deed.HANG: self._hang,
-            Deed.PART: self._part,
-            Deed.SLOW: self._slow,
-            Deed.NOISE: self._make_noise,
-            Deed.STOP: self._end,
-            Deed.KILL: self._end,
-            Deed.DISK_FULL: self._fill_disk,
-            Deed.CLOCK: lambda step: world.set_clock(step.amount),
-            Deed.UPSTREAM: self._spoil_model,
-            Deed.HICCUP: lambda step: world.refuse_rows(step.amount),
-            Deed.DISK: self._spoil_disk,
+        felt: dict[type[Step], Deeds] = {
+            CutConnection: self._cut,
+            HangConnection: self._hang,
+            PartitionHost: self._part,
+            StopReading: self._slow,
+            SetNoise: self._make_noise,
+            StopProgram: self._end,
+            KillProgram: self._end,
+            FillDisk: self._fill_disk,
+            SetWallClock: lambda step: world.set_clock(step.seconds),
+            FailUpstream: self._spoil_model,
+            RefuseChatRecords: lambda step: world.refuse_rows(step.seconds),
+            DegradeDisk: self._spoil_disk,
         }
-        self.deeds: dict[Deed, Deeds] = {deed: partial(self._strike, how) for deed, how in felt.items()}
-        self.deeds[Deed.IMPATIENT] = lambda step: world.impatient.append((step.amount, step.other % 2 == 1))
-        self.deeds[Deed.DROP] = self._drop  # one party is concerned, and has to bear it
+        self.deeds: dict[type[Step], Deeds] = {deed: partial(self._strike, how) for deed, how in felt.items()}
+        self.deeds[LeaveEarly] = lambda step: world.impatient.append((step.seconds, step.ending % 2 == 1))
+        self.deeds[DropAnswer] = self._drop  # one party is concerned, and has to bear it
 
     def _strike(self, how: Deeds, step: Step) -> None:
-        endless = step.deed is Deed.NOISE and step.amount > 0
-        self.world.faulted = max(self.world.faulted, self.sim.now + (ENDLESS if endless else step.amount + AFTERMATH))
+        endless = isinstance(step, SetNoise) and step.level > 0
+        self.world.faulted = max(
+            self.world.faulted, self.sim.now + (ENDLESS if endless else step.value(AMOUNT) + AFTERMATH)
+        )
         how(step)
 
-    def _cut(self, step: Step) -> None:
+    def _cut(self, step: CutConnection) -> None:
         if connections := self.sim.network.connections:
-            self.sim.cut(connections[step.who % len(connections)])
+            self.sim.cut(connections[step.connection % len(connections)])
 
-    def _hang(self, step: Step) -> None:
+    def _hang(self, step: HangConnection) -> None:
         if connections := self.sim.network.connections:
-            self.world.hang(connections[step.who % len(connections)], step.amount)
+            self.world.hang(connections[step.connection % len(connections)], step.seconds)
 
-    def _part(self, step: Step) -> None:
+    def _part(self, step: PartitionHost) -> None:
         world, now = self.world, self.sim.now
-        other = [*world.devices, world.phone.host][step.who % (DEVICES + 1)]
+        other = [*world.devices, world.phone.host][step.host % (DEVICES + 1)]
         self.sim.network.partition(world.home, other)
-        world.parted[other.address] = max(world.parted.get(other.address, 0.0), now + step.amount)
-        world.shake(step.amount)
-        self.sim.after(step.amount, self.sim.network.heal)
+        world.parted[other.address] = max(world.parted.get(other.address, 0.0), now + step.seconds)
+        world.shake(step.seconds)
+        self.sim.after(step.seconds, self.sim.network.heal)
 
-    def _slow(self, step: Step) -> None:
+    def _slow(self, step: StopReading) -> None:
         lines = [line for line in self.world.lines if line.opened]
         if lines:
-            self.world.slow_down(lines[step.who % len(lines)], step.amount)
+            self.world.slow_down(lines[step.client % len(lines)], step.seconds)
 
-    def _end(self, step: Step) -> None:
-        self.world.end(("relay", "api")[step.who % 2], step.amount, kill=step.deed is Deed.KILL)
+    def _end(self, step: KillProgram) -> None:
+        self.world.end(("relay", "api")[step.program % 2], step.seconds, kill=isinstance(step, KillProgram))
 
-    def _drop(self, step: Step) -> None:
-        (self.world.upstream, self.world.provider)[step.who % 2].doomed.append(step.amount)
+    def _drop(self, step: DropAnswer) -> None:
+        (self.world.upstream, self.world.provider)[step.server % 2].doomed.append(step.seconds)
 
-    def _spoil_model(self, step: Step) -> None:
+    def _spoil_model(self, step: FailUpstream) -> None:
         upstream = self.world.upstream
-        upstream.trouble = BAD[step.other % len(BAD)]
-        self.sim.after(step.amount, lambda: setattr(upstream, "trouble", None))
+        upstream.trouble = BAD[step.manner % len(BAD)]
+        self.sim.after(step.seconds, lambda: setattr(upstream, "trouble", None))
 
-    def _fill_disk(self, step: Step) -> None:
+    def _fill_disk(self, step: FillDisk) -> None:
         disk = self.world.home.disk
         self.world.disk_trouble = True
         disk.fill()
-        self.sim.after(step.amount, lambda: setattr(disk, "capacity", None))
+        self.sim.after(step.seconds, lambda: setattr(disk, "capacity", None))
 
-    def _make_noise(self, step: Step) -> None:
-        some = Faults.some(step.amount)
+    def _make_noise(self, step: SetNoise) -> None:
+        some = Faults.some(step.level)
         self.sim.faults = Faults(
             cut=some.cut,
             hang=some.hang,
@@ -101,15 +120,15 @@ class Trouble:
             late_read=min(some.late_read, 1.0),
             late_wake=min(some.late_wake, 1.0),
         )
-        world, bad = self.world, step.amount > 0
+        world, bad = self.world, step.level > 0
         world.store_trouble |= bad
         world.shake(ENDLESS if bad else 0.0)
         world.noisy = ENDLESS if bad else min(world.noisy, self.sim.now)
 
-    def _spoil_disk(self, step: Step) -> None:
-        sim, kinds = self.sim, DISKS[step.other % len(DISKS)]
+    def _spoil_disk(self, step: DegradeDisk) -> None:
+        sim, kinds = self.sim, DISKS[step.kind % len(DISKS)]
         if not kinds:
-            self.world.home.disk.busy_until = sim.now + STALLS + step.amount
+            self.world.home.disk.busy_until = sim.now + STALLS + step.seconds
         sim.faults = evolve(sim.faults, **dict.fromkeys(kinds, OFTEN))
         self.world.store_trouble = True
-        sim.after(step.amount, lambda: setattr(sim, "faults", evolve(sim.faults, **dict.fromkeys(kinds, 0.0))))
+        sim.after(step.seconds, lambda: setattr(sim, "faults", evolve(sim.faults, **dict.fromkeys(kinds, 0.0))))

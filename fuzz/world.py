@@ -18,8 +18,9 @@ from fuzz.invariants import Invariant
 from fuzz.locks import asks_for_secret, secret_of
 from fuzz.model import Addresses, check_grants, violated
 from fuzz.provider import PROVIDER_PORT, VENDOR_PORT, Provider
-from fuzz.script import Deed, Script
+from fuzz.script import Script
 from fuzz.shelf import Shelf
+from fuzz.steps import AskPhoneUser
 from fuzz.terms import OPEN, Policy, Wall
 from fuzz.untold import Untold
 from fuzz.upstream import MODEL_PORT, Upstream
@@ -158,7 +159,7 @@ class World:
         self.relay = self._start_relay()
         self._registered = (self.relay, 0, self.sim.now)  # log lines looked at for registrations, and when
         self.api = self._start_api()
-        self.asking = any(step.deed is Deed.ASK for step in script.steps)  # does the phone ask its holder?
+        self.asking = any(isinstance(step, AskPhoneUser) for step in script.steps)  # does the phone ask its holder?
         self.impatient: list[tuple[float, bool]] = []  # after how many s the next ones leave, and whether by a reset
         self._books = Books()
         self.phone_news: list[Callable[[Tell], None]] = []  # who hears it

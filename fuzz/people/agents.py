@@ -13,7 +13,7 @@ from fuzz.mcp_client import CUTS, Asked, McpClient, Place, Talk
 from fuzz.model import Session, violated
 from fuzz.people.control import Control
 from fuzz.people.crowd import LATE, Crowd, Deeds
-from fuzz.script import Deed, Step
+from fuzz.steps import Step, UseMcp
 from fuzz.world import REMOTE
 from tests.support.sim_http import RequestClient
 
@@ -33,7 +33,7 @@ class Agents:
         self.world = crowd.world
         self.control = control
         self._clients: dict[Session, McpClient] = {}
-        self.deeds: dict[Deed, Deeds] = {Deed.MCP: self._step}
+        self.deeds: dict[type[Step], Deeds] = {UseMcp: self._step}
 
     @property
     def talked(self) -> bool:
@@ -47,27 +47,27 @@ class Agents:
             self._clients[session] = McpClient(self.world, place)
         return self._clients[session]
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: UseMcp) -> None:
         if not self.crowd.sessions:
             return
-        session = self.crowd.session(step.who)
+        session = self.crowd.session(step.session)
         client = self.client(session)
         mine = [talk for talk in client.talks if not talk.ending]
-        if not mine or step.other % 9 == 0:
+        if not mine or step.action % 9 == 0:
             client.open(self.world.relay, lambda talk: self._act(session, talk, step))
         else:
-            self._act(session, mine[step.other // 9 % len(mine)], step)
+            self._act(session, mine[step.action // 9 % len(mine)], step)
 
-    def _act(self, session: Session, talk: Talk, step: Step) -> None:
-        match step.other % 9:
+    def _act(self, session: Session, talk: Talk, step: UseMcp) -> None:
+        match step.action % 9:
             case 0 | 1 | 2 | 3:
-                self._call(session, talk, step.amount, leaves=step.other % 2 == 1)
-                if step.other % 9 == 2:  # another one is given up soon, which is nobody else's concern
+                self._call(session, talk, step.seconds, leaves=step.action % 2 == 1)
+                if step.action % 9 == 2:  # another one is given up soon, which is nobody else's concern
                     self._give_up(talk)
             case 4 | 5:
                 self.listen(session, talk)
             case 6:
-                other = self.crowd.session(step.other)
+                other = self.crowd.session(step.action)
                 if other is not session:
                     self.client(other).try_door(talk)
             case 7:

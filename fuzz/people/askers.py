@@ -15,7 +15,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.people.chats import MANNERS, Chats
 from fuzz.people.crowd import Deeds, Told, nothing
-from fuzz.script import Deed, Step
+from fuzz.steps import RepeatCompletion, RequestCompletion, Step
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.support.sim_http import RequestClient
 
@@ -50,26 +50,26 @@ class Askers:
     def __init__(self, chats: Chats) -> None:
         self.chats = chats
         self.world = chats.world
-        self.deeds: dict[Deed, Deeds] = {Deed.COMPLETE: self._complete, Deed.REPEAT: self._repeat}
+        self.deeds: dict[type[Step], Deeds] = {RequestCompletion: self._complete, RepeatCompletion: self._repeat}
 
-    def _complete(self, step: Step) -> None:
-        manner = MANNERS[step.other % len(MANNERS)]
+    def _complete(self, step: RequestCompletion) -> None:
+        manner = MANNERS[step.manner % len(MANNERS)]
         question = _Question(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
-        if step.who % 4 == 3:
-            self._ask(question, stream=True, leave=step.amount if step.who % 8 == 7 else 0.0)
+        if step.callers % 4 == 3:
+            self._ask(question, stream=True, leave=step.seconds if step.callers % 8 == 7 else 0.0)
             return
-        if step.who % 4 < 2:
+        if step.callers % 4 < 2:
             question.key = f"key {question.text}"
-        self._ask(question, leave=step.amount if step.who % 8 < 5 else 0.0)
+        self._ask(question, leave=step.seconds if step.callers % 8 < 5 else 0.0)
         if question.key:
-            self.world.sim.after(step.amount / 4, lambda: self._ask(question))
+            self.world.sim.after(step.seconds / 4, lambda: self._ask(question))
 
-    def _repeat(self, step: Step) -> None:
+    def _repeat(self, step: RepeatCompletion) -> None:
         """Asks, and asks the same again some time after the answer: what failed is tried again, what did not is not."""
-        manner = REPEATED[step.other % len(REPEATED)]
+        manner = REPEATED[step.manner % len(REPEATED)]
         question = _Question(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
         question.key = f"key {question.text}"
-        question.again = 0.1 + step.amount
+        question.again = 0.1 + step.seconds
         self._ask(question)
 
     def _ask_again(self, question: _Question, outages: int) -> None:

@@ -8,7 +8,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.people.chats import Chats
 from fuzz.people.crowd import Deeds
-from fuzz.script import Deed, Step
+from fuzz.steps import ForkChat, Step
 from tests.support.sim_http import RequestClient
 
 __all__ = ["Branches"]
@@ -27,18 +27,18 @@ class Branches:
         self.chats = chats
         self.world = chats.world
         self._copies: list[_Copy] = []
-        self.deeds: dict[Deed, Deeds] = {Deed.FORK: self._fork}
+        self.deeds: dict[type[Step], Deeds] = {ForkChat: self._fork}
 
-    def _fork(self, step: Step) -> None:
-        chat = self.chats.pick(step.who)
+    def _fork(self, step: ForkChat) -> None:
+        chat = self.chats.pick(step.chat)
         if chat is None:
             return
         copies = self._copies
-        if copies and step.other % 3 == 0:
+        if copies and step.copy % 3 == 0:
             gone = copies.pop(0)
             self.chats.ask("DELETE", f"/api/sessions/{gone.id}", None, lambda caller: self._make(chat.id))
         else:
-            self._make(copies[-1].id if copies and step.other % 3 == 1 else chat.id)
+            self._make(copies[-1].id if copies and step.copy % 3 == 1 else chat.id)
 
     def _make(self, source: str) -> None:
         before, there = self._said(source), [copy.title for copy in self._copies]

@@ -12,7 +12,7 @@ from attrs import frozen
 from fuzz.invariants import Invariant
 from fuzz.model import Chat, Turn, violated
 from fuzz.people.crowd import Deeds, nothing
-from fuzz.script import Deed, Step
+from fuzz.steps import DeleteChat, ReadChatSlowly, SendChatMessage, Step, StopRun
 from fuzz.world import API, API_KEY, World
 from svc_proto.api.rows import Message
 from svc_proto.api.store import ListMessages
@@ -60,11 +60,11 @@ class Chats:
         self._asked = 0
         self._numbers = 0
         world.upstream.on_question.append(self._check_history)
-        self.deeds: dict[Deed, Deeds] = {
-            Deed.CHAT: lambda step: self._chat(step, MANNERS[step.other % len(MANNERS)], leave=step.amount),
-            Deed.SLOW_CHAT: self._chat_slowly,
-            Deed.STOP_RUN: self._stop,
-            Deed.DELETE_CHAT: self._delete,
+        self.deeds: dict[type[Step], Deeds] = {
+            SendChatMessage: lambda step: self._chat(step, MANNERS[step.manner % len(MANNERS)], leave=step.leave_after),
+            ReadChatSlowly: self._chat_slowly,
+            StopRun: self._stop,
+            DeleteChat: self._delete,
         }
 
     def create(self) -> None:
@@ -104,21 +104,23 @@ class Chats:
         self._numbers += 1
         return self._numbers
 
-    def _chat(self, step: Step, manner: str, *, leave: float = 0.0, dawdle: float = 0.0) -> None:
-        chat = self.pick(step.who)
+    def _chat(
+        self, step: SendChatMessage | ReadChatSlowly, manner: str, *, leave: float = 0.0, dawdle: float = 0.0
+    ) -> None:
+        chat = self.pick(step.chat)
         if chat is None:
             return
         caller = self.turn(chat, manner)
         if leave:
-            self.world.sim.after(leave, lambda: caller.hang_up(reset=step.who % 2 == 1))
+            self.world.sim.after(leave, lambda: caller.hang_up(reset=step.chat % 2 == 1))
         if dawdle:
             self.world.sim.after(0.05, lambda: self.world.slow_down(caller, dawdle))
 
-    def _chat_slowly(self, step: Step) -> None:
-        if step.other % 2:
-            self._chat(step, "long", dawdle=step.amount)
+    def _chat_slowly(self, step: ReadChatSlowly) -> None:
+        if step.length % 2:
+            self._chat(step, "long", dawdle=step.seconds)
         else:
-            self._chat(step, "murmur", dawdle=max(step.amount, DEAF))
+            self._chat(step, "murmur", dawdle=max(step.seconds, DEAF))
 
     def turn(self, chat: Chat, manner: str) -> RequestClient:
         """Ask something and read the stream."""
@@ -220,14 +222,14 @@ class Chats:
 
     # --- others --------------------------------------------------------------------------------------------------
 
-    def _stop(self, step: Step) -> None:
+    def _stop(self, step: StopRun) -> None:
         runs = self.runs
         if runs:
-            self.ask("POST", f"/v1/runs/{runs[-1 - step.who % min(3, len(runs))]}/stop", {}, nothing)
+            self.ask("POST", f"/v1/runs/{runs[-1 - step.run % min(3, len(runs))]}/stop", {}, nothing)
 
-    def _delete(self, step: Step) -> None:
+    def _delete(self, step: DeleteChat) -> None:
         if self.chats:
-            chat = self.chats[step.who % len(self.chats)]
+            chat = self.chats[step.chat % len(self.chats)]
             chat.deleting = True
 
             def done(caller: RequestClient) -> None:

@@ -10,7 +10,7 @@ from attrs import define, field
 from fuzz.errands import Ask, Clerk, Errand, GivenUp, Kind, is_one, said_back
 from fuzz.invariants import Invariant
 from fuzz.model import violated
-from fuzz.script import Deed
+from fuzz.steps import ReadAloud, SaySomething, TalkToAgent, TryRoutes
 from tests.support.sim_http import RequestClient
 
 __all__ = ["CLERKS"]
@@ -25,7 +25,7 @@ TITLES: tuple[tuple[object, str | None], ...] = (  # as given, and as kept; {} i
 TOO_LONG = "x" * 101
 SHOWN = ("title", "pinned", "archived", "end_reason", "message_count", "parent_session_id")
 NOTES_CAP = 1_375  # characters of what is noted of the user, wire api 8.3
-SHOWS_KEYS = (Deed.SPEAK, Deed.TALK, Deed.SAY, Deed.BROWSE)  # to the relay, which asks the API about them
+SHOWS_KEYS = (ReadAloud, TalkToAgent, SaySomething, TryRoutes)  # to the relay, which asks the API about them
 GUESSES, BLOCKED_FOR = 5, 360.0  # wrong keys, and s for which at most they count
 ASKED_FOR = 60  # s that a run is waited for
 ON_ITS_WAY = ("queued", "running", "stopping")
@@ -445,7 +445,7 @@ def wrong_keys(clerk: Clerk) -> Errand:
 
 def _wrong_keys(clerk: Clerk) -> Errand:
     rng, wrong = clerk.rng, {"authorization": f"Bearer {clerk.word()}"}
-    alone = not any(step.deed in SHOWS_KEYS for step in clerk.crowd.world.script.steps)
+    alone = not any(type(step) in SHOWS_KEYS for step in clerk.crowd.world.script.steps)
     for number in range(rng.randint(3, 9)):
         sent = clerk.crowd.now
         caller = yield from clerk.ask("GET", "/api/skills", headers=wrong, takes=(401, 429))

@@ -11,7 +11,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import COMMAND_TIME, Command, Session, violated
 from fuzz.people.crowd import LATE, Crowd, Deeds, Device
 from fuzz.people.phones import Phones
-from fuzz.script import Deed, Step
+from fuzz.steps import AnswerForeignCommand, SendCommand, Step
 from fuzz.world import REMOTE
 from svc_proto.device.phone import PhoneState
 from tests.support.sim_http import RequestClient
@@ -41,19 +41,19 @@ class Control:
         self.others: list[Callable[[Device, dict[str, Any]], bool]] = []  # who knows of commands that are not ours
         self._strays: list[int] = []  # who will answer a command that it was not sent
         crowd.listeners.append(self._heard)
-        self.deeds: dict[Deed, Deeds] = {
-            Deed.COMMAND: self._command,
-            Deed.STRAY: self._stray,
+        self.deeds: dict[type[Step], Deeds] = {
+            SendCommand: self._command,
+            AnswerForeignCommand: self._stray,
         }
 
-    def _command(self, step: Step) -> None:
+    def _command(self, step: SendCommand) -> None:
         if not self.crowd.sessions:
             return
-        session = self.crowd.session(step.who)
+        session = self.crowd.session(step.session)
         selectors = ["", *(device.session.device for device in self.crowd.open), "Reference"]
-        caller = self.command(session, step.other, selectors[step.other % len(selectors)])
-        if step.other % LEAVES == 0:  # who has called does not wait
-            self.world.sim.after(step.amount / 20, lambda: caller.hang_up(reset=step.other % 2 == 1))
+        caller = self.command(session, step.route, selectors[step.route % len(selectors)])
+        if step.route % LEAVES == 0:  # who has called does not wait
+            self.world.sim.after(step.patience / 20, lambda: caller.hang_up(reset=step.route % 2 == 1))
 
     def command(self, session: Session, kind: int, selector: str, *, unheeded: bool = False) -> RequestClient:
         """An agent with a session's token calls a Device Control route; `unheeded`: and no phone will answer."""
@@ -225,14 +225,14 @@ class Control:
 
         self.world.sim.after(delay, answer)
 
-    def _stray(self, step: Step) -> None:
+    def _stray(self, step: AnswerForeignCommand) -> None:
         """The next command that reaches a phone is answered by another socket first, and now one that is over."""
-        self._strays.append(step.who)
+        self._strays.append(step.socket)
         others = [device for device in self.crowd.open if device.sent]
         if others:
-            victim = others[step.other % len(others)]
+            victim = others[step.victim % len(others)]
             request_id = list(victim.sent)[-1]
-            self._answer_for(victim, step.who, request_id, victim.sent[request_id])
+            self._answer_for(victim, step.socket, request_id, victim.sent[request_id])
 
     def _answer_for(self, victim: Device, who: int, request_id: str, mark: str) -> None:
         device = self.crowd.open[who % len(self.crowd.open)]

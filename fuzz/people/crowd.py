@@ -12,7 +12,6 @@ from fuzz.books import RECHECK
 from fuzz.invariants import Invariant
 from fuzz.model import Code, Session, violated
 from fuzz.provider import NUMBER
-from fuzz.script import Step
 from fuzz.terms import Spans
 from fuzz.world import LOCAL, REMOTE, World
 from runtimes.sim.process import Process
@@ -33,7 +32,7 @@ __all__ = [
     "task_of",
 ]
 
-Deeds: TypeAlias = Callable[[Step], None]
+Deeds: TypeAlias = Callable[[Any], None]
 Told: TypeAlias = Callable[[RequestClient], None]
 
 GRANTS: tuple[Spans | None, ...] = (

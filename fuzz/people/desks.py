@@ -10,7 +10,7 @@ from attrs import define, field
 from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.people.crowd import Crowd, Deeds, Device
-from fuzz.script import Deed, Step
+from fuzz.steps import Step, TypeInTerminal
 from runtimes.sim.child import Child, Script
 
 __all__ = ["Desks"]
@@ -76,7 +76,7 @@ class Desks:
     def __init__(self, crowd: Crowd) -> None:
         self.crowd = crowd
         self.world = crowd.world
-        self.deeds: dict[Deed, Deeds] = {Deed.TERMINAL: self._terminal}
+        self.deeds: dict[type[Step], Deeds] = {TypeInTerminal: self._terminal}
         self._lines: dict[int, _Line] = {}
         self._desks: dict[Device, _Desk] = {}
         crowd.listeners.append(self._heard)
@@ -118,9 +118,9 @@ class Desks:
         if missing and desk.sure:
             violated(Invariant.ONE_END, f"{name} of {device.name} is over, and {len(missing)} lines were not shown")
 
-    def _terminal(self, step: Step) -> None:
+    def _terminal(self, step: TypeInTerminal) -> None:
         if self.crowd.open:
-            self._work(self.crowd.open[step.who % len(self.crowd.open)], step.other)
+            self._work(self.crowd.open[step.socket % len(self.crowd.open)], step.action)
 
     def _work(self, device: Device, kind: int) -> None:
         desk, name = self._desks.setdefault(device, _Desk()), NAMES[kind // 10 % 2]

@@ -20,7 +20,7 @@ from fuzz.people.control import Control
 from fuzz.people.crowd import LATE, Crowd, Deeds, Device
 from fuzz.people.guests import ACT, READ, Guest, Guests
 from fuzz.people.owners import Owners
-from fuzz.script import Deed, Step
+from fuzz.steps import DrivePhone, PostNotification, Step
 from fuzz.world import REMOTE
 
 __all__ = ["Drivers"]
@@ -71,22 +71,22 @@ class Drivers:
         self._drivers: dict[Session, _Driver] = {}
         self._calls: dict[str, _Call] = {}
         control.others.append(self._heard)
-        self.deeds: dict[Deed, Deeds] = {Deed.DRIVE: self._step}
+        self.deeds: dict[type[Step], Deeds] = {DrivePhone: self._step}
 
     @property
     def talks(self) -> list[Talk]:
         """All sessions of MCP that there ever were."""
         return [talk for driver in self._drivers.values() for talk in driver.client.talks]
 
-    def _step(self, step: Step) -> None:
-        driver = self._driver(step.who)
+    def _step(self, step: DrivePhone) -> None:
+        driver = self._driver(step.agent)
         if driver is None:
             return
         talks = [talk for talk in driver.client.talks if not talk.ending and talk.server is self.world.relay]
-        if not talks or (step.other // WAYS % 3 == 0 and len(talks) < MOST_TALKS):
+        if not talks or (step.action // WAYS % 3 == 0 and len(talks) < MOST_TALKS):
             driver.client.open(self.world.relay, lambda talk: self._act(driver, talk, step))
         else:
-            self._act(driver, talks[step.other // WAYS % len(talks)], step)
+            self._act(driver, talks[step.action // WAYS % len(talks)], step)
 
     def _driver(self, who: int) -> _Driver | None:
         """An agent that was let in, if there is one; of three one has the token of a device."""
@@ -101,9 +101,9 @@ class Drivers:
             self._drivers[session] = _Driver(session, McpClient(self.world, place, elicits=True), guest)
         return self._drivers[session]
 
-    def _act(self, driver: _Driver, talk: Talk, step: Step) -> None:
-        sim, amount = self.world.sim, step.amount
-        match step.other % WAYS:
+    def _act(self, driver: _Driver, talk: Talk, step: DrivePhone) -> None:
+        sim, amount = self.world.sim, step.seconds
+        match step.action % WAYS:
             case 0 | 1:
                 self._call(driver, talk, "look", amount)
                 self._call(driver, talk, "act", 0.1)
@@ -142,12 +142,12 @@ class Drivers:
                 driver.client.open(self.world.relay, lambda other: self._twins(driver, other, amount))
                 driver.client.open(self.world.relay, lambda other: self._twins(driver, other, amount / 2))
             case _:
-                self._try_door(talk, self._driver(step.who + 1))
+                self._try_door(talk, self._driver(step.agent + 1))
 
-    def _owners_answer(self, driver: _Driver, step: Step) -> None:
+    def _owners_answer(self, driver: _Driver, step: DrivePhone) -> None:
         guest = driver.guest
-        later = 0.5 + step.amount / 4
-        if guest is not None and step.other % WAYS == 6:  # who shows what was rotated is not let in any more
+        later = 0.5 + step.seconds / 4
+        if guest is not None and step.action % WAYS == 6:  # who shows what was rotated is not let in any more
             self._guests.renew(guest)
         self.world.sim.after(later, lambda: self._owners.revoke(driver.session, None))
 
@@ -232,12 +232,12 @@ class Drivers:
         if driver.session.is_dead(self.world.wall, call.sent, self.crowd.now):
             violated(Invariant.DEAD_TOKEN, f"{call.mark} was answered, and its caller was not let in any more")
 
-    def _note(self, driver: _Driver, talk: Talk, step: Step) -> None:
+    def _note(self, driver: _Driver, talk: Talk, step: DrivePhone) -> None:
         """A phone posts a notification, and who has subscribed to that is told, when he listens again."""
         if not self.crowd.open:
             return
-        device, sent = self.crowd.open[step.who % len(self.crowd.open)], self.crowd.now
-        self._post_note(step)
+        device, sent = self.crowd.open[step.agent % len(self.crowd.open)], self.crowd.now
+        self._post_note(PostNotification(step.at, step.agent, step.action))
 
         def check() -> None:
             listener = talk.listener
@@ -250,7 +250,7 @@ class Drivers:
             if said and sound and not told and self.world.quiet_since(sent):
                 violated(Invariant.IN_TIME, f"{driver.session.prefix} watches {NOTES}, and was told of none")
 
-        self.world.sim.after(step.amount + 2 * LATE, check)
+        self.world.sim.after(step.seconds + 2 * LATE, check)
 
     def _is_let_in(self, driver: _Driver, talk: Talk) -> bool:
         """Whether its session surely is there."""

@@ -11,7 +11,7 @@ from attrs import define, field
 from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.people.crowd import Crowd, Deeds, Device
-from fuzz.script import Deed, Step
+from fuzz.steps import Step, UseGateway
 from fuzz.world import GATEWAY
 from runtimes.sim.child import Child, Script
 from svc_proto.commands import SignalName
@@ -88,7 +88,7 @@ class Gateways:
     def __init__(self, crowd: Crowd) -> None:
         self.crowd = crowd
         self.world = crowd.world
-        self.deeds: dict[Deed, Deeds] = {Deed.TUI: self._tui}
+        self.deeds: dict[type[Step], Deeds] = {UseGateway: self._tui}
         self._marks: dict[int, tuple[Device, float]] = {}  # who has sent it, and when
         self._seats: dict[Device, _Seat] = {}
         self.there: dict[int, _Gateway] = {}  # all that ever ran, by pid
@@ -104,11 +104,11 @@ class Gateways:
         if device.session.lacks("tui", self.world.wall, sent, self.world.sim.now):
             violated(Invariant.LIVE_GRANT, f"a gateway was asked by {device.session.prefix}, which holds no tui grant")
 
-    def _tui(self, step: Step) -> None:
+    def _tui(self, step: UseGateway) -> None:
         if not self.crowd.open:
             return
-        device = self.crowd.open[step.who % len(self.crowd.open)]
-        kind = step.other % 8
+        device = self.crowd.open[step.socket % len(self.crowd.open)]
+        kind = step.action % 8
         if not self._seats.get(device) or kind == 0:
             self._seats.setdefault(device, _Seat())
             device.talker.say("tui", "tui.attach", {"cols": 80, "rows": 24})

@@ -21,7 +21,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
 from fuzz.people.crowd import Crowd, Deeds, nothing
 from fuzz.people.owners import Owners
-from fuzz.script import Deed, Step
+from fuzz.steps import AuthorizeAgent, Step
 from fuzz.terms import Terms
 from fuzz.world import LOCAL, REMOTE
 from runtimes.sim.process import Process
@@ -78,7 +78,7 @@ class Guests:
         self.world = crowd.world
         self._owners = owners
         self.guests: list[Guest] = []
-        self.deeds: dict[Deed, Deeds] = {Deed.GUEST: self._step}
+        self.deeds: dict[type[Step], Deeds] = {AuthorizeAgent: self._step}
 
     @property
     def inside(self) -> list[Guest]:
@@ -97,12 +97,12 @@ class Guests:
             and self.crowd.now < guest.fresh + 3600.0 - SLACK
         )
 
-    def _step(self, step: Step) -> None:
-        inside, way = self.inside, step.other % WAYS
+    def _step(self, step: AuthorizeAgent) -> None:
+        inside, way = self.inside, step.action % WAYS
         if not inside or way < WAYS // 2:
             self._come(way, step)
             return
-        guest = inside[step.who % len(inside)]
+        guest = inside[step.agent % len(inside)]
         match way:
             case 8 | 9:
                 self.renew(guest)
@@ -122,10 +122,10 @@ class Guests:
 
     # --- a question, and its answer ---
 
-    def _come(self, way: int, step: Step) -> None:
+    def _come(self, way: int, step: AuthorizeAgent) -> None:
         number = self.crowd.number()
         verifier = f"verifier-{number}-".ljust(50, "v")
-        scope = READ if step.other // WAYS % 3 == 0 else ACT
+        scope = READ if step.action // WAYS % 3 == 0 else ACT
         guest = Guest(f"agent-{number}", verifier, scope, self.world.relay)
         self.guests.append(guest)
 
@@ -142,7 +142,7 @@ class Guests:
         def shown(caller: RequestClient) -> None:
             found = WORD.search(caller.answer.body.decode())
             if caller.status == 200 and found is not None:
-                self.world.sim.after(step.amount, lambda: self._question(guest, found[1], way, step))
+                self.world.sim.after(step.seconds, lambda: self._question(guest, found[1], way, step))
 
         body = {"client_name": guest.name, "redirect_uris": [REDIRECT]}
         self.crowd.local("POST", "/oauth/register", body, registered)
@@ -164,12 +164,12 @@ class Guests:
     def _look(self, guest: Guest, done: Callable[[RequestClient], None]) -> None:
         self.crowd.local("GET", f"/oauth/{guest.ticket}", None, done)
 
-    def _question(self, guest: Guest, word: str, way: int, step: Step) -> None:
+    def _question(self, guest: Guest, word: str, way: int, step: AuthorizeAgent) -> None:
         """The owner looks at what is asked, and answers; or leaves it."""
         if way == 7:
             return
         path = f"/mcp/questions/{word}"
-        scope = "" if way == 6 else READ if step.other // (3 * WAYS) % 3 == 0 else guest.wanted
+        scope = "" if way == 6 else READ if step.action // (3 * WAYS) % 3 == 0 else guest.wanted
 
         def seen(caller: RequestClient) -> None:
             if caller.status != 200:
@@ -188,8 +188,8 @@ class Guests:
 
         self.crowd.local("GET", path, None, seen)
 
-    def _answer(self, guest: Guest, path: str, ballot: str, scope: str, step: Step) -> None:
-        ttl = LASTS[step.who % len(LASTS)]
+    def _answer(self, guest: Guest, path: str, ballot: str, scope: str, step: AuthorizeAgent) -> None:
+        ttl = LASTS[step.agent % len(LASTS)]
         body: dict[str, object] = {"ballot": ballot, "allow": bool(scope), **({"scope": scope} if scope else {})}
         if ttl is not None:
             body["ttl_seconds"] = ttl
@@ -205,7 +205,7 @@ class Guests:
                 )
             guest.said = scope
             self.world.count("questions of agents answered")
-            self._look(guest, partial(self._led, guest, ttl, step.other % WAYS))
+            self._look(guest, partial(self._led, guest, ttl, step.action % WAYS))
 
         self.crowd.local("POST", path, body, done)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.people.crowd import Crowd, Deeds
-from fuzz.script import Deed, Step
+from fuzz.steps import AskPhoneUser, Step
 from fuzz.world import UNTIL_DROPPED
 from runtimes.sim.connection import Connection
 from svc_proto.commands import Tell
@@ -34,13 +34,13 @@ class Holder:
         self._off: float | None = None  # since when nothing may be done
         if self.world.asking:
             self.world.phone_news.append(self._heard)
-        self.deeds: dict[Deed, Deeds] = {Deed.ASK: self._ask}
+        self.deeds: dict[type[Step], Deeds] = {AskPhoneUser: self._ask}
 
-    def _ask(self, step: Step) -> None:
+    def _ask(self, step: AskPhoneUser) -> None:
         if not self.crowd.sessions:
             return
         text = f"note {self.crowd.number()}"
-        self._word[text] = WORDS[step.other % len(WORDS)], step.amount
+        self._word[text] = WORDS[step.answer % len(WORDS)], step.seconds
         body = {"to": "+15550100", "body": text, "device": "Reference"}
 
         def done(caller: RequestClient) -> None:
@@ -49,13 +49,13 @@ class Holder:
             if caller.status == 200:
                 self.world.count("allowed by hand")
 
-        self.crowd.remote("POST", "/send_sms", body, self.crowd.session(step.who), done)
-        way, late = step.other // 4 % 4, step.other // 16 % 4
+        self.crowd.remote("POST", "/send_sms", body, self.crowd.session(step.session), done)
+        way, late = step.answer // 4 % 4, step.answer // 16 % 4
         if way < 2:  # the phone loses the relay, while it asks for the most part
-            self.world.sim.after(ARRIVED + late * step.amount / 10, lambda: self._lose_phone(hangs=way == 0))
+            self.world.sim.after(ARRIVED + late * step.seconds / 10, lambda: self._lose_phone(hangs=way == 0))
         elif way == 3 and self._off is None:  # its holder has enough of it, and says yes all the same
             self.world.sim.after(
-                ARRIVED + late * step.amount / 10, lambda: self._turn_off(SWITCHES[late % 2], step.amount)
+                ARRIVED + late * step.seconds / 10, lambda: self._turn_off(SWITCHES[late % 2], step.seconds)
             )
 
     def _turn_off(self, switch: str, seconds: float) -> None:

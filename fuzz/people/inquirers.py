@@ -14,7 +14,7 @@ from fuzz.mcp_client import Asked, McpClient, Message, Place, Talk
 from fuzz.model import Chat, violated
 from fuzz.people.chats import Chats
 from fuzz.people.crowd import Deeds
-from fuzz.script import Deed, Step
+from fuzz.steps import AskAgentByMcp, Step
 from fuzz.world import API, API_KEY
 
 __all__ = ["Inquirers"]
@@ -44,18 +44,18 @@ class Inquirers:
         self.chats = chats
         self.world = chats.world
         self.client = McpClient(self.world, Place(self.world.home, API, lambda: API_KEY))
-        self.deeds: dict[Deed, Deeds] = {Deed.INQUIRE: self._step}
+        self.deeds: dict[type[Step], Deeds] = {AskAgentByMcp: self._step}
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: AskAgentByMcp) -> None:
         talks = [talk for talk in self.client.talks if not talk.ending and talk.server is self.world.api]
-        if not talks or (step.other // WAYS % 3 == 0 and len(talks) < MOST_TALKS):
+        if not talks or (step.action // WAYS % 3 == 0 and len(talks) < MOST_TALKS):
             self.client.open(self.world.api, lambda talk: self._act(talk, step))
         else:
-            self._act(talks[step.other // WAYS % len(talks)], step)
+            self._act(talks[step.action // WAYS % len(talks)], step)
 
-    def _act(self, talk: Talk, step: Step) -> None:
-        sim, way = self.world.sim, step.other % WAYS
-        chat = self.chats.pick(step.who) if way % 2 else None
+    def _act(self, talk: Talk, step: AskAgentByMcp) -> None:
+        sim, way = self.world.sim, step.action % WAYS
+        chat = self.chats.pick(step.chat) if way % 2 else None
         match way:
             case 0 | 1:
                 self._ask(talk, "plain", chat)
@@ -63,14 +63,14 @@ class Inquirers:
                 self._ask(talk, "tool", chat)
             case 4 | 5:  # who has changed his mind
                 given_up = self._ask(talk, "plain", chat, WORDS)
-                sim.after(0.3 + step.amount / 4, lambda: self._cancel(given_up))
+                sim.after(0.3 + step.seconds / 4, lambda: self._cancel(given_up))
             case 6 | 7:  # who is cut off, and comes back for the rest
                 asked = self._ask(talk, "plain", chat, WORDS).asked
                 assert asked is not None
-                sim.after(1.0 + step.amount / 4, lambda: talk.leave(asked, 0.5 + step.amount / 2))
+                sim.after(1.0 + step.seconds / 4, lambda: talk.leave(asked, 0.5 + step.seconds / 2))
             case 8:  # whose session ends
                 ended = self._ask(talk, "plain", chat, WORDS)
-                sim.after(0.3 + step.amount / 4, lambda: self._end(ended))
+                sim.after(0.3 + step.seconds / 4, lambda: self._end(ended))
             case 9:  # two ask at once, by the same number
                 for _ in range(2):
                     self.client.open(self.world.api, self._ask_once)

@@ -13,7 +13,19 @@ from fuzz.people.dawdlers import Dawdlers
 from fuzz.people.owners import Owners
 from fuzz.people.pairing import Pairing
 from fuzz.people.voice_line import VoiceLine
-from fuzz.script import Deed, Step
+from fuzz.steps import (
+    AdvanceWallClock,
+    DownloadSlowly,
+    EndWaitingSession,
+    IgnoreClose,
+    RefuseSessionRecord,
+    RenewGrants,
+    ReplacePhoneSocket,
+    RevokeOnFullDisk,
+    Step,
+    TypeInTerminal,
+    UseGateway,
+)
 from fuzz.terms import Spans, Wish
 from fuzz.world import UNTIL_DROPPED
 
@@ -48,7 +60,7 @@ class Lives:
         pairing: Pairing,
         owners: Owners,
         control: Control,
-        others: Mapping[Deed, Deeds],
+        others: Mapping[type[Step], Deeds],
         lines: Sequence[VoiceLine],
     ) -> None:
         self.crowd = crowd
@@ -62,33 +74,33 @@ class Lives:
         self.ages: list[float] = []  # by how much the clock is set in the end
         self._probes: dict[str, tuple[Device, int]] = {}  # by id: who has asked, and the changes to its session
         crowd.listeners.append(self._heard)
-        self.deeds: dict[Deed, Deeds] = {
-            Deed.COME_BACK: self._come_back,
-            Deed.CUT_SHORT: self._cut_short,
-            Deed.RENEW: self._renew,
-            Deed.REFUSE: self._refuse,
-            Deed.IGNORE: self._ignore,
-            Deed.DOWNLOAD: self._download,
-            Deed.BURY: self._bury,
-            Deed.AGE: lambda step: self.ages.append(step.amount),
+        self.deeds: dict[type[Step], Deeds] = {
+            ReplacePhoneSocket: self._come_back,
+            EndWaitingSession: self._cut_short,
+            RenewGrants: self._renew,
+            RefuseSessionRecord: self._refuse,
+            IgnoreClose: self._ignore,
+            DownloadSlowly: self._download,
+            RevokeOnFullDisk: self._bury,
+            AdvanceWallClock: lambda step: self.ages.append(step.seconds),
         }
 
     # --- a phone comes back while the relay still has its last socket ---
 
-    def _come_back(self, step: Step) -> None:
+    def _come_back(self, step: ReplacePhoneSocket) -> None:
         phones = self._control.phones.connected(self.crowd.now) or self.crowd.phones
         if not phones:
             return
-        old = phones[step.who % len(phones)]
-        kind, early = step.other % 5, step.other // 5 % 4 == 0
+        old = phones[step.phone % len(phones)]
+        kind, early = step.ending % 5, step.ending // 5 % 4 == 0
         if early:
             self._die(old, kind)
 
         def welcomed(device: Device) -> None:
             self._call(device)
-            self.world.sim.after(step.amount, lambda: self._die(old, kind))
+            self.world.sim.after(step.seconds, lambda: self._die(old, kind))
             for pause in (0.5, UNTIL_DROPPED):
-                self.world.sim.after(step.amount + pause, lambda: self._call(device))
+                self.world.sim.after(step.seconds + pause, lambda: self._call(device))
 
         self._pairing.reconnect(old.session, fresh=True, welcomed=welcomed)
 
@@ -120,16 +132,16 @@ class Lives:
 
     # --- a session ends while it waits for a phone ---
 
-    def _cut_short(self, step: Step) -> None:
+    def _cut_short(self, step: EndWaitingSession) -> None:
         callers, phones = self._callers(), self._control.phones.connected(self.crowd.now)
         if not callers or not phones:
             return
-        session, phone = callers[step.who % len(callers)], phones[step.other % len(phones)]
+        session, phone = callers[step.session % len(callers)], phones[step.phone % len(phones)]
         self.world.count("calls cut short")
-        self._control.command(session, step.other, phone.session.device, unheeded=True)
-        soon = 0.1 + step.amount
-        self._dawdlers.begin(session, step.other, soon + REST_AFTER)
-        self.world.sim.after(soon, lambda: self._end(session, step.other // 7 % 4))
+        self._control.command(session, step.phone, phone.session.device, unheeded=True)
+        soon = 0.1 + step.seconds
+        self._dawdlers.begin(session, step.phone, soon + REST_AFTER)
+        self.world.sim.after(soon, lambda: self._end(session, step.phone // 7 % 4))
 
     def _end(self, session: Session, way: int) -> None:
         match way:
@@ -142,57 +154,57 @@ class Lives:
             case _:
                 self._owners.extend(session, Wish(ttl=1))
 
-    def _download(self, step: Step) -> None:
+    def _download(self, step: DownloadSlowly) -> None:
         """A session ends while it reads."""
         if self.crowd.sessions:
-            session = self.crowd.session(step.who)
-            self._dawdlers.download(session, step.amount + REST_AFTER)
-            self.world.sim.after(step.amount, lambda: self._end(session, step.other % 4))
+            session = self.crowd.session(step.session)
+            self._dawdlers.download(session, step.seconds + REST_AFTER)
+            self.world.sim.after(step.seconds, lambda: self._end(session, step.ending % 4))
 
     # --- a session ends whose device hears nothing of that, and goes on talking ---
 
-    def _ignore(self, step: Step) -> None:
+    def _ignore(self, step: IgnoreClose) -> None:
         devices = [device for device in self.crowd.open if device.talker.carrier.http2 is None]
         if not devices:
             return
-        device = devices[step.who % len(devices)]
+        device = devices[step.socket % len(devices)]
         device.talker.carrier.deaf = True
         self.world.count("devices that heard nothing")
-        self._end(device.session, step.other % 4)
+        self._end(device.session, step.ending % 4)
         for second in range(TALKS_FOR):
             self.world.sim.after(float(second), lambda: device.talker.say("system", "ping", {"ts": 1}))
         self.world.sim.after(float(TALKS_FOR), device.talker.hang_up)
 
     # --- a session is given other grants, and uses them ---
 
-    def _renew(self, step: Step) -> None:
-        kind = step.other // 3 % len(RENEWALS)
-        wish = Wish(None if step.other % 3 else 3_600, RENEWALS[kind])
+    def _renew(self, step: RenewGrants) -> None:
+        kind = step.grants // 3 % len(RENEWALS)
+        wish = Wish(None if step.grants % 3 else 3_600, RENEWALS[kind])
         if kind >= VOICE:
             self._silence(step, wish)
             return
         if not self.crowd.open:
             return
-        device = self.crowd.open[step.who % len(self.crowd.open)]
+        device = self.crowd.open[step.socket % len(self.crowd.open)]
 
         def changed() -> None:
-            for pause in (0.0, SOON + step.amount):
+            for pause in (0.0, SOON + step.seconds):
                 self.world.sim.after(pause, lambda: self._use(device))
             if kind in TAKEN_BACK:  # whatever is asked for later, these stay away
-                self.world.sim.after(step.amount, lambda: self._owners.extend(device.session, Wish(ttl=3_600)))
+                self.world.sim.after(step.seconds, lambda: self._owners.extend(device.session, Wish(ttl=3_600)))
 
         if device.session.surface == PHONE:
             self._control.select(device)
         self._use(device)
         self._owners.extend(device.session, wish, changed)
 
-    def _silence(self, step: Step, wish: Wish) -> None:
+    def _silence(self, step: RenewGrants, wish: Wish) -> None:
         """Somebody who speaks may do so no more, whether the store takes that or not."""
         lines = [line for line in self._lines if line.attached and line.who.session is not None]
         if not lines:
             return
-        line = lines[step.who % len(lines)]
-        if step.other % 2:
+        line = lines[step.socket % len(lines)]
+        if step.grants % 2:
             self.world.refuse_sessions(REFUSES_FOR)
         self.world.count("grants of voice that were shortened")
         if line.who.session is not None:
@@ -203,8 +215,8 @@ class Lives:
         if device not in self.crowd.open:
             return
         who = self.crowd.open.index(device)
-        self._others[Deed.TERMINAL](Step(self.crowd.now, Deed.TERMINAL, who, TYPES))
-        self._others[Deed.TUI](Step(self.crowd.now, Deed.TUI, who, SPEAKS))
+        self._others[TypeInTerminal](TypeInTerminal.of(self.crowd.now, who, TYPES))
+        self._others[UseGateway](UseGateway.of(self.crowd.now, who, SPEAKS))
         self._control.command(device.session, 1, "Reference")
         if callers := self._callers():
             self._control.command(callers[self.crowd.number() % len(callers)], 1, "")
@@ -223,42 +235,42 @@ class Lives:
 
     # --- the store takes no session for a while, and the relay is started again ---
 
-    def _refuse(self, step: Step) -> None:
+    def _refuse(self, step: RefuseSessionRecord) -> None:
         sessions, world = self.crowd.sessions, self.world
         if not sessions:
             return
-        session = self.crowd.session(step.who)
+        session = self.crowd.session(step.session)
         world.refuse_sessions(REFUSES_FOR)
-        match step.other % 4:
+        match step.request % 4:
             case 0:
                 self._owners.revoke(session, None)
             case 1 | 2:
-                self._owners.extend(session, Wish(ttl=SHORT if step.other // 4 % 2 else 600))
+                self._owners.extend(session, Wish(ttl=SHORT if step.request // 4 % 2 else 600))
             case _:
                 code = self._pairing.register()
-                world.sim.after(0.5, lambda: self._pairing.pair(world.devices[step.who % len(world.devices)], code))
-        later = REFUSES_FOR + 0.5 + step.amount
-        if step.other // 8 % 2:  # it goes on as it is: what it has said until its next start counts
+                world.sim.after(0.5, lambda: self._pairing.pair(world.devices[step.session % len(world.devices)], code))
+        later = REFUSES_FOR + 0.5 + step.seconds
+        if step.request // 8 % 2:  # it goes on as it is: what it has said until its next start counts
             return
-        world.sim.after(later, lambda: world.end("relay", 0.2, kill=step.other // 16 % 2 == 0))
+        world.sim.after(later, lambda: world.end("relay", 0.2, kill=step.request // 16 % 2 == 0))
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 
-    def _bury(self, step: Step) -> None:
+    def _bury(self, step: RevokeOnFullDisk) -> None:
         """Nothing can be written, nor erased, when a session is revoked: what it is told of that holds."""
         world, disk = self.world, self.world.home.disk
         if not self.crowd.sessions:
             return
-        session = self.crowd.session(step.who)
+        session = self.crowd.session(step.session)
         world.refuse_sessions(REFUSES_FOR)
-        if step.other % 4:
+        if step.variant % 4:
             world.disk_trouble = True
             disk.fill()
             world.sim.after(
-                REFUSES_FOR if step.other % 4 < 3 else REFUSES_FOR / 2, lambda: setattr(disk, "capacity", None)
+                REFUSES_FOR if step.variant % 4 < 3 else REFUSES_FOR / 2, lambda: setattr(disk, "capacity", None)
             )
         self._owners.revoke(session, None)
         world.sim.after(REFUSES_FOR / 4, lambda: self._owners.revoke(session, None))
-        later = REFUSES_FOR / 2 + step.amount
+        later = REFUSES_FOR / 2 + step.seconds
         world.sim.after(later, lambda: world.end("relay", 0.2, kill=True))
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 

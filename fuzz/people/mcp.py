@@ -10,7 +10,7 @@ from fuzz.people.guests import Guests
 from fuzz.people.inquirers import Inquirers
 from fuzz.people.owners import Owners
 from fuzz.people.toolers import Toolers
-from fuzz.script import Deed
+from fuzz.steps import Step
 
 __all__ = ["Mcp"]
 
@@ -23,7 +23,7 @@ class Mcp:
         self._drivers = Drivers(crowd, control, owners, self._guests, post_note)
         self._inquirers = Inquirers(chats)
         self._toolers = Toolers(chats)
-        self.deeds: dict[Deed, Deeds] = {
+        self.deeds: dict[type[Step], Deeds] = {
             **self._guests.deeds,
             **self._drivers.deeds,
             **self._inquirers.deeds,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from fuzz.invariants import Invariant
 from fuzz.model import Session, violated
 from fuzz.people.crowd import BOUNDARY, Crowd, Deeds
-from fuzz.script import Deed, Step
 from fuzz.shelf import Medium
+from fuzz.steps import ChangeFile, FetchMedia, ShareFile, Step, UploadMedia
 from fuzz.world import MAX_MEDIA
 from tests.support.sim_http import RequestClient
 
@@ -30,37 +30,37 @@ class Media:
         self.world = crowd.world
         self._shelf = crowd.world.shelf
         self._contents: dict[str, list[tuple[float, bytes | None]]] = {}  # of files of the host, since when
-        self.deeds: dict[Deed, Deeds] = {
-            Deed.UPLOAD: self._upload,
-            Deed.SHARE: self._share,
-            Deed.CHANGE: self._change_one,
-            Deed.FETCH: self._fetch,
+        self.deeds: dict[type[Step], Deeds] = {
+            UploadMedia: self._upload,
+            ShareFile: self._share,
+            ChangeFile: self._change_one,
+            FetchMedia: self._fetch,
         }
 
-    def _upload(self, step: Step) -> None:
+    def _upload(self, step: UploadMedia) -> None:
         if not self.crowd.sessions:
             return
-        data = f"upload {self.crowd.number()} ".encode() * max(1, int(step.amount) // 10)
-        session, done = self.crowd.session(step.who), self._registered(data)
-        if step.amount >= FORM and step.other % 3:
+        data = f"upload {self.crowd.number()} ".encode() * max(1, int(step.size) // 10)
+        session, done = self.crowd.session(step.session), self._registered(data)
+        if step.size >= FORM and step.form % 3:
             self.crowd.remote("POST", "/media/upload", _form(data), session, done)
             return
         content = base64.b64encode(data).decode()
         body = {"file_name": "a.bin", "content_type": ANY_TYPE, "content": content}
         self.crowd.remote("POST", "/media/upload", body, session, done)
 
-    def _share(self, step: Step) -> None:
-        path = f"{SHARED}/{step.who % FILES}.txt"
+    def _share(self, step: ShareFile) -> None:
+        path = f"{SHARED}/{step.file % FILES}.txt"
         if path not in self._contents:
-            self._change(path, f"file {step.who % FILES} of the host".encode())
+            self._change(path, f"file {step.file % FILES} of the host".encode())
         data = self._contents[path][-1][1] or b""
         body = {"path": path, "content_type": ANY_TYPE}
         self.crowd.local("POST", "/media/register", body, self._registered(data, path))
 
-    def _change_one(self, step: Step) -> None:
+    def _change_one(self, step: ChangeFile) -> None:
         """The operator changes a file that can be fetched: what may be had of it follows."""
         told, disk = self._shelf.told, self.world.home.disk
-        path = told[step.other % len(told)].path if told else ""
+        path = told[step.file % len(told)].path if told else ""
         if not path:
             return
         match self.crowd.number() % 6:
@@ -104,12 +104,12 @@ class Media:
 
         return done
 
-    def _fetch(self, step: Step) -> None:
+    def _fetch(self, step: FetchMedia) -> None:
         told = self._shelf.told
         if not told:
             return
-        medium = told[step.other % len(told)]
-        session = self.crowd.session(step.who) if self.crowd.sessions and step.who % 4 else None
+        medium = told[step.medium % len(told)]
+        session = self.crowd.session(step.session) if self.crowd.sessions and step.session % 4 else None
         sent = self.crowd.now
         use = self._shelf.use(medium, sent)
 

@@ -17,7 +17,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import Chat, violated
 from fuzz.people.chats import Chats, each_event
 from fuzz.people.crowd import Deeds, nothing
-from fuzz.script import Deed, Step
+from fuzz.steps import DropAnswer, RequestNoteApproval, Step
 from fuzz.upstream import TOKENS
 from tests.support.sim_http import RequestClient
 
@@ -54,17 +54,17 @@ class Notes:
         self.chats = chats
         self.world = chats.world
         # a model that leaves behind a round's last words has not said what the round had taken
-        self._model_leaves = any(step.deed is Deed.DROP for step in self.world.script.steps)
+        self._model_leaves = any(isinstance(step, DropAnswer) for step in self.world.script.steps)
         self._remembered: dict[tuple[str, str], None] = {}  # chats and notes, allowed for longer than once, perhaps
-        self.deeds: dict[Deed, Deeds] = {Deed.NOTE: self._begin}
+        self.deeds: dict[type[Step], Deeds] = {RequestNoteApproval: self._begin}
 
-    def _begin(self, step: Step) -> None:
-        chat = self.chats.pick(step.who)
+    def _begin(self, step: RequestNoteApproval) -> None:
+        chat = self.chats.pick(step.chat)
         if chat is None:
             return
         chat.runs += 1
-        run = _Run(chat, step.other % 8, self.world.outages, step.amount)
-        first = step.other // 8 % len(WORDS)
+        run = _Run(chat, step.answer % 8, self.world.outages, step.seconds)
+        first = step.answer // 8 % len(WORDS)
         text = f"notes: run {self.chats.number()} #{WORDS[first]} {WORDS[first - 1]}"
         body = {"input": text, "session_id": chat.id, "stream": True}
         run.reader = self.chats.ask("POST", "/v1/runs", body, nothing, each_event(partial(self._told, run)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fuzz.invariants import Invariant
 from fuzz.model import Session, check_grants, violated
 from fuzz.people.crowd import GRANTS, Crowd, Deeds
-from fuzz.script import Deed, Step
+from fuzz.steps import ExtendSession, ListSessions, RevokeSession, Step
 from fuzz.terms import Terms, Wish, fits, patched
 from tests.support.sim_http import RequestClient
 
@@ -25,16 +25,16 @@ class Owners:
     def __init__(self, crowd: Crowd) -> None:
         self.crowd = crowd
         self.world = crowd.world
-        self.deeds: dict[Deed, Deeds] = {
-            Deed.REVOKE: self._revoke,
-            Deed.EXTEND: self._extend,
-            Deed.LIST: self._list,
+        self.deeds: dict[type[Step], Deeds] = {
+            RevokeSession: self._revoke,
+            ExtendSession: self._extend,
+            ListSessions: self._list,
         }
 
-    def _revoke(self, step: Step) -> None:
+    def _revoke(self, step: RevokeSession) -> None:
         if self.crowd.sessions:
-            caller = self.crowd.session(step.who) if step.who % 4 else None
-            self.revoke(self.crowd.session(step.other), caller)
+            caller = self.crowd.session(step.caller) if step.caller % 4 else None
+            self.revoke(self.crowd.session(step.session), caller)
 
     def revoke(self, session: Session, caller: Session | None) -> None:
         """Another session, or the operator, ends one."""
@@ -50,12 +50,12 @@ class Owners:
 
         self.crowd.ask(caller, "DELETE", f"/sessions/{session.prefix}", None, done)
 
-    def _extend(self, step: Step) -> None:
+    def _extend(self, step: ExtendSession) -> None:
         if not self.crowd.sessions:
             return
-        grants = GRANTS[step.other % len(GRANTS)]
-        ttl = None if grants is not None and step.other >= KEPT else int(step.amount)
-        self.extend(self.crowd.session(step.who), Wish(ttl, grants))
+        grants = GRANTS[step.grants % len(GRANTS)]
+        ttl = None if grants is not None and step.grants >= KEPT else int(step.lifetime)
+        self.extend(self.crowd.session(step.session), Wish(ttl, grants))
 
     def extend(self, session: Session, wish: Wish, changed: Callable[[], None] | None = None) -> None:
         """A session asks for other terms; `changed` comes when it has them."""
@@ -122,8 +122,8 @@ class Owners:
         if world.policy.reduce_only and not told.is_within(before):
             violated(Invariant.LIFETIME, f"{session.prefix} had {before}, and got more: {told}")
 
-    def _list(self, step: Step) -> None:
-        self.list_all(self.crowd.session(step.who) if self.crowd.sessions and step.who % 3 else None)
+    def _list(self, step: ListSessions) -> None:
+        self.list_all(self.crowd.session(step.caller) if self.crowd.sessions and step.caller % 3 else None)
 
     def list_all(self, asks: Session | None) -> None:
         """A session, or the operator, looks at all of them."""

@@ -9,7 +9,7 @@ from typing import Any
 from fuzz.invariants import Invariant
 from fuzz.model import SLACK, Attempt, Code, Session, violated
 from fuzz.people.crowd import GRANTS, PHONE, Crowd, Deeds, Device, SignIn
-from fuzz.script import Deed, Step
+from fuzz.steps import DisconnectSocket, PairDevice, ReconnectSession, RegisterCode, Step
 from fuzz.terms import NOTHING, Spans, Terms, Wish, fits, paired
 from fuzz.world import REMOTE
 from runtimes.sim.host import Host
@@ -30,15 +30,15 @@ class Pairing:
         self.crowd = crowd
         self.world = crowd.world
         crowd.world.on_relay_gone.append(self._relay_gone)
-        self.deeds: dict[Deed, Deeds] = {
-            Deed.REGISTER: self._register,
-            Deed.PAIR: self._pair,
-            Deed.RECONNECT: self._reconnect,
-            Deed.LEAVE: self._leave,
+        self.deeds: dict[type[Step], Deeds] = {
+            RegisterCode: self._register,
+            PairDevice: self._pair,
+            ReconnectSession: self._reconnect,
+            DisconnectSocket: self._leave,
         }
 
-    def _register(self, step: Step) -> None:
-        self.register(GRANTS[step.other % len(GRANTS)], step.amount)
+    def _register(self, step: RegisterCode) -> None:
+        self.register(GRANTS[step.grants % len(GRANTS)], step.lifetime)
 
     def register(self, grants: Spans | None = None, ttl: float = 0.0) -> Code:
         """Have the operator register a fresh code."""
@@ -61,10 +61,10 @@ class Pairing:
         self.crowd.local("POST", "/pairing/register", {"code": code.word, **wish.members}, done)
         return code
 
-    def _pair(self, step: Step) -> None:
+    def _pair(self, step: PairDevice) -> None:
         if self.crowd.codes:
-            code = self.crowd.codes[-1 if step.other < 0 else step.other % len(self.crowd.codes)]
-            self.pair(self.world.devices[step.who % len(self.world.devices)], code, phone=step.who % 3 != 2)
+            code = self.crowd.codes[-1 if step.code < 0 else step.code % len(self.crowd.codes)]
+            self.pair(self.world.devices[step.device % len(self.world.devices)], code, phone=step.device % 3 != 2)
 
     def pair(self, host: Host, code: Code, *, phone: bool = True) -> WebSocketClient:
         """A device shows a code."""
@@ -82,11 +82,11 @@ class Pairing:
             payload["ttl_seconds"], ttl = "nonsense", None
         return self.sign_in(host, payload, code=code, wish=Wish(ttl, grants))
 
-    def _reconnect(self, step: Step) -> None:
+    def _reconnect(self, step: ReconnectSession) -> None:
         if not self.crowd.sessions:
             return
-        session, codes = self.crowd.session(step.who), [code for code in self.crowd.codes if not code.shown]
-        if step.other % 3 or not codes:
+        session, codes = self.crowd.session(step.session), [code for code in self.crowd.codes if not code.shown]
+        if step.credential % 3 or not codes:
             self.reconnect(session)
             return
         code = codes[-1]  # is shown as well, and need not be used up by that
@@ -272,9 +272,9 @@ class Pairing:
         for code in self.crowd.codes:
             code.lost = True
 
-    def _leave(self, step: Step) -> None:
+    def _leave(self, step: DisconnectSocket) -> None:
         if self.crowd.open:
-            self.crowd.open[step.who % len(self.crowd.open)].talker.hang_up(reset=step.other % 2 == 1)
+            self.crowd.open[step.socket % len(self.crowd.open)].talker.hang_up(reset=step.ending % 2 == 1)
 
 
 def _was_not_looked_up(code: Code | None) -> None:

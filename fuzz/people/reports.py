@@ -19,7 +19,7 @@ from fuzz.people.control import Control
 from fuzz.people.crowd import LATE, PHONE, Crowd, Deeds, Device
 from fuzz.people.media import Media
 from fuzz.people.phones import IN_TIME
-from fuzz.script import Deed, Step
+from fuzz.steps import InspectServer, ListNotifications, PostNotification, ReportStatus, Step
 from runtimes.sim.process import Process
 from tests.support.sim_http import RequestClient
 
@@ -79,11 +79,11 @@ class Reports:
             NOTES: self._recent,
         }
         crowd.on_join.append(self._joined)
-        self.deeds: dict[Deed, Deeds] = {
-            Deed.INSPECT: lambda step: self._inspect(INSPECTORS[step.who % len(INSPECTORS)]),
-            Deed.NOTIFY: self._notify,
-            Deed.REPORT: self._report_again,
-            Deed.SKIM: lambda step: self._skim(step.who),
+        self.deeds: dict[type[Step], Deeds] = {
+            InspectServer: lambda step: self._inspect(INSPECTORS[step.inspector % len(INSPECTORS)]),
+            PostNotification: self._notify,
+            ReportStatus: self._report_again,
+            ListNotifications: lambda step: self._skim(step.count),
         }
 
     def look_at_all(self) -> None:
@@ -131,9 +131,9 @@ class Reports:
             self.world.sim.after(0.1, partial(self._inspect, rng.choice((PHONES, STATUS))))
         self.world.sim.after(0.3 + rng.random() * REPORTS_WITHIN, partial(self._report, device))
 
-    def _report_again(self, step: Step) -> None:
+    def _report_again(self, step: ReportStatus) -> None:
         if phones := self.crowd.phones:
-            self._report(phones[step.who % len(phones)])
+            self._report(phones[step.phone % len(phones)])
 
     def _report(self, device: Device) -> None:
         sign_ins = self.crowd.sign_ins[device.session.device]
@@ -195,12 +195,12 @@ class Reports:
 
     # --- notifications ---
 
-    def _notify(self, step: Step) -> None:
+    def _notify(self, step: PostNotification) -> None:
         if not self.crowd.open:
             return
-        device, number = self.crowd.open[step.who % len(self.crowd.open)], self.crowd.number()
-        key = f"0|com.example|{step.other % KEYS}"
-        text = "hello" if step.other % 2 else None
+        device, number = self.crowd.open[step.socket % len(self.crowd.open)], self.crowd.number()
+        key = f"0|com.example|{step.notification % KEYS}"
+        text = "hello" if step.notification % 2 else None
         note = {"package_name": "com.example", "title": f"note {number}", "text": text, "key": key}
         if device.talker.say("notifications", "notification.posted", note):
             self._notes[f"note {number}"] = _Sent(device, self.crowd.now, self.world.relay, note)

@@ -14,7 +14,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import Code, violated
 from fuzz.people.crowd import Crowd, Deeds
 from fuzz.people.pairing import Pairing
-from fuzz.script import Deed, Step
+from fuzz.steps import GuessCredentials, GuessFromDevice, SendGarbage, Step, TryRoutes
 from fuzz.world import LOCAL, REMOTE
 from runtimes.sim.host import Host
 from tests.support.sim_http import Pairs, RawBytesClient, RequestClient
@@ -90,22 +90,22 @@ class Strangers:
         self.crowd = crowd
         self.world = crowd.world
         self._pairing = pairing
-        self.deeds: dict[Deed, Deeds] = {
-            Deed.GUESS: self._guess,
-            Deed.SUSPECT: self._suspect,
-            Deed.GARBAGE: self._garbage,
-            Deed.BROWSE: self._browse,
+        self.deeds: dict[type[Step], Deeds] = {
+            GuessCredentials: self._guess,
+            GuessFromDevice: self._suspect,
+            SendGarbage: self._garbage,
+            TryRoutes: self._browse,
         }
 
-    def _guess(self, step: Step) -> None:
-        host = self.world.attackers[step.who % len(self.world.attackers)]
-        self._guess_again(host, 3 + step.other % 6, step.who, PATIENT.get(step.other // 6 % 5, (0.2, 1.2)))
+    def _guess(self, step: GuessCredentials) -> None:
+        host = self.world.attackers[step.attacker % len(self.world.attackers)]
+        self._guess_again(host, 3 + step.pace % 6, step.attacker, PATIENT.get(step.pace // 6 % 5, (0.2, 1.2)))
 
-    def _suspect(self, step: Step) -> None:
+    def _suspect(self, step: GuessFromDevice) -> None:
         """A device guesses until its address is blocked; its token is good all the same, and lifts no block."""
         if not self.crowd.sessions:
             return
-        session, sim = self.crowd.session(step.who), self.world.sim
+        session, sim = self.crowd.session(step.session), self.world.sim
         host = sim.hosts[session.owner]
         self._guess_again(host, BLOCKED_BY, 2, SOON)
         sim.after(4.0, lambda: self._pairing.reconnect(session))
@@ -126,10 +126,10 @@ class Strangers:
             self.world.sim.after(pause, lambda: self._guess_again(host, left - 1, kind, pauses))
         self.world.sim.after(25.0, talker.hang_up)
 
-    def _garbage(self, step: Step) -> None:
-        host = self.world.attackers[step.who % len(self.world.attackers)]
-        data = GARBAGE[step.other % len(GARBAGE)]
-        if step.who % 5 == 0:
+    def _garbage(self, step: SendGarbage) -> None:
+        host = self.world.attackers[step.attacker % len(self.world.attackers)]
+        data = GARBAGE[step.data % len(GARBAGE)]
+        if step.attacker % 5 == 0:
             data = bytes(self.world.rng.randrange(256) for _ in range(300))
         thrower = RawBytesClient(host, REMOTE, data)
         self.world.sim.after(20.0, lambda: self._threw(thrower))
@@ -140,11 +140,11 @@ class Strangers:
             violated(Invariant.STATUS, f"garbage was answered {bytes(thrower.heard)!r:.100}")
         thrower.hang_up(reset=True)
 
-    def _browse(self, step: Step) -> None:
+    def _browse(self, step: TryRoutes) -> None:
         """Some who show nothing good try doors, each in a way of his own."""
         ways = (*WAYS, *[OTHER_USER] * 5) if self.world.secretive else WAYS
         for number in range(DOORS_TRIED):
-            self._try_door(ways[(step.who + 5 * number) % len(ways)], step.other + 16 * number)
+            self._try_door(ways[(step.page + 5 * number) % len(ways)], step.route + 16 * number)
 
     def _try_door(self, way: _Way, which: int) -> None:
         routes = EVIL if which % 4 == 0 else list(ROUTES)

@@ -16,7 +16,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import Chat, violated
 from fuzz.people.chats import Chats, each_event
 from fuzz.people.crowd import Deeds, nothing
-from fuzz.script import Deed, Step
+from fuzz.steps import Step, UseToolServers
 from fuzz.tool_calls import HOWS, STRAY
 from fuzz.toolshed import ASKING, SERVERS, Toolshed
 
@@ -65,22 +65,22 @@ class Toolers:
         self._runs: dict[str, _Run] = {}
         self.shed = Toolshed(self.world, self._heard)
         self.world.upstream.on_question.append(self._judge)
-        self.deeds: dict[Deed, Deeds] = {Deed.TOOL: self._begin}
+        self.deeds: dict[type[Step], Deeds] = {UseToolServers: self._begin}
 
-    def _begin(self, step: Step) -> None:
+    def _begin(self, step: UseToolServers) -> None:
         self.shed.open()
-        chat = self.chats.pick(step.who)
+        chat = self.chats.pick(step.chat)
         if chat is None:
             return
         chat.runs += 1
-        number, word = self.chats.number(), SAYS[step.other % len(SAYS)]
-        run = _Run("", chat, self.world.sim.now, word, step.amount, self.world.outages)
-        few = 1 + step.other // 3 % 3
+        number, word = self.chats.number(), SAYS[step.tools % len(SAYS)]
+        run = _Run("", chat, self.world.sim.now, word, step.seconds, self.world.outages)
+        few = 1 + step.tools // 3 % 3
         pieces = [f"use: run {number} "]
         for place in range(few):
-            kind = step.other // 9 + place
+            kind = step.tools // 9 + place
             server, tool = [*SERVERS][kind % len(SERVERS)], TOOLS[kind // 3 % len(TOOLS)]
-            how = HOWS[(step.other // 54 + 7 * place) % len(HOWS)]
+            how = HOWS[(step.tools // 54 + 7 * place) % len(HOWS)]
             use = _Use(f"use-{number}{place}!", f"mcp_{server}_{tool}", how, allowed=False)
             self._uses[use.mark] = use
             run.uses.append(use)
@@ -89,7 +89,7 @@ class Toolers:
         self._runs[run.text] = run
         body = {"input": run.text, "session_id": chat.id, "stream": True}
         self.chats.ask("POST", "/v1/runs", body, nothing, each_event(partial(self._told, run)))
-        self.world.sim.after(OVER + 2 * step.amount, lambda: self._check_over(run))
+        self.world.sim.after(OVER + 2 * step.seconds, lambda: self._check_over(run))
 
     def _told(self, run: _Run, event: str, data: dict[str, Any]) -> None:
         run.id = data.get("run_id", run.id)

@@ -16,7 +16,7 @@ from fuzz.model import Session, violated
 from fuzz.people.crowd import Crowd, Deeds, Device, task_of
 from fuzz.people.voice_line import AGENT, FAMILIES, LAB, OUTPUT, UNATTENDED, VoiceLine, Who
 from fuzz.provider import recording_of
-from fuzz.script import Deed, Step
+from fuzz.steps import ReadAloud, SaySomething, Step, TalkToAgent
 from fuzz.subplots import HOLDS
 from fuzz.world import API, API_KEY, LOCAL, REMOTE, VOICES
 from svc_proto.basics.pcm import wav_head
@@ -47,51 +47,51 @@ class Voices:
         self.crowd = crowd
         self.world = crowd.world
         self.lines: list[VoiceLine] = []
-        self.deeds: dict[Deed, Deeds] = {Deed.SPEAK: self._speak, Deed.TALK: self._talk, Deed.SAY: self._say}
+        self.deeds: dict[type[Step], Deeds] = {ReadAloud: self._speak, TalkToAgent: self._talk, SaySomething: self._say}
         crowd.listeners.append(self._ordered)
 
     # --- steps ---
 
-    def _speak(self, step: Step) -> None:
-        who = self._who(step.who)
-        kind, mood = step.other % 3, step.other // 3
+    def _speak(self, step: ReadAloud) -> None:
+        who = self._who(step.speaker)
+        kind, mood = step.manner % 3, step.manner // 3
         rate = {"sample_rate": RATES[mood % len(RATES)]}
         body: dict[str, object] = {"provider": "stub", **rate}
         family = LAB if kind == 2 else OUTPUT
 
         def made(line: VoiceLine) -> None:
-            line.dawdles = step.amount if step.who < 0 else 0.0
-            self._behave(line, mood // 4 % 8, step.amount)
+            line.dawdles = step.seconds if step.speaker < 0 else 0.0
+            self._behave(line, mood // 4 % 8, step.seconds)
 
         if who is None:
             return
         self.make(who, family, body, made)
-        chance = _chance(step) if step.other not in HOLDS else 1.0  # those are about room
+        chance = _chance(step) if step.manner not in HOLDS else 1.0  # those are about room
         if chance < DICTATES:
             self._dictate(who)
         elif chance < READ:
             self.make(who, family, {"provider": "openai_tts", **rate}, made)
 
-    def _talk(self, step: Step) -> None:
-        who = self._who(step.who)
+    def _talk(self, step: TalkToAgent) -> None:
+        who = self._who(step.speaker)
         if who is None:
             return
-        manner, mood = MANNERS[step.other % len(MANNERS)], step.other >> 9
+        manner, mood = MANNERS[step.manner % len(MANNERS)], step.manner >> 9
         body: dict[str, object] = {"provider": "stub", "sample_rate": RATES[0]}
-        if step.other >> 8 & 1:
+        if step.manner >> 8 & 1:
             body = {"provider": "openai_realtime"}
 
         def made(line: VoiceLine) -> None:
             line.manner = manner
             line.speaks_up = line.native and _chance(step) < ALOUD
-            self._behave(line, CANCELS if manner == "hang" and mood % 8 > 2 else mood % 8, step.amount)
+            self._behave(line, CANCELS if manner == "hang" and mood % 8 > 2 else mood % 8, step.seconds)
 
         self.make(who, AGENT, body, made)
 
-    def _say(self, step: Step) -> None:
+    def _say(self, step: SaySomething) -> None:
         lines = [line for line in self.lines if line.attached]
         if lines:
-            lines[step.who % len(lines)].say_something()
+            lines[step.voice_session % len(lines)].say_something()
 
     def _who(self, number: int) -> Who | None:
         """A session, or somebody with the API's key, here or elsewhere."""
@@ -329,6 +329,6 @@ class Voices:
                 violated(Invariant.ONE_END, f"{line.name} has not ended, though its run has")
 
 
-def _chance(step: Step) -> float:
+def _chance(step: ReadAloud | TalkToAgent) -> float:
     """Of a step's own, so that what comes after it is as it was."""
-    return Random(f"{step.at} {step.who} {step.other}").random()
+    return Random(f"{step.at} {step.speaker} {step.manner}").random()

@@ -15,7 +15,7 @@ from fuzz.invariants import Invariant
 from fuzz.model import Turn, violated
 from fuzz.people.chats import MANNERS, Chats, each_event
 from fuzz.people.crowd import Deeds
-from fuzz.script import Deed, Step
+from fuzz.steps import StartRun, Step
 from tests.support.sim_http import RequestClient
 
 __all__ = ["Watchers"]
@@ -42,18 +42,18 @@ class Watchers:
     def __init__(self, chats: Chats) -> None:
         self.chats = chats
         self.world = chats.world
-        self.deeds: dict[Deed, Deeds] = {Deed.RUN: self._run}
+        self.deeds: dict[type[Step], Deeds] = {StartRun: self._run}
 
-    def _run(self, step: Step) -> None:
-        chat = self.chats.pick(step.who)
+    def _run(self, step: StartRun) -> None:
+        chat = self.chats.pick(step.chat)
         if chat is None:
             return
         chat.runs += 1
-        manner = chat.allowed((*MANNERS, "long")[step.other % (len(MANNERS) + 1)])
+        manner = chat.allowed((*MANNERS, "long")[step.manner % (len(MANNERS) + 1)])
         turn = Turn(chat, f"{manner}: run {self.chats.number()}")
         run = _Watched(turn, self.world.sim.now, self.world.outages)
         body: dict[str, object] = {"input": turn.text, "session_id": chat.id}
-        if step.who % 5 == 4:  # who reads the answer of the POST itself
+        if step.chat % 5 == 4:  # who reads the answer of the POST itself
             self._watch(run, "POST", "/v1/runs", {**body, "stream": True})
             return
 
@@ -63,8 +63,10 @@ class Watchers:
             turn.run_id = str(caller.answer.json["run_id"])
             self.chats.runs.append(turn.run_id)
             chat.turns.append(turn)
-            for _ in range(1 + step.who % 2):
-                self.world.sim.after(step.amount, lambda: self._watch(run, "GET", f"/v1/runs/{turn.run_id}/events"))
+            for _ in range(1 + step.chat % 2):
+                self.world.sim.after(
+                    step.watch_after, lambda: self._watch(run, "GET", f"/v1/runs/{turn.run_id}/events")
+                )
 
         self.chats.ask("POST", "/v1/runs", body, begun)
 

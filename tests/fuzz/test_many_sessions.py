@@ -72,7 +72,7 @@ def test_fifty_thousand_sessions_survive_a_restart_of_redis() -> None:
     restart_redis(50_000, BUSY)
 
 
-@pytest.mark.repetition
+@pytest.mark.full
 @pytest.mark.timeout(240)
 def test_fifty_thousand_sessions_are_no_burden_where_computing_takes_no_time() -> None:
     """Without the cost model the fault is out of sight."""

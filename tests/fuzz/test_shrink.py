@@ -8,26 +8,27 @@ import pytest
 
 from fuzz.draw import draw
 from fuzz.game import Failure, play
-from fuzz.script import FAULTS, Deed, Script, Step
+from fuzz.script import Script
 from fuzz.shrink import shrink, smaller
+from fuzz.steps import CutConnection, Fault, KillProgram, PairDevice, RefuseSessionRecord, SendCommand, Step
 from svc_proto.machines import limiter
 
 
 def test_a_failure_is_made_smaller() -> None:
     script = draw(1)
-    culprit = next(step for step in script.steps if step.deed is Deed.COMMAND)
+    culprit = next(step for step in script.steps if isinstance(step, SendCommand))
     small = shrink(script, lambda smaller: culprit in smaller.steps)
     assert small.steps == (culprit,)
 
 
 def test_faults_go_first() -> None:
-    steps = (Step(1.0, Deed.COMMAND), Step(2.0, Deed.CUT), Step(3.0, Deed.COMMAND), Step(4.0, Deed.KILL))
+    steps = (SendCommand.of(1.0), CutConnection.of(2.0), SendCommand.of(3.0), KillProgram.of(4.0))
     small = shrink(Script(1, steps), lambda smaller: True, tries=3)
-    assert not any(step.deed in FAULTS for step in small.steps)
+    assert not any(isinstance(step, Fault) for step in small.steps)
 
 
 def test_what_comes_after_the_failure_goes_at_once() -> None:
-    steps = tuple(Step(float(at), Deed.COMMAND) for at in range(100))
+    steps = tuple(SendCommand.of(float(at)) for at in range(100))
     small = shrink(Script(1, steps), lambda smaller: steps[0] in smaller.steps, tries=1, until=10.0)
     assert small.steps == steps[:11]
 
@@ -35,23 +36,23 @@ def test_what_comes_after_the_failure_goes_at_once() -> None:
 @pytest.mark.parametrize(
     ("matters", "least"),
     [
-        (lambda step: True, Step(1.0, Deed.KILL, 0, 0, 0.0)),
-        (lambda step: step.amount > 2.5, Step(1.0, Deed.KILL, 0, 0, 3.0)),
-        (lambda step: step.who % 4 == 1, Step(1.0, Deed.KILL, 1, 0, 0.0)),
-        (lambda step: step.other > 20, Step(1.0, Deed.KILL, 0, 31, 0.0)),
-        (lambda step: step.at > 30.0, Step(34.25, Deed.KILL, 0, 0, 0.0)),
+        (lambda step: True, RefuseSessionRecord(1.0, 0, 0, 0.0)),
+        (lambda step: step.seconds > 2.5, RefuseSessionRecord(1.0, 0, 0, 3.0)),
+        (lambda step: step.session % 4 == 1, RefuseSessionRecord(1.0, 1, 0, 0.0)),
+        (lambda step: step.request > 20, RefuseSessionRecord(1.0, 0, 31, 0.0)),
+        (lambda step: step.at > 30.0, RefuseSessionRecord(34.25, 0, 0, 0.0)),
     ],
 )
 def test_amounts_numbers_and_times_are_made_smaller(matters: object, least: Step) -> None:
     assert callable(matters)
-    script = Script(1, (Step(137.0, Deed.KILL, 45, 62, 12.7),))
+    script = Script(1, (RefuseSessionRecord(137.0, 45, 62, 12.7),))
     assert shrink(script, lambda smaller: any(map(matters, smaller.steps))).steps == (least,)
 
 
 def test_long_pauses_go_and_the_order_stays() -> None:
-    steps = (Step(1.0, Deed.PAIR), Step(641.0, Deed.CUT), Step(641.5, Deed.KILL))
+    steps = (PairDevice.of(1.0), CutConnection.of(641.0), KillProgram.of(641.5))
     small = shrink(Script(1, steps), lambda smaller: len(smaller.steps) == 3)
-    assert [step.deed for step in small.steps] == [Deed.PAIR, Deed.CUT, Deed.KILL]
+    assert [type(step) for step in small.steps] == [PairDevice, CutConnection, KillProgram]
     assert [step.at for step in small.steps] == [1.0, 2.0, 2.5]
 
 
@@ -70,7 +71,7 @@ def test_no_script_is_tried_twice_and_none_is_when_the_time_is_over() -> None:
     assert len(tried) == 9
 
 
-@pytest.mark.repetition
+@pytest.mark.full
 def test_a_world_that_fails_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limiter, "MAX_FAILURES", 6)
     failure = play(draw(1))

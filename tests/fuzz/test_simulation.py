@@ -15,7 +15,8 @@ from fuzz.game import Failure, Report, play, play_seed
 from fuzz.invariants import Invariant
 from fuzz.rows import never_walked, watch
 from fuzz.run import Total, main, replay_command
-from fuzz.script import FAULTS, Deed, Script
+from fuzz.script import Script
+from fuzz.steps import STEP_KINDS, Fault
 from fuzz.world import World
 from svc_proto.machines.pairing import PairingCodes
 from tests.fuzz.conftest import MEASURING, unmeasured_pool
@@ -50,7 +51,7 @@ def test_the_worlds_of_many_seeds_hold() -> None:
     assert not failures, "\n".join(f"{failure}\n  replay: {replay_command(failure.script)}" for failure in failures)
     assert total.worlds == len(seeds)
     assert sum(total.faults.values()) > 3 * len(seeds)
-    assert set(total.faults) == {deed.value for deed in FAULTS}
+    assert set(total.faults) == {name for name, kind in STEP_KINDS.items() if issubclass(kind, Fault)}
     frequent = ("reached a phone", "turns told", "spoken", "requests to gateways")
     assert all(total.counts[name] > 1.5 * len(seeds) for name in frequent), [total.counts[name] for name in frequent]
     seldom = ("runs promoted", "phones that left a socket behind", "calls cut short")
@@ -89,8 +90,8 @@ def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
 
 
 def test_every_deed_is_drawn() -> None:
-    drawn = {step.deed for seed in range(200) for step in draw(seed).steps}
-    assert drawn == set(Deed)
+    drawn = {type(step) for seed in range(200) for step in draw(seed).steps}
+    assert drawn == set(STEP_KINDS.values())
 
 
 def test_some_worlds_have_no_faults() -> None:

@@ -7,8 +7,17 @@ import pytest
 from fuzz.game import Failure, Report, play
 from fuzz.invariants import Invariant
 from fuzz.people.reports import Reports
-from fuzz.script import Deed, Script, Step
-from fuzz.story import SENTENCES, in_words, sentence, story
+from fuzz.script import Script
+from fuzz.steps import (
+    STEP_KINDS,
+    DisconnectSocket,
+    InspectServer,
+    KillProgram,
+    PairDevice,
+    RegisterCode,
+    Step,
+)
+from fuzz.story import in_words, sentence, story
 from runtimes.sim.trace import Record
 from svc_proto import facts
 from svc_proto.commands import (
@@ -30,27 +39,23 @@ CH, OP = ChannelId(4), OperationId(7)
 MASKED_HELLO = b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"  # RFC 6455 section 5.7
 
 
-def test_every_deed_has_a_sentence() -> None:
-    assert set(SENTENCES) == set(Deed)
-    for deed in Deed:
-        assert "{" not in sentence(Step(1.0, deed, 1, 2, 3.0))
+def test_every_kind_of_step_is_described() -> None:
+    for kind in STEP_KINDS.values():
+        words = sentence(kind.of(1.0, 1, 2, 3.0))
+        assert words, kind
+        assert "{" not in words, kind
 
 
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        (Step(12.3, Deed.PAIR, 6, 3), "device-2 pairs with code 3"),
-        (Step(12.3, Deed.KILL, 2, 0, 4.1), "the relay is killed for 4.1 s"),
-        (Step(12.3, Deed.LEAVE, 2, 1), "socket 2 is left with a reset"),
+        (PairDevice.of(12.3, 6, 3), "device-2 pairs with code 3"),
+        (KillProgram.of(12.3, 2, 0, 4.1), "the relay is killed for 4.1 s"),
+        (DisconnectSocket.of(12.3, 2, 1), "socket 2 is left with a reset"),
     ],
 )
 def test_a_step_in_words(step: Step, words: str) -> None:
     assert sentence(step) == words
-
-
-def test_a_deed_without_a_sentence_is_told_by_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuzz.story.SENTENCES", {})
-    assert sentence(Step(12.3, Deed.SLOW_CHAT, 4, 2, 1.5)) == "slow chat: who 4, other 2, amount 1.5"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,7 @@ def test_a_failure_says_where_it_broke_and_what_came_before(monkeypatch: pytest.
         raise ValueError("this is broken")
 
     monkeypatch.setattr(Reports, "_inspect", broken)
-    steps = (Step(0.5, Deed.REGISTER), Step(1.0, Deed.PAIR), Step(2.0, Deed.INSPECT, 3), Step(3.0, Deed.PAIR))
+    steps = (RegisterCode.of(0.5), PairDevice.of(1.0), InspectServer.of(2.0, 3), PairDevice.of(3.0))
     outcome = play(Script(1, steps))
     assert isinstance(outcome, Failure)
     assert outcome.invariant is Invariant.NO_BUG
@@ -123,7 +128,7 @@ def test_a_failure_says_where_it_broke_and_what_came_before(monkeypatch: pytest.
 
 
 def test_the_whole_story_of_a_world_is_told_if_it_is_asked_for() -> None:
-    script = Script(1, (Step(0.5, Deed.REGISTER), Step(1.0, Deed.PAIR)))
+    script = Script(1, (RegisterCode.of(0.5), PairDevice.of(1.0)))
     brief, whole = play(script), play(script, trace=True)
     assert isinstance(brief, Report)
     assert isinstance(whole, Report)

@@ -7,7 +7,8 @@ from functools import cache
 
 from fuzz.draw import ALWAYS, KINDS, WEIGHTS
 from fuzz.draw import draw as draw_anew
-from fuzz.script import Deed, Script
+from fuzz.script import Script
+from fuzz.steps import INDEX, STEP_KINDS, GuessCredentials, PairDevice, RegisterCode, Step
 from fuzz.swarm import CALM, STORM, Swarm, swarm
 
 SEEDS = range(300)
@@ -18,7 +19,7 @@ def draw(seed: int) -> Script:
     return draw_anew(seed)
 
 
-def of(seed: int) -> Swarm[Deed]:
+def of(seed: int) -> Swarm[type[Step]]:
     return swarm(seed, KINDS, ALWAYS)
 
 
@@ -29,16 +30,16 @@ def test_a_world_is_what_its_seed_says() -> None:
 
 def test_every_world_begins_with_two_devices_that_pair() -> None:
     for seed in SEEDS:
-        first = [step for step in draw(seed).steps if step.deed in ALWAYS][:4]
-        assert [(step.at, step.deed, step.who) for step in first[:1] + first[2:]] == [
-            (0.5, Deed.REGISTER, 0),
-            (1.0, Deed.PAIR, 0),
-            (1.1, Deed.PAIR, 1),
+        first = [step for step in draw(seed).steps if type(step) in ALWAYS][:4]
+        assert [(step.at, type(step), step.value(INDEX)) for step in first[:1] + first[2:]] == [
+            (0.5, RegisterCode, 0),
+            (1.0, PairDevice, 0),
+            (1.1, PairDevice, 1),
         ]
 
 
 def test_each_kind_is_left_out_of_some_worlds_and_happens_in_more() -> None:
-    worlds = Counter(deed for seed in SEEDS for deed in {step.deed for step in draw(seed).steps})
+    worlds = Counter(deed for seed in SEEDS for deed in {type(step) for step in draw(seed).steps})
     for deed in KINDS:
         assert worlds[deed] >= len(SEEDS) // 10, deed
         assert worlds[deed] < len(SEEDS) or deed in ALWAYS, deed
@@ -46,21 +47,21 @@ def test_each_kind_is_left_out_of_some_worlds_and_happens_in_more() -> None:
 
 def test_what_is_left_out_does_not_happen() -> None:
     for seed in SEEDS:
-        assert not {step.deed for step in draw(seed).steps} & {*of(seed).left_out}
+        assert not {type(step) for step in draw(seed).steps} & {*of(seed).left_out}
 
 
 def test_what_is_overdone_happens_more_often() -> None:
     shares = dict[bool, list[float]]({True: [], False: []})
     for seed in SEEDS:
         steps = draw(seed).steps
-        commands = sum(step.deed is Deed.GUESS for step in steps)
-        shares[Deed.GUESS in of(seed).overdone].append(commands / len(steps))
+        commands = sum(isinstance(step, GuessCredentials) for step in steps)
+        shares[GuessCredentials in of(seed).overdone].append(commands / len(steps))
     often, ordinary = (sum(shares[overdone]) / len(shares[overdone]) for overdone in (True, False))
     assert often > 3 * ordinary
 
 
 def test_a_world_without_anything_to_do_does_what_is_ordinary() -> None:
-    nothing = Swarm[Deed](CALM, tuple(Deed), {}, (1,), (1,))
+    nothing = Swarm[type[Step]](CALM, tuple(STEP_KINDS.values()), {}, (1,), (1,))
     assert nothing.weights(WEIGHTS) == WEIGHTS
 
 

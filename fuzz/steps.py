@@ -1,0 +1,685 @@
+"""Steps of a script: one class for each kind, with what it names and how much of it.
+
+An index names one of those that are there, modulo their number; a choice selects a variant; an amount is a number of
+seconds or bytes. So any step can be left out of a script, and the others still happen, at the same times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeVar
+
+from attrs import field, fields, frozen
+
+__all__ = ["AMOUNT", "CHOICE", "INDEX", "STEP_KINDS", "Fault", "Step", "kind", "slots"]  # and the classes of steps
+
+StepT = TypeVar("StepT", bound="Step")
+INDEX, CHOICE, AMOUNT = "index", "choice", "amount"
+STEP_KINDS: dict[str, type[Step]] = {}  # by name
+
+
+def index() -> Any:
+    """Define a field that names one of those that are there."""
+    return field(default=0, metadata={"slot": INDEX})
+
+
+def choice() -> Any:
+    """Define a field that selects a variant."""
+    return field(default=0, metadata={"slot": CHOICE})
+
+
+def amount() -> Any:
+    """Define a field with a number of seconds or bytes."""
+    return field(default=0.0, metadata={"slot": AMOUNT})
+
+
+@frozen
+class Step:
+    """An action at `at` seconds from the start. `fuzz.story` fills the docstring of its class with the numbers."""
+
+    name: ClassVar[str]
+    at: float
+
+    @classmethod
+    def of(cls, at: float, index: int = 0, choice: int = 0, amount: float = 0.0) -> Self:
+        """Return a step with those of the numbers for which this kind has a field."""
+        given = {INDEX: index, CHOICE: choice, AMOUNT: amount}
+        return cls(at, **{name: given[slot] for name, slot in slots(cls).items()})
+
+    def value(self, slot: str) -> float:
+        """Return the number in a slot, 0 where this kind has no field for it."""
+        return next((getattr(self, name) for name, each in slots(type(self)).items() if each == slot), 0)
+
+    def __str__(self) -> str:
+        numbers = (f"{name} {getattr(self, name):g}" for name in slots(type(self)))
+        return " ".join([f"{self.at:9.3f} s  {self.name}", *numbers])
+
+
+@frozen
+class Fault(Step):
+    """A step that breaks something."""
+
+
+def kind(name: str) -> Callable[[type[StepT]], type[StepT]]:
+    """Register a class of steps by its name in scripts."""
+
+    def register(cls: type[StepT]) -> type[StepT]:
+        cls.name = name
+        STEP_KINDS[name] = cls
+        return cls
+
+    return register
+
+
+def slots(kind: type[Step]) -> dict[str, str]:
+    """Return the fields of a kind of step, and the slot of each."""
+    return {each.name: each.metadata["slot"] for each in fields(kind) if "slot" in each.metadata}
+
+
+# --- pairing and sessions --------------------------------------------------------------------------------------------
+
+
+@kind("register")
+@frozen
+class RegisterCode(Step):
+    """The operator registers a code: grants {grants}, lifetime {lifetime:g} s."""
+
+    grants: int = choice()
+    lifetime: float = amount()
+
+
+@kind("pair")
+@frozen
+class PairDevice(Step):
+    """{the_device} pairs with code {code}."""
+
+    device: int = index()
+    code: int = choice()
+
+
+@kind("reconnect")
+@frozen
+class ReconnectSession(Step):
+    """The device of session {session} comes back with its token."""
+
+    session: int = index()
+    credential: int = choice()
+
+
+@kind("leave")
+@frozen
+class DisconnectSocket(Step):
+    """Socket {socket} is left{reset}."""
+
+    socket: int = index()
+    ending: int = choice()
+
+
+@kind("revoke")
+@frozen
+class RevokeSession(Step):
+    """Session {caller} revokes session {session}."""
+
+    caller: int = index()
+    session: int = choice()
+
+
+@kind("extend")
+@frozen
+class ExtendSession(Step):
+    """Session {session} is given {lifetime:g} s more and grants {grants}."""
+
+    session: int = index()
+    grants: int = choice()
+    lifetime: float = amount()
+
+
+@kind("list")
+@frozen
+class ListSessions(Step):
+    """Session {caller}, or the operator, lists the sessions."""
+
+    caller: int = index()
+
+
+@kind("come back")
+@frozen
+class ReplacePhoneSocket(Step):
+    """Phone {phone} comes back, and {seconds:g} s later its last socket ends in manner {ending}."""
+
+    phone: int = index()
+    ending: int = choice()
+    seconds: float = amount()
+
+
+@kind("renew")
+@frozen
+class RenewGrants(Step):
+    """Socket {socket} uses its grants, is given {grants}, and uses them again after {seconds:g} s."""
+
+    socket: int = index()
+    grants: int = choice()
+    seconds: float = amount()
+
+
+@kind("ignore")
+@frozen
+class IgnoreClose(Step):
+    """Socket {socket} hears no close, and talks on; its session ends in manner {ending}."""
+
+    socket: int = index()
+    ending: int = choice()
+
+
+@kind("bury")
+@frozen
+class RevokeOnFullDisk(Step):
+    """Session {session} is revoked while nothing can be written; a restart {seconds:g} s later."""
+
+    session: int = index()
+    variant: int = choice()
+    seconds: float = amount()
+
+
+@kind("suspect")
+@frozen
+class GuessFromDevice(Step):
+    """The device of session {session} guesses, shows its token, and guesses again."""
+
+    session: int = index()
+
+
+# --- bridge, notifications and terminals -----------------------------------------------------------------------------
+
+
+@kind("command")
+@frozen
+class SendCommand(Step):
+    """An agent with session {session} sends command {route} to a phone."""
+
+    session: int = index()
+    route: int = choice()
+    patience: float = amount()
+
+
+@kind("notify")
+@frozen
+class PostNotification(Step):
+    """Socket {socket} posts a notification."""
+
+    socket: int = index()
+    notification: int = choice()
+
+
+@kind("report")
+@frozen
+class ReportStatus(Step):
+    """Phone {phone} reports its status."""
+
+    phone: int = index()
+
+
+@kind("stray")
+@frozen
+class AnswerForeignCommand(Step):
+    """Socket {socket} answers a command of another."""
+
+    socket: int = index()
+    victim: int = choice()
+
+
+@kind("terminal")
+@frozen
+class TypeInTerminal(Step):
+    """Socket {socket} types {action} in a terminal."""
+
+    socket: int = index()
+    action: int = choice()
+
+
+@kind("tui")
+@frozen
+class UseGateway(Step):
+    """Socket {socket} asks its gateway for {action}."""
+
+    socket: int = index()
+    action: int = choice()
+
+
+@kind("cut short")
+@frozen
+class EndWaitingSession(Step):
+    """Session {session} waits for phone {phone}, and ends after {seconds:g} s."""
+
+    session: int = index()
+    phone: int = choice()
+    seconds: float = amount()
+
+
+@kind("ask")
+@frozen
+class AskPhoneUser(Step):
+    """Session {session} wants what the phone's holder is asked about, word and loss {answer}, for {seconds:g} s."""
+
+    session: int = index()
+    answer: int = choice()
+    seconds: float = amount()
+
+
+@kind("skim")
+@frozen
+class ListNotifications(Step):
+    """The operator looks at a few notifications: {count}."""
+
+    count: int = index()
+
+
+# --- media -----------------------------------------------------------------------------------------------------------
+
+
+@kind("upload")
+@frozen
+class UploadMedia(Step):
+    """Session {session} uploads {size:g} bytes."""
+
+    session: int = index()
+    form: int = choice()
+    size: float = amount()
+
+
+@kind("fetch")
+@frozen
+class FetchMedia(Step):
+    """Session {session}, or nobody, fetches medium {medium}."""
+
+    session: int = index()
+    medium: int = choice()
+
+
+@kind("share")
+@frozen
+class ShareFile(Step):
+    """The operator gives file {file} of the home to fetch."""
+
+    file: int = index()
+
+
+@kind("change")
+@frozen
+class ChangeFile(Step):
+    """The operator changes a file that can be fetched: {file}."""
+
+    file: int = choice()
+
+
+@kind("download")
+@frozen
+class DownloadSlowly(Step):
+    """Session {session} reads a large file slowly, and ends after {seconds:g} s in manner {ending}."""
+
+    session: int = index()
+    ending: int = choice()
+    seconds: float = amount()
+
+
+# --- attackers and inspectors ----------------------------------------------------------------------------------------
+
+
+@kind("inspect")
+@frozen
+class InspectServer(Step):
+    """The operator looks into inspector {inspector}."""
+
+    inspector: int = index()
+
+
+@kind("guess")
+@frozen
+class GuessCredentials(Step):
+    """{the_attacker} guesses credentials."""
+
+    attacker: int = index()
+    pace: int = choice()
+
+
+@kind("garbage")
+@frozen
+class SendGarbage(Step):
+    """{the_attacker} throws garbage {data}."""
+
+    attacker: int = index()
+    data: int = choice()
+
+
+@kind("browse")
+@frozen
+class TryRoutes(Step):
+    """Somebody who shows nothing good tries door {route}."""
+
+    page: int = index()
+    route: int = choice()
+
+
+# --- chats and runs --------------------------------------------------------------------------------------------------
+
+
+@kind("chat")
+@frozen
+class SendChatMessage(Step):
+    """Somebody chats in chat {chat}, manner {manner}, and leaves after {leave_after:g} s (0: stays)."""
+
+    chat: int = index()
+    manner: int = choice()
+    leave_after: float = amount()
+
+
+@kind("slow chat")
+@frozen
+class ReadChatSlowly(Step):
+    """Somebody asks for a long answer in chat {chat}, and reads nothing for {seconds:g} s."""
+
+    chat: int = index()
+    length: int = choice()
+    seconds: float = amount()
+
+
+@kind("run")
+@frozen
+class StartRun(Step):
+    """A run is begun in chat {chat}, manner {manner}."""
+
+    chat: int = index()
+    manner: int = choice()
+    watch_after: float = amount()
+
+
+@kind("stop run")
+@frozen
+class StopRun(Step):
+    """Run {run} is stopped."""
+
+    run: int = index()
+
+
+@kind("complete")
+@frozen
+class RequestCompletion(Step):
+    """A program, or two ({callers}), want a completion, manner {manner}; one stays for {seconds:g} s."""
+
+    callers: int = index()
+    manner: int = choice()
+    seconds: float = amount()
+
+
+@kind("delete chat")
+@frozen
+class DeleteChat(Step):
+    """Chat {chat} is deleted."""
+
+    chat: int = index()
+
+
+@kind("note")
+@frozen
+class RequestNoteApproval(Step):
+    """The agent of chat {chat} asks whether it may keep notes, and is told {answer} after {seconds:g} s."""
+
+    chat: int = index()
+    answer: int = choice()
+    seconds: float = amount()
+
+
+@kind("fork")
+@frozen
+class ForkChat(Step):
+    """Chat {chat} is forked, manner {copy}."""
+
+    chat: int = index()
+    copy: int = choice()
+
+
+@kind("repeat")
+@frozen
+class RepeatCompletion(Step):
+    """A program asks twice with one key, manner {manner}, {seconds:g} s apart."""
+
+    manner: int = choice()
+    seconds: float = amount()
+
+
+# --- voice -----------------------------------------------------------------------------------------------------------
+
+
+@kind("speak")
+@frozen
+class ReadAloud(Step):
+    """Session {speaker}, or the API's key, has a text read: {manner}, {seconds:g} s."""
+
+    speaker: int = index()
+    manner: int = choice()
+    seconds: float = amount()
+
+
+@kind("talk")
+@frozen
+class TalkToAgent(Step):
+    """Session {speaker}, or the API's key, talks with the agent: {manner}, {seconds:g} s."""
+
+    speaker: int = index()
+    manner: int = choice()
+    seconds: float = amount()
+
+
+@kind("say")
+@frozen
+class SaySomething(Step):
+    """Something is said in voice session {voice_session}."""
+
+    voice_session: int = index()
+
+
+# --- mCP and OAuth ---------------------------------------------------------------------------------------------------
+
+
+@kind("mcp")
+@frozen
+class UseMcp(Step):
+    """An agent with session {session} speaks MCP: {action}, {seconds:g} s."""
+
+    session: int = index()
+    action: int = choice()
+    seconds: float = amount()
+
+
+@kind("guest")
+@frozen
+class AuthorizeAgent(Step):
+    """An agent that the owner lets in, {agent}, comes for tokens, or with them: {action}, {seconds:g} s."""
+
+    agent: int = index()
+    action: int = choice()
+    seconds: float = amount()
+
+
+@kind("drive")
+@frozen
+class DrivePhone(Step):
+    """Agent {agent} drives a phone by MCP: {action}, {seconds:g} s."""
+
+    agent: int = index()
+    action: int = choice()
+    seconds: float = amount()
+
+
+@kind("inquire")
+@frozen
+class AskAgentByMcp(Step):
+    """The agent of chat {chat} is asked by MCP: {action}, {seconds:g} s."""
+
+    chat: int = index()
+    action: int = choice()
+    seconds: float = amount()
+
+
+@kind("tool")
+@frozen
+class UseToolServers(Step):
+    """The agent of chat {chat} uses tools of others: {tools}; what asks is answered after {seconds:g} s."""
+
+    chat: int = index()
+    tools: int = choice()
+    seconds: float = amount()
+
+
+# --- several areas ---------------------------------------------------------------------------------------------------
+
+
+@kind("impatient")
+@frozen
+class LeaveEarly(Step):
+    """Who asks for something next leaves{reset} after {seconds:g} s."""
+
+    ending: int = choice()
+    seconds: float = amount()
+
+
+@kind("errand")
+@frozen
+class RunErrand(Step):
+    """Somebody is sent on an errand of kind {kind}."""
+
+    kind: int = choice()
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+@kind("cut")
+@frozen
+class CutConnection(Fault):
+    """Connection {connection} is cut."""
+
+    connection: int = index()
+    seconds: float = amount()
+
+
+@kind("hang")
+@frozen
+class HangConnection(Fault):
+    """Connection {connection} hangs for {seconds:g} s."""
+
+    connection: int = index()
+    seconds: float = amount()
+
+
+@kind("part")
+@frozen
+class PartitionHost(Fault):
+    """{the_device}, or the phone, is parted from the home for {seconds:g} s."""
+
+    host: int = index()
+    seconds: float = amount()
+
+
+@kind("slow")
+@frozen
+class StopReading(Fault):
+    """Line {client} is not read for {seconds:g} s."""
+
+    client: int = index()
+    seconds: float = amount()
+
+
+@kind("noise")
+@frozen
+class SetNoise(Fault):
+    """Network, disk and store are bad by {level:g} from now on (0: they are well again)."""
+
+    level: float = amount()
+
+
+@kind("stop")
+@frozen
+class StopProgram(Fault):
+    """{the_program} is told to stop, and rests for {seconds:g} s."""
+
+    program: int = index()
+    seconds: float = amount()
+
+
+@kind("kill")
+@frozen
+class KillProgram(Fault):
+    """{the_program} is killed for {seconds:g} s."""
+
+    program: int = index()
+    seconds: float = amount()
+
+
+@kind("disk full")
+@frozen
+class FillDisk(Fault):
+    """The disk is full for {seconds:g} s."""
+
+    seconds: float = amount()
+
+
+@kind("clock")
+@frozen
+class SetWallClock(Fault):
+    """The home's wall clock is set by {seconds:+g} s."""
+
+    seconds: float = amount()
+
+
+@kind("refuse")
+@frozen
+class RefuseSessionRecord(Fault):
+    """The store does not take request {request} for session {session}; a restart {seconds:g} s later."""
+
+    session: int = index()
+    request: int = choice()
+    seconds: float = amount()
+
+
+@kind("age")
+@frozen
+class AdvanceWallClock(Fault):
+    """In the end the home's wall clock goes on by {seconds:g} s."""
+
+    seconds: float = amount()
+
+
+@kind("upstream")
+@frozen
+class FailUpstream(Fault):
+    """Model and voice provider fail in manner {manner} for {seconds:g} s."""
+
+    manner: int = choice()
+    seconds: float = amount()
+
+
+@kind("drop")
+@frozen
+class DropAnswer(Fault):
+    """{far_end} leaves {seconds:g} s after the next question."""
+
+    server: int = index()
+    seconds: float = amount()
+
+
+@kind("hiccup")
+@frozen
+class RefuseChatRecords(Fault):
+    """The store takes no rows of chats for {seconds:g} s."""
+
+    seconds: float = amount()
+
+
+@kind("disk")
+@frozen
+class DegradeDisk(Fault):
+    """The disk has a bad time, of kind {kind}, for {seconds:g} s."""
+
+    kind: int = choice()
+    seconds: float = amount()
