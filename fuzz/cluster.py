@@ -232,6 +232,10 @@ class ClusterWorld:
         """Sentinels make a master of the replica; the other keeps its connections, if it lives, and takes nothing."""
         assert self.replica is not None
         old, new = self.redis, self.replica
+        if not new.alive:  # two failovers overlap: Sentinels choose no server that is gone
+            if not old.alive:
+                self.sim.after(1.0, self.fail_over)
+            return
         here, there = self.redis_services[old.host], self.redis_services[new.host]
         there.keys = dict(here.keys)
         here.role, there.role = "replica", "master"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, TypeVar, cast
 
+from runtimes.sim.cost import HandleCost
 from runtimes.sim.disk import Disk
 from runtimes.sim.faults import Faults
 from runtimes.sim.host import Host
@@ -64,6 +65,7 @@ class Instant:
     """The world of a host that takes no time; the clock moves by hand."""
 
     faults = Faults.NONE
+    cost = HandleCost.NONE
 
     def __init__(self) -> None:
         self.now = START.mono
