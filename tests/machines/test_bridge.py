@@ -319,6 +319,14 @@ def test_parameters_are_stored_as_they_were_sent_unless_told_otherwise() -> None
     assert commands.records()[0]["params"] == {**body, "password": "[redacted]"}
 
 
+def test_secrets_in_lists_are_redacted() -> None:
+    commands = BridgeCommands()
+    body = {"attachments": [{"name": "a", "token": "t"}, ["b", {"password": "p"}]]}
+    commands.begin("r1", socket=PHONE, method="POST", path="/share_media", params={}, body=body, now=at(0))
+    shown = {"attachments": [{"name": "a", "token": "[redacted]"}, ["b", {"password": "[redacted]"}]]}
+    assert commands.records()[0]["params"] == shown
+
+
 @pytest.mark.parametrize("known", [False, True], ids=["the text is not at hand", "the text is at hand"])
 def test_long_parameters_are_not_kept(*, known: bool) -> None:
     commands = BridgeCommands()

@@ -165,7 +165,7 @@ def test_requests_that_listen_are_bounded(web: Web, monkeypatch: pytest.MonkeyPa
     first = web.stateless("subscriptions/listen", notifications={})
     assert web.stateless("subscriptions/listen", notifications={}).result.json["error"]["code"] == -32000
     first.vanish()
-    assert status(web.stateless("subscriptions/listen", notifications={})) == 200
+    assert heard(web.stateless("subscriptions/listen", notifications={})) == [acknowledged(1)]
 
 
 def test_listening_by_http(web: Web) -> None:

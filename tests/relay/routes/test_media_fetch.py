@@ -263,6 +263,8 @@ def test_conditional_requests(book: RelayBook, paired: Paired) -> None:
     assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-range", tag)).body == b"0"
     assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-range", b'"other"')).body == TEXT
     assert by_path(book, paired.token, "/tmp/a.txt", (b"if-none-match", b'"other"')).status == 200
+    assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-none-match", tag)).status == 304
+    assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-match", b'"other"')).status == 412
     clean(book)
 
 
