@@ -25,8 +25,6 @@ ELSEWHERE = {
     "test_session_events",
     "test_api_kill",
     "test_api_storm",
-    "test_storm",
-    "test_programs",
     "test_outside_loop",
 }  # on no loop
 
