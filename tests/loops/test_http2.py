@@ -1,13 +1,7 @@
-"""HTTP/2 on every loop: the answers of HTTP/1.1, sockets and streams beside each other, TLS with ALPN, floods."""
+"""HTTP/2 on every loop: streams beside each other, a file and its ranges, TLS with ALPN."""
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
-from svc_proto.wire.events import ResponseData, ResponseEnd, ResponseHead
-from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.live import LiveWorld
 from tests.loops.wires import Answer, HttpClient, Ws
 from tests.loops.world import World, bearer
@@ -26,56 +20,11 @@ def plainly(answer: Answer) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     return answer.status, [field for field in answer.headers if field[0] not in PER_CONNECTION], answer.body
 
 
-REQUESTS = [
-    ("GET", "/health", b""),
-    ("HEAD", "/health", b""),
-    ("GET", "/nothing", b""),
-    ("DELETE", "/health", b""),
-    ("GET", "/sessions", b""),
-    ("GET", "/ws", b""),
-    ("POST", "/pairing/register", b'{"code": "ABC'),
-    ("POST", "/pairing/register", b"{}"),
-    ("POST", "/pairing/register", bytes(2_000_000)),
-    ("PATCH", "/sessions/abc", b"{}"),
-    ("POST", "/media/upload", b"{}"),
-    ("GET", "/screen", b""),
-    ("OPTIONS", "/health", b""),
-]
-
-
-@pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
-def test_answers_are_those_of_http1(served: World, method: str, path: str, body: bytes) -> None:
-    ones = [served.client(), client2(served)]
-    old, new = (plainly(one.ask(method, path, body=body)) for one in ones)
-    assert new == old
-    for one in ones:
-        one.wire.close()
-
-
 def test_many_at_the_same_time(served: World) -> None:
     client = client2(served)
     asked = [client.begin("GET", "/health") for _ in range(90)]
     assert {each.finish().status for each in reversed(asked)} == {200}
     client.wire.close()
-
-
-def test_pairing_and_a_bridge_call_on_one_connection(relayed: World) -> None:
-    client = client2(relayed)
-    register = client.ask("POST", "/pairing/register", body=b'{"code": "ABC123"}')
-    assert register.status == 200
-    phone = Ws(client)
-    assert phone.compressed
-    message = phone.sign_in(pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
-    assert message["type"] == "auth.ok"
-    calling = client.begin("GET", "/screen", headers=bearer(phone.token))
-    listing = client.ask("GET", "/sessions", headers=bearer(phone.token))
-    assert [record["device_name"] for record in json.loads(listing.body)["sessions"]] == ["P"]
-    result = {"text": "z" * 1_000_000}
-    phone.respond(phone.command()["request_id"], result)
-    assert calling.finish().json == result
-    phone.pong()
-    assert phone.close().clean
-    assert client.ask("GET", "/health").status == 200
 
 
 def test_a_file_and_its_ranges(relayed: World) -> None:
@@ -93,28 +42,6 @@ def test_a_file_and_its_ranges(relayed: World) -> None:
     assert (part.status, part.body) == (206, data[1000:301_000])
     old = relayed.client().ask("GET", path, headers=bearer(phone.token))
     assert plainly(whole) == plainly(old)
-
-
-def test_a_turn_over_server_sent_events(world: World) -> None:
-    api = world.api(key=KEY)
-    session = api.session()
-    port = api.server.port
-    client = HttpClient(world.connect(port=port), f"127.0.0.1:{port}", world.entropy, http2=True)
-    body = {"message": "/count 3"}
-    turn = client.begin("POST", f"/api/sessions/{session}/chat/stream", body, headers=api.headers)
-    assert client.ask("GET", "/health").status == 200  # beside it
-    decoder = EventStreamDecoder()
-    names: list[str] = []
-    while not isinstance(event := turn.next(), ResponseEnd):
-        if isinstance(event, ResponseData):
-            names += [message.event for message in decoder.receive_data(event.data)]
-        else:
-            assert isinstance(event, ResponseHead)
-            assert (event.status, event.headers.get(b"content-type")) == (200, b"text/event-stream")
-    assert names[0] == "session.created"
-    assert "assistant.delta" in names
-    assert "run.completed" in names
-    assert api.server.stop() == 0
 
 
 def test_tls_with_alpn(world: World) -> None:
