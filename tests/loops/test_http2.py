@@ -1,7 +1,9 @@
-"""HTTP/2 on every loop: streams beside each other, a file and its ranges, TLS with ALPN."""
+"""HTTP/2 on every loop: streams beside each other, a file and its ranges, events of a turn, TLS with ALPN."""
 
 from __future__ import annotations
 
+from svc_proto.wire.events import ResponseData, ResponseEnd, ResponseHead
+from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.live import LiveWorld
 from tests.loops.wires import Answer, HttpClient, Ws
 from tests.loops.world import World, bearer
@@ -42,6 +44,28 @@ def test_a_file_and_its_ranges(relayed: World) -> None:
     assert (part.status, part.body) == (206, data[1000:301_000])
     old = relayed.client().ask("GET", path, headers=bearer(phone.token))
     assert plainly(whole) == plainly(old)
+
+
+def test_a_turn_over_server_sent_events(world: World) -> None:
+    api = world.api(key=KEY)
+    session = api.session()
+    port = api.server.port
+    client = HttpClient(world.connect(port=port), f"127.0.0.1:{port}", world.entropy, http2=True)
+    body = {"message": "/count 3"}
+    turn = client.begin("POST", f"/api/sessions/{session}/chat/stream", body, headers=api.headers)
+    assert client.ask("GET", "/health").status == 200  # beside it
+    decoder = EventStreamDecoder()
+    names: list[str] = []
+    while not isinstance(event := turn.next(), ResponseEnd):
+        if isinstance(event, ResponseData):
+            names += [message.event for message in decoder.receive_data(event.data)]
+        else:
+            assert isinstance(event, ResponseHead)
+            assert (event.status, event.headers.get(b"content-type")) == (200, b"text/event-stream")
+    assert names[0] == "session.created"
+    assert "assistant.delta" in names
+    assert "run.completed" in names
+    assert api.server.stop() == 0
 
 
 def test_tls_with_alpn(world: World) -> None:
