@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
+from runtimes.sim.child import Script
 from svc_proto.config import LocalTrust
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.peers.pairing import DEVICE_NAME
 from tests.loops.boards import RELAY, Board
-from tests.loops.programs import AGENT, install
 from tests.loops.shells import runs
 from tests.loops.virtual import VirtualWorld
 from tests.loops.world import REMOTE, World, bearer
@@ -46,10 +46,6 @@ def test_a_dashboard_shows_the_local_secret_for_nobody_in_particular(world: Worl
     assert "has a password" in board.detail(board.relay("GET", "/overview"))["error"]
 
 
-def test_device_control_needs_a_bearer_on_this_host_too(served: World) -> None:
-    assert served.http("GET", "/ping").status == 401
-
-
 # --- the end of a session -------------------------------------------------------------------------------------------
 
 
@@ -59,17 +55,24 @@ def is_running(world: World, pid: int) -> bool:
     return runs(pid)
 
 
-def program_of(world: World) -> tuple[str, ...]:
-    """An agent gateway; a simulated host gets its shell too."""
+class ReadyProgram(Script):
+    """A program of a simulated host that prints a line and waits for its end."""
+
+    def on_start(self) -> None:
+        self.child.emit(b"{}\n")
+
+
+def gateway_command(world: World) -> tuple[str, ...]:
+    """Return the command of a gateway. A simulated host is given a shell too."""
     if isinstance(world, VirtualWorld):
-        install(world.relay_host, tmux=False)
-        return (AGENT,)
+        world.relay_host.programs |= dict.fromkeys(("/bin/sh", "/bin/gateway"), ReadyProgram)
+        return ("/bin/gateway",)
     return READY
 
 
 @pytest.mark.parametrize("how", ["revoke", "revoke itself", "expire"])
 def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: World, how: str) -> None:
-    world.start_relay(terminal_tmux=False, user_shell="/bin/sh", tui_command=program_of(world))
+    world.start_relay(terminal_tmux=False, user_shell="/bin/sh", tui_command=gateway_command(world))
     phone, witness = world.fake_phone("Phone"), world.pair("Witness")
     ws = world.pair("Caller")
     ws.say("terminal", "terminal.attach", {"session_name": "main", "shell": "/bin/sh"})

@@ -27,25 +27,6 @@ def no_key_in_the_logs(api: ApiHandle) -> None:
     assert KEY not in repr(api.server.logs)
 
 
-def test_a_turn_of_the_built_in_agent(world: World) -> None:
-    api = world.api(key=KEY)
-    session = api.session(title="First")
-    events = api.turn(session, "/count 3")
-    assert names(events) == [*ORDER, "done"]
-    started = next(data for name, data in events if name == "run.started")
-    completed = next(data for name, data in events if name == "assistant.completed")
-    assert said(events) == completed["content"]
-    rows = api.messages(session)
-    assert [(row["role"], row["content"]) for row in rows] == [
-        ("user", "/count 3"),
-        ("assistant", completed["content"]),
-    ]
-    assert [row["id"] for row in rows] == [started["user_message"]["id"], completed["message_id"]]
-    (listed,) = json.loads(api.ask("GET", "/api/sessions").body)["sessions"]
-    assert (listed["id"], listed["message_count"]) == (session, 2)
-    no_key_in_the_logs(api)
-
-
 def test_a_turn_of_a_model_on_another_host(world: World) -> None:
     url = world.peer(ScriptedModel([plain("Good morning.")]))
     api = world.api(key=KEY, model_base_url=f"{url}/v1", model="m", model_api_key="sk-model-77")
@@ -68,16 +49,6 @@ def test_beside_a_relay_and_a_phone(world: World) -> None:
     assert api.server.stop() == 0
 
 
-def test_sessions_outlive_a_restart(world: World) -> None:
-    api = world.api(key=KEY, durable=True)
-    session = api.session(title="Kept")
-    api.turn(session, "/count 2")
-    rows = api.messages(session)
-    assert api.server.stop() == 0
-    api.server.restart()
-    assert api.messages(session) == rows
-
-
 def test_sessions_outlive_a_kill(world: World) -> None:
     api = world.api(key=KEY, killable=True)
     session = api.session(title="Kept")
@@ -85,14 +56,6 @@ def test_sessions_outlive_a_kill(world: World) -> None:
     api.server.kill()
     api.server.restart()
     assert api.messages(session) == rows
-
-
-def test_a_configuration_that_changes(world: World) -> None:
-    api = world.api(key=KEY)
-    world.write_home("config.yaml", "# mine\ndisplay: {personality: brief}\nmodel: first  # which\n")
-    assert json.loads(api.ask("GET", "/api/config").body)["model"] == "first"
-    assert api.ask("PATCH", "/api/config", {"model": "second"}).status == 200
-    assert json.loads(api.ask("GET", "/api/config").body)["model"] == "second"
 
 
 def begin_turn(api: ApiHandle, session: str, message: str) -> Asked:

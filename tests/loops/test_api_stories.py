@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from clients.phone.handset import SimulatedHandset
 from clients.phone.handset.png import draw
 from svc_proto.device.safety.settings import Answerer, SafetySettings
 from tests.loops.session_events import Turn, check_turn
-from tests.loops.streams import UnreadStream, chat
+from tests.loops.streams import chat
 from tests.loops.world import REMOTE, ApiHandle, World, bearer
 from tests.peers.model import ScriptedModel, calls, last_result, plain
 
@@ -96,35 +94,10 @@ def test_a_phone_that_says_no(relayed: World) -> None:
     assert turn.said.startswith("error: 403 user_denied")
 
 
-def test_a_phone_that_is_lost_in_the_middle(relayed: World) -> None:
-    phone = relayed.fake_phone()
-    model = ScriptedModel([calls(("phone_ping", {})), lambda request: plain(last_result(request))])
-    api = api_with(relayed, model)
-    stream = chat(relayed, api, api.session(), "Is it there?")
-    phone.command()
-    phone.wire.abort()
-    turn = check_turn(stream.rest())
-    assert turn.story == [*BEGIN, "tool.started", "tool.failed", "assistant.delta", *END]
-    assert "502 phone_disconnected" in turn.said
-
-
 # --- approvals ------------------------------------------------------------------------------------------------------
 
 CALLING = ("phone_call", {"number": "+15550100"})
 OPENING = ("phone_send_intent", {"action": "android.intent.action.VIEW", "data": "https://example.com/"})
-
-
-def waiting(world: World, *, approve: str = "demo_ask", **config: Any) -> tuple[ApiHandle, str, UnreadStream, str]:
-    """A turn that waits for a person: the API, the session, its stream, its run."""
-    model = ScriptedModel([calls((approve, {}), text="May I?"), lambda request: plain(last_result(request))])
-    api = api_with(world, model, relay_url="http://127.0.0.1:9", **config)
-    session = api.session()
-    stream = chat(world, api, session, "Do it", approvals=True)
-    pending = stream.until("tool.pending").data
-    assert pending["tool_name"] == approve
-    run_id = str(pending["run_id"])
-    assert api.ask("GET", f"/v1/runs/{run_id}").json["status"] == "waiting_for_approval"
-    return api, session, stream, run_id
 
 
 def answer(api: ApiHandle, run_id: str, choice: str, **more: object) -> tuple[int, Any]:
@@ -133,20 +106,6 @@ def answer(api: ApiHandle, run_id: str, choice: str, **more: object) -> tuple[in
     named = asked[0]["call_id"] if asked else None
     answered = api.ask("POST", f"/v1/runs/{run_id}/approval", {"choice": choice, "call_id": named, **more})
     return answered.status, answered.json
-
-
-@pytest.mark.parametrize("choice", ["once", "approve"])
-def test_an_approval_in_a_session_stream(world: World, choice: str) -> None:
-    api, session, stream, run_id = waiting(world)
-    assert answer(api, run_id, "perhaps")[0] == 400
-    status, body = answer(api, run_id, choice)
-    assert (status, body["run_id"], body["choice"], body["resolved"]) == (200, run_id, "once", 1)
-    turn = check_turn(stream.rest())
-    assert turn.story == [*BEGIN, "assistant.delta", *ASKED, "assistant.delta", *END]
-    assert len({turn.one(name)["call_id"] for name in ASKED}) == 1
-    assert turn.said == "May I?\n\nyou allowed it"
-    assert answer(api, run_id, "once")[1]["error"]["code"] == "approval_not_active"
-    assert [row["role"] for row in api.messages(session)] == ["user", "assistant", "tool", "assistant"]
 
 
 def test_an_approval_that_lets_the_phone_act(relayed: World) -> None:

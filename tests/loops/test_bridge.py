@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 import random
 
-import pytest
-
 from clients.phone.handset import SimulatedHandset
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Reply
-from tests.loops.raw import read_response
-from tests.loops.virtual import VirtualWorld
 from tests.loops.wires import Asked, Ws
 from tests.loops.world import World, bearer
 
@@ -91,38 +87,6 @@ def test_a_caller_that_half_closes_is_answered(relayed: World) -> None:
     assert calling.finish().json == {"fine": True}
 
 
-def test_two_phones_and_selectors(relayed: World) -> None:
-    first, second = relayed.phone(name="Red phone"), relayed.phone(name="Blue phone")
-    relayed.eventually(lambda: relayed.http("GET", "/bridge/devices").json["count"] == 2)
-    devices = relayed.http("GET", "/bridge/devices").json
-    assert devices["active_device_id"] == "id of Red phone"
-    token = bearer(second.token)
-
-    def performed() -> tuple[int, int]:
-        return first.count("performed"), second.count("performed")
-
-    assert relayed.http("GET", "/ping", headers=token).status == 200
-    relayed.wait_until(lambda: performed() == (1, 0))
-    assert relayed.http("GET", "/ping?device=bluephone", headers=token).status == 200
-    relayed.wait_until(lambda: performed() == (1, 1))
-    assert relayed.http("POST", "/setup", headers=token, body=b'{"deviceId": "id of Blue phone"}').status == 200
-    relayed.wait_until(lambda: performed() == (1, 2))
-    answer = relayed.http("GET", "/ping?device=green", headers=token)
-    assert (answer.status, answer.code) == (404, "unknown_device")
-    answer = relayed.http("GET", "/ping?device=phone", headers=token)
-    assert (answer.status, answer.code) == (409, "ambiguous_device")
-    answer = relayed.http("POST", "/setup", headers=token, body=b'{"device": 5}')
-    assert answer.status == 400
-    chosen = relayed.http("POST", "/bridge/select-active", {"device": "Blue phone"})
-    assert chosen.json["device_id"] == "id of Blue phone"
-    assert relayed.http("GET", "/ping", headers=token).status == 200
-    relayed.wait_until(lambda: performed() == (1, 3))
-    second.stop()
-    relayed.eventually(lambda: relayed.http("GET", "/bridge/devices").json["count"] == 1)
-    assert relayed.http("GET", "/ping", headers=token).status == 200
-    relayed.wait_until(lambda: performed() == (2, 3))
-
-
 # --- sizes ---
 
 
@@ -159,14 +123,6 @@ def answer_what_is_asked(phone: Ws, result: object) -> int:
     return given
 
 
-def test_an_answer_as_big_as_a_message_may_be(relayed: World) -> None:
-    phone = relayed.fake_phone()
-    calling = call(relayed, phone.token)
-    result = {"nodes": [{"text": "ü" * 1000}] * 1300}  # 7.8 MB, escaped as phones do
-    phone.respond(phone.command()["request_id"], result)
-    assert calling.finish().json == result
-
-
 def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: World) -> None:
     phone = relayed.fake_phone(deflate=False)
     phone.wire.pause()
@@ -180,42 +136,6 @@ def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: World) 
 
 
 # --- time ---
-
-
-@pytest.mark.parametrize("connection", ["keep-alive", "close"])
-def test_a_caller_that_reads_slowly_gets_all_of_it(virtual_world: VirtualWorld, connection: str) -> None:
-    """However long it takes, as long as it goes on: no other deadline counts while our answer is leaving."""
-    phone: Ws = virtual_world.fake_phone()
-    caller = virtual_world.client()
-    caller.begin("GET", "/screen", headers={**bearer(phone.token), "connection": connection})
-    caller.wire.pause()
-    result = {"text": "z" * 1_000_000}
-    phone.respond(phone.command()["request_id"], result)
-    phone.pong()
-    caller.wire.read_until(b"\r\n\r\n")
-    body = b""
-    expected = json.dumps(result, separators=(",", ":")).encode()
-    while len(body) < len(expected):
-        virtual_world.pass_time(10.0)
-        phone.pong()
-        body += caller.wire.read_exactly(min(60_000, len(expected) - len(body)))
-        caller.wire.pause()
-    assert body == expected
-
-
-def test_a_request_behind_an_answer_that_is_read_slowly_is_not_late(virtual_world: VirtualWorld) -> None:
-    phone: Ws = virtual_world.fake_phone()
-    wire = virtual_world.connect()
-    wire.pause()
-    wire.send(f"GET /screen HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {phone.token}\r\n\r\n".encode() * 2)
-    result = {"text": "z" * 1_000_000}
-    phone.respond(phone.command()["request_id"], result)
-    for _ in range(4):
-        virtual_world.pass_time(12.0)
-        phone.pong()
-    assert read_response(wire)[0] == 200
-    phone.respond(phone.command()["request_id"], result)
-    assert read_response(wire)[0] == 200
 
 
 def test_both_sides_send_much_at_once(relayed: World) -> None:

@@ -1,10 +1,6 @@
-"""HTTP/2 on every loop: the answers of HTTP/1.1, sockets and streams beside each other, TLS with ALPN, floods."""
+"""HTTP/2 on every loop: streams beside each other, a file and its ranges, events of a turn, TLS with ALPN."""
 
 from __future__ import annotations
-
-import json
-
-import pytest
 
 from svc_proto.wire.events import ResponseData, ResponseEnd, ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder
@@ -27,56 +23,11 @@ def plainly(answer: Response) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     return answer.status, [field for field in answer.headers if field[0] not in PER_CONNECTION], answer.body
 
 
-REQUESTS = [
-    ("GET", "/health", b""),
-    ("HEAD", "/health", b""),
-    ("GET", "/nothing", b""),
-    ("DELETE", "/health", b""),
-    ("GET", "/sessions", b""),
-    ("GET", "/ws", b""),
-    ("POST", "/pairing/register", b'{"code": "ABC'),
-    ("POST", "/pairing/register", b"{}"),
-    ("POST", "/pairing/register", bytes(2_000_000)),
-    ("PATCH", "/sessions/abc", b"{}"),
-    ("POST", "/media/upload", b"{}"),
-    ("GET", "/screen", b""),
-    ("OPTIONS", "/health", b""),
-]
-
-
-@pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
-def test_answers_are_those_of_http1(served: World, method: str, path: str, body: bytes) -> None:
-    ones = [served.client(), client2(served)]
-    old, new = (plainly(one.ask(method, path, body=body)) for one in ones)
-    assert new == old
-    for one in ones:
-        one.wire.close()
-
-
 def test_many_at_the_same_time(served: World) -> None:
     client = client2(served)
     asked = [client.begin("GET", "/health") for _ in range(90)]
     assert {each.finish().status for each in reversed(asked)} == {200}
     client.wire.close()
-
-
-def test_pairing_and_a_bridge_call_on_one_connection(relayed: World) -> None:
-    client = client2(relayed)
-    register = client.ask("POST", "/pairing/register", body=b'{"code": "ABC123"}')
-    assert register.status == 200
-    phone = Ws(client)
-    assert phone.compressed
-    message = phone.sign_in(pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
-    assert message["type"] == "auth.ok"
-    calling = client.begin("GET", "/screen", headers=bearer(phone.token))
-    listing = client.ask("GET", "/sessions", headers=bearer(phone.token))
-    assert [record["device_name"] for record in json.loads(listing.body)["sessions"]] == ["P"]
-    result = {"text": "z" * 1_000_000}
-    phone.respond(phone.command()["request_id"], result)
-    assert calling.finish().json == result
-    phone.pong()
-    assert phone.close().clean
-    assert client.ask("GET", "/health").status == 200
 
 
 def test_a_file_and_its_ranges(relayed: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -116,20 +115,6 @@ def test_many_callers_of_one_phone(driven: tuple[World, PhoneHandle, SimulatedHa
 
 
 # --- attachments and routes ---------------------------------------------------------------------------------------
-
-
-def test_an_attachment_is_fetched_from_the_registry(relayed: World) -> None:
-    picture = base64.b64encode(b"\x89PNG").decode()
-    ws = relayed.pair()
-    upload = {"file_name": "a.png", "content_type": "image/png", "content": picture}
-    token = relayed.http("POST", "/media/upload", upload, headers=bearer(ws.token)).json["token"]
-    texts = (f"Look: MEDIA:svc-relay://{token}", "and MEDIA:svc-relay://no-such-token")
-    phone = relayed.phone(make=lambda config: Phone(evolve(config, texts=texts), SimulatedHandset()))
-    relayed.wait_until(lambda: phone.count("attachment") == 4)
-    told = [news.fields for news in phone.news if news.event == "attachment"]
-    assert [(each["number"], each["state"]) for each in told[:2]] == [(1, "LOADING"), (2, "LOADING")]
-    outcomes = {each["number"]: (each["state"], each["message"], each["size"]) for each in told[2:]}
-    assert outcomes == {1: ("READY", "", 4), 2: ("unavailable card", "file not found", 0)}
 
 
 def test_the_phone_finds_a_route_and_comes_back_by_it(world: World) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import zlib
 
 import pytest
 
@@ -60,20 +59,6 @@ def test_a_message_just_under_the_cap(relayed: World) -> None:
     raw = paired(relayed)
     raw.send(BINARY, bytes(8 * 1024 * 1024))
     alive(raw)
-
-
-def test_deflate_agreed(relayed: World) -> None:
-    raw = paired(relayed, extensions="permessage-deflate; client_max_window_bits")
-    assert raw.fields["sec-websocket-extensions"].startswith("permessage-deflate")
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    for number in range(3):  # one context over all messages
-        text = json.dumps({**PING_ENVELOPE, "id": f"n{number}"}).encode()
-        packed = packer.compress(text) + packer.flush(zlib.Z_SYNC_FLUSH)
-        raw.send(TEXT, packed[:-4], rsv=4)
-        assert raw.hear()["id"] == f"n{number}"
-    alive(raw)  # a message may go uncompressed all the same
-    raw.send(TEXT, b"this is not deflate", rsv=4)
-    assert raw.closed_with() in (1002, 1007)
 
 
 def test_a_flood_of_pings(relayed: World) -> None:
