@@ -186,6 +186,15 @@ def test_the_last_status_outlives_its_phone() -> None:
     assert caught.value.status == 404
 
 
+def test_secrets_of_a_status_are_redacted() -> None:
+    phones = Phones()
+    connect(phones, 2)
+    phones.status(2, {"device": {"token": "t"}, "password": "p"}, at(0))
+    report = phones.status_report(None, at(0))
+    shown = {"device_id": "id-2", "name": "Phone 2", "token": "[redacted]"}
+    assert (report["device"], report["password"]) == (shown, "[redacted]")
+
+
 def test_what_is_no_status_is_ignored() -> None:
     phones = Phones()
     connect(phones, 2)
