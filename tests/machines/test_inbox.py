@@ -40,7 +40,7 @@ def test_limits(text: str | None, limit: int) -> None:
     assert Notifications.parse_limit(text) == limit
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "", "ten", "1.5", "²"])
+@pytest.mark.parametrize("text", ["0", "-1", "", "ten", "1.5", "²", "\uff11"])
 def test_bad_limits(text: str) -> None:
     with pytest.raises(Refused, match=r"limit must be a whole number, at least 1"):
         Notifications.parse_limit(text)
