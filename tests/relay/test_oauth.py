@@ -358,6 +358,12 @@ def test_bad_input_at_the_token_endpoint(guest: Guest, body: bytes, error: str) 
     wrong(guest.call("POST", "/oauth/token", body, headers=FORM), error)
 
 
+def test_the_type_of_a_form_counts_in_any_case(guest: Guest) -> None:
+    kind = [(b"content-type", b"Application/X-WWW-Form-URLEncoded; charset=UTF-8")]
+    answer = guest.call("POST", "/oauth/token", b"grant_type=other", headers=kind)
+    assert answer.json["error"] == "unsupported_grant_type"
+
+
 def test_other_bad_input(guest: Guest) -> None:
     wrong(guest.call("POST", "/oauth/token", {"grant_type": "x"}), "invalid_request")
     wrong(guest.call("POST", "/oauth/revoke", b"{}"), "invalid_request")
