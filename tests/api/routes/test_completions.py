@@ -383,6 +383,15 @@ def test_another_body_with_the_same_key_is_run() -> None:
     assert book.turns == 3
 
 
+def test_another_session_with_the_same_key_is_run() -> None:
+    book = TurnBook()
+    for session in (b"mine", b"yours"):
+        call = post(book, headers=[*AGAIN, (b"x-svc-session-id", session)])
+        book.hand.finish()
+        assert session_of(call) == session.decode()
+    assert book.turns == 2
+
+
 def test_failures_are_not_kept() -> None:
     book = TurnBook()
     post(book, headers=AGAIN)
