@@ -416,6 +416,12 @@ def test_a_turn_begins_with_what_was_before_it(store: Store) -> None:
     assert ask(store, ListChats(limit=1)).total == 1
 
 
+def test_a_chat_that_its_first_turn_makes_is_counted(store: Store) -> None:
+    assert ask(store, ListChats(limit=1)).total == 0
+    ask(store, BeginTurn(session_id="c", create=chat(), messages=(message("m", "Hi"),), history=0))
+    assert ask(store, ListChats(limit=1)).total == 1
+
+
 # --- fences --------------------------------------------------------------------------------------------------------
 
 
