@@ -48,6 +48,17 @@ def test_a_note_that_comes_again_is_told_once_in_its_last_place() -> None:
     assert told == [encode_event("B", id="0-2"), encode_event("A", id="0-3"), encode_event("A", id="0-3")]
 
 
+def test_a_reader_that_is_slow_is_waited_for() -> None:
+    log = ReplayLog(open_book().engine, 1)
+    log.put(Said(b"A"))
+    told: list[bytes] = []
+    writer: Any = SimpleNamespace(write=told.append, drained=lambda: iter(("full",)))
+    telling: Any = log.tell(writer, 0)
+    assert next(telling) == "full"
+    log.put(Said(b"B"))
+    assert (next(telling), told) == ("full", [encode_event("A", id="1-1"), encode_event("B", id="1-2")])
+
+
 def test_progress_and_the_way_back(web: Web) -> None:
     session = web.open()
     call = session.tool("wait", 7, token="p")
