@@ -156,6 +156,17 @@ def test_one_that_ran_out_has_to_be_asked_for_again() -> None:
     assert one.leases.fence("s") == 9
 
 
+def test_one_lasts_from_when_redis_was_asked() -> None:
+    one = Owner()
+    one.take()
+    one.book.after(1.0)
+    one.book.answers([b"me", b"7"])
+    one.book.within(one.leases.stop)
+    assert one.leases.has("s")
+    one.book.after(LEASE - 1.0)
+    assert not one.leases.has("s")
+
+
 def test_what_somebody_else_has_taken_is_lost_once() -> None:
     one = Owner()
     one.have("a")
