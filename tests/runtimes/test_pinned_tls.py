@@ -41,6 +41,13 @@ def test_a_pin_is_the_only_thing_that_counts(certificate: tuple[Path, Path]) -> 
     assert tls.context("h", 443).verify_mode is ssl.CERT_REQUIRED
 
 
+def test_the_key_of_a_server_that_was_refused_is_not_remembered(certificate: tuple[Path, Path]) -> None:
+    tls = PinnedTls()
+    tls.expect("h", 443, OTHER)
+    assert not tls.accepts("h", 443, leaf(certificate))
+    assert tls.seen("h", 443) is None
+
+
 def test_no_certificate_is_no_pin() -> None:
     tls = PinnedTls()
     assert tls.accepts("h", 443, None)
