@@ -149,6 +149,14 @@ def test_guessing_has_an_end() -> None:
     assert verdict(gate, right, peer=FAR, after=300.0) == 200
 
 
+def test_the_right_password_ends_the_count_of_wrong_ones() -> None:
+    gate = Gate(KEPT)
+    wrong, right = {**OWN, "authorization": basic("wrong")}, {**OWN, "authorization": basic(PASSWORD)}
+    for _ in range(2):
+        assert [verdict(gate, wrong) for _ in range(4)] == [401] * 4
+        assert verdict(gate, right) == 200
+
+
 def test_behind_a_proxy_that_is_named_the_one_in_front_is_counted() -> None:
     proxied = {**OWN, "authorization": basic("wrong")}
     for networks, blocked in ((("127.0.0.0/8",), [429, 401]), ((), [429, 429])):
