@@ -87,7 +87,7 @@ test-rest: $(STAMP)-dev ## the tests that `make test` and `make coverage` leave 
 hunts: $(STAMP)-dev ## 300 simulated worlds, storms over several nodes, sampled mutants
 	$(BIN)/python -m pytest -q --full $(WORLDS)
 	$(BIN)/python -m fuzz.cluster_storm --seeds 20 --first 100
-	$(BIN)/python -m fuzz.mutants --count 30 --seed $(SEED) --allow 2
+	$(BIN)/python -m fuzz.mutants --count 30 --seed $(SEED) --allow 4
 
 coverage: coverage-core coverage-runtimes ## the gates, by the tests of their own folders: the core 100 % of branches, the runtimes 90 %
 
