@@ -8,6 +8,7 @@ from pathlib import Path
 from fuzz.doors import CALLERS, CHANNEL_DOORS, IN, RELAY_DOORS
 from runtimes import threads_loop
 from svc_proto import boundary
+from tests.variables import documented, unknown
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs/embedding/runtime.md").read_text()
@@ -45,9 +46,10 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_who_is_trusted_is_said_where_one_starts() -> None:
-    start = (ROOT / "README.md").read_text().partition("\n## Start\n")[2].partition("\n## ")[0]
-    assert "(docs/security.md)" in start
+def test_the_readme_is_short_and_names_the_security_page() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert text.count("\n") <= 150
+    assert "(docs/security.md)" in text.partition("\n## Who decides\n")[2].partition("\n## ")[0]
     sections = re.findall(r"^## (.*)$", (ROOT / "docs/security.md").read_text(), re.MULTILINE)
     assert {"Who is trusted with what", "What is lost with what", "A fault to report", "Behind a proxy"} <= {*sections}
 
@@ -69,3 +71,8 @@ def test_the_picture_of_the_doors_is_their_table() -> None:
         if what == IN
     }
     assert drawn == told
+
+
+def test_each_variable_of_the_environment_page_is_read_by_the_product() -> None:
+    assert unknown() == set()
+    assert len(documented()) > 100
