@@ -1,4 +1,4 @@
-"""What comments cite is there: sections of docs/wire, headings of docs/requirements.md, decisions."""
+"""What comments cite is there: sections of docs/spec/wire, headings of docs/spec/requirements.md, decisions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGES = {
 }
 _NUMBER = r"\d+(?:\.\d+)*"
 _WIRE = re.compile(rf"\bwire[ /]({'|'.join(PAGES)})(?:\.md)? ({_NUMBER}(?:(?:, | and | to ){_NUMBER})*)")
-_SPEC = re.compile(r"\b(?:SPEC\.md|docs/requirements\.md|[Ss]pec) \"([^\"]+)\"")
+_SPEC = re.compile(r"\b(?:SPEC\.md|docs/spec/requirements\.md|[Ss]pec) \"([^\"]+)\"")
 _DECISION = re.compile(r"\b[Dd]ecisions? (\d+(?:(?:, | and )\d+)*)\b")
 
 
@@ -34,8 +34,8 @@ def headings(text: str) -> set[str]:
     return {heading.partition(" (")[0] for heading in re.findall(r"^#+ (?:\d+\. )?(.+)$", text, re.MULTILINE)}
 
 
-SECTIONS = {page: sections((ROOT / f"docs/wire/{page}.md").read_text()) for page in set(PAGES.values())}
-HEADINGS = headings((ROOT / "docs/requirements.md").read_text())
+SECTIONS = {page: sections((ROOT / f"docs/spec/wire/{page}.md").read_text()) for page in set(PAGES.values())}
+HEADINGS = headings((ROOT / "docs/spec/requirements.md").read_text())
 DECISIONS = {
     (number, title, page.stem)
     for page in (ROOT / "docs/decisions").glob("*.md")
@@ -89,10 +89,10 @@ def test_decisions_are_told_with_context_and_consequence() -> None:
 
 
 def test_requirements_that_do_not_hold_are_those_that_differ() -> None:
-    rows = re.findall(r"^\| (R\d+\.\d+)(\*?) \|", (ROOT / "docs/requirements.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (R\d+\.\d+)(\*?) \|", (ROOT / "docs/spec/requirements.md").read_text(), re.MULTILINE)
     numbers = [number for number, _ in rows]
     assert len(numbers) == len(set(numbers)) > 150
-    differ = re.findall(r"^\| (R\d+\.\d+): ", (ROOT / "docs/differences.md").read_text(), re.MULTILINE)
+    differ = re.findall(r"^\| (R\d+\.\d+): ", (ROOT / "docs/spec/differences.md").read_text(), re.MULTILINE)
     assert sorted(number for number, star in rows if star) == sorted(set(differ))
 
 

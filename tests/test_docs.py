@@ -11,11 +11,11 @@ from svc_proto import boundary
 from tests.variables import documented, unknown
 
 ROOT = Path(__file__).parent.parent
-GUIDE = (ROOT / "docs/embedding/runtime.md").read_text()
+GUIDE = (ROOT / "docs/howto/run-on-your-own-loop.md").read_text()
 (LOOP,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 
-PICTURE = {  # of docs/security.md: the callers and the doors of `fuzz/doors.py` that a box stands for
+PICTURE = {  # of docs/explanation/security-model.md: the callers and the doors of `fuzz/doors.py` that a box stands for
     "pages": "lan_page local_page",
     "nobody": "stranger other_user proxy revoked",
     "anybody": "anybody",
@@ -49,13 +49,15 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
 def test_the_readme_is_short_and_names_the_security_page() -> None:
     text = (ROOT / "README.md").read_text()
     assert text.count("\n") <= 150
-    assert "(docs/security.md)" in text.partition("\n## Who decides\n")[2].partition("\n## ")[0]
-    sections = re.findall(r"^## (.*)$", (ROOT / "docs/security.md").read_text(), re.MULTILINE)
+    assert "(docs/explanation/security-model.md)" in text.partition("\n## Who decides\n")[2].partition("\n## ")[0]
+    sections = re.findall(r"^## (.*)$", (ROOT / "docs/explanation/security-model.md").read_text(), re.MULTILINE)
     assert {"Who is trusted with what", "What is lost with what", "A fault to report", "Behind a proxy"} <= {*sections}
 
 
 def test_the_picture_of_the_doors_is_their_table() -> None:
-    (picture,) = re.findall(r"```mermaid\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.DOTALL)
+    (picture,) = re.findall(
+        r"```mermaid\n(.*?)```", (ROOT / "docs/explanation/security-model.md").read_text(), re.DOTALL
+    )
     drawn = {
         (caller, door)
         for who, doors in re.findall(r"^    (\w+) --> ([\w &]+)$", picture, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What embedders may use: said in docs/embedding/README.md, had from the packages, and all that the examples use."""
+"""Public names: docs/tutorials/embed-a-core.md lists them, the packages have them, and the examples use no others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs/embedding/README.md").read_text()
+PAGE = (ROOT / "docs/tutorials/embed-a-core.md").read_text()
 PACKAGES = [
     "svc_proto",
     "svc_proto.wire",

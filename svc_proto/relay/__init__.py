@@ -1,6 +1,6 @@
 """The relay as one core: its state, its auth policy, its routes and its WebSocket channels.
 
-What embedders may use, and what stays as it is: docs/embedding/README.md.
+What embedders may use, and what stays as it is: docs/tutorials/embed-a-core.md.
 """
 
 from typing import TYPE_CHECKING
