@@ -8,6 +8,8 @@ from pathlib import Path
 from fuzz.doors import CALLERS, CHANNEL_DOORS, IN, RELAY_DOORS
 from runtimes import threads_loop
 from svc_proto import boundary
+from tests.cli_page import PAGE as CLI_PAGE
+from tests.cli_page import text as cli_text
 from tests.variables import documented, unknown
 
 ROOT = Path(__file__).parent.parent
@@ -78,3 +80,7 @@ def test_the_picture_of_the_doors_is_their_table() -> None:
 def test_each_variable_of_the_environment_page_is_read_by_the_product() -> None:
     assert unknown() == set()
     assert len(documented()) > 100
+
+
+def test_the_page_of_the_command_line_is_the_help_of_the_programs() -> None:
+    assert CLI_PAGE.read_text() == cli_text(), "python -m tests.cli_page"
