@@ -1,4 +1,4 @@
-"""The real servers behind real proxies, configured as docs/howto/proxies.md and the security model show it.
+"""The real servers behind real proxies, configured as docs/howto and the security model show it.
 
 Phones, browsers and programs get through, under the paths of the page; remote clients do not reach local routes.
 """
@@ -37,7 +37,8 @@ def blocks_of(page: str) -> list[tuple[str, str]]:
     return re.findall(r"```(nginx|caddy)\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
 
-NGINX_FOR_ALL, NGINX_FOR_ONE, CADDY_FOR_ALL, CADDY_FOR_ONE = blocks_of("howto/proxies.md")
+NGINX_FOR_ALL, NGINX_FOR_ONE = blocks_of("howto/nginx.md")
+CADDY_FOR_ALL, CADDY_FOR_ONE = blocks_of("howto/caddy.md")
 SHORT = [CADDY_FOR_ONE, *blocks_of("explanation/security-model.md")]
 
 
