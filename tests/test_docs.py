@@ -62,7 +62,7 @@ def test_the_readme_is_short_and_names_the_security_page() -> None:
     assert text.count("\n") <= 150
     assert "(docs/explanation/security-model.md)" in text.partition("\n## Who decides\n")[2].partition("\n## ")[0]
     sections = re.findall(r"^## (.*)$", (ROOT / "docs/explanation/security-model.md").read_text(), re.MULTILINE)
-    assert {"Who is trusted with what", "What is lost with what", "A fault to report", "Behind a proxy"} <= {*sections}
+    assert {"Trust by client", "Consequences of disclosure", "Report a vulnerability", "Behind a proxy"} <= {*sections}
 
 
 def test_the_picture_of_the_doors_is_their_table() -> None:
