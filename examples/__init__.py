@@ -1,1 +1,1 @@
-"""Programs that embed parts of this project and use only names that docs/tutorials/embed-a-core.md lists."""
+"""Programs that embed parts of this project and use only names that docs/reference/public-names.md lists."""
