@@ -11,11 +11,16 @@ import pytest
 from fuzz.doors import CALLERS, CHANNEL_DOORS, IN, RELAY_DOORS
 from runtimes import threads_loop
 from svc_proto import boundary
+from svc_proto.api.config import api_config
+from svc_proto.basics.dotenv import parse_dotenv
+from svc_proto.config import relay_config
+from svc_proto.dashboard.config import dashboard_config
 from svc_proto.wire import Limits
 from tests.cli_page import PAGE as CLI_PAGE
 from tests.cli_page import text as cli_text
 from tests.limits_page import PAGE as LIMITS_PAGE
 from tests.limits_page import text as limits_text
+from tests.variables import PAGE as VARIABLES
 from tests.variables import documented, unknown
 
 ROOT = Path(__file__).parent.parent
@@ -118,3 +123,26 @@ def test_a_page_has_one_subject_and_few_lines(folder: str) -> None:
 @pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
 def test_a_page_of_the_root_is_short(name: str) -> None:
     assert (ROOT / name).read_text().count("\n") <= 150
+
+
+def settings_blocks() -> list[tuple[str, dict[str, str]]]:
+    """Return the blocks of the how-tos that belong into `.env`, with the names of their pages."""
+    blocks = [
+        (page.name, parse_dotenv(block))
+        for page in sorted((ROOT / "docs/howto").rglob("*.md"))
+        for block in re.findall(r"```sh\n((?:[A-Z_]+=.*\n)+)```", page.read_text())
+    ]
+    return [(name, {key: value.replace("...", "x" * 16) for key, value in block.items()}) for name, block in blocks]
+
+
+@pytest.mark.parametrize(("page", "block"), settings_blocks())
+def test_the_servers_accept_the_settings_of_the_how_tos(page: str, block: dict[str, str]) -> None:
+    assert block.keys() <= {*re.findall(r"[A-Z][A-Z0-9_]+", VARIABLES.read_text())}, page
+    rest = {"SVC_DATABASE_URL": "postgresql://svc@db.lan/svc", "API_SERVER_KEY": "x" * 16}
+    rest |= {"SVC_CLUSTER_URL": "redis://redis.lan"} | block
+    for config in (relay_config, api_config, dashboard_config):
+        config(rest)
+
+
+def test_settings_are_found_in_the_how_tos() -> None:
+    assert {"cluster.md", "proxies.md", "tls.md"} <= {page for page, _ in settings_blocks()}
