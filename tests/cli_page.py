@@ -19,8 +19,6 @@ from servers.api import main as api
 from servers.dashboard import main as dashboard
 from servers.relay import main as relay
 
-__all__ = ["PAGE", "commands", "text"]
-
 PAGE = Path(__file__).parent.parent / "docs/reference/cli.md"
 WIDTH = 80
 PROGRAMS: dict[str, click.Command] = {

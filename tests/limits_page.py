@@ -10,8 +10,6 @@ from pathlib import Path
 
 from svc_proto.wire import DEFAULT_LIMITS
 
-__all__ = ["PAGE", "text"]
-
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/reference/limits.md"
 SOURCE = ROOT / "svc_proto/wire/limits.py"

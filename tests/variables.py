@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-__all__ = ["documented", "undocumented", "unknown"]
-
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/reference/environment.md"
 SYSTEM = {"HOME", "SHELL"}  # of the operating system
