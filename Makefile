@@ -71,7 +71,7 @@ demo: $(STAMP)-run ## pair the reference phone and chat with it (RUNTIME=anyio|t
 demo-mcp: $(STAMP)-dev ## the official MCP client (from PyPI) opens an app and reads the screen of the reference phone
 	$(BIN)/python -m tests.conformance.mcp_demo
 
-# docs/testing.md says what runs where. WORKERS=0 runs all tests in one process, and so does a selection.
+# docs/explanation/testing-strategy.md says what runs where. WORKERS=0 runs all tests in one process, and so does a selection.
 test: $(STAMP)-dev ## what a change must pass on a laptop, in two and a half minutes (ARGS="..." selects)
 	$(BIN)/python -m pytest -q $(if $(strip $(ARGS)),$(ARGS),$(PARALLEL))
 
@@ -120,7 +120,7 @@ mutants: $(STAMP)-dev ## make COUNT=120 small wrong changes to the core, drawn b
 bench: $(STAMP)-bench ## run the benchmarks
 	$(BIN)/python -m bench $(ARGS)
 
-conformance: $(STAMP)-dev ## run the suites of others: Autobahn, Chromium, nghttp, ... (docs/conformance.md)
+conformance: $(STAMP)-dev ## run the suites of others: Autobahn, Chromium, nghttp, ... (docs/reference/conformance.md)
 	$(BIN)/python -m tests.conformance $(ARGS)
 
 release: $(STAMP)-release ## build what would be published, and try it on every Python that is here; nothing is uploaded

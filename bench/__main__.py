@@ -31,7 +31,7 @@ Examples:
 
 \b
 Compare figures of one run only: within it contestants take turns. Close what else runs.
-docs/performance.md says what each figure means.
+docs/reference/performance.md says what each figure means.
 """
 
 Section = Callable[[Scale, Progress], list[Table]]

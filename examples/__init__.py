@@ -1,1 +1,1 @@
-"""Programs that use parts of this project elsewhere, and nothing but what docs/embedding/README.md calls stable."""
+"""Programs that embed parts of this project and use only names that docs/reference/public-names.md lists."""

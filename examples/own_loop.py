@@ -82,7 +82,7 @@ class OwnLoop:
                 connection.paused = isinstance(command, proto.PauseReading)
 
     def accept(self) -> None:
-        """One connection; out of descriptors it ends, see docs/embedding/runtime.md for what to do instead."""
+        """One connection; out of descriptors it ends, see docs/howto/run-on-your-own-loop.md for what to do instead."""
         sock, peer = self.listener.accept()
         sock.setblocking(False)
         self.last = proto.ChannelId(self.last + 2)

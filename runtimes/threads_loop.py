@@ -1,6 +1,6 @@
 """threads: epoll for sockets, or what there is in its place, and the host's worker threads for the rest.
 
-It is also the pattern of a loop of your own (docs/embedding/runtime.md), and needs nothing but the core's own packages.
+It is also the pattern for other event loops (docs/howto/run-on-your-own-loop.md); it needs only the core's packages.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ VOICE_WORK: Mapping[str, Callable[..., object]] = {"voice.engines": find_engines
 
 
 def _listener() -> list[str]:
-    """Whisper with a model goes first: it understands several times as many words (docs/performance.md)."""
+    """Whisper with a model goes first: it understands several times as many words (docs/reference/performance.md)."""
     if _has("faster_whisper"):
         with suppress(OSError, UnicodeDecodeError):  # a file of settings that cannot be read says nothing
             model = with_env_file(os.environ).get(MODEL)

@@ -85,9 +85,8 @@ def relay_options(command: Command) -> Command:
 def workers_option(command: Command) -> Command:
     """Of a relay that has the process to itself."""
     kind = click.IntRange(1, 64)  # `svc_proto.config.MAX_WORKERS`
-    return click.option("--workers", type=kind, help="Processes on this host: docs/scale.md.  [RELAY_WORKERS; 1]")(
-        command
-    )
+    text = "Processes on this host: docs/howto/cluster.md.  [RELAY_WORKERS; 1]"
+    return click.option("--workers", type=kind, help=text)(command)
 
 
 def dashboard_options(command: Command) -> Command:

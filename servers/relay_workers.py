@@ -1,7 +1,7 @@
 """A relay as several processes on one host: who starts them, and what makes a relay one of them.
 
-They share a home, a port and a Redis: see docs/scale.md. The one that was started has the home, says where the relay
-is, writes its log, and serves nothing itself.
+They share a home, a port and a Redis: see docs/howto/cluster.md. The one that was started has the home, says where the
+relay is, writes its log, and serves nothing itself.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def worker_programs(config: RelayConfig) -> list[Program]:
     relay = relay_program(config, listener=listener, inner=inner, on_ready=lambda bound: print(SAYS, flush=True))
     for door in relay.listeners:
         if not steer(door.sock, config.workers) and first:
-            relay.services.logger.warning("connections are spread over the workers at random: docs/scale.md")
+            relay.services.logger.warning("connections are spread over the workers at random: docs/howto/cluster.md")
     relay = evolve(relay, listeners=[*relay.listeners, own])
     return [relay, Program(core=Engine(Leash(), entropy=os.urandom), stdio=True)]
 

@@ -1,6 +1,6 @@
 """The sans-IO core: facts in, commands out (ARCHITECTURE.md).
 
-What embedders may use, and what stays as it is: docs/embedding/README.md.
+The names that embedders may use: docs/reference/public-names.md.
 """
 
 from typing import TYPE_CHECKING

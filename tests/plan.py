@@ -1,4 +1,4 @@
-"""Selection of tests and loops: the tables of docs/testing.md, which give the reasons.
+"""Selection of tests and loops: the tables of docs/explanation/testing-strategy.md, which give the reasons.
 
 `make test` runs the short suite: all tests of the core, every other test once on one loop, without the folders of
 `FULL_ONLY`. The marker `short` adds a test of these folders to it, the markers `full` and `needs` take a test out.
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "testing.md"
+PAGE = HERE.parent / "docs/explanation/testing-strategy.md"
 PLAIN = "asyncio"  # where any real loop will do
 FULL_ONLY = frozenset({"bench", "browser", "clients", "conformance", "examples", "fuzz", "servers"})
 LOOP_FIXTURES = ("runtime", "any_loop")

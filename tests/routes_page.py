@@ -1,4 +1,4 @@
-"""docs/routes.md: every route of the three servers and what it does, as their own documents have it.
+"""docs/reference/routes.md: every route of the three servers and what it does, as their own documents have it.
 
 After a change: `python -m tests.routes_page` writes the page anew.
 """
@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parent.parent / "docs" / "routes.md"
+PAGE = Path(__file__).parent.parent / "docs/reference/routes.md"
 ABOUT = """# Routes
 
-What each server answers to, as its own `/openapi.json` says: [openapi.md](openapi.md) has who may read that, and shapes
-are there. Whatever a table says, any route may also refuse a request that is malformed (400), shows no right to it
-(401, 403) or comes too fast (429). This page is written by `python -m tests.routes_page`, and held to the documents by
-a test of each server.
+All routes of the three servers, from their `/openapi.json`, which also has schemas ([OpenAPI](../howto/openapi.md)).
+Every route may also refuse a request that is malformed (400), lacks a credential or a grant (401, 403) or exceeds a
+rate limit (429). `python -m tests.routes_page` writes this page; a test of each server compares it.
 
 """
 API, RELAY, DASHBOARD = "API, port 8642", "Relay, port 8767", "Dashboard, port 9119"

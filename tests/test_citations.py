@@ -1,4 +1,4 @@
-"""What comments cite is there: sections of docs/wire, headings of docs/requirements.md, decisions."""
+"""Citations in comments: sections of docs/spec/wire, headings of docs/spec/requirements.md, decisions of docs/adr."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGES = {
 }
 _NUMBER = r"\d+(?:\.\d+)*"
 _WIRE = re.compile(rf"\bwire[ /]({'|'.join(PAGES)})(?:\.md)? ({_NUMBER}(?:(?:, | and | to ){_NUMBER})*)")
-_SPEC = re.compile(r"\b(?:SPEC\.md|docs/requirements\.md|[Ss]pec) \"([^\"]+)\"")
+_SPEC = re.compile(r"\b(?:SPEC\.md|docs/spec/requirements\.md|[Ss]pec) \"([^\"]+)\"")
 _DECISION = re.compile(r"\b[Dd]ecisions? (\d+(?:(?:, | and )\d+)*)\b")
 
 
@@ -34,15 +34,16 @@ def headings(text: str) -> set[str]:
     return {heading.partition(" (")[0] for heading in re.findall(r"^#+ (?:\d+\. )?(.+)$", text, re.MULTILINE)}
 
 
-SECTIONS = {page: sections((ROOT / f"docs/wire/{page}.md").read_text()) for page in set(PAGES.values())}
-HEADINGS = headings((ROOT / "docs/requirements.md").read_text())
+SECTIONS = {page: sections((ROOT / f"docs/spec/wire/{page}.md").read_text()) for page in set(PAGES.values())}
+HEADINGS = headings((ROOT / "docs/spec/requirements.md").read_text())
+ADR = ROOT / "docs/adr"
 DECISIONS = {
-    (number, title, page.stem)
-    for page in (ROOT / "docs/decisions").glob("*.md")
-    for number, title in re.findall(r"^## (\d+)\. (.+)$", page.read_text(), re.MULTILINE)
+    (number, title, page.name)
+    for page in ADR.glob("[0-9]*.md")
+    for number, title in re.findall(r"\A# (\d+)\. (.+)$", page.read_text(), re.MULTILINE)
 }
 NUMBERS = {number for number, _, _ in DECISIONS}
-_LINK = re.compile(r"\[(?:decision )?(\d+)\]\((?:(?:docs|\.\.)/)*(?:decisions/)?([a-z-]+)\.md\)")
+_LINK = re.compile(r"\[(?:decision )?(\d+)\]\((?:[^)]*/)?(\d{4}-[^)]+\.md)\)")
 
 
 def dangling(text: str) -> list[str]:
@@ -66,33 +67,32 @@ def test_each_citation_leads_somewhere(folder: str) -> None:
     assert {name: each for name, each in found.items() if each} == {}
 
 
-def test_decisions_are_what_their_list_says() -> None:
-    listed = re.findall(
-        r"^\| (\d+) \| (.+) \| \[(.+)\]\(\3\.md\) \|$", (ROOT / "docs/decisions/README.md").read_text(), re.MULTILINE
-    )
+def test_the_table_of_decisions_lists_every_page() -> None:
+    listed = re.findall(r"^\| (\d+) \| \[(.+)\]\((.+)\) \|$", (ADR / "README.md").read_text(), re.MULTILINE)
     assert listed == sorted(DECISIONS, key=lambda each: int(each[0]))
-    assert len(NUMBERS) == len(DECISIONS)
+    assert len(NUMBERS) == len(DECISIONS) == len([*ADR.glob("[0-9]*.md")])
+    assert all(name.startswith(f"{int(number):04d}-") for number, _, name in DECISIONS)
 
 
-def test_links_to_decisions_lead_to_their_topic() -> None:
-    topics = {(number, topic) for number, _, topic in DECISIONS}
+def test_links_to_decisions_lead_to_their_page() -> None:
+    pages = {(number, name) for number, _, name in DECISIONS}
     links = {link for page in (ROOT / "docs").rglob("*.md") for link in _LINK.findall(page.read_text())}
     assert len(links) > 40
-    assert links - topics == set()
+    assert links - pages == set()
 
 
-def test_decisions_are_told_with_context_and_consequence() -> None:
-    for page in (ROOT / "docs/decisions").glob("[!R]*.md"):
-        for each in page.read_text().split("\n## ")[1:]:
-            parts = re.findall(r"^\*\*(\w+)\.\*\*", each, re.MULTILINE)
-            assert parts == ["Context", "Decision", "Consequence"] or "\n\nReplaced by " in each, each
+def test_each_decision_has_context_decision_and_consequences() -> None:
+    for page in ADR.glob("[0-9]*.md"):
+        text = page.read_text()
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Consequences"], page.name
+        assert text.count("\n") <= 60, page.name
 
 
 def test_requirements_that_do_not_hold_are_those_that_differ() -> None:
-    rows = re.findall(r"^\| (R\d+\.\d+)(\*?) \|", (ROOT / "docs/requirements.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (R\d+\.\d+)(\*?) \|", (ROOT / "docs/spec/requirements.md").read_text(), re.MULTILINE)
     numbers = [number for number, _ in rows]
     assert len(numbers) == len(set(numbers)) > 150
-    differ = re.findall(r"^\| (R\d+\.\d+): ", (ROOT / "docs/differences.md").read_text(), re.MULTILINE)
+    differ = re.findall(r"^\| (R\d+\.\d+): ", (ROOT / "docs/spec/differences.md").read_text(), re.MULTILINE)
     assert sorted(number for number, star in rows if star) == sorted(set(differ))
 
 

@@ -5,19 +5,33 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import attrs
+import pytest
+
 from fuzz.doors import CALLERS, CHANNEL_DOORS, IN, RELAY_DOORS
 from runtimes import threads_loop
 from svc_proto import boundary
+from svc_proto.api.config import api_config
+from svc_proto.basics.dotenv import parse_dotenv
+from svc_proto.config import relay_config
+from svc_proto.dashboard.config import dashboard_config
+from svc_proto.wire import Limits
+from tests.cli_page import PAGE as CLI_PAGE
+from tests.cli_page import text as cli_text
+from tests.limits_page import PAGE as LIMITS_PAGE
+from tests.limits_page import text as limits_text
+from tests.variables import PAGE as VARIABLES
+from tests.variables import documented, unknown
 
 ROOT = Path(__file__).parent.parent
-GUIDE = (ROOT / "docs/embedding/runtime.md").read_text()
+GUIDE = (ROOT / "docs/howto/run-on-your-own-loop.md").read_text()
 (LOOP,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 
-PICTURE = {  # of docs/security.md: the callers and the doors of `fuzz/doors.py` that a box stands for
+PICTURE = {  # of docs/explanation/security-model.md: the callers and the doors of `fuzz/doors.py` that a box stands for
     "pages": "lan_page local_page",
-    "nobody": "stranger other_user proxy revoked",
-    "anybody": "anybody",
+    "remote": "stranger other_user proxy revoked",
+    "public": "anybody",
     "socket": "anybody but pages",
     "local_door": "programs of this host",
     "devices": "this host, or a session",
@@ -39,21 +53,32 @@ def test_the_steps_of_the_documentation_are_the_contract() -> None:
     assert len(steps(GUIDE)) == 6
 
 
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_every_link_of_the_documents_leads_somewhere() -> None:
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        for path, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", page.read_text()):
+            target = page.parent / path if path else page
+            assert target.exists(), f"{page.name} links to {path}"
+            assert not anchor or anchor in anchors(target), f"{page.name} links to {path}#{anchor}"
 
 
-def test_who_is_trusted_is_said_where_one_starts() -> None:
-    start = (ROOT / "README.md").read_text().partition("\n## Start\n")[2].partition("\n## ")[0]
-    assert "(docs/security.md)" in start
-    sections = re.findall(r"^## (.*)$", (ROOT / "docs/security.md").read_text(), re.MULTILINE)
-    assert {"Who is trusted with what", "What is lost with what", "A fault to report", "Behind a proxy"} <= {*sections}
+def test_the_readme_names_the_security_page() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert "(docs/explanation/security-model.md)" in text.partition("\n## Who decides\n")[2].partition("\n## ")[0]
+    sections = re.findall(r"^## (.*)$", (ROOT / "docs/explanation/security-model.md").read_text(), re.MULTILINE)
+    assert {"Trust by client", "Consequences of disclosure", "Report a vulnerability", "Behind a proxy"} <= {*sections}
 
 
 def test_the_picture_of_the_doors_is_their_table() -> None:
-    (picture,) = re.findall(r"```mermaid\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.DOTALL)
+    (picture,) = re.findall(
+        r"```mermaid\n(.*?)```", (ROOT / "docs/explanation/security-model.md").read_text(), re.DOTALL
+    )
     drawn = {
         (caller, door)
         for who, doors in re.findall(r"^    (\w+) --> ([\w &]+)$", picture, re.MULTILINE)
@@ -69,3 +94,55 @@ def test_the_picture_of_the_doors_is_their_table() -> None:
         if what == IN
     }
     assert drawn == told
+
+
+def test_each_variable_of_the_environment_page_is_read_by_the_product() -> None:
+    assert unknown() == set()
+    assert len(documented()) > 100
+
+
+def test_the_page_of_the_command_line_is_the_help_of_the_programs() -> None:
+    assert CLI_PAGE.read_text() == cli_text(), "python -m tests.cli_page"
+
+
+def test_the_page_of_limits_is_their_source() -> None:
+    assert LIMITS_PAGE.read_text() == limits_text(), "python -m tests.limits_page"
+    assert limits_text().count("\n| `") == len(attrs.fields(Limits))
+
+
+LENGTHS = {"docs/howto": 80, "docs/tutorials": 150, "docs/explanation": 200, "docs/adr": 60}  # lines
+
+
+@pytest.mark.parametrize("folder", LENGTHS)
+def test_a_page_has_one_subject_and_few_lines(folder: str) -> None:
+    pages = [page for page in (ROOT / folder).rglob("*.md") if page.name != "README.md"]
+    assert pages
+    assert [page.name for page in pages if page.read_text().count("\n") > LENGTHS[folder]] == []
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
+def test_a_page_of_the_root_is_short(name: str) -> None:
+    assert (ROOT / name).read_text().count("\n") <= 150
+
+
+def settings_blocks() -> list[tuple[str, dict[str, str]]]:
+    """Return the blocks of the how-tos that belong into `.env`, with the names of their pages."""
+    blocks = [
+        (page.name, parse_dotenv(block))
+        for page in sorted((ROOT / "docs/howto").rglob("*.md"))
+        for block in re.findall(r"```sh\n((?:[A-Z_]+=.*\n)+)```", page.read_text())
+    ]
+    return [(name, {key: value.replace("...", "x" * 16) for key, value in block.items()}) for name, block in blocks]
+
+
+@pytest.mark.parametrize(("page", "block"), settings_blocks())
+def test_the_servers_accept_the_settings_of_the_how_tos(page: str, block: dict[str, str]) -> None:
+    assert block.keys() <= {*re.findall(r"[A-Z][A-Z0-9_]+", VARIABLES.read_text())}, page
+    rest = {"SVC_DATABASE_URL": "postgresql://svc@db.lan/svc", "API_SERVER_KEY": "x" * 16}
+    rest |= {"SVC_CLUSTER_URL": "redis://redis.lan"} | block
+    for config in (relay_config, api_config, dashboard_config):
+        config(rest)
+
+
+def test_settings_are_found_in_the_how_tos() -> None:
+    assert {"cluster.md", "proxies.md", "tls.md"} <= {page for page, _ in settings_blocks()}

@@ -32,7 +32,7 @@ DAY = 86_400  # s
 @click.option("--yes", is_flag=True, help="Ask nothing.")
 @runtime_option
 def main(word: str, *, read_only: bool, days: int | None, refuse: bool, yes: bool, runtime: str) -> None:
-    """Let an agent elsewhere in that speaks OAuth (docs/mcp.md), by the word that its page shows."""
+    """Let an agent elsewhere in that speaks OAuth (docs/reference/mcp.md), by the word that its page shows."""
     from clients.commands.host import read_relay_config, service_home, trust_for
     from clients.commands.perform import perform
     from svc_proto.client.operator import answer_agent, asked_by_agent, local_relay

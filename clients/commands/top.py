@@ -39,7 +39,7 @@ Examples:
   SVC_HOME=/srv/svc svc top    of another service home
 
 \b
-Rates are those between two looks, --every seconds apart. Numbers are those of /metrics, which docs/operating.md lists;
+Rates are those between two looks, --every seconds apart. Numbers are those of /metrics (docs/reference/metrics.md);
 SVC_METRICS_TOKEN is shown where the settings have it. The dashboard's tab Load has the last hour.
 Exit codes: 0; 1 when nothing runs, or it shows no numbers; 2 for bad options; 130 after Ctrl-C.
 """

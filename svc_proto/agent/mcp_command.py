@@ -16,7 +16,7 @@ __all__ = ["is_meant", "run"]
 
 NAME = "/mcp"
 RELOAD = "reload"
-NONE = "No MCP server is configured: name some under `mcp_servers` in config.yaml (docs/mcp-servers.md)."
+NONE = "No MCP server is configured: name some under `mcp_servers` in config.yaml (docs/howto/mcp-servers.md)."
 HOW = "`/mcp` lists the MCP servers, `/mcp reload` starts them anew."
 
 

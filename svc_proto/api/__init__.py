@@ -1,6 +1,6 @@
 """The API server: chat sessions, turns that stream, runs, and what manages them.
 
-What embedders may use, and what stays as it is: docs/embedding/README.md.
+The names that embedders may use: docs/reference/public-names.md.
 """
 
 from typing import TYPE_CHECKING

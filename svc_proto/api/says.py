@@ -132,7 +132,7 @@ SAYS: Table = {
             body=RpcMessage,
             also={202: None},
             no={406: "Accept has to have both types", 415: "a message is application/json"},
-            details="Streamable HTTP: docs/mcp.md.",
+            details="Streamable HTTP: docs/reference/mcp.md.",
         ),
         "GET /mcp": Says("What is said without a request", {"text/event-stream": str}),
         "DELETE /mcp": Says("End the session", None, 204),

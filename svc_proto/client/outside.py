@@ -41,7 +41,7 @@ SHUT = (401, 403)
 ELSEWHERE = (404, 405)  # what stands in front has no such route
 BLOCKED = 429
 LIFETIME = 60.0  # s of the session that is revoked at once
-PAGE = "docs/proxies.md"
+PAGE = "docs/howto/proxies.md"
 
 
 @frozen(kw_only=True)

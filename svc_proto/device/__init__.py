@@ -1,6 +1,6 @@
 """The phone side of the protocol: pair, stay connected, answer commands.
 
-What embedders may use, and what stays as it is: docs/embedding/README.md.
+The names that embedders may use: docs/reference/public-names.md.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """What drives a service: the core, its channels, exchanges, sockets, flows and upstream calls.
 
-What embedders may use, and what stays as it is: docs/embedding/README.md.
+The names that embedders may use: docs/reference/public-names.md.
 """
 
 from typing import TYPE_CHECKING

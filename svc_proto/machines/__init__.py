@@ -1,6 +1,6 @@
 """State machines. Each lifecycle is a table that mirrors SPEC.md row by row; nobody else assigns its state.
 
-What embedders may use, and what stays as it is: docs/embedding/README.md.
+The names that embedders may use: docs/reference/public-names.md.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """The relay as one core: its state, its auth policy, its routes and its WebSocket channels.
 
-What embedders may use, and what stays as it is: docs/embedding/README.md.
+The names that embedders may use: docs/reference/public-names.md.
 """
 
 from typing import TYPE_CHECKING

@@ -133,7 +133,7 @@ SAYS: dict[str, dict[str, Says]] = {
             body=RpcMessage,
             also={202: None},
             no={406: "Accept has to have both types", 415: "a message is application/json"},
-            details="Streamable HTTP: docs/mcp.md.",
+            details="Streamable HTTP: docs/reference/mcp.md.",
         ),
         "GET /mcp": Says("What is said without a request", {STREAM: str}),
         "DELETE /mcp": Says("End the session", None, 204),
@@ -217,7 +217,7 @@ for _base, _name, _settings, _change, _new, _session in (
         f"GET {_base}/{{session_id}}": Says(
             "The WebSocket of a session",
             no={404: "there is no such session", 410: "it is over"},
-            details="Messages: docs/wire/terminal-voice.md.",
+            details="Messages: docs/spec/wire/terminal-voice.md.",
         ),
     }
 

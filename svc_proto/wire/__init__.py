@@ -1,6 +1,6 @@
 """Bytes to events and back: HTTP/1.1, WebSocket, SSE, multipart. The only home of h11, h2 and wsproto.
 
-What embedders may use, and what stays as it is: docs/embedding/README.md.
+The names that embedders may use: docs/reference/public-names.md.
 """
 
 from typing import TYPE_CHECKING

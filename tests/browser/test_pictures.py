@@ -1,6 +1,6 @@
 """How it looks: each tab in both themes, at all widths, without a fault of accessibility.
 
-Pictures for the documents are taken where `SVC_PICTURES` names a folder: docs/dashboard, from the root of the
+Pictures for the documents are taken where `SVC_PICTURES` names a folder: docs/images, from the root of the
 project.
 """
 

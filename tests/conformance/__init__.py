@@ -1,1 +1,1 @@
-"""Conformance: an echo server on our wire layer, and the suites of others that run against it: docs/conformance.md."""
+"""Echo server on our wire layer, and the test suites of other projects (docs/reference/conformance.md)."""

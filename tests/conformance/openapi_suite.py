@@ -33,7 +33,7 @@ CHECKS = (
     *("response_schema_conformance", "unsupported_method"),
 )
 # 501 to 504 are said of others: a phone that is not there, a skill that cannot be switched. 500 is where no engine of
-# speech of the host can do it (docs/requirements.md), and nowhere else.
+# speech of the host can do it (docs/spec/requirements.md), and nowhere else.
 SETTINGS = """
 [checks]
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501, 502, 503, 504]

@@ -1,7 +1,7 @@
 """The request corpus of gunicorn against our server: in memory, cut in every way, and over a socket.
 
 A valid request must be read as gunicorn reads it, an invalid one refused. What is not run, and where we differ on
-purpose, is in the two tables below and explained in docs/conformance.md.
+purpose, is in the two tables below and explained in docs/reference/conformance.md.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The simulated world again, with three nodes for a relay, and for an API server: `--loop nodes`.
+"""The simulated deployment with three nodes for a relay and for an API server: `--loop nodes`.
 
-They are processes of one host with one home and one store, as the workers of a relay are (docs/scale.md), and their
-Redis is simulated, too. Each connection lands on another of them than the one before, so nothing of a story happens
-where the last of it has: a phone is at one node, who drives it at another, and who looks on at the third. Where
-`tests.plan.NODES` says so a client keeps to the node that it found first, as behind the balancer of that page.
+The nodes are processes of one host with one home and one store, as the workers of a relay are (docs/howto/cluster.md);
+their Redis is simulated. Each connection reaches another node than the one before, so a phone is at one node, its
+caller at another and an observer at the third. Where `tests.plan.NODES` says so, a client keeps to its first node, as
+behind a balancer.
 """
 
 from __future__ import annotations

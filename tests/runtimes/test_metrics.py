@@ -24,7 +24,7 @@ from svc_proto.dashboard.service import Dashboard
 from svc_proto.engine.core import Engine, Service
 from svc_proto.relay.service import Relay
 
-FOLDER = Path(__file__).parent.parent.parent / "docs" / "operating"
+FOLDER = Path(__file__).parent.parent.parent / "docs/reference/monitoring"
 BOARD = json.loads((FOLDER / "grafana.json").read_text())
 RULES = yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"][0]["rules"]
 NAME = re.compile(r"\b(?:svc|process)_[a-z_]+\b")

@@ -1,5 +1,7 @@
-"""The real servers behind real proxies, set up as docs/proxies.md and docs/security.md show it: phones, browsers and
-programs come through, under the paths that the page gives them, and no stranger opens the local door."""
+"""The real servers behind real proxies, configured as docs/howto and the security model show it.
+
+Phones, browsers and programs get through, under the paths of the page; remote clients do not reach local routes.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,9 @@ def blocks_of(page: str) -> list[tuple[str, str]]:
     return re.findall(r"```(nginx|caddy)\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
 
-NGINX_FOR_ALL, NGINX_FOR_ONE, CADDY_FOR_ALL, CADDY_FOR_ONE = blocks_of("proxies.md")
-SHORT = [CADDY_FOR_ONE, *blocks_of("security.md")]
+NGINX_FOR_ALL, NGINX_FOR_ONE = blocks_of("howto/nginx.md")
+CADDY_FOR_ALL, CADDY_FOR_ONE = blocks_of("howto/caddy.md")
+SHORT = [CADDY_FOR_ONE, *blocks_of("explanation/security-model.md")]
 
 
 @contextmanager

@@ -181,8 +181,8 @@ def test_two_processes_are_one_relay(tmp_path: Path) -> None:
 @needs_redis
 @pytest.mark.skipif(which("nginx", path=SYSTEM_PATH) is None, reason="nginx is not installed")
 def test_behind_a_proxy_on_this_host(tmp_path: Path) -> None:
-    """The block of docs/scale.md: nginx comes from several addresses, each of a share of its clients."""
-    page = (ROOT / "docs" / "scale.md").read_text()
+    """The nginx block of the how-to: nginx connects from several addresses, each for a share of its clients."""
+    page = (ROOT / "docs/howto/cluster.md").read_text()
     (block,) = re.findall(r"^  (split_clients .*)\n  (proxy_bind .*)$", page, re.MULTILINE)
     proxied = (
         f"{block[1]} location / {{ proxy_pass http://127.0.0.1:RELAY; proxy_set_header X-Forwarded-For $remote_addr; }}"

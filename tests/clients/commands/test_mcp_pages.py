@@ -17,7 +17,7 @@ from clients.commands import mcp
 from tests.clients.commands.support import Shelf
 from tests.servers.support import ROOT, TIMEOUT, call, running
 
-PAGES = {page.stem: page.read_text() for page in (ROOT / "docs/mcp").glob("*.md")}
+PAGES = {page.stem: page.read_text() for page in (ROOT / "docs/howto/mcp").glob("*.md")}
 OURS = {"command": "svc", "args": ["mcp"]}
 HEADINGS = ("What it asks", "Only looking", "Several phones", "Ending it", "What goes wrong")
 
@@ -72,7 +72,7 @@ def test_each_page_says_all_of_it() -> None:
         if name != "script":
             assert [heading for heading in HEADINGS if f"\n## {heading}\n" not in text] == [], name
         assert "svc pair --revoke" in text
-        assert "(../mcp.md#what-goes-wrong)" in text
+        assert "(../../reference/mcp.md#what-goes-wrong)" in text
 
 
 @pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
