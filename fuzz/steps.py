@@ -543,14 +543,6 @@ class LeaveEarly(Step):
     seconds: float = amount()
 
 
-@kind("errand")
-@frozen
-class RunErrand(Step):
-    """Somebody is sent on an errand of kind {kind}."""
-
-    kind: int = choice()
-
-
 # --- faults ----------------------------------------------------------------------------------------------------------
 
 
