@@ -25,8 +25,6 @@ from fuzz.steps import (
     UseMcp,
 )
 
-__all__ = ["APART", "episodes"]
-
 APART = (
     RequestNoteApproval,
     ForkChat,

@@ -44,8 +44,6 @@ from runtimes.sim.check import ContractError
 from runtimes.sim.process import Process
 from runtimes.sim.world import LimitPassed
 
-__all__ = ["Failure", "Report", "play", "play_seed"]
-
 LAST_STEPS, LAST_EVENTS = 15, 30  # that a failure tells of, and of each program
 INVOLVED = 60.0  # s in which a program has had something to do
 LOOK_EVERY = 1.0  # s between two looks from above

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-__all__ = ["undocumented"]
-
 ROOT = Path(__file__).parent.parent
 
 

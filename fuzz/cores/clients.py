@@ -29,8 +29,6 @@ from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import Limits
 
-__all__ = ["Client"]
-
 LAX = Limits(max_message=64 * 1024 * 1024, max_head=256 * 1024)
 
 

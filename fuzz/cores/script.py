@@ -20,8 +20,6 @@ from svc_proto.engine.core import Service
 from svc_proto.facts import FailureKind
 from svc_proto.relay.service import Relay
 
-__all__ = ["DEEDS", "Deed", "Kind", "Play", "perform"]
-
 CODE, SECOND_CODE = "ABC123", "XYZ789"
 API_KEY = "api-key-5fd1c0de"
 MODEL_KEY = "model-key-77aa31"

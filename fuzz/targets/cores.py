@@ -12,8 +12,6 @@ from svc_proto.facts import Accepted, Address, ChannelId, Done, Failed, Failure,
 from svc_proto.relay.service import Relay
 from svc_proto.store import LoadSessions
 
-__all__ = ["core", "relay"]
-
 NOW = Moment(1000.0, 1_800_000_000.0)
 CH = ChannelId(2)
 PEER = Address("127.0.0.1", 40_000)
