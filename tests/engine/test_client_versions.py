@@ -1,0 +1,71 @@
+"""WebSockets that we have opened and read no more for a while, over HTTP/1.1 and over HTTP/2."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.commands import Command, PauseReading, ResumeReading
+from svc_proto.engine.client import fetch, websocket
+from svc_proto.wire.events import AcceptSocket, Ping, StreamId, TextMessage
+from tests.engine.client_peer import Dialogue
+from tests.engine.service import Recorder
+
+S = StreamId(1)
+
+
+@pytest.fixture(params=["1.1", "2"])
+def version(request: pytest.FixtureRequest) -> str:
+    chosen: str = request.param
+    return chosen
+
+
+class Reader(Recorder):
+    """Stops reading, goes on, and closes, at a word."""
+
+    def on_text(self, text: str) -> None:
+        super().on_text(text)
+        if text in ("hold", "go on"):
+            self.open_socket.hold(text == "hold")
+            self.open_socket.hold(text == "hold")
+        elif text == "close":
+            self.open_socket.close()
+            self.open_socket.hold(True)
+
+
+def reader(version: str) -> tuple[Dialogue, Reader]:
+    handler = Reader()
+    talk = Dialogue(lambda engine: fetch(engine, "GET", "wss://relay.example/ws", into=websocket(handler)), version)
+    talk.say(AcceptSocket(S), TextMessage(S, "hold"))
+    return talk, handler
+
+
+def pauses(talk: Dialogue) -> list[type[Command]]:
+    """What was ordered of reading."""
+    orders, talk.orders = talk.orders, []
+    return [type(order) for order in orders if isinstance(order, PauseReading | ResumeReading)]
+
+
+def test_who_reads_no_more_says_that_he_is_there_for_an_hour(version: str) -> None:
+    talk, handler = reader(version)
+    assert pauses(talk) == [PauseReading]
+    talk.heard.clear()
+    for _ in range(360):
+        talk.after(9.999)
+        assert talk.heard == []
+        talk.after(0.001)
+        assert [type(event) for event in talk.heard] == [Ping]
+        talk.heard.clear()
+    talk.say(TextMessage(S, "go on"))
+    assert pauses(talk) == [ResumeReading]
+    assert handler.told[-1] == ("text", "go on")
+    talk.heard.clear()
+    talk.after(30.0)
+    assert [type(event) for event in talk.heard] == [Ping]
+
+
+def test_who_closes_reads_again(version: str) -> None:
+    talk, handler = reader(version)
+    pauses(talk)
+    talk.say(TextMessage(S, "close"))
+    assert pauses(talk) == [ResumeReading]
+    assert handler.told[-1] == ("closed", 1000, "")
