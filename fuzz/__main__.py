@@ -13,8 +13,6 @@ from fuzz.guided import fuzz_guided, is_available
 from fuzz.places import CRASHES
 from fuzz.targets import TARGETS
 
-__all__ = ["main"]
-
 EXAMPLES = """
 \b
 Examples:

@@ -19,8 +19,6 @@ from fuzz.world import API, API_KEY, LOCAL, REMOTE, World
 from runtimes.sim.host import Host
 from tests.support.sim_http import RequestClient, ServerAddress, WebSocketClient
 
-__all__ = ["Audit", "Kind", "Seat", "header"]
-
 LATEST = 60.0  # s that anything may take here, unless more is said
 SHOWN = 600  # characters of what was told, and of what it is
 CHATS = "/api/sessions"

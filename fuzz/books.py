@@ -27,18 +27,6 @@ from svc_proto.relay.uploads import QUOTA
 if TYPE_CHECKING:
     from fuzz.world import World
 
-__all__ = [
-    "Books",
-    "Closings",
-    "RECHECK",
-    "census",
-    "check_api",
-    "check_relay",
-    "check_windows",
-    "runs_for",
-    "uploads_kept",
-]
-
 RECHECK = 3600.0  # s: how late a step of the wall clock may be noticed
 LATE = 5.0  # s after which something that was due has happened
 TABLES = (dict, list, set, deque)

@@ -16,8 +16,6 @@ from fuzz.mutate import mutated, read_dictionary
 from fuzz.places import corpus, dictionary
 from fuzz.targets import TARGETS
 
-__all__ = ["Burst", "fuzz_for", "fuzz_inputs"]
-
 BATCH = 20  # inputs of one target before the next has its turn
 
 

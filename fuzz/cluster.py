@@ -41,8 +41,6 @@ from svc_proto.settings import Bucket, RedisAddress
 from svc_proto.store import LoadSessions
 from tests.support.sim_http import HttpClientConnection, Pairs, RequestClient, ServerAddress, WebSocketClient
 
-__all__ = ["BUCKET", "GIVE_UP", "UPLOADS_LIVE", "ClusterWorld"]
-
 PORT = 8767
 REDIS_PORT = 6379
 REDIS = "10.0.9.1"

@@ -11,8 +11,6 @@ from fuzz.cluster_people import Pocket
 from svc_proto.machines.limiter import MAX_FAILURES
 from svc_proto.relay.fellows import Fellows
 
-__all__ = ["asker", "check_calm"]
-
 
 def check_calm(world: ClusterWorld, rng: Random) -> None:
     """Raises `Violated`."""

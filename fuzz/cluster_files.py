@@ -21,8 +21,6 @@ from svc_proto.engine.message import Request, Response
 from svc_proto.wire.events import Headers
 from tests.support.sim_http import RequestClient
 
-__all__ = ["Files"]
-
 MARGIN = 8.0  # s before the end of a file's time, in which nobody is asked for it
 UNAVAILABLE = "media_store_unavailable"
 

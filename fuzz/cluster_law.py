@@ -23,8 +23,6 @@ from tests.support.sim_http import RequestClient
 if TYPE_CHECKING:
     from fuzz.cluster import ClusterWorld
 
-__all__ = ["LOST", "SOON", "Held", "Law", "Violated"]
-
 SOON = 1.0  # s after which a revocation holds everywhere, in a network that is whole
 BACK = 3.0  # s after which each node reaches the others again, when the network is whole
 LOST = 4.5  # s after which a node that does not reach Redis is gone to the others: a lease, and somewhat more

@@ -13,8 +13,6 @@ from tests.support.sim_http import WebSocketClient
 if TYPE_CHECKING:
     from fuzz.cluster import ClusterWorld
 
-__all__ = ["Errand", "Guess", "Pocket"]
-
 
 @define(eq=False)
 class Pocket:

@@ -27,8 +27,6 @@ from fuzz.cluster_people import Pocket
 from runtimes.sim.process import Process
 from tests.support.sim_http import RequestClient
 
-__all__ = ["main", "storm"]
-
 SECONDS = 40.0  # of a storm
 STEPS = 160
 CALM = 8.0  # s after which everybody has met again: a lease, and somewhat more

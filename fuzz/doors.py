@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["AUTH", "CALLERS", "CHANNEL_DOORS", "GRANT", "IN", "PLACES", "RELAY_DOORS", "doors", "place"]
-
 IN, AUTH, GRANT = "in", "auth", "grant"
 CALLERS = (
     *("program", "stranger", "lan_page", "local_page", "other_user", "proxy"),

@@ -64,8 +64,6 @@ from fuzz.steps import (
 from fuzz.subplots import subplots
 from fuzz.swarm import swarm
 
-__all__ = ["ALWAYS", "KINDS", "WEIGHTS", "draw"]
-
 ALWAYS: tuple[type[Step], ...] = (RegisterCode, PairDevice)  # are in every world
 KINDS: tuple[type[Step], ...] = (  # in the order in which a swarm draws them
     RegisterCode,

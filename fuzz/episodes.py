@@ -19,14 +19,11 @@ from fuzz.steps import (
     RepeatCompletion,
     RequestNoteApproval,
     RevokeOnFullDisk,
-    RunErrand,
     Step,
     StopReading,
     TypeInTerminal,
     UseMcp,
 )
-
-__all__ = ["APART", "episodes"]
 
 APART = (
     RequestNoteApproval,
@@ -37,12 +34,9 @@ APART = (
     UseMcp,
     RevokeOnFullDisk,
     GuessFromDevice,
-    RunErrand,
 )  # are drawn here alone
 SHARE = 1 / 3  # of all worlds
 SUSPECTED = 1 / 16  # of all worlds: a device guesses
-SENT = 0.6  # of all worlds: somebody is sent on errands
-ERRANDS = (1, 2, 3)
 MOST = 3  # of the others in one world
 NEXT = 1.0  # s at most from one step of an episode to the next
 BEHIND = 3  # behind as many of the steps that others have
@@ -50,7 +44,7 @@ BEHIND = 3  # behind as many of the steps that others have
 
 def episodes(seed: int, others: list[Step]) -> list[Step]:
     """Those of a seed."""
-    return [*_several(seed, others), *_suspected(seed, others), *_sent(seed, others)]
+    return [*_several(seed, others), *_suspected(seed, others)]
 
 
 def _suspected(seed: int, others: list[Step]) -> list[Step]:
@@ -58,18 +52,6 @@ def _suspected(seed: int, others: list[Step]) -> list[Step]:
     if rng.random() >= SUSPECTED:
         return []
     return [GuessFromDevice.of(round(max(PAIRED + 1.0, rng.choice(others).at) + rng.random(), 3), rng.randrange(64))]
-
-
-def _sent(seed: int, others: list[Step]) -> list[Step]:
-    """Some go on errands, of any kind, beside all others."""
-    rng = Random(f"errands {seed}")
-    if rng.random() >= SENT:
-        return []
-    steps: list[Step] = []
-    for _ in range(rng.choice(ERRANDS)):
-        at = round(max(PAIRED + 1.0, rng.choice(others).at) + rng.random(), 3)
-        steps.append(RunErrand.of(at, 0, rng.randrange(1 << 12)))
-    return steps
 
 
 def _several(seed: int, others: list[Step]) -> list[Step]:

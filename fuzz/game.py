@@ -11,14 +11,12 @@ from attrs import field, frozen
 from fuzz.audit import Audit
 from fuzz.audits.house import rooms_of
 from fuzz.draw import draw
-from fuzz.errands import Errands
 from fuzz.invariants import Invariant, Violation
 from fuzz.model import Session, violated
 from fuzz.people.agents import IDLE, Agents
 from fuzz.people.askers import Askers
 from fuzz.people.branches import Branches
 from fuzz.people.chats import Chats
-from fuzz.people.clerks import CLERKS
 from fuzz.people.control import Control
 from fuzz.people.crowd import ENDED_WITHIN, LATE, RECHECK, Crowd, Deeds
 from fuzz.people.desks import Desks
@@ -32,22 +30,19 @@ from fuzz.people.owners import Owners
 from fuzz.people.pairing import Pairing
 from fuzz.people.reports import Reports
 from fuzz.people.strangers import Strangers
-from fuzz.people.visitors import VISITORS
 from fuzz.people.voice_line import AGENT, FAMILIES, VoiceLine
 from fuzz.people.voices import Voices
 from fuzz.people.watchers import Watchers
 from fuzz.rest import Rest
 from fuzz.rows import Rows, taken
 from fuzz.script import Script
-from fuzz.steps import Fault, PostNotification, RunErrand, Step
+from fuzz.steps import Fault, PostNotification, Step
 from fuzz.story import place_of, sentence, story
 from fuzz.trouble import Trouble
 from fuzz.world import LIMITS, World
 from runtimes.sim.check import ContractError
 from runtimes.sim.process import Process
 from runtimes.sim.world import LimitPassed
-
-__all__ = ["Failure", "Report", "play", "play_seed"]
 
 LAST_STEPS, LAST_EVENTS = 15, 30  # that a failure tells of, and of each program
 INVOLVED = 60.0  # s in which a program has had something to do
@@ -136,9 +131,7 @@ class _Game:
         self.mcp = Mcp(self.crowd, self.control, owners, self.chats, self.reports.deeds[PostNotification])
         desks = {**Desks(self.crowd).deeds, **Gateways(self.crowd).deeds}
         self.lives = Lives(self.crowd, self.pairing, owners, self.control, desks, self.voices.lines)
-        self.errands = Errands(self.crowd, self.chats, self.pairing, (*CLERKS, *VISITORS))
         self.deeds: dict[type[Step], Deeds] = {
-            RunErrand: lambda step: self.errands.begin(step.kind),
             **Trouble(self.world).deeds,
             **self.pairing.deeds,
             **self.control.deeds,
@@ -248,7 +241,6 @@ class _Game:
         self.reports.look_at_all()
         self.pass_until(world.sim.now + 2 * LATE)
         self.chats.compare()
-        self.errands.look_back()
         for seconds in self.lives.ages:
             self.grow_old(seconds)
         self.pass_until(world.sim.now + 5.0)

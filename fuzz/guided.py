@@ -15,8 +15,6 @@ from pathlib import Path
 
 from fuzz.places import FOUND, corpus, dictionary
 
-__all__ = ["fuzz_guided", "is_available"]
-
 MEASURED = ("svc_proto", "h11", "h2", "hpack", "wsproto")
 MOST_BYTES = 4096  # of one input
 SLOWEST = 10  # s that one input may take

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["Invariant", "Violation"]
-
 
 class Invariant(Enum):
     """A rule. Its value is what the specification says, or what follows from it."""

@@ -22,8 +22,6 @@ from fuzz.targets.frames import compare_frames
 from fuzz.targets.lane import LIMITS, compare
 from fuzz.targets.websocket import CLIENT, DEFLATE
 
-__all__ = ["conversation", "main", "play", "play_call", "play_frames", "traffic"]
-
 BATCH = 500  # scripts that a process is given at once
 METHODS = (b"GET", b"GET", b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS")
 ODD_METHODS = (b"get", b"CONNECT", b"TRACE", b"G\x00T", b"PRI", b"GE T")

@@ -19,8 +19,6 @@ from svc_proto.wire.deflate import InboundGuard
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
 
-__all__ = ["Law", "LawCall", "LawReader", "alone", "obey"]
-
 
 class Law(Http1Connection, ServerConnection):
     """A server's connection that has every request and every answer event by event, by h11."""

@@ -17,8 +17,6 @@ from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.relay.client_socket import ClientState
 from svc_proto.relay.service import Relay
 
-__all__ = ["asks_for_secret", "check_ends", "secret_of"]
-
 SECRETIVE = 0.3  # of all worlds whose relay is never started anew ask programs of its host for the local secret
 RESTARTS = (
     StopProgram,

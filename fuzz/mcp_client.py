@@ -21,8 +21,6 @@ from runtimes.sim.process import Process
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.support.sim_http import RequestClient, ServerAddress
 
-__all__ = ["Asked", "McpClient", "Place", "Talk", "is_stream"]
-
 VERSION = "2025-11-25"
 LATE = 5.0  # s after which what was said before has come
 COMES_BACK = 1.0  # s after which one who was cut off does

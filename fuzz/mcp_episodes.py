@@ -13,8 +13,6 @@ from fuzz.script import PAIRED
 from fuzz.steps import AskAgentByMcp, AuthorizeAgent, DrivePhone, PairDevice, RegisterCode, Step, UseToolServers
 from fuzz.tool_calls import HOWS
 
-__all__ = ["SPOKEN", "mcp_episodes"]
-
 SPOKEN = (AuthorizeAgent, DrivePhone, AskAgentByMcp, UseToolServers)  # are drawn here alone
 SHARE = 1 / 4  # of all worlds
 MOST = 3  # in one world

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-__all__ = ["chunked", "mutated", "read_dictionary"]
-
 MOST = 8  # mutations of one input
 _ENTRY = re.compile(r'\s*(?:\w+\s*=\s*)?"((?:[^"\\]|\\.)*)"\s*')
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[\\\"])")

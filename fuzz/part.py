@@ -10,8 +10,6 @@ from typing import Any
 
 from attrs import field, frozen
 
-__all__ = ["Round", "asking", "calling", "chunk", "round_of", "usage"]
-
 
 @frozen(kw_only=True)
 class Round:

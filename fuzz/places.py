@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["CRASHES", "FOUND", "corpus", "dictionary"]
-
 HERE = Path(__file__).parent
 CRASHES = HERE / "crashes"  # inputs and scripts in which something does not hold; not in the repository
 FOUND = HERE / "found"  # inputs that got further than the corpus; not in the repository

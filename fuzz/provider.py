@@ -32,8 +32,6 @@ from svc_proto.wire.events import (
 )
 from tests.support.sim_http import ServerSideConnection, listen
 
-__all__ = ["NUMBER", "PIECES", "PROVIDER_PORT", "SAMPLES", "VENDOR_PORT", "Provider", "recording_of", "sound_of"]
-
 PROVIDER_PORT, VENDOR_PORT = 9001, 9002
 NUMBER = re.compile(r"voice (\d+)")
 SAMPLES = 1_200  # of one piece of sound, a twentieth of a second

@@ -13,8 +13,6 @@ from fuzz.model import violated
 from fuzz.world import World
 from svc_proto.engine.core import Engine
 
-__all__ = ["Rest"]
-
 _LIVE = "sessions last longer than anybody's visit"
 _SHELF = "media live for their time"
 _SHOWN = "for those who look at what has been"

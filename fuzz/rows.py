@@ -17,8 +17,6 @@ from typing import Any, TypeAlias
 
 import svc_proto
 
-__all__ = ["Rows", "all_rows", "never_walked", "taken", "told", "watch"]
-
 Rows: TypeAlias = Mapping[str, int]
 """How often each row was walked. A row is named `module.TABLE: state, trigger`."""
 

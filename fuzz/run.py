@@ -24,8 +24,6 @@ from fuzz.script import Script
 from fuzz.shrink import smaller
 from fuzz.story import sentence
 
-__all__ = ["Total", "main", "outcomes", "replay_command"]
-
 GIVEN = 16  # shown of the seeds that fail
 NEWS_EVERY = 10.0  # s between two lines on how far it is
 AT_ONCE = 4  # worlds that a process is given

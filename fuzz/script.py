@@ -8,8 +8,6 @@ from attrs import frozen
 
 from fuzz.steps import STEP_KINDS, Fault, Step, slots
 
-__all__ = ["PAIRED", "Script"]
-
 PAIRED = 2.0  # s after which the phone and two devices are paired; a code whose answer is lost is used up
 
 

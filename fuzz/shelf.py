@@ -10,8 +10,6 @@ from math import inf
 
 from attrs import define, field
 
-__all__ = ["Medium", "Shelf", "Use"]
-
 
 @define(eq=False)
 class Use:

@@ -17,8 +17,6 @@ from fuzz.game import Failure, play
 from fuzz.script import Script
 from fuzz.steps import AMOUNT, CHOICE, INDEX, Fault, Step, slots
 
-__all__ = ["SECONDS", "shrink", "smaller"]
-
 SECONDS = 120.0  # that it may take
 SHORT = 1.0  # s between two steps, where more is not needed
 

@@ -11,8 +11,6 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from attrs import field, fields, frozen
 
-__all__ = ["AMOUNT", "CHOICE", "INDEX", "STEP_KINDS", "Fault", "Step", "kind", "slots"]  # and the classes of steps
-
 StepT = TypeVar("StepT", bound="Step")
 INDEX, CHOICE, AMOUNT = "index", "choice", "amount"
 STEP_KINDS: dict[str, type[Step]] = {}  # by name
@@ -541,14 +539,6 @@ class LeaveEarly(Step):
 
     ending: int = choice()
     seconds: float = amount()
-
-
-@kind("errand")
-@frozen
-class RunErrand(Step):
-    """Somebody is sent on an errand of kind {kind}."""
-
-    kind: int = choice()
 
 
 # --- faults ----------------------------------------------------------------------------------------------------------

@@ -14,8 +14,6 @@ from runtimes.sim.trace import Record
 from svc_proto.commands import Abort, Cancel, CloseWrite, Command, Log, Operation, PauseReading, ResumeReading, Send
 from svc_proto.facts import Accepted, Closed, Done, Fact, Failed, ReadClosed, Received, Sent
 
-__all__ = ["in_words", "place_of", "sentence", "story"]
-
 SHOWN = 150  # characters of a payload
 READABLE = 0.6  # of a payload's bytes are text, or it is not shown
 NOT_TEXT = re.compile(r"[^\x20-\x7e]+")

@@ -45,8 +45,6 @@ from fuzz.steps import (
 )
 from fuzz.swarm import Swarm
 
-__all__ = ["HOLDS", "subplots"]
-
 VOICE_WEIGHTS: dict[type[Step], int] = {ReadAloud: 4, TalkToAgent: 5, SaySomething: 4}
 LIFE_WEIGHTS: dict[type[Step], int] = {
     ReplacePhoneSocket: 6,

@@ -13,8 +13,6 @@ from typing import Generic, TypeVar
 
 from attrs import frozen
 
-__all__ = ["Pace", "Swarm", "swarm"]
-
 Kind = TypeVar("Kind")
 
 PLAIN = 0.3  # of all worlds: nothing is left out, and nothing overdone

@@ -11,22 +11,6 @@ from typing import TypeAlias
 
 from attrs import define, field, frozen
 
-__all__ = [
-    "DEFAULT_TTL",
-    "NOTHING",
-    "OPEN",
-    "Policy",
-    "Spans",
-    "Terms",
-    "Wall",
-    "Wish",
-    "fits",
-    "in_json",
-    "paired",
-    "patched",
-    "refusal",
-]
-
 DAY = 86_400.0
 DEFAULT_TTL = 30 * DAY  # s, spec "Limits": session token default lifetime
 SPANS = {  # s, wire core 4.1; the other channels last as long as the session

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     from fuzz.toolshed import Toolshed
 
-__all__ = ["HOWS", "SOON", "STRAY", "TIMEOUT", "Call", "Said", "Way", "note"]
-
 TIMEOUT = 4  # s that a call has; ten times as long for who tells of progress
 HOWS = (
     *("echo", "late", "slow", "wrong", "garbage", "asks", "flood", "huge", "changed"),  # and all is well in the end

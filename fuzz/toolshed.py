@@ -24,8 +24,6 @@ from svc_proto.wire.events import (
 )
 from tests.support.sim_http import ServerSideConnection, listen
 
-__all__ = ["ASKING", "SERVERS", "Toolshed"]
-
 PORT = 9200
 PROGRAMS = {"files": "/usr/bin/files-server", "gossip": "/usr/bin/gossip-server"}
 SERVERS: Mapping[str, Mapping[str, object]] = {

@@ -29,8 +29,6 @@ from fuzz.upstream import Manner
 from fuzz.world import AFTERMATH, DEVICES, World
 from runtimes.sim.faults import Faults
 
-__all__ = ["Trouble"]
-
 OFTEN = 0.4  # of all operations, while a disk has a bad time
 ENDLESS = 1e9  # s
 BAD = (Manner.REFUSE, Manner.BREAK, Manner.HANG, Manner.NONSENSE)

@@ -9,8 +9,6 @@ from svc_proto.boundary import Core
 from svc_proto.commands import Command, Tell
 from svc_proto.facts import Fact
 
-__all__ = ["Untold"]
-
 
 class Untold:
     """A core whose news are for the program around it, and for who holds the phone: they may hold what no log may."""

@@ -21,8 +21,6 @@ from svc_proto.wire.events import (
 )
 from tests.support.sim_http import ServerSideConnection, listen
 
-__all__ = ["MODEL_PORT", "TOKENS", "Manner", "Upstream"]
-
 MODEL_PORT = 9000
 LONG = 200  # pieces of a long answer, too much for a reader's buffer
 PIECE = "long answer " * 125

@@ -59,8 +59,6 @@ from tests.support.sim_http import (
     WebSocketClient,
 )
 
-__all__ = ["API", "API_KEY", "GATEWAY", "HOME", "LOCAL", "MAX_MEDIA", "RELAY_PORT", "REMOTE", "VOICES", "World"]
-
 RELAY_PORT = 8767
 API_PORT = 8642
 HOME = "10.0.0.1"

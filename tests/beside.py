@@ -14,8 +14,6 @@ from runtimes.run import run
 from runtimes.waker import Handle
 from svc_proto.engine.core import Engine, Service
 
-__all__ = ["Beside", "serving"]
-
 TIMEOUT = 60.0  # s for anything a test waits for; only a busy machine takes long
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-__all__ = ["CORE", "borrow"]
-
 CORE = ("attrs", "h11", "h2", "wsproto")  # what the core needs
 
 

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["Costs", "pytest_addoption", "pytest_configure"]
-
 HERE = Path(__file__).parent
 SHOWN = 40  # tests
 

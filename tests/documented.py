@@ -21,8 +21,6 @@ from jsonschema import Draft202012Validator
 from svc_proto.engine.router import Route
 from svc_proto.wire.events import Headers
 
-__all__ = ["Documented", "queries"]
-
 OPEN = ("Refusal", "VoiceRefusal", "PhoneStatus", "MemoryRefused", "Completion")  # with members of their own kind
 
 

@@ -30,8 +30,6 @@ from svc_proto.facts import ChannelId, Closed, Fact, ReadClosed, Received, Sent
 if TYPE_CHECKING:
     from tests.book import Book
 
-__all__ = ["Child", "Ear", "End", "Node", "Plug"]
-
 
 @define(eq=False)
 class End:

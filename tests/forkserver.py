@@ -39,8 +39,6 @@ from typing import Any, BinaryIO, cast
 import pexpect
 from ptyprocess import PtyProcess  # type: ignore[import-untyped]  # it has none
 
-__all__ = ["Popen", "Terminal", "python", "run"]
-
 ROOT = Path(__file__).parents[1]
 OPTIONS = ["-W", "error", "-m"]
 OURS = ("svc_proto", "runtimes", "servers", "clients")

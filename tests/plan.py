@@ -26,21 +26,6 @@ import pytest
 from _pytest.mark import ParameterSet
 from attrs import frozen
 
-__all__ = [
-    "FULL_ONLY",
-    "NODES",
-    "PLAIN",
-    "PLAN",
-    "AsNodes",
-    "Row",
-    "Where",
-    "is_in_short_suite",
-    "nodes_row_of",
-    "row_of",
-    "short_loop",
-    "some",
-]
-
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs/explanation/testing-strategy.md"
 PLAIN = "asyncio"  # where any real loop will do

@@ -26,23 +26,6 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
-__all__ = [
-    "CH",
-    "LOCAL",
-    "PATIENT",
-    "PEER",
-    "REMOTE",
-    "START",
-    "Idle",
-    "Life",
-    "Logs",
-    "Playbook",
-    "accepted",
-    "counting_entropy",
-    "sends",
-    "wire_bytes",
-]
-
 PATIENT = evolve(DEFAULT_LIMITS, stranger_turn=1 << 30)  # time stands still in a playbook: nobody's turn would come
 START = Moment(1000.0, 1_800_000_000.0)
 CH = ChannelId(2)

@@ -8,8 +8,6 @@ from contextlib import suppress
 from itertools import cycle
 from random import SystemRandom
 
-__all__ = ["free_port"]
-
 LANES, WIDTH = 16, 1_375  # of ports: each process that runs tests has a lane of its own, from 10,000 on
 _LANE = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % LANES
 _OURS = range(10_000 + _LANE * WIDTH, 10_000 + (_LANE + 1) * WIDTH)

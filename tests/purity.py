@@ -22,8 +22,6 @@ from typing import TypeAlias
 
 from attrs import define, field, frozen
 
-__all__ = ["FORBIDDEN_BUILTINS", "Violation", "violations"]
-
 FORBIDDEN_BUILTINS = frozenset({"breakpoint", "eval", "exec", "hash", "id", "input", "open", "print"})
 CLOCK_READS = frozenset({"now", "today", "utcnow"})
 CLOCK_TYPES = frozenset({"date", "datetime", "dt"})

@@ -18,8 +18,6 @@ from svc_proto.basics.errors import LocalProtocolError, ProtocolError, Refused, 
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 
-__all__ = ["hold_sentences", "mistake_of", "mistake_of_event", "mistake_of_family"]
-
 KNOWN = """
     agent_incomplete ambiguous_device ambiguous_prefix approval_not_active approval_not_pending as_paired
     audio_empty audio_missing bad_mode bad_public_url bad_request body_too_large busy cluster_unavailable

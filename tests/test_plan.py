@@ -24,7 +24,6 @@ STORIES = [(path.stem, name) for path in sorted(LOOPS.glob("test_*.py")) for nam
 ELSEWHERE = {
     "test_session_events",
     "test_api_kill",
-    "test_api_storm",
     "test_outside_loop",
 }  # on no loop
 

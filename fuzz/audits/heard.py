@@ -7,8 +7,6 @@ from typing import Any
 
 from svc_proto.wire.sse import EventStreamDecoder
 
-__all__ = ["Events"]
-
 Members = dict[str, Any]
 
 

@@ -10,8 +10,6 @@ from fuzz.script import Script
 from fuzz.simulation.checks.operations import persistence
 from fuzz.simulation.checks.sessions import lifecycle
 
-__all__ = ["ROOMS", "ROUND", "rooms_of"]
-
 ROUND = 10  # worlds, from one tenth seed to the next, of which one runs each check
 
 ROOMS: tuple[Kind, ...] = (

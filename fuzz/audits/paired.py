@@ -9,8 +9,6 @@ from attrs import frozen
 from fuzz.audit import Audit, Seat
 from runtimes.sim.host import Host
 
-__all__ = ["Paired", "listed", "pair", "register", "sign_in"]
-
 
 @frozen(eq=False)
 class Paired:

@@ -5,6 +5,4 @@ from __future__ import annotations
 from fuzz.audit import Kind
 from fuzz.simulation.checks.chat import approvals, turn_in_all_protocols
 
-__all__ = ["ROOMS_OF_API"]
-
 ROOMS_OF_API: tuple[Kind, ...] = (*turn_in_all_protocols.CHECKS, *approvals.CHECKS)

@@ -24,8 +24,6 @@ from fuzz.mutants.process import UnsoundError
 from fuzz.mutants.tree import Tree
 from fuzz.mutants.trial import Fate, Judge, Verdict
 
-__all__ = ["EQUAL", "main", "read_equal"]
-
 HERE = Path(__file__).parent
 EQUAL = HERE / "equal.toml"
 EXAMPLES = """

@@ -17,8 +17,6 @@ from itertools import pairwise
 
 from attrs import frozen
 
-__all__ = ["Kind", "Mutant", "mutants_of"]
-
 OPPOSITES = {
     ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="), ast.Is: ("is", "is not"), ast.IsNot: (r"is\s+not", "is"),
     ast.In: ("in", "not in"), ast.NotIn: (r"not\s+in", "in"),

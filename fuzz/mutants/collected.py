@@ -34,8 +34,6 @@ from attrs import evolve, frozen
 from fuzz.mutants.process import FORKSERVER, OPTIONS, Notes, Request, UnsoundError, begin
 from fuzz.mutants.tree import Tree
 
-__all__ = ["Collected", "UnableError"]
-
 Place = tuple[str, str, int]  # of a function: file, qualified name, line
 Lineage = list[tuple[CodeType, CodeType]]  # a code and what becomes of it, after those that it stands in
 UNABLE = "it does not show"

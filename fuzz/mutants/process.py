@@ -25,8 +25,6 @@ from hypothesis import HealthCheck, Phase, settings
 
 from fuzz.mutants.tree import Tree
 
-__all__ = ["FORKSERVER", "OPTIONS", "Notes", "Request", "UnsoundError", "alone", "answer_of", "begin", "change"]
-
 MEMORY = 4 << 30  # bytes of address space: a mutant that grows without end ends here
 OPTIONS = ["-x", "-q", "-p", "pytest_timeout", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider"]
 FORKSERVER = multiprocessing.get_context("forkserver")

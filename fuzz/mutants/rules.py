@@ -23,8 +23,6 @@ from fuzz.mutants.process import Request, alone
 from fuzz.mutants.simulated import find_seed
 from fuzz.mutants.tree import Tree
 
-__all__ = ["RULES", "Rule", "main", "noticed", "read_rules", "refresh"]
-
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 RULES = HERE / "rules"

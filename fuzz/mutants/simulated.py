@@ -9,8 +9,6 @@ from unittest.mock import patch
 from fuzz.mutants.process import answer_of, begin, change
 from fuzz.mutants.tree import Tree
 
-__all__ = ["find_seed"]
-
 
 def find_seed(
     tree: Tree, module: str, text: bytes, compiled: str, seeds: Sequence[int], breaks: str, *, storm: bool, limit: float

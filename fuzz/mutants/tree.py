@@ -12,8 +12,6 @@ from attrs import frozen
 
 from fuzz.mutants.changes import Kind, Mutant, mutants_of
 
-__all__ = ["Tree"]
-
 SLOW = ("stateful", "bad_input")  # in the names of test files: they come last
 
 

@@ -21,8 +21,6 @@ from fuzz.mutants.collected import Collected, UnableError
 from fuzz.mutants.process import Request, UnsoundError, alone
 from fuzz.mutants.tree import Tree
 
-__all__ = ["Fate", "Judge", "Verdict"]
-
 STORIES = ("sim", "test_whole")  # in the names of stories told by the simulator, of worlds, and of rules for all
 FAR = 4.0  # as long as the near tests may rooms and stories take: they are many
 

@@ -17,8 +17,6 @@ from fuzz.steps import Step, UseMcp
 from fuzz.world import REMOTE
 from tests.support.sim_http import RequestClient
 
-__all__ = ["IDLE", "Agents"]
-
 IDLE = 1800.0  # s after which a session that nobody uses ends
 ANSWERED = 45.0  # s in which a call has an answer: that of a phone, or none after 30 s
 STREAMED = 6.0  # s after which an answer that has not come is a stream

@@ -19,8 +19,6 @@ from fuzz.steps import RepeatCompletion, RequestCompletion, Step
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.support.sim_http import RequestClient
 
-__all__ = ["Askers"]
-
 GIVEN_UP = 20.0  # s from when the last of them left to the end of the model's work
 REPEATED = ("plain", "refuse")
 BROKEN = ("refuse", "break", "lose", "nonsense", "hang")  # what the model does to questions that begin so

@@ -11,8 +11,6 @@ from fuzz.people.crowd import Deeds
 from fuzz.steps import ForkChat, Step
 from tests.support.sim_http import RequestClient
 
-__all__ = ["Branches"]
-
 
 @define(eq=False)
 class _Copy:

@@ -19,8 +19,6 @@ from svc_proto.api.store import ListMessages
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.support.sim_http import Pairs, RequestClient
 
-__all__ = ["MANNERS", "Chats", "each_event"]
-
 MANNERS = ("plain", "plain", "plain", "tool", "tool", "refuse", "break", "nonsense", "hang", "lose")
 FIRST = ["session.created", "run.started", "message.started"]
 LAST = (["assistant.completed", "run.completed", "done"], ["error", "done"])

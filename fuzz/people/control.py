@@ -16,8 +16,6 @@ from fuzz.world import REMOTE
 from svc_proto.device.phone import PhoneState
 from tests.support.sim_http import RequestClient
 
-__all__ = ["Control"]
-
 REPORTS_WITHIN = 40.0  # s, of the reference phone, which does so every 30 s
 LEAVES = 5  # one in so many callers
 MADE_BY_RELAY = {502: "error", 504: "timeout"}  # statuses of its own, and what it decides then, wire bridge 2.2

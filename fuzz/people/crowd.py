@@ -97,7 +97,6 @@ class Crowd:
         self.listeners: list[Callable[[Device, dict[str, Any]], None]] = []  # of what a device is told
         self.on_join: list[Callable[[Device], None]] = []  # of who was welcomed
         self.allowed: dict[int, None] = {}  # tasks whose question somebody has answered with yes
-        self.guessed_keys: list[float] = []  # when somebody has shown the API a wrong one
         self._numbers = 0
 
     def number(self) -> int:

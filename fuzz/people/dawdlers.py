@@ -10,8 +10,6 @@ from fuzz.people.crowd import SERVED, Crowd
 from fuzz.world import REMOTE
 from tests.support.sim_http import RawBytesClient
 
-__all__ = ["Dawdlers"]
-
 CALLS = ("/type", "/clipboard/inbox", "/notifications/none", "/tap", "/media/upload")  # with a body to wait for
 GIVES_UP = 20.0  # s after the rest
 LARGE, SIZE = "/tmp/shared/large.bin", 400_000  # a file of the host, and how many bytes it has

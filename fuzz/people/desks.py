@@ -13,8 +13,6 @@ from fuzz.people.crowd import Crowd, Deeds, Device
 from fuzz.steps import Step, TypeInTerminal
 from runtimes.sim.child import Child, Script
 
-__all__ = ["Desks"]
-
 SHELL = "/bin/bash"
 NAMES = ("main", "side")  # of the terminals that somebody has
 FLOOD = 60_000  # characters that a command may say at once

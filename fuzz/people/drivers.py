@@ -23,8 +23,6 @@ from fuzz.people.owners import Owners
 from fuzz.steps import DrivePhone, PostNotification, Step
 from fuzz.world import REMOTE
 
-__all__ = ["Drivers"]
-
 ANSWERED = 45.0  # s in which a call that only looks has an answer
 STREAMED = 6.0  # s after which an answer that has not come is a stream
 BUSY = 7.0  # s that a phone takes at least for what others wait behind

@@ -11,8 +11,6 @@ from fuzz.invariants import Invariant
 from fuzz.model import violated
 from fuzz.provider import NUMBER, PIECES, SAMPLES, sound_of
 
-__all__ = ["PER_SECOND", "SHORTEST", "Ears", "seconds_of"]
-
 PER_SECOND = 120  # characters that the stub speaks, wire terminal-voice 8
 SHORTEST, LONGEST = 0.25, 1.5  # s
 BYTES = 2  # of a sample

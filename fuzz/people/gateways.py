@@ -16,8 +16,6 @@ from fuzz.world import GATEWAY
 from runtimes.sim.child import Child, Script
 from svc_proto.commands import SignalName
 
-__all__ = ["Gateways"]
-
 FLOODS = (40, 200, 400, 800)  # events that a request may bring
 READY = {"jsonrpc": "2.0", "method": "event", "params": {"type": "gateway.ready", "payload": {"skin": {}}}}
 STUBBORN = 0.3  # of all gateways leave when they are killed, and not before

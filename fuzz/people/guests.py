@@ -27,8 +27,6 @@ from fuzz.world import LOCAL, REMOTE
 from runtimes.sim.process import Process
 from tests.support.sim_http import RequestClient
 
-__all__ = ["ACT", "READ", "Guest", "Guests"]
-
 ACT, READ = "bridge", "bridge:read"
 WAYS = 16  # of `other`: what is done with those who are there, and how others come
 LASTS = (None, None, 300, 45)  # s that the owner gives

@@ -12,8 +12,6 @@ from svc_proto.commands import Tell
 from svc_proto.device.person import KEYBOARD
 from tests.support.sim_http import RequestClient
 
-__all__ = ["Holder"]
-
 WORDS = ("y", "y", "n", "")  # that they say; the last one says nothing
 SWITCHES = ("off", "accessibility off")  # of what keeps an agent from doing anything
 TURNED = 0.5  # s from the switch to what comes of it

@@ -17,8 +17,6 @@ from fuzz.people.crowd import Deeds
 from fuzz.steps import AskAgentByMcp, Step
 from fuzz.world import API, API_KEY
 
-__all__ = ["Inquirers"]
-
 ANSWERED = 120.0  # s in which a turn with a quick model has an answer
 STOPPED_WITHIN = 2.0  # s in which a model works no more for who has changed his mind: it would not be done by then
 WORDS = 36  # of a question that takes the model some four seconds to say again

@@ -29,8 +29,6 @@ from fuzz.steps import (
 from fuzz.terms import Spans, Wish
 from fuzz.world import UNTIL_DROPPED
 
-__all__ = ["Lives"]
-
 REFUSES_FOR = 2.0  # s that the store takes no session
 REST_AFTER = 4.0  # s from the end of a session to the rest of what it had begun to say
 SHORT = 10  # s, of terms that the store does not take

@@ -12,8 +12,6 @@ from fuzz.people.owners import Owners
 from fuzz.people.toolers import Toolers
 from fuzz.steps import Step
 
-__all__ = ["Mcp"]
-
 
 class Mcp:
     """All of them."""

@@ -13,8 +13,6 @@ from fuzz.steps import ChangeFile, FetchMedia, ShareFile, Step, UploadMedia
 from fuzz.world import MAX_MEDIA
 from tests.support.sim_http import RequestClient
 
-__all__ = ["Media"]
-
 SHARED, FILES = "/tmp/shared", 6  # a folder within the roots, and how many files are in it
 SECRET = "/etc/secret.txt"  # that no root has
 SWEPT_WITHIN = 2.0  # s from the end of an upload to that of its file

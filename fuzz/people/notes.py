@@ -21,8 +21,6 @@ from fuzz.steps import DropAnswer, RequestNoteApproval, Step
 from fuzz.upstream import TOKENS
 from tests.support.sim_http import RequestClient
 
-__all__ = ["Notes"]
-
 WORDS = ("red", "green", "blue")  # notes of a chat, which are wanted again and again
 SAID = ("once", "deny", "session", "once")  # by name, in turns
 LAPSES = 55.0  # s that a question surely waits for its answer

@@ -11,8 +11,6 @@ from fuzz.steps import ExtendSession, ListSessions, RevokeSession, Step
 from fuzz.terms import Terms, Wish, fits, patched
 from tests.support.sim_http import RequestClient
 
-__all__ = ["Owners"]
-
 NOT_CHANGED = (400, 401, 403, 404, 409)
 LASTS = "the relay goes on trying"  # unless it says more, the end of a session that the store did not take is one
 PASSES = "a restart before that"

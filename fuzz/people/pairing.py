@@ -15,8 +15,6 @@ from fuzz.world import REMOTE
 from runtimes.sim.host import Host
 from tests.support.sim_http import RequestClient, WebSocketClient
 
-__all__ = ["Pairing"]
-
 UNCOUNTED = ("rate limited", "first message", "timeout", "too many")  # refusals that are no failed guesses
 
 TTL_WISHES = (*[None] * 5, 60, 7_200, 0)  # s that a phone asks for itself

@@ -13,8 +13,6 @@ from fuzz.people.crowd import LATE, PHONE, Crowd, Device, SignIn
 from fuzz.world import UNTIL_DROPPED
 from svc_proto.device.phone import PhoneState
 
-__all__ = ["Phones"]
-
 IN_TIME = 25.0  # s from a call within which a phone that answers has surely done so before the relay gives up
 ABSENT = ("phone_not_connected", "unknown_device")
 LOST = ("phone_disconnected", "send_failed")

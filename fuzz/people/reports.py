@@ -23,8 +23,6 @@ from fuzz.steps import InspectServer, ListNotifications, PostNotification, Repor
 from runtimes.sim.process import Process
 from tests.support.sim_http import RequestClient
 
-__all__ = ["Reports"]
-
 ACTIVITY, STATUS, PHONES = "/bridge/activity", "/bridge/status", "/bridge/devices"
 SHELF, NOTES, INFO, HEALTH = (
     "/media/inspect?include_expired=1",

@@ -19,8 +19,6 @@ from fuzz.world import LOCAL, REMOTE
 from runtimes.sim.host import Host
 from tests.support.sim_http import Pairs, RawBytesClient, RequestClient
 
-__all__ = ["Strangers"]
-
 GARBAGE = (
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     b"GET /health HTTP/1.1\r\nHost: x\r\n",

@@ -20,8 +20,6 @@ from fuzz.steps import Step, UseToolServers
 from fuzz.tool_calls import HOWS, STRAY
 from fuzz.toolshed import ASKING, SERVERS, Toolshed
 
-__all__ = ["Toolers"]
-
 OVER = 120.0  # s in which a run with such calls has ended, whatever the servers do
 ARRIVES = 3.0  # s from the answer of a server in which its call is answered, on a sound network
 TOOLS = ("look", "act")

@@ -16,8 +16,6 @@ from fuzz.provider import recording_of
 from runtimes.sim.host import Host
 from tests.support.sim_http import ServerAddress, WebSocketClient
 
-__all__ = ["AGENT", "FAMILIES", "LAB", "OUTPUT", "UNATTENDED", "VoiceLine", "Who"]
-
 OUTPUT, LAB, AGENT = "output", "realtime", "realtime-agent"
 FAMILIES = {OUTPUT: "voice:tts", LAB: "voice:realtime", AGENT: "voice:realtime"}  # and the grant that each wants
 SPOKEN_WITHIN = 30.0  # s for the stub to read a text, on a network without trouble

@@ -23,8 +23,6 @@ from svc_proto.basics.pcm import wav_head
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.support.sim_http import RequestClient
 
-__all__ = ["Voices"]
-
 WINDOW = 30.0  # s in which one that was lost may come back, 4.8
 LONGEST = 400.0  # s that one lasts: with a run it has 360 s
 STAYS = 40.0  # s that somebody who has nothing more to say stays

@@ -18,8 +18,6 @@ from fuzz.people.crowd import Deeds
 from fuzz.steps import StartRun, Step
 from tests.support.sim_http import RequestClient
 
-__all__ = ["Watchers"]
-
 UNREAD_FOR = 300.0  # s that events wait for whom they are for, wire api 6.3
 ENDS = {"run.completed": "completed", "run.failed": "failed", "run.cancelled": "cancelled"}  # and what status says then
 CLOSED = b": stream closed\n\n"

@@ -13,8 +13,6 @@ from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import Event, StreamId
 
-__all__ = ["Both", "MisusedError", "say"]
-
 Law = TypeVar("Law", bound=Connection)
 Lane = TypeVar("Lane", bound=Connection)
 

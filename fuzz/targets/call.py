@@ -24,8 +24,6 @@ from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http1_call import PlainCall
 from svc_proto.wire.limits import Limits
 
-__all__ = ["BothCalls", "call", "compare_calls"]
-
 LIMITS = Limits(max_head=600, max_fields=8)
 ONE = StreamId(1)
 HOST, CLOSE, LENGTH = (b"host", b"a:80"), (b"connection", b"close"), (b"content-length", b"5")

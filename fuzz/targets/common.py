@@ -24,8 +24,6 @@ from svc_proto.wire.events import (
 )
 from tests.wire.pair import drain, merged, say
 
-__all__ = ["Replies", "Target", "heard_again", "pieces_of", "same_however_cut"]
-
 Target: TypeAlias = Callable[[bytes], None]
 T = TypeVar("T")
 

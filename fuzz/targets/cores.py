@@ -1,8 +1,7 @@
-"""Whole cores: a relay that is sent bytes, and scripts of anything that may happen to a relay or an API."""
+"""A whole core: a relay that is sent bytes."""
 
 from __future__ import annotations
 
-from fuzz.cores.script import perform
 from fuzz.targets.common import same_however_cut
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Level, Log, Operation, PauseReading, Query, ResumeReading, Send
@@ -12,8 +11,6 @@ from svc_proto.facts import Accepted, Address, ChannelId, Done, Failed, Failure,
 from svc_proto.relay.service import Relay
 from svc_proto.store import LoadSessions
 
-__all__ = ["core", "relay"]
-
 NOW = Moment(1000.0, 1_800_000_000.0)
 CH = ChannelId(2)
 PEER = Address("127.0.0.1", 40_000)
@@ -22,11 +19,6 @@ PEER = Address("127.0.0.1", 40_000)
 def relay(data: bytes) -> None:
     """A relay that is sent bytes: never an exception, never a command after `Exit`, the same for any chunking."""
     same_however_cut(_relay, data)
-
-
-def core(data: bytes) -> None:
-    """A script of deeds, see `fuzz.cores`: the rules of its driver hold."""
-    perform(data)
 
 
 def _relay(pieces: list[bytes]) -> list[object]:

@@ -16,8 +16,6 @@ from svc_proto.wire.events import BinaryMessage, CloseSocket, Event, Ping, Pong,
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket import WebSocket
 
-__all__ = ["LIMITS", "BothSockets", "compare_frames", "frames"]
-
 LIMITS = Limits(max_message=64 * 1024 + 10)
 STREAM = StreamId(1)
 STRANGER = 300  # bytes of a message of one that nobody knows

@@ -10,8 +10,6 @@ from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead,
 from svc_proto.wire.http1 import Http1Connection
 from tests.wire.pair import ONE, Outcome, outcome, say
 
-__all__ = ["answer", "chunks", "http1"]
-
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 

@@ -19,8 +19,6 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
 from tests.wire.pair import FIVE, ONE, THREE, Outcome, outcome, say
 
-__all__ = ["answer2", "http2"]
-
 HOST = Headers(((b"host", b"a"),))
 
 

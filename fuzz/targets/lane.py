@@ -31,8 +31,6 @@ from svc_proto.wire.http1 import BODILESS, Http1Connection
 from svc_proto.wire.http1_plain import PlainConnection
 from svc_proto.wire.limits import Limits
 
-__all__ = ["LIMITS", "BothServers", "compare", "lane"]
-
 Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 LIMITS = Limits(max_head=600, max_fields=8)

@@ -12,8 +12,6 @@ from svc_proto.wire.multipart import MultipartDecoder, Part, PartBegin, PartData
 from svc_proto.wire.resp import RespReader, command
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
 
-__all__ = ["envelope", "multipart", "qr", "resp", "sse"]
-
 BOUNDARY = "----boundary-that-is-in-no-part-71fe90"
 SECRET = b"a key of sixteen bytes or more"
 

@@ -22,8 +22,6 @@ from svc_proto.engine.socket import SocketHandler
 from svc_proto.relay.voice_side import FAMILIES
 from tests.voice.rig import PHONE, Client, Rig
 
-__all__ = ["voice"]
-
 ORDER = ("output", "lab", "agent")
 NUMBERED = ("output", "agent")
 LOST_WITH = (1006, 1000, 1001, 1005, 4999)

@@ -10,8 +10,6 @@ from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket import WebSocket
 from tests.wire.pair import Outcome, outcome
 
-__all__ = ["CLIENT", "DEFLATE", "make_socket", "websocket"]
-
 LIMITS = Limits(max_message=64 * 1024)
 STREAM = StreamId(1)
 CLIENT, DEFLATE, ALONE, SMALL = 1, 2, 4, 8  # bits of the first byte

@@ -46,8 +46,6 @@ from tests.loops.virtual import Overhearing
 from tests.peers.model import MODEL_PORT, Answer, ScriptedModel
 from tests.playbook import Life
 
-__all__ = ["KEY", "ROUTE", "AgentWorld", "Listener"]
-
 T = TypeVar("T")
 KEY = "sk-secret-of-the-test"
 ROUTE = ModelRoute(base_url=f"http://model:{MODEL_PORT}/v1", model="small", api_key=KEY)

@@ -25,8 +25,6 @@ from tests.book import REFUSED, Node
 from tests.ends import Plug
 from tests.playbook import counting_entropy
 
-__all__ = ["PORT", "REDIS", "UNAVAILABLE", "VIA", "NodesBook", "code", "lease", "redis_key"]
-
 PORT = 8642  # of the first; the others have those behind it
 REDIS = 6379
 DATABASE = 1

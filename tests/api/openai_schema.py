@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["check_chunk", "check_completion"]
-
 Check = Callable[[Any], bool]
 FINISHES = ("stop", "length", "tool_calls", "content_filter", "function_call")
 

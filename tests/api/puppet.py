@@ -23,8 +23,6 @@ from svc_proto.facts import OperationId
 from tests.api.world import KEY, ApiBook, ApiCall
 from tests.book import Node
 
-__all__ = ["Hand", "Puppet", "TurnBook", "call_of", "chatting", "names", "text_told"]
-
 FOREVER = 1e9  # s
 NOBODY = OperationId(0)
 

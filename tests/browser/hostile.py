@@ -10,8 +10,6 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.sse import encode_event
 from tests.peers.service import ScriptedService, row
 
-__all__ = ["EVIL", "Hostile"]
-
 EVIL = """<img src=x onerror="alert(1)"><script>alert(2)</script><b>"'&lt;"""
 LATER = 4_000_000_000
 

@@ -22,8 +22,6 @@ from attrs import frozen
 
 from tests.servers.support import FOREIGN, ROOT
 
-__all__ = ["FRESH", "Line", "Terminal", "environment", "fresh_clone", "lines_of"]
-
 FRESH = os.environ.get("SVC_WALK") == "fresh"
 TIMEOUT = 600.0 if FRESH else 60.0  # s for anything a person waits for; an installation takes its time
 SIZE = (24, 80)  # the terminal that everybody has

@@ -22,8 +22,6 @@ from svc_proto.wire.resp import RespReader, reply
 from tests.book import Book, Ear, Node
 from tests.playbook import Idle
 
-__all__ = ["WHERE", "RedisBook", "asking", "wired"]
-
 WHERE = RedisAddress("redis.example")
 T = TypeVar("T")
 CommandT = TypeVar("CommandT", bound=Command)

@@ -23,8 +23,6 @@ from tests.conformance.result import Result
 from tests.conformance.sse_suite import eventsource, httpx_sse
 from tests.conformance.tools import Unavailable
 
-__all__ = ["SUITES", "Suite", "main"]
-
 LOOPS = ("anyio", "trio", "curio")  # where a suite of seconds runs by default
 ONE = ("anyio",)  # where one of many minutes does, or one that needs no loop
 

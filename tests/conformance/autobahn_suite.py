@@ -37,8 +37,6 @@ from tests.loops.live import LiveWire
 from tests.loops.wires import HttpClient, Ws
 from tests.ports import free_port
 
-__all__ = ["AUTOBAHN", "CHAPTERS", "KOSOKU", "autobahn", "autobahn_over_http2", "judge"]
-
 AUTOBAHN = "autobahntestsuite==25.10.1"
 KOSOKU = "kosoku==0.1.0"
 BASIC = (*range(1, 8), 9, 10)

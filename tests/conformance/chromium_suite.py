@@ -16,8 +16,6 @@ from tests.conformance.sse_suite import FIVE
 from tests.conformance.tools import attempt, echo_servers, npm_package, program
 from tests.servers.support import shown_pin
 
-__all__ = ["PLAYWRIGHT", "chromium"]
-
 HERE = Path(__file__).parent
 PLAYWRIGHT = "playwright-core@1.65.1"
 WITHIN = 120.0  # s for all that a page does

@@ -14,8 +14,6 @@ from typing import Any, cast
 
 from attrs import frozen
 
-__all__ = ["HOST", "Case", "Expected", "load", "with_host"]
-
 HOST = b"Host: corpus.example\r\n"
 ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|(r\\n)|([nt0]))")
 PLAIN = {b"n": b"\n", b"t": b"\t", b"0": b"\x00"}

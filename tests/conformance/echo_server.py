@@ -20,8 +20,6 @@ from svc_proto.engine.core import Engine
 from tests.conformance.echo_service import EchoService
 from tests.conformance.mcp_shop import Shop
 
-__all__ = ["main"]
-
 PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 

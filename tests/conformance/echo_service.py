@@ -30,8 +30,6 @@ from svc_proto.wire.limits import Limits
 from svc_proto.wire.urls import split_target
 from tests.peers.service import ScriptedService, row
 
-__all__ = ["EVENTS", "LIMITS", "EchoService", "resumed"]
-
 MIB = 1024 * 1024
 LIMITS = Limits(max_message=32 * MIB, max_unsent=128 * MIB)
 MAX_BODY = 64 * MIB  # bytes of a request body, and of /big

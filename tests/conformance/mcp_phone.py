@@ -21,8 +21,6 @@ from svc_proto.agent.tools.phone import ROWS
 from tests.conformance.tools import told
 from tests.servers.support import call, running, running_relay, websocket
 
-__all__ = ["CALLS", "STATELESS", "WANTED", "Errand", "World", "carried_out", "in_a_world"]
-
 BACK = re.compile(rb"last-event-id: *[1-9]", re.IGNORECASE)  # 0 is the stream of what a server says by itself
 WITHIN = 120.0  # s for all of it
 CALLS: dict[str, dict[str, object]] = {

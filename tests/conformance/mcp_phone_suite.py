@@ -19,8 +19,6 @@ from tests.conformance.result import Result
 from tests.conformance.tools import attempt, node, npm_package, pip_target, program
 from tests.ports import free_port
 
-__all__ = ["INSPECTOR", "SDK", "mcp_inspector", "mcp_oauth", "mcp_python", "mcp_typescript"]
-
 HERE = Path(__file__).parent
 SDK = "@modelcontextprotocol/sdk@1.32.2"
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"

@@ -8,8 +8,6 @@ from tests.conformance.mcp_suite import CONFORMANCE, NODE
 from tests.conformance.result import Result
 from tests.conformance.tools import Unavailable, attempt, echo_server, node, npm_package
 
-__all__ = ["LEFT_OUT", "SCENARIOS", "mcp_server"]
-
 WITHIN = 120.0  # s
 SCENARIOS = (
     *("server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-image", "tools-call-audio"),

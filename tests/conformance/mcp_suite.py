@@ -12,8 +12,6 @@ from tests.conformance.tools import attempt, connected, node, npm_package, pip_t
 from tests.ports import free_port
 from tests.servers.support import ROOT
 
-__all__ = ["CONFORMANCE", "MCP", "NODE", "mcp"]
-
 HERE = Path(__file__).parent
 MCP = "mcp==2.3.0"
 CONFORMANCE = "@modelcontextprotocol/conformance@0.1.16"

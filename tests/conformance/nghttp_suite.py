@@ -16,8 +16,6 @@ from tests.conformance.result import Result
 from tests.conformance.sse_suite import open_streams
 from tests.conformance.tools import FOLDER, attempt, echo_servers, program, stopping
 
-__all__ = ["h2load", "nghttp"]
-
 WITHIN = 60.0  # s for one call of a tool
 UPLOAD = 300_000  # bytes, more than a window
 STATUS = re.compile(rb"recv \(stream_id=(\d+)\) :status: (\d+)")

@@ -20,8 +20,6 @@ from tests.conformance.tools import attempt, pip_target
 from tests.ports import free_port
 from tests.servers.support import running
 
-__all__ = ["SCHEMATHESIS", "documents", "take"]
-
 SCHEMATHESIS = "schemathesis==4.32.5"
 SEED = 1
 EXAMPLES = 5  # of each phase, for each route

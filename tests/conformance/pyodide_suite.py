@@ -10,8 +10,6 @@ from tests.conformance.result import Result
 from tests.conformance.tools import npm_package, program, run
 from tests.servers.support import ROOT
 
-__all__ = ["PYODIDE", "pyodide"]
-
 PYODIDE = "pyodide@314.0.7"
 WITHIN = 120.0  # s
 WANTED = {

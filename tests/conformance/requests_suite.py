@@ -31,8 +31,6 @@ from tests.conformance.corpus import Case, Expected, load, with_host
 from tests.conformance.result import Result
 from tests.conformance.tools import echo_server, sdist
 
-__all__ = ["DIFFERENT", "GUNICORN", "NOT_APPLICABLE", "corpus", "in_memory", "over_socket"]
-
 GUNICORN = "gunicorn==27.0.1"  # its files, and so the tables here, change between releases
 WITHIN = 5.0  # s for the answer of a server on this machine
 EVERY = 400  # splits of one case at most

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from attrs import define, field
 
-__all__ = ["Result"]
-
 
 @define
 class Result:

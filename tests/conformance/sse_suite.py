@@ -10,8 +10,6 @@ from pathlib import Path
 from tests.conformance.result import Result
 from tests.conformance.tools import echo_server, npm_package, pip_target, program, told
 
-__all__ = ["EVENTSOURCE", "FIVE", "HTTPX_SSE", "eventsource", "httpx_sse", "open_streams"]
-
 HERE = Path(__file__).parent
 HTTPX_SSE = ("httpx==0.28.1", "httpx-sse==0.4.3")
 EVENTSOURCE = "eventsource@4.1.1"

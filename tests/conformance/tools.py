@@ -26,23 +26,6 @@ from typing import Any
 from tests.runtimes.certificates import make_certificate
 from tests.servers.support import ROOT, running
 
-__all__ = [
-    "FOLDER",
-    "Unavailable",
-    "attempt",
-    "connected",
-    "echo_server",
-    "echo_servers",
-    "node",
-    "npm_package",
-    "pip_target",
-    "program",
-    "run",
-    "sdist",
-    "stopping",
-    "told",
-]
-
 FOLDER = ROOT / "build" / "conformance"
 FETCH_WITHIN = 300.0  # s
 START_WITHIN = STOP_WITHIN = 20.0  # s

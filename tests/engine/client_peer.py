@@ -20,8 +20,6 @@ from svc_proto.wire.http2 import Http2Connection
 from tests.playbook import CH, Life, Playbook, counting_entropy
 from tests.wire.pair import seeded
 
-__all__ = ["Conversation", "Dialogue"]
-
 
 class Conversation:
     """A core and the peer of one of its connections, which takes all that it hears."""

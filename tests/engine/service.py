@@ -24,8 +24,6 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import Limits
 from tests.playbook import CH, PATIENT, Playbook, accepted, counting_entropy, wire_bytes
 
-__all__ = ["HANDSHAKE", "STREAM_LIMIT", "Access", "Recorder", "TestBook", "ToyService", "get", "open_book", "post"]
-
 Answer: TypeAlias = Response | Streamed | Later | Flow[Response | Streamed]
 
 BIG = 600_000  # bytes of the answer of /big

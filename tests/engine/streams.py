@@ -10,8 +10,6 @@ from svc_proto.engine.stream import FilePart
 from svc_proto.wire.events import Headers
 from tests.engine.service import TestBook, open_book
 
-__all__ = ["TEXT", "file_answer", "sending", "without_work"]
-
 TEXT = Headers([(b"content-type", b"text/plain")])
 
 

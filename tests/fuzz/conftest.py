@@ -9,8 +9,6 @@ from multiprocessing.pool import Pool
 
 import pytest
 
-__all__ = ["MEASURING", "unmeasured_pool"]
-
 MEASURING = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")  # coverage.py, "Measuring sub-processes"
 
 

@@ -13,8 +13,6 @@ from tests.loops.world import ApiHandle, World
 from tests.peers.api import ScriptedApi
 from tests.peers.realtime import Called, OpenAiPeer, RealtimeSession, Turn
 
-__all__ = ["ANSWER", "KEY", "SOUND", "Agent", "ends", "of", "play", "run", "talk", "types"]
-
 KEY = "sk-agent-77f1"
 ANSWER = "The disk of this computer is 62 percent used."
 SOUND = b"\x10\x00" * 3_200  # 200 ms at 16 kHz: what a phone sends at a time

@@ -13,8 +13,6 @@ from svc_proto.wire.limits import Limits
 from tests.loops.world import ApiHandle, Served, World
 from tests.support.http_client import Response
 
-__all__ = ["FILES", "RELAY", "Board"]
-
 PORT = 9119
 RELAY = PREFIXES[0]
 FILES = {"index.html": b"<!doctype html><title>t</title>", "app.js": b"export {}\n", "app.css": b"body {}\n"}

@@ -45,8 +45,6 @@ from tests.loops.world import (
 from tests.ports import free_port
 from tests.runtimes.certificates import make_certificate
 
-__all__ = ["LiveWire", "LiveWorld"]
-
 ROOT = Path(__file__).parents[2]  # of the repository
 SOURCES = {REMOTE: ("127.0.0.2", 0)}  # the others are left to the kernel: a port that is asked for may be the target
 ANNOUNCEMENT = re.compile(rb"^(relay|api): http://.*:(\d+) ")

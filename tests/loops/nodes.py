@@ -21,8 +21,6 @@ from tests.loops.virtual import STRIDE, Together, VirtualRelay, VirtualWorld
 from tests.loops.wires import HttpClient
 from tests.loops.world import RELAY_PORT, Launch, RelayHandle
 
-__all__ = ["NODES", "NodesWorld"]
-
 NODES = 3
 REDIS = RedisAddress("127.0.0.1", password="redis-password-4711", db=1)
 OWN = RELAY_PORT + 2 * STRIDE  # where relays have a door for what others fetch there, by their number

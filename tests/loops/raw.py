@@ -11,20 +11,6 @@ from typing import Any
 
 from tests.loops.wires import PATIENCE, Wire
 
-__all__ = [
-    "BINARY",
-    "CLOSE",
-    "CONTINUATION",
-    "PING",
-    "PONG",
-    "TEXT",
-    "RawSocket",
-    "close_code",
-    "frame",
-    "read_head",
-    "read_response",
-]
-
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 KEY = base64.b64encode(b"sixteen bytes ok")
 MASK = b"\x11\x22\x33\x44"

@@ -11,8 +11,6 @@ from svc_proto.device.screen import SeenPhone
 from svc_proto.peers.phone_door import PHONE_DOOR
 from tests.loops.world import Served, World
 
-__all__ = ["Seen"]
-
 PORT = 41_233
 ARMED = SafetySettings(armed=True)  # and it asks
 

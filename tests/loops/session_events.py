@@ -14,8 +14,6 @@ from attrs import field, frozen
 
 from tests.loops.streams import Told, parse_frames
 
-__all__ = ["KINDS", "Turn", "check_events", "check_turn"]
-
 Kind = Callable[[Any], bool]
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from tests.loops.wires import PATIENCE, Ws
 
-__all__ = ["Desk", "runs"]
-
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])")
 NUMBERS = count(1)  # of commands, whoever runs them: a second client is shown what the first has run
 

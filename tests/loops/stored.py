@@ -9,8 +9,6 @@ from typing import Any
 
 from tests.loops.streams import Told
 
-__all__ = ["check_history", "check_rows", "events_in"]
-
 FRAME = re.compile(rb"event: (\S+)\ndata: (.*)\n\n")
 
 

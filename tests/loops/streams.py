@@ -17,8 +17,6 @@ from tests.loops.raw import read_head
 from tests.loops.wires import PATIENCE, Wire
 from tests.loops.world import ApiHandle, World
 
-__all__ = ["Told", "UnreadStream", "chat", "open_stream", "parse_frames"]
-
 
 @frozen
 class Told:

@@ -36,8 +36,6 @@ from tests.loops.world import (
     World,
 )
 
-__all__ = ["STRIDE", "Together", "VirtualRelay", "VirtualWorld"]
-
 ADDRESS = "10.0.0.1"  # of the relay
 STRIDE = 10  # from a server's port to those of its processes, where it has several
 

@@ -10,8 +10,6 @@ from tests.loops.wires import Ws
 from tests.loops.world import World, bearer
 from tests.support.http_client import Response
 
-__all__ = ["VoiceClient", "ask_for", "create", "log_of", "seconds"]
-
 
 class VoiceClient:
     """A socket of a voice session."""

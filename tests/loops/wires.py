@@ -26,8 +26,6 @@ from svc_proto.wire.events import (
 )
 from tests.support.http_client import Response, ResponseReader, new_client, request_events
 
-__all__ = ["PATIENCE", "Asked", "Declined", "HttpClient", "Wire", "Ws"]
-
 PATIENCE = 30.0  # s, for anything that should happen at once, on a machine that may be busy
 PairsIn = Mapping[str, str] | None
 

@@ -29,25 +29,6 @@ from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.wires import PATIENCE, Declined, HttpClient, PairsIn, Wire, Ws
 from tests.support.http_client import Response
 
-__all__ = [
-    "API_PORT",
-    "LOOPBACK",
-    "RELAY_PORT",
-    "REMOTE",
-    "TRUSTING",
-    "ApiHandle",
-    "Launch",
-    "LogLine",
-    "MakePhone",
-    "MakeService",
-    "PhoneHandle",
-    "ProgramHandle",
-    "RelayHandle",
-    "Served",
-    "World",
-    "bearer",
-]
-
 LOOPBACK = "127.0.0.1"
 REMOTE = "remote"  # a peer that is not loopback: another host, or a source address that the relay takes for one
 TRUSTING = SafetySettings(armed=True, answers=Answerer.ALLOW)  # a person who turned Device Control on and allows all

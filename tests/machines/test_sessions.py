@@ -3,15 +3,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.basics.moment import Moment
 from svc_proto.config import SessionPolicy
-from svc_proto.machines.grants import CHANNELS, Preset, clamp, expiry_after, later
+from svc_proto.machines.grants import CHANNELS, Preset
 from svc_proto.machines.sessions import (
     DeviceInfo,
     Session,
@@ -400,139 +396,6 @@ def test_prefixes_are_unlike_while_that_is_possible() -> None:
     sessions.create(at(0), bytes)
     with pytest.raises(LocalProtocolError, match="entropy"):
         sessions.create(at(0), bytes)
-
-
-spans = st.sampled_from((0.0, 1.0, 60.0, DAY, 7 * DAY, 30 * DAY, 400 * DAY))
-presets = st.none() | st.dictionaries(st.sampled_from(CHANNELS), st.none() | spans, max_size=4)
-
-
-class SessionsUnderAnySequence(RuleBasedStateMachine):
-    """Create, patch, revoke, expire, store and load in any order, with a clock that also goes back."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.wall = 0.0
-        self.sessions = Sessions(cap=5)
-        self.entropy = source()
-        self.tokens: dict[str, Session] = {}
-        self.ended: list[str] = []
-        self.reported: list[str] = []
-
-    @property
-    def now(self) -> Moment:
-        return at(self.wall)
-
-    def alive(self, token: str) -> bool:
-        expires_at = self.tokens[token].expires_at
-        return token not in self.ended and (expires_at is None or WALL + self.wall < expires_at)
-
-    def note_the_ended(self) -> None:
-        for token in self.tokens:
-            if token not in self.ended and not self.alive(token):
-                self.ended.append(token)
-
-    @rule(ttl=st.none() | spans, preset=presets)
-    def create(self, ttl: float | None, preset: Preset | None) -> None:
-        if len(self.sessions) == 5:
-            with pytest.raises(Refused):
-                self.sessions.create(self.now, self.entropy, ttl=ttl, preset=preset)
-            return
-        token, session = self.sessions.create(self.now, self.entropy, ttl=ttl, preset=preset)
-        self.tokens[token] = session
-
-    @precondition(lambda self: self.tokens)
-    @rule(data=st.data(), ttl=st.none() | spans, grants=presets, policy=st.none() | st.sampled_from(SessionPolicy))
-    def patch(
-        self, data: st.DataObject, ttl: float | None, grants: Preset | None, policy: SessionPolicy | None
-    ) -> None:
-        session = self.tokens[data.draw(st.sampled_from(list(self.tokens)))]
-        before, until, given, named = dict(session.grants), session.expires_at, session.given, grants or {}
-        try:
-            self.sessions.patch(session, self.now, ttl=ttl, grants=grants, policy=policy)
-        except LocalProtocolError:
-            assert session.state is not SessionState.ACTIVE
-            assert session.grants == before
-            return
-        except Refused:
-            assert policy is not None
-            assert policy is not SessionPolicy.OPEN or any(channel not in given.grants for channel in named)
-            assert session.grants == before
-            return
-        for channel in before if policy is REDUCE_ONLY else session.preset:
-            if channel not in named and channel in before:
-                assert clamp(session.grants[channel], before[channel]) == session.grants[channel]
-        if policy is None:
-            return
-        assert session.given is given
-        wall = self.now.wall
-        for channel, expiry in session.grants.items():
-            if channel not in given.grants:
-                assert clamp(expiry, before[channel]) == expiry
-            elif policy is AS_PAIRED:
-                most = later(before.get(channel, 0.0), expiry_after(wall, given.grants[channel]))
-                assert clamp(expiry, most) == expiry
-        if policy is AS_PAIRED:
-            assert clamp(session.expires_at, later(until, expiry_after(wall, given.ttl))) == session.expires_at
-
-    @precondition(lambda self: self.tokens)
-    @rule(data=st.data())
-    def revoke(self, data: st.DataObject) -> None:
-        token = data.draw(st.sampled_from(list(self.tokens)))
-        try:
-            self.sessions.revoke(self.tokens[token], self.now)
-        except LocalProtocolError:
-            assert not self.alive(token)
-        else:
-            self.ended.append(token)
-            self.reported.append(token)
-
-    @rule(seconds=st.sampled_from((0.0, 1.0, 59.0, DAY, 30 * DAY, -60.0)))
-    def wait(self, seconds: float) -> None:
-        self.sessions.active(self.now)  # so that whatever has ended by now is marked
-        self.note_the_ended()
-        self.wall = max(0.0, self.wall + seconds)
-
-    @rule()
-    def expire(self) -> None:
-        for session in self.sessions.expire_due(self.now):
-            token = next(token for token, known in self.tokens.items() if known is session)
-            assert token not in self.reported
-            assert session.state is SessionState.EXPIRED
-            self.ended.append(token)
-            self.reported.append(token)
-
-    @rule()
-    def reload(self) -> None:
-        self.note_the_ended()
-        loaded = Sessions(cap=5)
-        for token, session in self.tokens.items():
-            if self.alive(token):
-                again = loaded.restore(session.to_record(), self.now)
-                assert again == session
-                assert again is not None
-                self.tokens[token] = again
-        self.reported.extend(token for token in self.ended if token not in self.reported)
-        self.sessions = loaded
-
-    @invariant()
-    def a_token_is_accepted_while_its_session_lives(self) -> None:
-        for token, session in self.tokens.items():
-            expected = session if self.alive(token) else None
-            if expected is None and token not in self.ended:
-                self.ended.append(token)
-            assert self.sessions.lookup(token, self.now) is expected
-
-    @invariant()
-    def no_grant_outlives_its_session(self) -> None:
-        for session in self.tokens.values():
-            for channel, expiry in session.grants.items():
-                assert clamp(expiry, session.expires_at) == expiry
-                if expiry is not None:
-                    assert not session.holds(channel, expiry)
-
-
-SessionsUnderAnySequence.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
-TestSessionsUnderAnySequence = SessionsUnderAnySequence.TestCase
 
 
 def test_tombstones_count_towards_the_cap() -> None:

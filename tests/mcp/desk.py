@@ -18,8 +18,6 @@ from svc_proto.mcp.call import MODERN
 from svc_proto.mcp.updates import Resource
 from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy, wire_bytes
 
-__all__ = ["ELICITS", "Desk", "Shop", "modern"]
-
 ELICITS: Mapping[str, object] = {"elicitation": {}}
 WORD: Mapping[str, object] = {"type": "string"}
 TICKETS = [OperationId(1_000 + number) for number in range(100)]

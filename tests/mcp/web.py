@@ -15,8 +15,6 @@ from tests.mcp.desk import Shop, modern
 from tests.relay.world import REMOTE, Call, RelayBook
 from tests.support.http_client import Response
 
-__all__ = ["HANDSHAKE", "TYPES", "Session", "Web", "events", "fields", "heard", "message", "status"]
-
 HANDSHAKE = "2025-11-25"
 TYPES = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 Texts = Mapping[str, str | None]

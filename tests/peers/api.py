@@ -15,8 +15,6 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.sse import encode_event
 from tests.peers.service import ScriptedService, row
 
-__all__ = ["ScriptedApi", "hello"]
-
 SSE = Headers([(b"content-type", b"text/event-stream; charset=utf-8")])
 Event = tuple[str, Mapping[str, object]]
 

@@ -8,8 +8,6 @@ from svc_proto.facts import Accepted
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.playbook import Idle
 
-__all__ = ["Canned", "http"]
-
 
 def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str = "application/json") -> bytes:
     """An answer of HTTP/1.1; `length` is what it claims to hold, if that is not the truth."""

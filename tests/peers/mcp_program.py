@@ -14,8 +14,6 @@ from typing import Any, TypeVar
 from runtimes.sim.child import Child, Script
 from runtimes.sim.host import Host
 
-__all__ = ["READ", "WRITE", "McpProgram", "install", "tool"]
-
 ScriptT = TypeVar("ScriptT", bound=Script)
 
 

@@ -20,24 +20,6 @@ from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.wire.events import Headers
 from tests.peers.service import Paced, ScriptedService, row
 
-__all__ = [
-    "DONE",
-    "MODEL_PORT",
-    "Answer",
-    "ScriptedModel",
-    "calls",
-    "chunk",
-    "counted",
-    "counting",
-    "event",
-    "huge",
-    "last_result",
-    "plain",
-    "refusal",
-    "usage",
-    "whole",
-]
-
 MODEL_PORT = 9000
 DONE = b"data: [DONE]\n\n"
 

@@ -22,8 +22,6 @@ from svc_proto.engine.socket import Socket
 from tests.peers.service import row
 from tests.peers.vendor import Asked, Reply, VendorPeer
 
-__all__ = ["Called", "Dropped", "Failed", "Noise", "OpenAiPeer", "RealtimeSession", "Said", "Turn", "XaiPeer"]
-
 Event: TypeAlias = "dict[str, Any]"
 HEARD = "how full"
 

@@ -21,8 +21,6 @@ from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.playbook import Idle
 
-__all__ = ["Paced", "ScriptedService", "row"]
-
 FOR_EVER = 86_400.0  # s
 
 

@@ -22,8 +22,6 @@ from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
 from tests.peers.service import Paced, ScriptedService, row
 
-__all__ = ["Asked", "ElevenLabsPeer", "Plain", "Refusal", "Reply", "Sound", "VendorPeer", "form"]
-
 BODY_LIMIT = 30 * 1024 * 1024  # bytes
 
 

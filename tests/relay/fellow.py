@@ -19,8 +19,6 @@ from tests.book import HOME
 from tests.cluster.book import WHERE, RedisBook
 from tests.playbook import counting_entropy
 
-__all__ = ["Alone", "Line"]
-
 
 class Line:
     """A phone's client at this node, as far as the fellows look at it."""

@@ -14,8 +14,6 @@ from tests.mcp.web import Session, fields
 from tests.relay.world import REMOTE, RelayBook
 from tests.support.http_client import Response
 
-__all__ = ["FORM", "HOST", "PLACE", "Guest", "wrong"]
-
 HOST = b"home.example"
 PLACE = "https://home.example"
 FORM = ((b"content-type", b"application/x-www-form-urlencoded"),)

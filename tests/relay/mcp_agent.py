@@ -10,8 +10,6 @@ from tests.mcp.web import Session
 from tests.relay.routes.media_world import PNG, upload_json
 from tests.relay.world import REMOTE, Call, RelayBook
 
-__all__ = ["Agent", "result", "text", "upload"]
-
 
 class Agent(Session):
     """With the phone that paired for it."""

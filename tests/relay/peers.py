@@ -12,8 +12,6 @@ from svc_proto.relay.shapes_messages import SAID
 from svc_proto.wire.events import BinaryMessage, CloseSocket, Event, SocketAccepted, SocketClosed, TextMessage
 from tests.http_book import FIRST, Call
 
-__all__ = ["Phone"]
-
 ENVELOPE = '{"channel":'
 MEMBERS = {name: ({*kind.__annotations__}, kind.__required_keys__) for name, kind in SAID.items()}  # type: ignore[attr-defined]  # of a TypedDict
 OWN = {"tui tui.rpc.response", "tui tui.rpc.event"}  # the gateway's own words

@@ -33,8 +33,6 @@ from tests.ends import Child
 from tests.relay.peers import Phone
 from tests.relay.world import RelayBook
 
-__all__ = ["ProgramBook", "Tmux", "attach", "attached", "say", "shown", "with_tui"]
-
 TMUX = "/usr/bin/tmux"
 SHELLS = ("/bin/sh", "/bin/zsh")
 GRANTS: dict[str, object] = {"terminal": 0, "tui": 0, "chat": 0}

@@ -11,8 +11,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-__all__ = ["make_certificate"]
-
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
     """A certificate for localhost and 127.0.0.1, and its key: files of a folder, replaced if they are there."""

@@ -16,8 +16,6 @@ from svc_proto.api.store import AddMessages, CreateChat
 from svc_proto.commands import StoreRequest
 from tests.runtimes.postgresql import needs_postgresql, server
 
-__all__ = ["EMBEDDED", "KINDS", "add", "ask", "chat", "create", "message", "new_store"]
-
 EMBEDDED = ("memory", "file", "portable")
 KINDS = (*EMBEDDED, pytest.param("postgresql", marks=needs_postgresql))
 T = TypeVar("T")

@@ -15,8 +15,6 @@ from runtimes.schema import SqlStore
 from svc_proto.store import SaveSession
 from tests.runtimes.chat_stores import add, chat, create, message
 
-__all__ = ["KEPT", "NEWEST", "RECORD", "make", "unpacked"]
-
 KEPT = Path(__file__).parent / "databases"
 RECORD = {"device_name": "Pixel 8", "grants": {"chat": None}}
 NEWEST = len(MIGRATIONS)

@@ -18,8 +18,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["MISSING", "Server", "needs_postgresql", "server"]
-
 WITHIN = 120  # s in which it starts, and stops; a busy machine takes its time
 OTHERS = "nobody"  # it does not run as root
 _SERVER = Path(shutil.which("postgres") or max(Path("/usr/lib/postgresql").glob("*/bin/postgres"), default="postgres"))

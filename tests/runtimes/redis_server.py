@@ -14,8 +14,6 @@ from svc_proto.settings import RedisAddress
 from tests.ports import free_port
 from tests.runtimes.support import TIMEOUT
 
-__all__ = ["PASSWORD", "RedisServer", "Watched", "needs_redis"]
-
 _SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
 needs_redis = pytest.mark.needs("redis-server", _SERVER is None)
 PASSWORD = "redis-password-4711"

@@ -16,8 +16,6 @@ from svc_proto.wire.sse import EventStreamDecoder
 from tests.servers.nodes import Cluster
 from tests.servers.support import TIMEOUT, Answer, call, running
 
-__all__ = ["KEY", "ApiCluster", "Stream"]
-
 KEY = "sk-nodes-4f0b81-77aa"
 
 

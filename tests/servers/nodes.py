@@ -23,8 +23,6 @@ from tests.runtimes.redis_server import RedisServer, needs_redis
 from tests.servers.proxies import in_front
 from tests.servers.support import SYSTEM_PATH, TIMEOUT, Running, call, running_relay, websocket
 
-__all__ = ["Cluster", "Load", "NodePhone", "needs_nodes", "until"]
-
 T = TypeVar("T")
 FOREVER = 3600.0  # s; longer than any test
 needs_nodes = [

@@ -11,8 +11,6 @@ from shutil import which
 from tests.ports import free_port
 from tests.servers.support import SYSTEM_PATH, Running
 
-__all__ = ["in_front"]
-
 NGINX = """
 daemon off; master_process off; error_log stderr notice; pid {folder}/nginx.pid;
 events {{}}

@@ -29,21 +29,6 @@ from tests.loops.live import LiveWire
 from tests.loops.wires import Declined, HttpClient, Ws
 from tests.loops.world import bearer
 
-__all__ = [
-    "ROOT",
-    "SYSTEM_PATH",
-    "TIMEOUT",
-    "Answer",
-    "Running",
-    "call",
-    "relay_beside",
-    "running",
-    "running_relay",
-    "shown_pin",
-    "sign_in",
-    "websocket",
-]
-
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 60.0  # s for anything a test waits for; only a busy machine takes long
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # where servers of the system are

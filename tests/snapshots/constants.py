@@ -17,8 +17,6 @@ from types import ModuleType
 
 from attrs import fields, has
 
-__all__ = ["SNAPSHOT", "collect", "render"]
-
 ROOT = Path(__file__).parents[2]
 PACKAGE = "svc_proto"
 SNAPSHOT = Path(__file__).with_name("constants.json")

@@ -65,21 +65,6 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 
-__all__ = [
-    "CONNECTION_CUT",
-    "FIRST",
-    "PEER_RESET",
-    "UNREAD_REQUEST",
-    "Http1Client",
-    "Http1Server",
-    "Http2Client",
-    "HttpCodec",
-    "Response",
-    "ResponseReader",
-    "new_client",
-    "request_events",
-]
-
 FIRST = StreamId(1)
 MAX_HEAD = 256 * 1024  # bytes; the driver accepts more than the product sends
 STREAM_WINDOW, CONNECTION_WINDOW = 256 * 1024, 1024 * 1024  # bytes

@@ -45,22 +45,6 @@ from tests.support.http_client import (
     request_events,
 )
 
-__all__ = [
-    "HttpClientConnection",
-    "Pairs",
-    "RawBytesClient",
-    "RequestClient",
-    "ScriptedHttpServer",
-    "ServerAddress",
-    "ServerSideConnection",
-    "SimClient",
-    "SimResponse",
-    "StreamClient",
-    "TcpClient",
-    "WebSocketClient",
-    "listen",
-]
-
 Pairs: TypeAlias = Mapping[str, str]
 EXPECTED_RESETS = (PEER_RESET, CONNECTION_CUT, UNREAD_REQUEST)  # caused by the network, or permitted to the server
 

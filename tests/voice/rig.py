@@ -32,8 +32,6 @@ from tests.book import Book
 from tests.machines.sources import source
 from tests.playbook import Idle
 
-__all__ = ["CONFIG", "OTHER", "OWN", "PHONE", "SOUND", "Client", "PuppetRenderer", "Rig", "give", "spoken"]
-
 OWN = "/home/config.yaml"  # of the relay: its voice settings
 CONFIG = VoiceConfig(home="/home", service_home="/h", config_path="/h/config.yaml", api_key="from the environment")
 STUB = {OWN: {"voice_output": {"provider": "stub"}, "realtime_voice": {"provider": "stub"}}}

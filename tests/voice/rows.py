@@ -11,8 +11,6 @@ from typing import Any
 
 import yaml
 
-__all__ = ["rows"]
-
 
 def rows(table: str) -> list[list[Any]]:
     """All of them, for `parametrize`."""

@@ -14,8 +14,6 @@ import pytest
 from runtimes import voice_speak
 from svc_proto.basics.pcm import wav_head
 
-__all__ = ["CLEAR_VOICE", "SENTENCE", "container", "needs_decoder", "needs_engines", "spoken", "understood"]
-
 CLEAR_VOICE = "en-us+robosoft2"  # the one that pocketsphinx understands best
 SENTENCE = "Turn off the lights in the living room."
 FORMATS = {".mp3": "mp3", ".m4a": "aac", ".webm": "libopus", ".ogg": "libopus", ".flac": "flac", ".aac": "aac"}

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
-__all__ = ["Cuts", "cut", "cuts"]
-
 Cuts = list[int]
 
 

@@ -15,8 +15,6 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.pair import drain, feed, merged, seeded
 
-__all__ = ["CONNECT", "GET", "POST", "SETTINGS", "BareClient", "BareServer", "frame", "resets"]
-
 SETTINGS = 4  # the kind of a frame
 GET = [(b":method", b"GET"), (b":scheme", b"http"), (b":path", b"/health?x=1"), (b":authority", b"a")]
 POST = [(b":method", b"POST"), *GET[1:]]

@@ -26,25 +26,6 @@ from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from tests.wire.chunks import Cuts, cut
 
-__all__ = [
-    "FIVE",
-    "HOST",
-    "ONE",
-    "THREE",
-    "TWO",
-    "WHOLE",
-    "Outcome",
-    "Pair",
-    "drain",
-    "feed",
-    "merged",
-    "open_pair",
-    "outcome",
-    "say",
-    "seeded",
-    "signs",
-]
-
 ONE, TWO, THREE, FIVE = StreamId(1), StreamId(2), StreamId(3), StreamId(5)
 HOST = Headers(((b"host", b"relay.example:8767"),))
 WHOLE: Cuts = [1_000_000]

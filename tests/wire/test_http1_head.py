@@ -33,29 +33,6 @@ def test_whether_a_body_follows(fields: bytes, framing: Framing) -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "status", "word"),
-    [
-        (b"GET / HTTP/1.1\r\n\r\n", 400, "Host is missing"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nHOST: a\r\n\r\n", 400, "Host is given twice"),
-        (b"GET / HTTP/1.1\r\nHost: a,b\r\n\r\n", 400, "Host is malformed"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1,1\r\n\r\n", 400, "not a number"),
-        (b"GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n", 400, "bare CR"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n", 400, "folded"),
-        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501, "only chunked"),
-        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", 400, "one chunked"),
-        (b" GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "line is missing"),
-        (b"GET / HTTP/1.1\r\n" + b"a:\r\n" * 4 + b"\r\n", 431, "3 fields"),
-        (b"GET / HTTP/3.0\r\n\r\n", 505, "HTTP/1.1"),
-        (b"connect a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 501, "CONNECT"),
-    ],
-)
-def test_refused(head: bytes, status: int, word: str) -> None:
-    with pytest.raises(RemoteProtocolError, match=word) as caught:
-        check_request_head(head, LIMITS)
-    assert caught.value.status == status
-
-
-@pytest.mark.parametrize(
     ("begun", "word"),
     [
         (b" ", "line is missing"),

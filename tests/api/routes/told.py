@@ -8,8 +8,6 @@ from tests.api.world import ApiCall
 from tests.loops.session_events import check_events
 from tests.loops.streams import parse_frames
 
-__all__ = ["CLOSING", "OPENING", "check", "data_of"]
-
 OPENING = ["session.created", "run.started", "message.started"]
 CLOSING = ["assistant.completed", "run.completed", "done"]
 

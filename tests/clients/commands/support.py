@@ -15,8 +15,6 @@ from attrs import define
 from tests import forkserver
 from tests.servers.support import ROOT, TIMEOUT, environment
 
-__all__ = ["Outcome", "Shelf", "finish", "module"]
-
 PROGRAMS = {
     "svc": "clients.commands.svc",
     "svc-pair": "clients.commands.pair",

@@ -13,8 +13,6 @@ from svc_proto.facts import Address, ChannelId, Received, Started
 from tests.book import REFUSED, Book, End, Node
 from tests.peers.api import ScriptedApi
 
-__all__ = ["GatewayBook"]
-
 LINES = ChannelId(2)  # of the client at the gateway
 STDIO = Address("stdio", 0)
 

@@ -13,21 +13,6 @@ from svc_proto.wire.multipart import Part, encode_multipart
 from tests.relay.world import REMOTE, RelayBook
 from tests.support.http_client import Response
 
-__all__ = [
-    "FORM",
-    "HOME",
-    "PNG",
-    "TEXT",
-    "book",
-    "by_path",
-    "clean",
-    "form",
-    "open_book",
-    "register",
-    "start",
-    "upload_json",
-]
-
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(24))
 TEXT = b"0123456789"
 FORM = (b"content-type", b"multipart/form-data; boundary=xyz")

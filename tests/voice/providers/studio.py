@@ -25,8 +25,6 @@ from svc_proto.voice.keys import Keys
 from svc_proto.voice.providers.table import Providers
 from tests.playbook import Life
 
-__all__ = ["KEY", "VARIABLES", "Program", "Sink", "Studio", "problem"]
-
 T = TypeVar("T")
 KEY = "sk-abcdefghijklmnopqrstuvwxyz-0123456789"
 PORT = 9000

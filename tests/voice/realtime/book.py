@@ -42,8 +42,6 @@ from svc_proto.voice.realtime.run import FOREGROUND, BackgroundRules
 from svc_proto.voice.realtime.runs import VoiceRuns
 from svc_proto.voice.realtime.story import RunBegan, RunEvent, SessionBound, ToolTold
 
-__all__ = ["ANSWER", "EVENTS", "STATES", "WAYS", "Talk", "dialogues", "names", "play", "talk_of"]
-
 ANSWER = "The disk is 62 percent used."
 TALKS: dict[str, dict[str, Any]] = {
     "background": {"rules": BackgroundRules(slow_tools=("terminal", "spawn"))},

@@ -6,8 +6,6 @@ from fuzz.audit import Audit
 from fuzz.audits.heard import Events
 from fuzz.part import Round, asking
 
-__all__ = ["CHECKS"]
-
 
 def approval_over_a_restart(audit: Audit) -> None:
     """Allow one note for good, restart the API, and ask for the note and for another one in a new chat session."""

@@ -6,8 +6,6 @@ from fuzz.audit import Audit, header
 from fuzz.audits.heard import Events
 from fuzz.simulation.checks.support.turn_script import PROTOCOLS, draw_turn, find_differences, request_of
 
-__all__ = ["CHECKS"]
-
 
 def turn_in_all_protocols(audit: Audit) -> None:
     """Send the same turn by every protocol, and compare the answers and rows with the model of the turn."""

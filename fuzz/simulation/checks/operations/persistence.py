@@ -7,8 +7,6 @@ from base64 import b64encode
 from fuzz.audit import Audit
 from fuzz.audits.paired import pair, register, sign_in
 
-__all__ = ["CHECKS"]
-
 GUESSES = 5  # failed authentications until an address is blocked
 
 

@@ -8,8 +8,6 @@ from fuzz.audit import Audit, header
 from fuzz.audits.paired import Paired, listed, pair, sign_in
 from tests.support.sim_http import RequestClient
 
-__all__ = ["CHECKS"]
-
 ENDS_WITHIN = 2.0  # s from the end of a session to the end of all that it has opened
 MCP = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 ROUTES: tuple[tuple[str, str, object], ...] = (

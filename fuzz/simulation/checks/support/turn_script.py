@@ -14,8 +14,6 @@ from attrs import frozen
 
 from fuzz.part import Round, asking
 
-__all__ = ["PROTOCOLS", "Members", "TurnScript", "draw_turn", "find_differences", "request_of"]
-
 Members: TypeAlias = dict[str, Any]
 Events: TypeAlias = Sequence[tuple[str, Members]]
 GAP = "\n\n"  # between the texts of two model answers of one turn
