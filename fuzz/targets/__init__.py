@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fuzz.targets.call import call
 from fuzz.targets.common import Target
-from fuzz.targets.cores import relay
+from fuzz.targets.cores import core, relay
 from fuzz.targets.frames import frames
 from fuzz.targets.http1 import answer, chunks, http1
 from fuzz.targets.http2 import answer2, http2
@@ -35,5 +35,6 @@ TARGETS: dict[str, Target] = {
     "envelope": envelope,
     "qr": qr,
     "relay": relay,
+    "core": core,
     "voice": voice,
 }

@@ -1,7 +1,8 @@
-"""A whole core: a relay that is sent bytes."""
+"""Whole cores: a relay that is sent bytes, and scripts of anything that may happen to a relay or an API."""
 
 from __future__ import annotations
 
+from fuzz.cores.script import perform
 from fuzz.targets.common import same_however_cut
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Level, Log, Operation, PauseReading, Query, ResumeReading, Send
@@ -19,6 +20,11 @@ PEER = Address("127.0.0.1", 40_000)
 def relay(data: bytes) -> None:
     """A relay that is sent bytes: never an exception, never a command after `Exit`, the same for any chunking."""
     same_however_cut(_relay, data)
+
+
+def core(data: bytes) -> None:
+    """A script of deeds, see `fuzz.cores`: the rules of its driver hold."""
+    perform(data)
 
 
 def _relay(pieces: list[bytes]) -> list[object]:

@@ -1,0 +1,132 @@
+"""Clients of a core under test that speak well: what the core sends them must be HTTP, and they make it say more.
+
+What a client has to send waits in `outgoing`, for whoever decides when and in which pieces the core gets it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    SocketAccepted,
+    SocketClosed,
+    StreamId,
+    StreamReset,
+    TextMessage,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.limits import Limits
+
+LAX = Limits(max_message=64 * 1024 * 1024, max_head=256 * 1024)
+
+
+class Client:
+    """One connection of a client. `tokens` are those that it was given, `requests` the commands that reached it."""
+
+    def __init__(self, *, http2: bool) -> None:
+        self._http2 = Http2Connection(Role.CLIENT, limits=LAX, entropy=bytes) if http2 else None
+        self._conn = self._http2 or Http1Connection(Role.CLIENT, limits=LAX, entropy=bytes)
+        self._next = 1
+        self._busy = False
+        self.sockets: list[StreamId] = []
+        self.tokens: list[str] = []
+        self.requests: list[str] = []
+        self.statuses: list[int] = []
+        self.bodies = bytearray()  # of all answers
+        self.over = False  # no more of it is understood
+        self.outgoing = bytearray(self._conn.data_to_send())
+
+    def ask(self, method: str, path: str, headers: dict[str, str], body: bytes, *, websocket: bool = False) -> None:
+        """Send a request; nothing happens where the protocol does not allow one now."""
+        if self._http2 is not None:
+            stream = self._http2.next_stream
+        elif self._busy:
+            return
+        else:
+            stream = StreamId(self._next)
+        fields = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        if body:
+            fields.append((b"content-length", b"%d" % len(body)))
+        head = RequestHead(stream, method, path, Headers(fields), websocket=websocket)
+        events: list[Event] = [head]
+        if not websocket:
+            events += [*([RequestData(stream, body)] if body else []), RequestEnd(stream)]
+        if self._say(*events):
+            self._next += 1
+            self._busy = True
+
+    def say(self, who: int, channel: str, kind: str, payload: object) -> None:
+        """Send an envelope on one of the sockets."""
+        if self.sockets:
+            text = json.dumps({"channel": channel, "type": kind, "id": "i", "payload": payload})
+            self._say(TextMessage(self.sockets[who % len(self.sockets)], text))
+
+    def give_up(self, who: int) -> None:
+        """Reset one of the streams, over HTTP/2."""
+        if self._http2 is not None and self._next > 1:
+            self._say(StreamReset(StreamId(2 * (who % (self._next - 1)) + 1)))
+
+    def hear(self, data: bytes) -> None:
+        """What the core sends. Raises AssertionError for what is no HTTP."""
+        if self.over:
+            return
+        if self._http2 is not None:
+            self._http2.at(0.0)
+        self._conn.receive_data(data)
+        try:
+            while (event := self._conn.next_event()) is not None:
+                self._heard(event)
+        except RemoteProtocolError as error:
+            self.over = True
+            raise AssertionError(f"a client does not understand the core: {error}") from error
+        self.outgoing += self._conn.data_to_send()
+
+    def _heard(self, event: Event) -> None:
+        match event:
+            case ResponseHead(status=status):
+                self.statuses.append(status)
+            case ResponseData(stream=stream, data=data):
+                self.bodies += data
+                if self._http2 is not None:
+                    self._http2.taken(stream, len(data))
+            case ResponseEnd():
+                self._busy = False
+                self.over = self._conn.must_close
+            case SocketAccepted(stream=stream):
+                self.sockets.append(stream)
+            case SocketClosed(stream=stream):
+                self.sockets.remove(stream)
+            case TextMessage(text=text):
+                self._read(json.loads(text))
+            case _:
+                pass
+
+    def _read(self, message: dict[str, Any]) -> None:
+        payload = message["payload"]
+        if message["type"] == "auth.ok" and payload["session_token"] not in self.tokens:
+            self.tokens.append(payload["session_token"])
+        elif message["type"] == "bridge.command":
+            self.requests.append(payload["request_id"])
+
+    def _say(self, *events: Event) -> bool:
+        if self.over:
+            return False
+        try:
+            for event in events:
+                self._conn.send(event)
+        except LocalProtocolError:
+            return False
+        self.outgoing += self._conn.data_to_send()
+        return True

@@ -1,0 +1,233 @@
+"""A `Book` that does nothing at once: any fact that the contract allows, in any order, answers when it pleases.
+
+Held to, after every fact
+  `handle` does not raise, and every command is one that the contract of `runtimes.sim.check` allows
+  no bug is logged, and no secret is in a log
+  what waits at a channel is within its limit, and so is the number of operations under way
+  time does not stand still: a deadline that was met is followed by a later one
+  whoever speaks well is spoken to in HTTP
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import define, field
+
+from fuzz.cores.clients import Client
+from svc_proto.commands import Connect, Log, OpenFile, Operation, Query, SendFile, Spawn, Spawned
+from svc_proto.engine.core import Service
+from svc_proto.facts import (
+    Address,
+    ChannelId,
+    Done,
+    Fact,
+    Failed,
+    Failure,
+    FailureKind,
+    OperationId,
+    ReadClosed,
+    Received,
+    Sent,
+    Started,
+)
+from svc_proto.wire.limits import Limits
+from tests.book import Book, Ear, Node
+from tests.playbook import Logs
+
+__all__ = ["LIMITS", "Driver", "Peer"]
+
+LIMITS = Limits(max_unsent=64 * 1024, max_message=32 * 1024, high_water=16 * 1024, low_water=4 * 1024)
+ONE_WRITE = 160 * 1024  # bytes that one fact may add when a channel was just under its limit
+MOST_OPERATIONS = 500  # under way
+MOST_CHANNELS = 12  # that peers have open
+HERE, LOCAL, REMOTE = Address("10.0.0.1", 8767), Address("127.0.0.1", 40_000), Address("203.0.113.7", 40_000)
+A_FILE = bytes(1000)  # what is in each that the core asks for and has not written
+
+
+@define(eq=False)
+class Peer(Ear):
+    """The other side of a channel: it reads, and goes, when the driver says so."""
+
+    client: Client | None = None
+    child: Spawn | None = None
+    reads: bool = False
+    read_closed: bool = False
+    waiting: bytearray = field(factory=bytearray)  # for the core
+
+    def hear(self, data: bytes) -> None:
+        """What is unread is within its limit."""
+        assert self.unread <= LIMITS.max_unsent + ONE_WRITE, f"{self.unread} bytes wait at a channel"
+        if self.client is not None:
+            self.client.hear(data)
+
+
+class Discreet(Logs):
+    """Log records, each of which is looked at: no bug, and no secret."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def append(self, record: Log) -> None:
+        assert record.event != "bug", f"a bug was logged: {record.fields}"
+        text = f"{record.event} {record.fields}"
+        assert not any(word in text for word in self._driver.secrets), f"a secret is in a log record: {record.event}"
+
+
+class Driver(Book):
+    """One core from its start on. Whatever is out of place is passed over, so any sequence of calls is a valid one."""
+
+    def __init__(self, service: Service, secrets: tuple[str, ...] = ()) -> None:
+        super().__init__(service)
+        self.logs = Discreet(self)
+        self.given = secrets
+        self.clients: list[Client] = []  # all that ever came
+        self.pending: dict[OperationId, Operation[Any]] = {}
+        self._stopping = False
+        handlers = self.node.operations.handlers  # files stay open: who has given up reading may be answered yet
+        self.node.operations.handlers = {kind: handlers[kind] for kind in handlers if issubclass(kind, Operation)}
+        self.feed(Started())
+        self.answer_all()
+
+    # --- peers ---------------------------------------------------------------------------------------------------
+
+    @property
+    def peers(self) -> dict[ChannelId, Peer]:
+        """Everybody who has a channel."""
+        return self.node.ends
+
+    @property
+    def visitors(self) -> list[Peer]:
+        """Those who came to the core."""
+        return [peer for peer in self.peers.values() if peer.ch % 2 == 0]
+
+    @property
+    def secrets(self) -> list[str]:
+        """What may not be logged."""
+        return [*self.given, *(token for client in self.clients for token in client.tokens)]
+
+    @property
+    def tokens(self) -> list[str]:
+        """All that anybody was given and that still has a connection."""
+        return [token for peer in self.visitors if peer.client is not None for token in peer.client.tokens]
+
+    def come(self, client: Client | None, *, local: bool) -> Peer | None:
+        """Somebody comes; None when nobody can."""
+        if not self.node.alive or self._stopping or len(self.visitors) >= MOST_CHANNELS:
+            return None
+        if client is not None:
+            self.clients.append(client)
+        peer: Peer = self.accept(lambda node, ch: Peer(node, ch, client=client), LOCAL if local else REMOTE, HERE)
+        self.let_speak(peer)
+        return peer
+
+    def let_speak(self, peer: Peer, most: int = 1 << 30) -> None:
+        """Have the core read what a peer has for it, up to so many bytes."""
+        if peer.client is not None:
+            peer.waiting += peer.client.outgoing
+            peer.client.outgoing.clear()
+        data = bytes(peer.waiting[:most])
+        if data and not (peer.gone or peer.held or peer.aborted or peer.read_closed):
+            del peer.waiting[: len(data)]
+            self.feed(Received(peer.ch, data))
+
+    def deliver(self, peer: Peer, data: bytes) -> None:
+        """Have the core read some bytes behind what waits already."""
+        peer.waiting += data
+        self.let_speak(peer)
+
+    def close_read(self, peer: Peer) -> None:
+        """The peer sends no more."""
+        if not (peer.gone or peer.read_closed or peer.aborted or peer.held):
+            peer.read_closed = True
+            self.feed(ReadClosed(peer.ch))
+
+    def take(self, peer: Peer, share: float) -> None:
+        """A share of what the core has sent leaves."""
+        n = min(peer.unread, max(1, round(peer.unread * share)))
+        if n and not (peer.gone or peer.aborted):
+            peer.unread -= n
+            self.feed(Sent(peer.ch, n))
+
+    def close(self, peer: Peer, status: int | None = None) -> None:
+        """The channel ends."""
+        child = peer.child if peer.child is not None and peer.child.ch == peer.ch else None
+        if child is not None and child.errors in self.peers:
+            self.close(self.peers[child.errors])
+        for operation in [one for one in self.pending.values() if isinstance(one, SendFile) and one.ch == peer.ch]:
+            self.fail(operation.op, FailureKind.CANCELLED)
+        peer.finish("", None if child is None else status)
+        self.settle()
+
+    # --- operations ----------------------------------------------------------------------------------------------
+
+    def operate(self, node: Node, operation: Operation[Any]) -> None:
+        """It waits."""
+        self.pending[operation.op] = operation
+
+    def cancel(self, node: Node, op: OperationId) -> None:
+        """It is answered nevertheless."""
+
+    def answer(self, op: OperationId) -> None:
+        """Carry an operation out. The store keeps its order: what was asked of it before is answered first."""
+        operation = self.pending.get(op)
+        if isinstance(operation, Query):
+            operation = next(one for one in self.pending.values() if isinstance(one, Query))
+        if operation is not None:
+            del self.pending[operation.op]
+            self.perform(self.node, operation)
+            self.settle()
+
+    def perform(self, node: Node, operation: Operation[Any]) -> None:
+        """Nearly everything can be had."""
+        match operation:
+            case Spawn(op=op, ch=ch, errors=errors):
+                for number in (ch, errors):
+                    if number is not None:
+                        self.peers[number] = Peer(node, number, child=operation)
+                node.post(Done(op, Spawned(self.host.pid())))
+                return
+            case OpenFile(path=path) if not self.disk.exists(path):
+                self.disk.put(path, A_FILE)
+        super().perform(node, operation)
+
+    def connect(self, node: Node, order: Connect) -> Peer:
+        """Somebody is there."""
+        return Peer(node, order.ch)
+
+    def fail(self, op: OperationId, kind: FailureKind) -> None:
+        """An operation fails."""
+        if self.pending.pop(op, None) is not None:
+            self.feed(Failed(op, Failure(kind)))
+
+    def answer_all(self) -> None:
+        """Carry out everything, and what follows from it."""
+        for _ in range(MOST_OPERATIONS):
+            if not self.pending:
+                return
+            self.answer(next(iter(self.pending)))
+        raise AssertionError("the core never stops asking")
+
+    # --- time ----------------------------------------------------------------------------------------------------
+
+    def stop(self, grace: float = 5.0) -> None:
+        """Somebody wants the process to end."""
+        if not self._stopping:
+            self._stopping = True
+            super().stop(grace)
+
+    def finish(self) -> None:
+        """Everybody leaves and the process stops: it ends in time, with nothing under way but what was given up."""
+        for peer in list(self.peers.values()):
+            self.close(peer)
+        self.answer_all()
+        self.stop()
+        self.after(6.0)
+        assert self.exits, "the core does not end within its grace"
+
+    def handle(self, node: Node, fact: Fact | None) -> None:
+        """See `Book`."""
+        super().handle(node, fact)
+        deadline = self.engine.next_deadline()
+        assert deadline is None or deadline == deadline, "a deadline is no number"
+        assert len(self.pending) <= MOST_OPERATIONS, f"{len(self.pending)} operations are under way"
