@@ -108,6 +108,7 @@ def test_at_the_end_of_the_process_nobody_waits() -> None:
 @pytest.mark.parametrize(
     ("end", "why"),
     [
+        (lambda child: child.exit(0), "it has exited with status 0: Error: no token [redacted]"),
         (lambda child: child.exit(1), "it has exited with status 1: Error: no token [redacted]"),
         (lambda child: child.die(SignalName.KILL), "it was ended by signal 9: Error: no token [redacted]"),
     ],
