@@ -138,6 +138,13 @@ def test_the_persons_word(virtual: VirtualWorld) -> None:
         late = seen.ask("POST", "/answer", answer)
         assert (late.status, late.json["code"]) == (409, "not_open")
     assert len(seen.handset.outbox) == 1
+    sending = client.begin("POST", "/send_sms", body, headers=bearer(seen.token))
+    virtual.wait_until(lambda: bool(seen.service.phone.gate.confirmations()))
+    (question,) = seen.screen()["questions"]
+    answer = {"question": question["id"], "allow": True, "remember": True}
+    assert seen.ask("POST", "/answer", answer).json == {"ok": True}
+    assert sending.finish().status == 200
+    assert client.begin("POST", "/send_sms", body, headers=bearer(seen.token)).finish().status == 200  # not asked again
 
 
 def test_what_is_said_to_the_agent(virtual: VirtualWorld) -> None:

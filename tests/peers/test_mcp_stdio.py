@@ -17,7 +17,7 @@ from svc_proto.peers.mcp_stdio import StdioCarrier, StdioParameters
 from tests.agent.world import AgentWorld
 from tests.peers.mcp_program import McpProgram, install
 
-SHOP = StdioParameters(argv=("/bin/shop", "--all"), env=(("TOKEN", "tok-123"), ("N", "1")), cwd="/srv")
+SHOP = StdioParameters(argv=("/bin/shop", "--all"), env=(("TOKEN", "tok-12"), ("N", "token")), cwd="/srv")
 Talk = Callable[[McpClient, Engine], Flow[Any]]
 
 
@@ -57,10 +57,10 @@ def leave(client: McpClient, engine: Engine) -> Flow[Any]:
 def test_a_call() -> None:
     result, ended, (shop,) = run(McpProgram, call)
     assert result["content"] == [{"type": "text", "text": 'read {"a": 1}'}]
-    assert (shop.child.argv, shop.child.env, shop.child.cwd) == (SHOP.argv, {"TOKEN": "tok-123", "N": "1"}, "/srv")
+    assert (shop.child.argv, shop.child.env, shop.child.cwd) == (SHOP.argv, {"TOKEN": "tok-12", "N": "token"}, "/srv")
     assert [message["method"] for message in shop.seen] == ["initialize", "notifications/initialized", "tools/call"]
     assert ended == []
-    assert "tok-123" not in repr(SHOP)
+    assert "tok-12" not in repr(SHOP)
 
 
 def test_no_such_program() -> None:
@@ -108,6 +108,7 @@ def test_at_the_end_of_the_process_nobody_waits() -> None:
 @pytest.mark.parametrize(
     ("end", "why"),
     [
+        (lambda child: child.exit(0), "it has exited with status 0: Error: no token [redacted]"),
         (lambda child: child.exit(1), "it has exited with status 1: Error: no token [redacted]"),
         (lambda child: child.die(SignalName.KILL), "it was ended by signal 9: Error: no token [redacted]"),
     ],
@@ -115,7 +116,7 @@ def test_at_the_end_of_the_process_nobody_waits() -> None:
 def test_why_it_ended_is_the_last_that_it_complained_of(end: Callable[[Any], None], why: str) -> None:
     class Shop(McpProgram):
         def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> None:
-            self.child.emit_error(b"x" * 5_000 + b"\nTraceback\nError: no token tok-123\n")
+            self.child.emit_error(b"x" * 5_000 + b"\nTraceback\nError: no token tok-12\n")
             self.child.after(0.01, lambda: end(self.child))
 
     result, ended, _ = run(Shop, call)

@@ -154,3 +154,12 @@ def test_the_hooks_leave_negotiation_alone() -> None:
     extension = InboundGuard(1, None)
     assert extension.enabled()
     assert extension.offer() is False
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_only_a_context_taken_over_shortens_a_repetition(alone: bool) -> None:
+    deflater = Deflater(15, alone=alone)
+    message = bytes(range(256))
+    first, second = deflater.pack(message), deflater.pack(message)
+    assert (second == first) is alone
+    assert (len(second) < len(first) // 4) is not alone
