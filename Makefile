@@ -102,11 +102,12 @@ coverage-runtimes: $(STAMP)-dev
 quick: $(QUICK)/.installed ## part of the core's tests, in an environment of their own: for another Python (PYTHON=python3.13)
 	$(QUICK)/bin/python -m pytest -q $(PARALLEL) $(QUICK_TESTS)
 
-check: $(STAMP)-dev ## lint, formatting, types, layers
+check: $(STAMP)-dev ## lint, formatting, types, layers, spelling
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/codespell
 
 fuzz: $(STAMP)-fuzz ## fuzz the core for SECONDS=60
 	$(BIN)/python -m fuzz --seconds $(SECONDS) $(ARGS)
