@@ -41,8 +41,16 @@ def test_the_steps_of_the_documentation_are_the_contract() -> None:
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        for target, _, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(#([^)]+))?\)", page.read_text()):
+            found = page.parent / target if target else page
+            assert found.exists(), f"{page.name} links to {target}"
+            assert not anchor or anchor in anchors(found.read_text()), f"{page.name} links to {target}#{anchor}"
+
+
+def anchors(page: str) -> set[str]:
+    """Return the anchors of the headings of a Markdown page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", page, flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_who_is_trusted_is_said_where_one_starts() -> None:
