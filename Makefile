@@ -102,11 +102,13 @@ coverage-runtimes: $(STAMP)-dev
 quick: $(QUICK)/.installed ## part of the core's tests, in an environment of their own: for another Python (PYTHON=python3.13)
 	$(QUICK)/bin/python -m pytest -q $(PARALLEL) $(QUICK_TESTS)
 
-check: $(STAMP)-dev ## lint, formatting, types, layers
+check: $(STAMP)-dev ## lint, formatting, types, layers, spelling, language
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/codespell
+	$(BIN)/python scripts/check_language.py
 
 fuzz: $(STAMP)-fuzz ## fuzz the core for SECONDS=60
 	$(BIN)/python -m fuzz --seconds $(SECONDS) $(ARGS)

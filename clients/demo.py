@@ -12,15 +12,15 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  python -m clients.demo                   what make demo runs
-  python -m clients.demo --runtime curio   on another event loop
+  python -m clients.demo  # same as make demo
+  python -m clients.demo --runtime curio  # on another event loop
 """
 
 
 @click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings=HELP)
 @runtime_option
 def main(runtime: str) -> None:
-    """Start a relay and an API on free ports, pair the reference phone, drive it, and have a chat drive it."""
+    """Start a relay and an API on free ports, pair the reference phone, and control it by requests and by a chat."""
     import tempfile
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How the help of every program is laid out: as click does it, and no example is wider than the terminal."""
+"""Layout of the help of every program: that of click, with examples that fit the terminal."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import click
 
 __all__ = ["Help"]
 
-_EXAMPLE = re.compile(r"(  \S.*?  | {8})\s*(\S.*)")  # a command, or none, and what it is for
+_EXAMPLE = re.compile(r"(  \S.*?)  (# .*)")  # a command and its explanation, as a comment of the shell
 
 
 class Help(click.HelpFormatter):
-    """What an example is for goes to a line of its own where there is no room for it beside the command."""
+    """Formatter that moves the comment of an example above its command if both do not fit one line."""
 
     def write_text(self, text: str) -> None:
-        """See click."""
+        """Override `HelpFormatter.write_text`."""
         room = self.width - self.current_indent
         lines: list[str] = []
         for line in text.splitlines():
             example = _EXAMPLE.fullmatch(line) if len(line) > room else None
-            lines += [line] if example is None else [*filter(None, [example[1].rstrip()]), f"      {example[2]}"]
+            lines += [line] if example is None else [f"  {example[2]}", example[1]]
         super().write_text("\n".join(lines))

@@ -11,21 +11,19 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  python -m servers.api                                listen on 127.0.0.1:8642
-  API_SERVER_KEY=… python -m servers.api --host 0.0.0.0
-                                                       for other hosts too, for those who know the key
+  python -m servers.api  # listen on 127.0.0.1:8642
+  API_SERVER_KEY=… python -m servers.api --host 0.0.0.0  # for other hosts too
   API_SERVER_SSL_CERT=a.pem API_SERVER_SSL_KEY=key.pem python -m servers.api
-                                                       over TLS; SIGHUP has both read again
   SVC_MODEL_BASE_URL=http://host/v1 SVC_MODEL=llama3.2 python -m servers.api
-                                                       answer with a model that Ollama serves
-  python -m servers.api --port 0 --runtime trio        on a free port, on another event loop
-  SVC_BRAND=hermes python -m servers.api               speak the names that older clients know
+  python -m servers.api --port 0 --runtime trio  # a free port, another loop
+  SVC_BRAND=hermes python -m servers.api  # names of older clients
 
-\b
 Settings are read from options, the environment (API_SERVER_HOST, API_SERVER_PORT, API_SERVER_KEY,
-API_SERVER_CORS_ORIGINS, …), .env and config.yaml in ~/.svc (or SVC_HOME), the first of these first.
-API_SERVER_ENABLED=false: do not start. Without a model, a small built-in agent answers.
-With SVC_CLUSTER_URL, SVC_DATABASE_URL and API_SERVER_NODE_URL it is one of several that are one service.
+API_SERVER_CORS_ORIGINS, …), and .env and config.yaml in ~/.svc (or SVC_HOME); the first one wins.
+API_SERVER_ENABLED=false prevents the start. SIGHUP loads certificate and key again.
+
+Without a model, a small built-in agent answers. With SVC_CLUSTER_URL, SVC_DATABASE_URL and API_SERVER_NODE_URL the
+server is one node of a cluster.
 """
 
 

@@ -25,8 +25,10 @@ __all__ = [
 
 HELP = {"help_option_names": ["-h", "--help"]}
 INTERRUPTED = 130  # the shell's code for Ctrl-C, before a loop serves the signal
-NO_SSL = click.option("--no-ssl", is_flag=True, default=None, help="Serve plain even if a certificate is set.")
-LOG_FORMAT = click.option("--log-format", help="text, or json: an object a line.  [SVC_LOG_FORMAT; text]")
+NO_SSL = click.option("--no-ssl", is_flag=True, default=None, help="Serve without TLS even if a certificate is set.")
+LOG_FORMAT = click.option(
+    "--log-format", help="Log format: text or json (one object per line).  [SVC_LOG_FORMAT; text]"
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -75,9 +77,11 @@ def relay_options(command: Command) -> Command:
             default=None,
             help="Accept an API key for voice over plain HTTP from other hosts.  [RELAY_ALLOW_INSECURE_API_BEARER]",
         ),
-        click.option("--root-path", help="Path under which a proxy serves it, such as /relay.  [RELAY_ROOT_PATH]"),
-        click.option("--local-trust", help="In programs of this host: address or secret.  [RELAY_LOCAL_TRUST]"),
-        click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
+        click.option("--root-path", help="Path prefix behind a proxy, such as /relay.  [RELAY_ROOT_PATH]"),
+        click.option(
+            "--local-trust", help="How to recognize programs of this host: address or secret.  [RELAY_LOCAL_TRUST]"
+        ),
+        click.option("--brand", help="Names on the wire: svc or hermes.  [SVC_BRAND; svc]"),
     ]
     return _taken(command, options)
 
@@ -85,20 +89,21 @@ def relay_options(command: Command) -> Command:
 def workers_option(command: Command) -> Command:
     """Of a relay that has the process to itself."""
     kind = click.IntRange(1, 64)  # `svc_proto.config.MAX_WORKERS`
-    text = "Processes on this host: docs/howto/cluster.md.  [RELAY_WORKERS; 1]"
-    return click.option("--workers", type=kind, help=text)(command)
+    return click.option(
+        "--workers", type=kind, help="Number of processes, see docs/howto/cluster.md.  [RELAY_WORKERS; 1]"
+    )(command)
 
 
 def dashboard_options(command: Command) -> Command:
     """The start options of the dashboard, and `--runtime`."""
     options = [
-        click.option("--host", help="Address; one for other hosts needs a password.  [SVC_DASHBOARD_HOST; 127.0.0.1]"),
+        click.option(
+            "--host", help="Address to listen on; for other hosts, set a password.  [SVC_DASHBOARD_HOST; 127.0.0.1]"
+        ),
         _port("SVC_DASHBOARD_PORT; 9119"),
         NO_SSL,
-        click.option(
-            "--root-path", help="Path under which a proxy serves it, such as /board.  [SVC_DASHBOARD_ROOT_PATH]"
-        ),
-        click.option("--chat/--no-chat", default=True, show_default=True, help="Offer a chat with the agent."),
+        click.option("--root-path", help="Path prefix behind a proxy, such as /board.  [SVC_DASHBOARD_ROOT_PATH]"),
+        click.option("--chat/--no-chat", default=True, show_default=True, help="Show the chat with the agent."),
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [SVC_DASHBOARD_LOG_LEVEL; INFO]"),
         LOG_FORMAT,
     ]
@@ -111,12 +116,12 @@ def api_options(command: Command) -> Command:
         click.option("--host", help="Address to listen on.  [API_SERVER_HOST; 127.0.0.1]"),
         _port("API_SERVER_PORT; 8642"),
         NO_SSL,
-        click.option("--root-path", help="Path under which a proxy serves it, such as /api.  [API_SERVER_ROOT_PATH]"),
-        click.option("--relay-url", help="Where the agent finds the phone.  [SVC_RELAY_URL; http://127.0.0.1:8767]"),
+        click.option("--root-path", help="Path prefix behind a proxy, such as /api.  [API_SERVER_ROOT_PATH]"),
+        click.option("--relay-url", help="Address of the relay.  [SVC_RELAY_URL; http://127.0.0.1:8767]"),
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [API_SERVER_LOG_LEVEL; INFO]"),
         LOG_FORMAT,
         click.option("--config", help="Configuration file.  [SVC_CONFIG; ~/.svc/config.yaml]"),
-        click.option("--brand", help="Names to speak on the wire: svc or hermes.  [SVC_BRAND; svc]"),
+        click.option("--brand", help="Names on the wire: svc or hermes.  [SVC_BRAND; svc]"),
     ]
     return _taken(command, options)
 

@@ -16,18 +16,17 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  python -m servers.relay                              listen on 0.0.0.0:8767
-  python -m servers.relay --host 127.0.0.1 --port 0    on a free port, this host only
-  python -m servers.relay --runtime curio              on another event loop
-  python -m servers.relay --workers 4                  as four processes
+  python -m servers.relay  # listen on 0.0.0.0:8767
+  python -m servers.relay --host 127.0.0.1 --port 0  # free port, this host only
+  python -m servers.relay --runtime curio  # on another event loop
+  python -m servers.relay --workers 4  # four processes
   RELAY_SSL_CERT=cert.pem RELAY_SSL_KEY=key.pem python -m servers.relay
-  SVC_BRAND=hermes python -m servers.relay             speak the names that older clients know
+  SVC_BRAND=hermes python -m servers.relay  # names of older clients
 
-\b
-Every option has an environment variable (RELAY_HOST, RELAY_PORT, …); the option wins.
-Variables may stand in ~/.svc/.env as well; the environment goes before it.
-SIGHUP reads certificate and key again, for new connections.
-State is kept under ~/.svc, or SVC_HOME.
+Every option has an environment variable (RELAY_HOST, RELAY_PORT, …); the option wins. Variables may also stand in
+~/.svc/.env; the environment wins over the file. State is kept in ~/.svc, or SVC_HOME.
+
+SIGHUP loads certificate and key again, for new connections.
 """
 
 

@@ -1,6 +1,6 @@
-"""docs/reference/routes.md: every route of the three servers and what it does, as their own documents have it.
+"""docs/reference/routes.md: every route of the three servers, taken from their OpenAPI documents.
 
-After a change: `python -m tests.routes_page` writes the page anew.
+After a change, run `python -m tests.routes_page` to write the page again.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from typing import Any
 PAGE = Path(__file__).parent.parent / "docs/reference/routes.md"
 ABOUT = """# Routes
 
-All routes of the three servers, from their `/openapi.json`, which also has schemas ([OpenAPI](../howto/openapi.md)).
-Every route may also refuse a request that is malformed (400), lacks a credential or a grant (401, 403) or exceeds a
-rate limit (429). `python -m tests.routes_page` writes this page; a test of each server compares it.
+The routes of each server, generated from its `/openapi.json`, which also describes every type that is named here.
+[OpenAPI](../howto/openapi.md) says which clients may read that document. Besides the refusals in the tables, each route
+refuses malformed requests (400), requests without sufficient credentials (401, 403) and requests above a rate limit
+(429). `python -m tests.routes_page` writes this page, and a test of each server compares it with the document.
 
 """
 API, RELAY, DASHBOARD = "API, port 8642", "Relay, port 8767", "Dashboard, port 9119"
 
 
 def assert_shown(name: str, document: Mapping[str, Any]) -> None:
-    """The page has what the server of this name says."""
+    """Assert that the page contains the section of a server's document."""
     assert _section(name, document) in PAGE.read_text(), "python -m tests.routes_page"
 
 
@@ -38,7 +39,7 @@ def _section(name: str, document: Mapping[str, Any]) -> str:
                 ". ".join([operation["summary"], *details]),
                 "; ".join(_takes(operation)),
                 "; ".join(_answers(operation)),
-                "; ".join(_refusals(operation)),
+                " ".join(_refusals(operation)),
             )
             rows.setdefault(operation["tags"][0], []).append(f"| {' | '.join(cells)} |")
     head = ("| Route | What it does | Takes | Answers | Its own refusals |", "|---|---|---|---|---|")
@@ -47,7 +48,7 @@ def _section(name: str, document: Mapping[str, Any]) -> str:
 
 
 def _takes(operation: Mapping[str, Any]) -> Iterator[str]:
-    """Its parameters, but for those that stand in the path, and the kinds of body."""
+    """Yield the parameters that are not part of the path, and the types of the body."""
     named = [each["name"] for each in operation.get("parameters", ()) if each["in"] != "path"]
     if named:
         yield f"`{', '.join(named)}`"
@@ -67,12 +68,12 @@ def _refusals(operation: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_refusal(answer: Mapping[str, Any]) -> bool:
-    """It is told why, in words of ours; else it is told what, in those of HTTP."""
-    return bool(answer["description"][0].islower())
+    """Return whether the description is a sentence of ours, not a phrase of HTTP."""
+    return bool(answer["description"].endswith("."))
 
 
 def _kinds(content: Mapping[str, Any]) -> Iterator[str]:
-    """What a body may be: a shape of JSON by its name, or another type."""
+    """Yield the types of a body: the name of a JSON schema, or a media type."""
     for media, told in content.get("content", {}).items():
         shape = told["schema"].get("$ref", "").rpartition("/")[2] or told["schema"].get("type", "JSON")
         yield f"`{shape}`" if media == "application/json" else f"`{media}`"

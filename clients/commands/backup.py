@@ -18,36 +18,38 @@ __all__ = ["backup", "restore"]
 BACKUP = """
 \b
 Examples:
-  svc backup                           svc-backup-2026-11-22.tar.gz in this folder
+  svc backup  # svc-backup-2026-11-22.tar.gz in this folder
   svc backup /mnt/nas/svc.tar.gz --replace
   svc backup "/backups/svc-$(date +%F-%H%M).tar.gz" --json
 
-\b
-Servers may run meanwhile: the database is copied as it was at one instant. The file is for you alone (0600): it holds
-the sessions of all devices, every chat, and the API's key. Logs are not in it, nor what stands outside the service
-home: certificates, a configuration file that is elsewhere, a database that is no SQLite file.
-Exit codes: 0; 1 when it cannot be made, and then there is no half of it; 2 for bad options.
+The servers may run meanwhile: the database is copied as of one instant. Only you can read the file (mode 0600). It
+contains the sessions of all devices, every chat, and the API's key.
+
+The file does not contain logs, nor files outside the service home: certificates, a configuration file elsewhere, a
+database that is not SQLite.
+
+Exit codes: 0; 1 when the backup fails, and then no file is left; 2 for bad options.
 """
 RESTORE = """
 \b
 Examples:
   svc restore svc-backup-2026-11-22.tar.gz
-  svc down && svc restore FILE --replace && svc up
-  SVC_HOME=/tmp/look svc restore FILE  look at it elsewhere
+  svc down && svc restore svc-backup-2026-11-22.tar.gz --replace && svc up
+  SVC_HOME=/tmp/look svc restore svc-backup-2026-11-22.tar.gz  # elsewhere
 
-\b
-The file is read to its end and compared with its own digests before anything changes. With --replace, what was there
-before is put into a folder of the service home that is named at the end.
-Exit codes: 0; 1 when it cannot be restored, and then nothing has changed; 2 for bad options.
+The whole file is read and compared with its digests before anything changes. With --replace, the previous content is
+moved to a folder of the service home; its name is printed at the end.
+
+Exit codes: 0; 1 when the restore fails, and then nothing has changed; 2 for bad options.
 """
 
 
 @click.command("backup", epilog=BACKUP, context_settings=SETTINGS)
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--replace", is_flag=True, help="Put it in the place of a file of that name.")
+@click.option("--replace", is_flag=True, help="Replace an existing file.")
 @json_option
 def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
-    """Write all that lasts of the service home to FILE: devices, chats, keys, memory, media."""
+    """Back up the service home to FILE: devices, chats, keys, memory, media."""
     from clients.commands.host import store_named_in
     from runtimes.backup import BackupError, back_up
 
@@ -72,10 +74,10 @@ def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
 
 @click.command("restore", epilog=RESTORE, context_settings=SETTINGS)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--replace", is_flag=True, help="Also where there is something already; it is kept beside.")
+@click.option("--replace", is_flag=True, help="Replace an existing service home; the old one is kept.")
 @json_option
 def restore(*, file: Path, replace: bool, as_json: bool) -> None:
-    """Make the service home what it was when FILE was written."""
+    """Restore the service home from FILE."""
     from clients.commands.host import store_named_in
     from runtimes.backup import BackupError
     from runtimes.backup import restore as restored

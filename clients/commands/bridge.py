@@ -20,8 +20,8 @@ Examples:
   svc-relay bridge POST /tap x:=310 y:=870
   svc-relay bridge GET /screen | jq '.nodes | length'
 
-\b
-key=text is a text, key:=json a number, a list and so on. With several phones add device=NAME.
+key=text sends text; key:=json sends a number, a list or another JSON value. With several phones, add device=NAME.
+
 Exit codes: 0; 1 when the phone or the relay refuses (its answer is on standard output); 2 for bad arguments.
 """
 
@@ -35,7 +35,7 @@ Exit codes: 0; 1 when the phone or the relay refuses (its answer is on standard 
 def main(
     method: str, route: str, arguments: tuple[str, ...], remote: str | None, token: str | None, runtime: str
 ) -> int:
-    """Have a phone do something, and print its answer as JSON. The phone's own safety gates decide."""
+    """Send a command to a phone and print its answer as JSON. The phone's own safety gates apply."""
     from svc_proto.basics.visible import plain
     from svc_proto.client.problem import MISUSED, Problem
     from svc_proto.client.remote import call_phone, read_arguments

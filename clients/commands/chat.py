@@ -22,32 +22,36 @@ EXAMPLES = """
 \b
 Examples:
   svc-relay chat 'What is on the phone?'
-  svc-relay chat --session 5f0d… 'And now?'       go on in a session
-  git diff | svc-relay chat -                     the message from standard input
+  svc-relay chat --session 5f0d… 'And now?'  # continue a session
+  git diff | svc-relay chat -  # read the message from standard input
   svc-relay chat --json hello | jq -r '.data.delta // empty'
 
-\b
-The answer goes to standard output; what the tools do, and the session's id, to standard error. --json prints each event
-of the server on a line of its own: {"event": …, "data": {…}}.
-At a terminal you are asked what the agent may do: y allows it once, "session" and "always" from then on, anything else
-denies it.
-Ctrl-C stops the agent. The API server is the one that runs on this host, else that of the invite by which this desktop
-was paired (svc-relay pair --pair-qr), else the one that the settings name.
+The answer goes to standard output; tool calls and the session's id go to standard error. --json prints each event of
+the server on one line: {"event": …, "data": {…}}.
+
+At a terminal the command asks before the agent acts: y allows the action once, "session" and "always" allow it from
+then on, any other answer denies it. Ctrl-C stops the agent.
+
+The API server is that of this host, else that of the invite by which this desktop was paired (svc-relay pair
+--pair-qr), else that of the settings.
+
 Exit codes: 0; 1 when the server refuses, cannot be reached, or the agent did not finish; 2 for bad options.
 """
 
 
 @click.command("chat", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("message", required=False)
-@click.option("--session", metavar="ID", help="Go on in this session.  [a new one]")
-@click.option("--api-url", envvar="SVC_API_URL", metavar="URL", help="The API server.  [SVC_API_URL; configuration]")
-@click.option("--api-key", envvar="API_SERVER_KEY", help="Its key.  [API_SERVER_KEY; configuration]")
+@click.option("--session", metavar="ID", help="Session to continue.  [a new one]")
+@click.option(
+    "--api-url", envvar="SVC_API_URL", metavar="URL", help="Address of the API server.  [SVC_API_URL; configuration]"
+)
+@click.option("--api-key", envvar="API_SERVER_KEY", help="Key of the API server.  [API_SERVER_KEY; configuration]")
 @click.option("--json", "as_json", is_flag=True, help="Print each event as one JSON line.")
 @runtime_option
 def main(
     message: str | None, session: str | None, api_url: str | None, api_key: str | None, *, as_json: bool, runtime: str
 ) -> int:
-    """Say something to the agent and stream its answer."""
+    """Send a message to the agent and stream its answer."""
     from clients.commands.host import read_relay_config, trust_for_api
     from clients.commands.perform import perform_chore
     from svc_proto.client.chat import ChatChore, ChatOrder, api_target

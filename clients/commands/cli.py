@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 INTERRUPTED = 130  # the shell's code for Ctrl-C
-SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+SETTINGS = {"help_option_names": ["-h", "--help"]}
 Command = TypeVar("Command", bound=Callable[..., Any])
 click.Context.formatter_class = Help
 

@@ -21,13 +21,13 @@ __all__ = ["copy", "main", "upgrade"]
 UPGRADE = """
 \b
 Examples:
-  svc db upgrade --dry-run             by the new version, before it starts
+  svc db upgrade --dry-run  # with the new version, before it starts
   svc db upgrade
 
-\b
-Servers bring it up to date by themselves when they start. All of it is one transaction: what cannot be done changes
-nothing. A dry run does all of it, and takes it back; servers that run wait meanwhile.
-Exit codes: 0; 1 when it cannot be done; 2 for bad options.
+Servers upgrade the schema themselves when they start. The upgrade is one transaction: if it fails, nothing changes. A
+dry run makes all changes and rolls them back; running servers wait meanwhile.
+
+Exit codes: 0; 1 when the upgrade fails; 2 for bad options.
 """
 
 COPY = """
@@ -36,11 +36,13 @@ Examples:
   svc db copy ~/.svc/svc.db postgresql://svc@db.lan/svc
   svc db copy postgresql://svc@db.lan/svc backup.db
 
-\b
-FROM and TO are files of SQLite or URLs as of SVC_DATABASE_URL; a password may come from PGPASSFILE. TO is made, or has
-to be empty, and has everything afterwards or nothing. FROM stays as it is. What servers write to FROM meanwhile is not
-in TO: stop them first (svc down), then have SVC_DATABASE_URL name TO, and start them.
-Exit codes: 0; 1 when it cannot be copied; 2 for bad options.
+FROM and TO are SQLite files or URLs as in SVC_DATABASE_URL; PGPASSFILE may supply a password. TO is created, or must be
+empty; it receives everything or nothing. FROM does not change.
+
+What servers write to FROM during the copy is not in TO. So stop them first (svc down), then set SVC_DATABASE_URL to TO,
+and start them.
+
+Exit codes: 0; 1 when the copy fails; 2 for bad options.
 """
 
 
@@ -48,21 +50,21 @@ Exit codes: 0; 1 when it cannot be copied; 2 for bad options.
     "db",
     cls=Lazy,
     modules={
-        "copy": ("clients.commands.db:copy", "Copy all that is in it into another one."),
-        "upgrade": ("clients.commands.db:upgrade", "Bring its schema up to date, or only try."),
+        "copy": ("clients.commands.db:copy", "Copy the database into another one."),
+        "upgrade": ("clients.commands.db:upgrade", "Upgrade the schema of the database."),
     },
     epilog="\b\nExamples:\n  svc db upgrade --dry-run\n  svc db copy ~/.svc/svc.db postgresql://svc@db.lan/svc",
     context_settings=SETTINGS,
 )
 def main() -> None:
-    """The database of this host's servers."""
+    """Manage the database of this host's servers."""
 
 
 @click.command("upgrade", epilog=UPGRADE, context_settings=SETTINGS)
-@click.option("--dry-run", is_flag=True, help="Only see whether it goes well.")
+@click.option("--dry-run", is_flag=True, help="Roll all changes back at the end.")
 @json_option
 def upgrade(*, dry_run: bool, as_json: bool) -> None:
-    """Bring the schema of the database up to date."""
+    """Upgrade the schema of the database."""
     from clients.commands.host import store_named_in
     from runtimes.schema import upgrade as upgraded
     from runtimes.store_service import StoreError
@@ -90,7 +92,7 @@ def upgrade(*, dry_run: bool, as_json: bool) -> None:
 @click.argument("target", metavar="TO")
 @json_option
 def copy(*, source: str, target: str, as_json: bool) -> None:
-    """Copy every session, chat and message of one database into another."""
+    """Copy all sessions, chats and messages of one database into another."""
     from rich.console import Console
     from rich.progress import Progress
 

@@ -21,19 +21,19 @@ Examples:
   svc-relay devices extend 1c2d3e4f --ttl 90d
   svc-relay devices --remote ws://192.168.1.5 --json
 
-\b
-The relay is --remote, SVC_RELAY_URL, or the only one stored.
+The relay is that of --remote or SVC_RELAY_URL, else the only stored one.
+
 Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options.
 """
 REVOKING = """
 \b
 Example:
-  svc-relay devices revoke 1c2d3e4f      the PREFIX that svc-relay devices shows, or more of the token
+  svc-relay devices revoke 1c2d3e4f  # the PREFIX of svc-relay devices
 """
 EXTENDING = """
 \b
 Examples:
-  svc-relay devices extend 1c2d3e4f                 a day from now on
+  svc-relay devices extend 1c2d3e4f  # one day from now
   svc-relay devices extend 1c2d3e4f --ttl never
 """
 
@@ -67,7 +67,7 @@ def main(context: click.Context, remote: str | None, token: str | None, *, as_js
 def revoke_device(
     outer: dict[str, Any], prefix: str, remote: str | None, token: str | None, *, as_json: bool, runtime: str
 ) -> None:
-    """End the session whose token begins with PREFIX: its device has to pair again."""
+    """End the session whose token starts with PREFIX. Its device must pair again."""
     from svc_proto.client.desk import forget, target_for
     from svc_proto.client.operator import KEY_IS_KNOWN, revoke, token_prefix
     from svc_proto.client.stored import StoredSession
@@ -112,7 +112,7 @@ def extend_device(
     as_json: bool,
     runtime: str,
 ) -> None:
-    """Give the session whose token begins with PREFIX a new lifetime."""
+    """Set a new lifetime for the session whose token starts with PREFIX."""
     from svc_proto.client.desk import extend
     from svc_proto.client.operator import token_prefix
     from svc_proto.client.spans import parse_span, short_expiry

@@ -22,8 +22,7 @@ Examples:
   svc-relay doctor
   svc-relay doctor --remote wss://home.example --json
 
-\b
-Exit codes: 0; 1 when something is wrong.
+Exit codes: 0; 1 when there is a problem.
 """
 
 
@@ -32,7 +31,7 @@ Exit codes: 0; 1 when something is wrong.
 @json_option
 @runtime_option
 def main(remote: str | None, *, as_json: bool, runtime: str) -> int:
-    """Look at the stored sessions, their relays and routes, and say what to do about what is wrong."""
+    """Check the stored sessions, their relays and routes, and suggest remedies for problems."""
     from svc_proto.client.doctor import examine
     from svc_proto.client.inputs import clean_remote
 

@@ -17,9 +17,10 @@ Examples:
   svc doctor --public-url https://home.example
   svc doctor --public-url https://home.example --json
 
-\b
-The address is asked from here: where this network does not lead back to itself, run it elsewhere, too.
-Exit codes: 0 when all is well; 1 when something is wrong.
+The requests to --public-url come from this host. If this network cannot reach its own public address, run the command
+on another host too.
+
+Exit codes: 0 when every check passes; 1 when one fails.
 """
 
 

@@ -12,13 +12,13 @@ __all__ = ["main", "rotate"]
 EXAMPLES = """
 \b
 Examples:
-  svc key rotate               after a phone was lost or revoked
+  svc key rotate  # after a phone was lost or revoked
   svc key rotate --json
 
-\b
-The key is changed wherever one is: as API_SERVER_KEY in ~/.svc/.env, in the configuration file, or in both. The
-API that runs takes it at once; if it cannot, what is printed says why, and to start the servers anew. Pair phones that
-are to go on chatting again: svc pair.
+The key is replaced in ~/.svc/.env (API_SERVER_KEY), in the configuration file, or in both. A running API server loads
+the new key at once; if it cannot, the output names the reason, and the servers must be restarted. Phones that shall
+continue to chat must pair again: svc pair.
+
 Exit codes: 0; 1 when the key cannot be changed here; 2 for bad options.
 """
 
@@ -31,16 +31,16 @@ Exit codes: 0; 1 when the key cannot be changed here; 2 for bad options.
     context_settings=SETTINGS,
 )
 def main() -> None:
-    """The key of the API server on this host."""
+    """Manage the key of the API server on this host."""
 
 
 @click.command("rotate", epilog=EXAMPLES, context_settings=SETTINGS)
 @json_option
 @runtime_option
 def rotate(*, as_json: bool, runtime: str) -> None:
-    """Make a new key for the API server on this host, in the place of the old one.
+    """Replace the key of the API server on this host by a new one.
 
-    Every phone whose QR held the main key has the old one, which is refused as soon as the API has taken the new one.
+    A phone whose QR contained the main key is refused as soon as the API server has loaded the new key.
     """
     from clients.commands.host import read_relay_config, service_home
     from clients.commands.perform import perform

@@ -20,23 +20,30 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  svc logs                     the last 50 lines of each process
+  svc logs  # the last 50 lines of each process
   svc logs -n 500
-  svc logs -f                  and what comes, until Ctrl-C
+  svc logs -f  # and new lines, until Ctrl-C
   svc logs | grep WARNING
 
-\b
-The files are in the folder log of the service home; RELAY_LOG_LEVEL=DEBUG has servers log each request.
-Exit codes: 0; 1 when there are none; 2 for bad options; 130 after Ctrl-C.
+The files are in the folder log of the service home. With RELAY_LOG_LEVEL=DEBUG the servers log each request.
+
+Exit codes: 0; 1 when there are no logs; 2 for bad options; 130 after Ctrl-C.
 """
 POLL = 0.25  # s between two looks for more
 
 
 @click.command("logs", epilog=EXAMPLES, context_settings=SETTINGS)
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes.")
-@click.option("-n", "--lines", type=click.IntRange(0, 1_000_000), default=50, show_default=True, help="Of each file.")
+@click.option("-f", "--follow", is_flag=True, help="Print new lines as they are written.")
+@click.option(
+    "-n",
+    "--lines",
+    type=click.IntRange(0, 1_000_000),
+    default=50,
+    show_default=True,
+    help="Number of lines of each file.",
+)
 def main(*, follow: bool, lines: int) -> None:
-    """Show what the servers on this host have logged."""
+    """Show the logs of the servers on this host."""
     from runtimes.log_file import LOG_FOLDER, log_files
 
     home = find_home(os.environ)

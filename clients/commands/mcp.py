@@ -21,20 +21,20 @@ __all__ = ["install", "main"]
 GROUP = """
 \b
 Examples:
-  svc mcp install claude               Claude Code: `claude mcp add`, done for you
-  svc mcp install cursor               ~/.cursor/mcp.json
+  svc mcp install claude  # Claude Code: runs `claude mcp add` for you
+  svc mcp install cursor  # writes ~/.cursor/mcp.json
   svc mcp install vscode
-  svc mcp install print                the lines for any other client
-  svc mcp allow 7Q2MZK                 let an agent elsewhere in, by the word that its page shows
-  svc mcp token "Open WebUI"           for a program that takes a header and speaks no OAuth
-  svc mcp token watcher --read-only    one that looks, and does nothing
-  svc mcp                              what clients start: JSON-RPC on standard input and output
+  svc mcp install print  # prints the lines for any other client
+  svc mcp allow 7Q2MZK  # allow a remote agent, by the code of its page
+  svc mcp token "Open WebUI"  # for a client without OAuth
+  svc mcp token watcher --read-only  # for a client that only reads
+  svc mcp  # started by the client: JSON-RPC on standard input and output
 
-\b
-The first call pairs "MCP on this host" with the relay that runs here (svc up): it may drive the phone and nothing else,
-and `svc pair --revoke` or the dashboard ends it. What the phone's owner confirms, he confirms at the phone; where a
-phone asks nothing by itself the client asks (elicitation), and where that cannot be, such calls are refused.
-With --relay-url and SVC_RELAY_TOKEN it is a relay elsewhere.
+The first call pairs "MCP on this host" with the relay of this host (svc up). That session may control the phone and
+nothing else; `svc pair --revoke` or the dashboard ends it.
+
+The phone's owner confirms actions at the phone. If a phone never asks, the MCP client asks (elicitation); if the client
+cannot ask, such calls are refused. To use a relay elsewhere, set --relay-url and SVC_RELAY_TOKEN.
 """
 INSTALL = """
 \b
@@ -43,8 +43,9 @@ Examples:
   svc mcp install cursor
   svc mcp install print
 
-\b
-Other servers in those files stay as they are. Exit codes: 0; 1 when it cannot be done; 2 for bad options.
+Other servers in those files do not change.
+
+Exit codes: 0; 1 when the installation fails; 2 for bad options.
 """
 NAME = "phone"
 WITHIN = 60.0  # s for a client's own command
@@ -55,15 +56,17 @@ CLIENTS = ("claude", "cursor", "vscode", "print")
     "mcp",
     cls=Lazy,
     modules={
-        "install": ("clients.commands.mcp:install", "Tell an agent's program of it."),
-        "allow": ("clients.commands.mcp_allow:main", "Let an agent elsewhere in, or not."),
-        "token": ("clients.commands.mcp_token:main", "A token for a program that takes a header."),
+        "install": ("clients.commands.mcp:install", "Register the phone with an MCP client."),
+        "allow": ("clients.commands.mcp_allow:main", "Allow or refuse a remote agent."),
+        "token": ("clients.commands.mcp_token:main", "Create a token for a client without OAuth."),
     },
     invoke_without_command=True,
     epilog=GROUP,
     context_settings=SETTINGS,
 )
-@click.option("--relay-url", envvar="SVC_RELAY_URL", help="Another relay.  [SVC_RELAY_URL; the one of this host]")
+@click.option(
+    "--relay-url", envvar="SVC_RELAY_URL", help="Address of another relay.  [SVC_RELAY_URL; the one of this host]"
+)
 @runtime_option
 @click.pass_context
 def main(ctx: click.Context, *, relay_url: str | None, runtime: str) -> None:
@@ -84,7 +87,7 @@ def main(ctx: click.Context, *, relay_url: str | None, runtime: str) -> None:
 @click.command("install", epilog=INSTALL, context_settings=SETTINGS)
 @click.argument("client", type=click.Choice(CLIENTS))
 def install(*, client: str) -> None:
-    """Tell an agent's program where the phone is, or print what to tell it."""
+    """Register the phone with an MCP client, or print the configuration."""
     words, env = _command()
     entry: dict[str, Any] = {"command": words[0], "args": words[1:], **({"env": env} if env else {})}
     if client == "claude":

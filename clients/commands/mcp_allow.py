@@ -12,27 +12,27 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  svc mcp allow 7Q2MZK                  shows who asks, then asks you
+  svc mcp allow 7Q2MZK  # shows the request, then asks you
   svc mcp allow 7Q2MZK --read-only --days 1
-  svc mcp allow 7Q2MZK --yes            without a question
+  svc mcp allow 7Q2MZK --yes  # without a question
   svc mcp allow 7Q2MZK --refuse
 
-\b
-The word stands on the page that the agent has opened in your browser. Type none that somebody else has sent you.
-Exit codes: 0; 1 when nobody waits with that word, or you say no; 2 for bad options.
+The code is on the page that the agent has opened in your browser. Never type a code that another person has sent you.
+
+Exit codes: 0; 1 when no agent waits with this code, or you refuse; 2 for bad options.
 """
 DAY = 86_400  # s
 
 
 @click.command("allow", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("word")
-@click.option("--read-only", is_flag=True, help="It may look, and not act (bridge:read).")
-@click.option("--days", type=click.IntRange(1, 3_650), help="For how long.  [30]")
-@click.option("--refuse", is_flag=True, help="Say no.")
-@click.option("--yes", is_flag=True, help="Ask nothing.")
+@click.option("--read-only", is_flag=True, help="Allow reading, not acting (bridge:read).")
+@click.option("--days", type=click.IntRange(1, 3_650), help="Lifetime of the access in days.  [30]")
+@click.option("--refuse", is_flag=True, help="Refuse the access.")
+@click.option("--yes", is_flag=True, help="Allow without a question.")
 @runtime_option
 def main(word: str, *, read_only: bool, days: int | None, refuse: bool, yes: bool, runtime: str) -> None:
-    """Let an agent elsewhere in that speaks OAuth (docs/reference/mcp.md), by the word that its page shows."""
+    """Allow a remote agent that uses OAuth (docs/reference/mcp.md), by the code of its page."""
     from clients.commands.host import read_relay_config, service_home, trust_for
     from clients.commands.perform import perform
     from svc_proto.client.operator import answer_agent, asked_by_agent, local_relay

@@ -22,27 +22,30 @@ EXAMPLES = """
 Examples:
   svc mcp token "Open WebUI"
   svc mcp token scripts --days 7
-  svc mcp token watcher --read-only     it looks at the phone, and does nothing on it
-  svc mcp token scripts --json          where there is no terminal
+  svc mcp token watcher --read-only  # reads the phone and never acts
+  svc mcp token scripts --json  # where there is no terminal
 
-\b
-It goes into the header `Authorization: Bearer TOKEN` of requests to /mcp on the relay, and drives the phone as any
-agent does; with --read-only it has the tools that only read, and opens nothing else. Its session is listed as
-"MCP: NAME" (svc status) and ends in the dashboard or by `svc pair --revoke`.
-A client that speaks OAuth needs none: give it the address alone.
-Exit codes: 0; 1 when the relay gives none; 2 for bad options.
+Send the token in the header `Authorization: Bearer TOKEN` of requests to /mcp on the relay. It controls the phone as
+any agent does; with --read-only it has only the tools that read.
+
+The session of the token is listed as "MCP: NAME" (svc status). End it in the dashboard or with `svc pair --revoke`. A
+client with OAuth needs no token: give it the address only.
+
+Exit codes: 0; 1 when the relay creates no token; 2 for bad options.
 """
 DAY = 86_400  # s
 
 
 @click.command("token", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("name", default="an agent")
-@click.option("--days", type=click.IntRange(1, 3_650), default=30, show_default=True, help="For how long.")
-@click.option("--read-only", is_flag=True, help="It may look, and not act (bridge:read).")
+@click.option(
+    "--days", type=click.IntRange(1, 3_650), default=30, show_default=True, help="Lifetime of the token in days."
+)
+@click.option("--read-only", is_flag=True, help="Allow reading, not acting (bridge:read).")
 @json_option
 @runtime_option
 def main(name: str, *, days: int, read_only: bool, as_json: bool, runtime: str) -> None:
-    """Make a token for an agent's program that takes a header and speaks no OAuth."""
+    """Create a token for an MCP client that sends a header instead of using OAuth."""
     from clients.commands.host import read_relay_config, service_home, trust_for
     from clients.commands.perform import perform
     from svc_proto.client.operator import local_relay

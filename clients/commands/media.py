@@ -15,7 +15,7 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  svc-relay media get MEDIA:svc-relay://k3yK…       a marker as it stands in a chat
+  svc-relay media get MEDIA:svc-relay://k3yK…  # a marker from a chat
   svc-relay media get k3yK… -o picture.png
   svc-relay media get /home/me/.svc/workspace/report.pdf
   svc-relay media get k3yK… -o - | less
@@ -24,13 +24,13 @@ Examples:
 
 @click.group("media", epilog=EXAMPLES, context_settings=SETTINGS)
 def main() -> None:
-    """Files that the relay hands out."""
+    """Fetch files from the relay."""
 
 
 @main.command("get", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("what", metavar="TOKEN|MARKER|PATH")
-@click.option("-o", "--output", metavar="FILE", help="Where to put it; - writes it to standard output.  [its own name]")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("-o", "--output", metavar="FILE", help="Output file; - is standard output.  [name of the file]")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @who_options
 @json_option
 @runtime_option

@@ -21,12 +21,14 @@ Examples:
 
 
 @click.command("notifications", epilog=EXAMPLES, context_settings=SETTINGS)
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many, newest first.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number, newest first."
+)
 @who_options
 @json_option
 @runtime_option
 def main(limit: int, remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
-    """Show the latest notifications of the paired phones. The relay keeps 100, until it restarts."""
+    """Show the latest notifications of the paired phones. The relay stores 100 until it restarts."""
     from svc_proto.client.remote import notification_rows, notifications
 
     found = on_relay(lambda engine, relay: notifications(engine, relay, limit), whom(remote, token), runtime)

@@ -24,22 +24,24 @@ LINES_BELOW = 5  # of the QR: where the file is, for which app, the warning, who
 EXAMPLES = """
 \b
 Examples:
-  svc pair                                   a QR with every route there is
+  svc pair  # a QR with every route of this host
   svc pair --ttl never --grants terminal=7d,bridge=1h
-  svc pair --grants terminal=none,tui=none   a phone that gets no shell
-  svc pair --only chat,bridge                these channels and no others
+  svc pair --grants terminal=none,tui=none  # a phone without a shell
+  svc pair --only chat,bridge  # these channels and no others
   svc pair --mode public --public-url https://home.example/relay
   svc pair --prefer mesh
-  svc pair --brand hermes                    for the Hermes-Relay app for Android
-  svc pair --no-wait                         do not wait until the phone has paired
-  svc pair --register-code Q7M2ZK            a code that the phone shows
-  svc pair --revoke 1c2d3e4f                 end a session (see svc-relay devices)
-  svc pair --json | jq -r .pairing_url       code, key and invite go to a terminal, else only with --json or --show
+  svc pair --brand hermes  # for the Hermes-Relay app for Android
+  svc pair --no-wait  # do not wait until the phone has paired
+  svc pair --register-code Q7M2ZK  # a code that the phone displays
+  svc pair --revoke 1c2d3e4f  # end a session (see svc-relay devices)
+  svc pair --json | jq -r .pairing_url
 
-\b
+Code, key and invite are printed on a terminal, or with --json or --show.
+
 Durations: never, 0 (never), seconds, or a number with s, m, h, d, w or y.
-Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options. A relay that is down is no error
-for a QR: it then leads to the API server only.
+
+Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options. If the relay is down, the QR leads to
+the API server only, and the exit code is 0.
 """
 CREDENTIALS = "Warning: the QR holds credentials. Whoever sees it can use this host until the code is used or over."
 
@@ -47,7 +49,7 @@ CREDENTIALS = "Warning: the QR holds credentials. Whoever sees it can use this h
 @click.command("pair", cls=Single, epilog=EXAMPLES, context_settings=SETTINGS)
 @click.option("--ttl", metavar="DURATION", help="Lifetime of the session; the phone cannot change it.  [30d]")
 @click.option(
-    "--grants", metavar="CHANNEL=DURATION,…", help="Preset grants, for example terminal=7d,bridge=1h; none withholds."
+    "--grants", metavar="CHANNEL=DURATION,…", help="Grants, such as terminal=7d,bridge=1h; none withholds a channel."
 )
 @click.option("--only", metavar="CHANNEL,…", help="Grant these channels and withhold all others.")
 @click.option(
@@ -61,16 +63,16 @@ CREDENTIALS = "Warning: the QR holds credentials. Whoever sees it can use this h
 @click.option("--prefer", metavar="ROLE", help="Route to put first: lan, mesh or public.")
 @click.option("--register-code", metavar="CODE", help="Register a code that the phone made, and make no QR.")
 @click.option("--transport-hint", type=click.Choice(["ws", "wss"]), help="Only with --register-code.")
-@click.option("--revoke", metavar="PREFIX", help="End the session whose token begins so.")
+@click.option("--revoke", metavar="PREFIX", help="End the session whose token starts with PREFIX.")
 @click.option("--host", metavar="HOST", help="Address of the API server for the QR.  [configuration]")
 @click.option("--port", type=click.IntRange(1, 65_535), help="Port of the API server.  [configuration; 8642]")
 @click.option("--dashboard-url", metavar="URL", help="Address of the dashboard for the QR.")
-@click.option("--brand", help="Names that the phone's app knows: svc or hermes.  [as the relay runs; SVC_BRAND; svc]")
+@click.option("--brand", help="Names for the phone's app: svc or hermes.  [that of the relay; SVC_BRAND; svc]")
 @click.option("--show", is_flag=True, help="Print code, key and invite, even where there is no terminal.")
 @click.option("--png", is_flag=True, help="Write the QR as a PNG file, even where there is no terminal.")
 @click.option("--no-qr", is_flag=True, help="Draw no QR and write no file.")
 @click.option("--no-wait", is_flag=True, help="On a terminal, do not wait for the phone.")
-@click.option("--no-relay", is_flag=True, help="Leave the relay out: a QR for the API server only.")
+@click.option("--no-relay", is_flag=True, help="Make a QR for the API server only.")
 @json_option
 @runtime_option
 @click.version_option(package_name="svc-relay", message="%(prog)s %(version)s")

@@ -22,15 +22,18 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  svc-relay pair Q7M2ZK --remote ws://192.168.1.5        the code that svc pair shows
-  svc-relay pair --remote wss://home.example             asks for the code
-  svc-relay pair --pair-qr 'svc-relay://pair?payload=…'  an invite URL, its value, or the QR's JSON text
+  svc-relay pair Q7M2ZK --remote ws://192.168.1.5  # the code of svc pair
+  svc-relay pair --remote wss://home.example  # asks for the code
+  svc-relay pair --pair-qr 'svc-relay://pair?payload=…'
   SVC_RELAY_PAIR_QR="$(cat invite)" svc-relay pair
-  svc-relay pair Q7M2ZK --remote ws://… --only chat,tui  a desktop that gets no terminal
+  svc-relay pair Q7M2ZK --remote ws://192.168.1.5 --only chat,tui
 
-\b
-Of several ways options win over variables, and an invite over a code. An address without a port gets 8767.
-The session is stored in ~/.svc/remote-sessions.json (SVC_HOME), and the relay's key is pinned if it speaks TLS.
+--pair-qr takes an invite URL, its payload, or the JSON text of the QR. --only chat,tui pairs without a terminal.
+
+Options override variables, and an invite overrides a code. The default port is 8767.
+
+The session is stored in ~/.svc/remote-sessions.json (SVC_HOME). If the relay uses TLS, its key is pinned.
+
 Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options.
 """
 TRIES = 3  # wire core 10.3
@@ -38,9 +41,11 @@ TRIES = 3  # wire core 10.3
 
 @click.command("pair", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("code", required=False)
-@click.option("--code", "code_option", metavar="CODE", help="The same as the argument.  [SVC_RELAY_CODE]")
+@click.option("--code", "code_option", metavar="CODE", help="Pairing code, as the argument.  [SVC_RELAY_CODE]")
 @click.option("--remote", metavar="URL", help="The relay's ws:// or wss:// address.  [SVC_RELAY_URL]")
-@click.option("--pair-qr", metavar="INVITE", help="Invite URL, its value, or JSON; - reads it.  [SVC_RELAY_PAIR_QR]")
+@click.option(
+    "--pair-qr", metavar="INVITE", help="Invite: URL, payload or JSON; - reads standard input.  [SVC_RELAY_PAIR_QR]"
+)
 @click.option("--name", help="Name of this device.  [host name]")
 @click.option(
     "--ttl",

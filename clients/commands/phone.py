@@ -21,17 +21,16 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  svc phone                             a phone to look at and to touch: the Phone tab of the dashboard
+  svc phone  # its screen is the Phone tab of the dashboard
   svc phone --name "Pixel 9"
-  svc phone --off                       Device Control is off until it is turned on there
+  svc phone --off  # start with Device Control off
 
-\b
-It pairs by itself, for the bridge and to talk with the agent (chat, tui, voice:realtime), and comes back with the same
-session. Questions of the agent's calls and messages are asked on its screen; nobody else is asked. Ctrl-C ends it, and
-svc down does. More to set: python -m clients.phone --help
+The phone pairs itself, for the bridge and for talking with the agent (chat, tui, voice:realtime), and keeps its session
+for the next start. The agent's calls and messages are confirmed on its screen and nowhere else.
 
-\b
-Exit codes: 0 after Ctrl-C; 1 when there is no relay, or it refuses; 2 for bad options and when one runs already.
+Ctrl-C or svc down ends it. More options: python -m clients.phone --help
+
+Exit codes: 0 after Ctrl-C; 1 when no relay runs, or it refuses; 2 for bad options and when one runs already.
 """
 HOST = "127.0.0.1"
 
@@ -41,7 +40,7 @@ HOST = "127.0.0.1"
 @click.option("--off", is_flag=True, help="Start with Device Control off.")
 @runtime_option
 def main(*, name: str, off: bool, runtime: str) -> None:
-    """Run a phone to try things with: it needs no device, and the dashboard shows its screen."""
+    """Run a simulated phone. The dashboard shows its screen."""
     import os
 
     from clients.commands.host import read_relay_config, trust_for

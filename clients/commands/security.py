@@ -12,8 +12,8 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  svc relay insecure-api-key            is it on?
-  svc relay insecure-api-key on         until the relay restarts
+  svc relay insecure-api-key  # show the setting
+  svc relay insecure-api-key on  # until the relay restarts
   svc-relay insecure-api-key off --json
 """
 WANTED = {"status": None, "on": True, "enable": True, "off": False, "disable": False}
@@ -26,9 +26,9 @@ WANTED = {"status": None, "on": True, "enable": True, "off": False, "disable": F
 @json_option
 @runtime_option
 def main(what: str, host: str | None, port: int | None, *, as_json: bool, runtime: str) -> None:
-    """Whether voice routes accept an API key over plain HTTP from other hosts.
+    """Show or set whether voice routes accept an API key over plain HTTP from other hosts.
 
-    Such a key can be read by anybody on the way. The switch falls back when the relay restarts.
+    Such a key can be read on the network. The setting returns to its default when the relay restarts.
     """
     from clients.commands.host import read_relay_config, service_home, trust_for
     from clients.commands.perform import perform

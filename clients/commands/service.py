@@ -29,19 +29,17 @@ STATUS = """
 Examples:
   svc status
   svc status --json | jq .devices
-  SVC_HOME=/srv/svc svc status         of another service home
+  SVC_HOME=/srv/svc svc status  # of another service home
 
-\b
 Exit codes: 0; 1 when no relay runs, or it does not answer; 2 for bad options.
 """
 DOWN = """
 \b
 Examples:
-  svc down                             as Ctrl-C where they run: requests under way are answered
+  svc down  # as Ctrl-C: running requests are answered first
   svc down && svc up
 
-\b
-Exit codes: 0, also when nothing runs; 1 when they do not stop; 2 for bad options.
+Exit codes: 0, also when nothing runs; 1 when the servers do not stop; 2 for bad options.
 """
 STOP_WITHIN = 30.0  # s; servers give requests under way 10
 POLL = 0.05  # s between two looks

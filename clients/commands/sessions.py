@@ -17,17 +17,17 @@ EXAMPLES = """
 Examples:
   svc-relay sessions
   svc-relay sessions --json
-  svc-relay shell --session work        attach one of them
-  svc-relay sessions kill work          end one, with what runs in it
+  svc-relay shell --session work  # attach to a session
+  svc-relay sessions kill work  # end a session and its programs
 
-\b
-The relay is --remote, SVC_RELAY_URL, or the only one stored.
+The relay is that of --remote or SVC_RELAY_URL, else the only stored one.
+
 Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options.
 """
 KILLING = """
 \b
 Example:
-  svc-relay sessions kill work          the NAME that svc-relay sessions shows
+  svc-relay sessions kill work  # the NAME of svc-relay sessions
 """
 
 

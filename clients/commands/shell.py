@@ -17,17 +17,18 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  svc-relay shell                           the session "default"
-  svc-relay shell --session work            another one, kept where the relay has tmux
-  svc-relay shell --exec 'uptime; df -h'    one command, with its exit status
-  echo 'uptime' | svc-relay shell           what standard input holds is typed
+  svc-relay shell  # the session "default"
+  svc-relay shell --session work  # another session
+  svc-relay shell --exec 'uptime; df -h'  # one command, with its exit status
+  echo 'uptime' | svc-relay shell  # standard input is typed
 
-\b
-Ctrl-] detaches: with tmux on the relay's host the session goes on, and the same command comes back to it. Another key:
---escape '^\\', or none. When the connection is lost it comes back by itself; Ctrl-C gives up while it is away.
-With --exec Ctrl-C is the command's, as over ssh; a second one within two seconds, or Ctrl-], ends it from here.
-Exit codes: that of the command with --exec (130 after Ctrl-C), or of the shell (0 where the relay keeps it in tmux);
-0 when it was detached; 1 when the relay refuses or cannot be reached, or the terminal was lost; 2 for bad options.
+Ctrl-] detaches; --escape '^\\' sets another key, or none. With tmux on the relay's host the session continues, and the
+same command attaches again. A lost connection is restored; Ctrl-C gives up meanwhile.
+
+With --exec, Ctrl-C goes to the command, as over ssh; a second one within two seconds, or Ctrl-], ends it from here.
+
+Exit codes: that of the command with --exec (130 after Ctrl-C), or of the shell (0 where the relay keeps it in tmux); 0
+after detaching; 1 when the relay refuses or cannot be reached, or the terminal was lost; 2 for bad options.
 """
 
 

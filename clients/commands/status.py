@@ -16,7 +16,7 @@ EXAMPLES = """
 Examples:
   svc-relay status
   svc-relay status --json | jq 'keys'
-  svc-relay status --json --reveal-tokens      the tokens too: they are secrets
+  svc-relay status --json --reveal-tokens  # with the tokens, which are secret
 """
 
 

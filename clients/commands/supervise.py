@@ -13,9 +13,9 @@ __all__ = ["install", "main", "remove"]
 GROUP = """
 \b
 Examples:
-  svc service install                  for this user, with systemd or launchd, at once
+  svc service install  # for this user, with systemd or launchd
   svc service install -- --brand hermes --api-host 127.0.0.1
-  svc service install --print          only show what would be written
+  svc service install --print  # show the files only
   sudo svc service install --system --user svc --hardened
   svc service remove
 """
@@ -23,15 +23,19 @@ INSTALL = """
 \b
 Examples:
   svc service install
-  svc service install -- --brand hermes --port 9000      what follows -- is for `svc up`
+  svc service install -- --brand hermes --port 9000  # options of `svc up`
   sudo svc service install --system --user svc --hardened
-  sudo svc service install --system --listen relay=443   systemd opens the socket: any port, and no gap at a new start
+  sudo svc service install --system --listen relay=443
   svc service install --print > svc.service
 
-\b
-Settings belong into .env of the service home, which the servers read: variables of this shell are not taken over.
-systemd hears when the servers answer, asks every half minute whether they still do, and starts them anew if not.
-Exit codes: 0; 1 when it cannot be installed, and then it is as before; 2 for bad options.
+With --listen, systemd opens the socket: any port is possible, and a restart refuses no connection.
+
+Put settings into .env of the service home, which the servers read. Variables of this shell are not used.
+
+The servers report to systemd when they are ready and twice a minute after that. systemd restarts them if the reports
+stop.
+
+Exit codes: 0; 1 when the installation fails, and then nothing has changed; 2 for bad options.
 """
 REMOVE = """
 \b
@@ -39,8 +43,9 @@ Examples:
   svc service remove
   sudo svc service remove --system
 
-\b
-The service home stays as it is. Exit codes: 0, also when there was nothing; 1 when it cannot be removed.
+The service home does not change.
+
+Exit codes: 0, also when no service was installed; 1 when the removal fails.
 """
 SystemOption = click.option("--system", is_flag=True, help="For the whole host (as root); else for this user.")
 
@@ -49,24 +54,26 @@ SystemOption = click.option("--system", is_flag=True, help="For the whole host (
     "service",
     cls=Lazy,
     modules={
-        "install": ("clients.commands.supervise:install", "Run the servers from the start of this host on."),
-        "remove": ("clients.commands.supervise:remove", "No more."),
+        "install": ("clients.commands.supervise:install", "Start the servers with this host."),
+        "remove": ("clients.commands.supervise:remove", "Stop the servers and uninstall the service."),
     },
     epilog=GROUP,
     context_settings=SETTINGS,
 )
 def main() -> None:
-    """Have systemd or launchd run the servers."""
+    """Run the servers as a service of systemd or launchd."""
 
 
 @click.command("install", epilog=INSTALL, context_settings=SETTINGS)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 @SystemOption
-@click.option("--user", metavar="NAME", help="Who runs them, with --system.  [who called sudo]")
-@click.option("--hardened", is_flag=True, help="Also for shells of phones: no sudo, nothing written but in the home.")
+@click.option("--user", metavar="NAME", help="User of the servers, with --system.  [the user of sudo]")
+@click.option(
+    "--hardened", is_flag=True, help="Restrict the servers and the shells of phones: no sudo, writes in the home only."
+)
 @click.option("--listen", "listen", metavar="ROLE=[HOST:]PORT", multiple=True, help="A socket that systemd opens.")
-@click.option("--now/--no-now", default=True, show_default=True, help="Start them at once.")
-@click.option("--print", "only_print", is_flag=True, help="Show the files, and do nothing.")
+@click.option("--now/--no-now", default=True, show_default=True, help="Start the servers now.")
+@click.option("--print", "only_print", is_flag=True, help="Print the files and install nothing.")
 def install(
     *,
     options: Sequence[str],
@@ -77,7 +84,7 @@ def install(
     now: bool,
     only_print: bool,
 ) -> None:
-    """Run the servers from the start of this host on, and again when they end or answer no more."""
+    """Start the servers with this host, and restart them when they end or stop answering."""
     from clients.commands import supervisor
 
     supervisor.install(options, system=system, user=user, hardened=hardened, listen=listen, now=now, show=only_print)
@@ -86,7 +93,7 @@ def install(
 @click.command("remove", epilog=REMOVE, context_settings=SETTINGS)
 @SystemOption
 def remove(*, system: bool) -> None:
-    """Stop the servers that the supervisor runs, and have it forget them."""
+    """Stop the servers of the service and uninstall it."""
     from clients.commands import supervisor
 
     supervisor.remove(system=system)

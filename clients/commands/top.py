@@ -32,16 +32,16 @@ __all__ = ["main"]
 EXAMPLES = """
 \b
 Examples:
-  svc top                      until q, or Ctrl-C
+  svc top  # until q or Ctrl-C
   svc top --every 1
-  svc top --once               one look, for a mail or a ticket
-  svc top --json | jq .memory  in bytes; rates are a second's
-  SVC_HOME=/srv/svc svc top    of another service home
+  svc top --once  # one table, for a mail or a ticket
+  svc top --json | jq .memory  # bytes; rates are per second
+  SVC_HOME=/srv/svc svc top  # of another service home
 
-\b
-Rates are those between two looks, --every seconds apart. Numbers are those of /metrics (docs/reference/metrics.md);
-SVC_METRICS_TOKEN is shown where the settings have it. The dashboard's tab Load has the last hour.
-Exit codes: 0; 1 when nothing runs, or it shows no numbers; 2 for bad options; 130 after Ctrl-C.
+Rates are computed between two samples, --every seconds apart. The values come from /metrics, see
+docs/reference/metrics.md; if SVC_METRICS_TOKEN is set, it is sent. The tab Load of the dashboard shows the last hour.
+
+Exit codes: 0; 1 when nothing runs, or it has no metrics; 2 for bad options; 130 after Ctrl-C.
 """
 LOOKS = 120  # that are kept for the bars
 ROLES = ("relay", "api", "dashboard")
@@ -50,11 +50,13 @@ LEAST_BARS = 8
 
 
 @click.command("top", epilog=EXAMPLES, context_settings=SETTINGS)
-@click.option("--every", type=click.FloatRange(0.1, 60), default=2.0, show_default=True, help="Seconds between looks.")
-@click.option("--once", is_flag=True, help="Print one table. Without a terminal this is what happens anyway.")
+@click.option(
+    "--every", type=click.FloatRange(0.1, 60), default=2.0, show_default=True, help="Seconds between two samples."
+)
+@click.option("--once", is_flag=True, help="Print one table and exit; the default without a terminal.")
 @json_option
 def main(*, every: float, once: bool, as_json: bool) -> None:
-    """Show phones, turns, commands, rates, memory and loop lag of the servers on this host, as they change."""
+    """Show live phones, turns, commands, rates, memory and loop lag of the servers on this host."""
     from svc_proto.peers.vitals import History
 
     eyes = _Eyes(find_home(os.environ))

@@ -47,12 +47,12 @@ TALKING = """
 \b
 Examples:
   svc-relay voice talk
-  svc-relay voice talk --session 5f0d… --mute   go on in a chat session, and read the answers
+  svc-relay voice talk --session 5f0d… --mute  # continue, without sound
 
-\b
-Enter records, Enter again sends; a line of text is a turn, too: the next one, while the agent is at work. Enter
-interrupts the agent. What it asks is answered with allow or deny. Ctrl-D or Ctrl-C ends.
-Records with arecord or sox, plays with aplay, sox or ffplay: what is there.
+Enter starts a recording, and Enter again sends it. A line of text is sent as a message; while the agent works, it is
+the next message. Enter interrupts the agent. Answer its questions with allow or deny. Ctrl-D or Ctrl-C ends.
+
+Recording needs arecord or sox; playback needs aplay, sox or ffplay.
 """
 
 
@@ -61,7 +61,7 @@ profile_option = click.option("--profile", metavar="NAME", help="Use the setting
 
 @click.group("voice", epilog=EXAMPLES, context_settings=SETTINGS)
 def main() -> None:
-    """Speech, by the engines of the relay."""
+    """Use the voice engines of the relay."""
 
 
 @main.command("transcribe", epilog=EXAMPLES, context_settings=SETTINGS)
@@ -73,7 +73,7 @@ def main() -> None:
 def transcribe(
     file: str, profile: str | None, remote: str | None, token: str | None, *, as_json: bool, runtime: str
 ) -> None:
-    """Write down what a recording says: WAV, MP3, M4A, WebM, Ogg, FLAC or AAC, up to 25 MiB."""
+    """Transcribe a recording: WAV, MP3, M4A, WebM, Ogg, FLAC or AAC, up to 25 MiB."""
     from svc_proto.client.voice import MAX_RECORDING, VoiceFile
     from svc_proto.client.voice import transcribe as ask
 
@@ -96,10 +96,10 @@ def transcribe(
 
 @main.command("say", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("text", metavar="TEXT|-")
-@click.option("-o", "--output", metavar="FILE", help="Where to put it; - writes it to standard output.  [speech.mp3]")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
-@click.option("--voice", metavar="NAME", help="In this voice, where the relay's engine lets one choose.")
-@click.option("--language", metavar="CODE", help="In this language, the same.")
+@click.option("-o", "--output", metavar="FILE", help="Output file; - is standard output.  [speech.mp3]")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("--voice", metavar="NAME", help="Voice, if the engine of the relay has several.")
+@click.option("--language", metavar="CODE", help="Language, if the engine of the relay has several.")
 @profile_option
 @who_options
 @json_option
@@ -117,7 +117,7 @@ def say(
     as_json: bool,
     runtime: str,
 ) -> None:
-    """Have a text spoken into a file. A text that begins with a dash goes behind --."""
+    """Synthesize a text into a file. A text that starts with a dash goes behind --."""
     from svc_proto.client.voice import save_speech
 
     who = whom(remote, token)
@@ -151,7 +151,7 @@ def say(
 @json_option
 @runtime_option
 def config(profile: str | None, remote: str | None, token: str | None, *, as_json: bool, runtime: str) -> None:
-    """Show which engines speak and listen."""
+    """Show the voice engines of the relay."""
     from svc_proto.client.voice import config_rows, voice_config
 
     found = on_relay(lambda engine, relay: voice_config(engine, relay, profile), whom(remote, token), runtime)
@@ -162,7 +162,7 @@ def config(profile: str | None, remote: str | None, token: str | None, *, as_jso
 
 
 @main.command("talk", epilog=TALKING, context_settings=SETTINGS)
-@click.option("--session", metavar="ID", help="Go on in this chat session.  [a new one]")
+@click.option("--session", metavar="ID", help="Chat session to continue.  [a new one]")
 @click.option("--mute", is_flag=True, help="Do not play the answers.")
 @profile_option
 @who_options
@@ -170,7 +170,7 @@ def config(profile: str | None, remote: str | None, token: str | None, *, as_jso
 def talk(
     session: str | None, profile: str | None, remote: str | None, token: str | None, *, mute: bool, runtime: str
 ) -> None:
-    """Talk with the agent: by microphone and loudspeaker, or typing."""
+    """Talk with the agent by microphone and loudspeaker, or by typing."""
     from svc_proto.client.desk import find_relay
     from svc_proto.client.talk import RECORDER_RATE, TalkChore, TalkOrder
 

@@ -11,15 +11,13 @@ __all__ = ["main"]
 
 EXAMPLES = """
 \b
-The relay starts this program for desktops that chat, unless SVC_TUI_COMMAND names another.
-
-\b
 Example:
   echo '{"id": 1, "method": "session.list"}' | python -m clients.gateway
 
-\b
-RELAY_WEBAPI_URL is the API server's address, API_SERVER_KEY the key that it asks for, RELAY_WEBAPI_PIN the pin of its
-certificate, where the system's trust is not to decide.
+The relay starts this program for desktops that chat, unless SVC_TUI_COMMAND names another one.
+
+RELAY_WEBAPI_URL is the address of the API server, and API_SERVER_KEY its key. RELAY_WEBAPI_PIN pins its certificate,
+where the certificates of the system do not suffice.
 """
 
 

@@ -35,21 +35,23 @@ Examples:
 Register a code first, on the relay's host:
   curl -X POST http://127.0.0.1:8767/pairing
 
-\b
-Before a text with a verb like "send", a call or a message, the person is asked: y, n, or a (yes, and do not ask
-again). At a terminal further words are heard: on and off for Device Control; unattended, chip, accessibility, capture
-or overlay with on or off after it; show TEXT and tap N for attachments; notify TITLE: TEXT for a notification; wifi and
-cellular for another network. say TEXT stands for speaking, and so does say FILE.wav (speech as PCM of 16 bits, two
-minutes at most): the agent answers aloud (--sound FILE keeps that). chat TEXT goes to the agent as text, shell LINE to
-a terminal on the relay's host, and leave ends both.
+The phone asks its user before a call, a message, or text with a verb like "send". Answers: y, n, or a (yes, and do not
+ask again).
 
-\b
-Device Control is off until somebody turns it on, here, or with --master on at the start. Over wss the relay's key is
-pinned at the first connection; --pin keeps one for the next start.
+Commands at a terminal: on and off switch Device Control; unattended, chip, accessibility, capture and overlay, each
+with on or off, change a setting; show TEXT and tap N open attachments; notify TITLE: TEXT creates a notification; wifi
+and cellular change the network.
 
-\b
-It comes back after every loss of the connection. Exit codes: 0 after a signal, 1 when the relay refuses the
-credential, 2 for bad options.
+say TEXT, or say FILE.wav (PCM of 16 bits, at most two minutes), speaks to the agent, which answers aloud (--sound FILE
+records that). chat TEXT sends text to the agent, shell LINE sends a line to a terminal on the relay's host, and leave
+ends both.
+
+Device Control is off until it is turned on at the terminal or by --master on. Over wss the relay's key is pinned at the
+first connection; --pin keeps a pin for the next start.
+
+The phone reconnects after each loss of the connection.
+
+Exit codes: 0 after a signal; 1 when the relay refuses the credential; 2 for bad options.
 """
 SWITCHES = ("accessibility", "capture", "overlay")
 
@@ -70,71 +72,83 @@ SWITCHES = ("accessibility", "capture", "overlay")
 )
 @click.option("--code", envvar="SVC_RELAY_CODE", help="Pairing code, six characters.")
 @click.option("--token", envvar="SVC_RELAY_TOKEN", help="Session token of an earlier pairing.")
-@click.option("--pin", metavar="sha256/…", help="The relay's certificate has to have this key.")
+@click.option("--pin", metavar="sha256/…", help="Required key of the relay's certificate.")
 @click.option("--ttl", metavar="DURATION", help="Lifetime to ask for.  [7d over plain ws, else 30d]")
 @click.option("--name", default="Reference phone", show_default=True, help="Device name.")
 @click.option("--device-id", default="reference-phone", show_default=True, help="Stable id of this device.")
 @click.option("--print-token", is_flag=True, help="Print the session token after pairing.")
 @click.option("--ask", "answers", flag_value="ask", help="Ask about each confirmation (the default at a terminal).")
 @click.option("--allow", "answers", flag_value="allow", help="Answer every confirmation with yes.")
-@click.option("--deny", "answers", flag_value="deny", help="Answer with no (the default without a terminal).")
 @click.option(
-    "--master", type=click.Choice(["on", "off"]), default="off", show_default=True, help="Device Control, at the start."
+    "--deny", "answers", flag_value="deny", help="Answer every confirmation with no (the default without a terminal)."
+)
+@click.option(
+    "--master",
+    type=click.Choice(["on", "off"]),
+    default="off",
+    show_default=True,
+    help="State of Device Control at the start.",
 )
 @click.option("--unattended", is_flag=True, help="Let commands wake the phone.")
 @click.option("--chip", is_flag=True, help="Show the status chip over other apps.")
-@click.option("--store-build", is_flag=True, help="Be the build of the app store, which has no Device Control.")
-@click.option("--block", multiple=True, metavar="PACKAGE", help="Block an app, beside those blocked by default.")
+@click.option("--store-build", is_flag=True, help="Emulate the build of the app store, which has no Device Control.")
+@click.option("--block", multiple=True, metavar="PACKAGE", help="Block an app, in addition to the default blocklist.")
 @click.option("--unblock", multiple=True, metavar="PACKAGE", help="Do not block this app.")
 @click.option(
     "--without",
     multiple=True,
     type=click.Choice(SWITCHES),
-    help="Start without this permission of the system (all are granted).",
+    help="Start without this system permission (default: all granted).",
 )
 @click.option(
     "--idle-minutes",
     type=click.IntRange(MIN_IDLE_MINUTES, MAX_IDLE_MINUTES),
     default=DEFAULT_IDLE_MINUTES,
     show_default=True,
-    help="Without a command for so long, Device Control turns itself off.",
+    help="Idle time after which Device Control turns itself off.",
 )
 @click.option(
     "--confirm-within",
     type=click.FloatRange(MIN_TIMEOUT, MAX_TIMEOUT),
     default=DEFAULT_TIMEOUT,
     show_default=True,
-    help="Seconds to answer a question; over 30 the caller has given up before.",
+    help="Seconds to answer a confirmation; the client waits 30.",
 )
-@click.option("--allow-plain", is_flag=True, help="Use routes of a QR that are not encrypted, too.")
-@click.option("--cellular", is_flag=True, help="Be on a cellular network.")
+@click.option("--allow-plain", is_flag=True, help="Also use routes of a QR that are not encrypted.")
+@click.option("--cellular", is_flag=True, help="Emulate a cellular network.")
 @click.option("--fetch", multiple=True, metavar="TEXT", help="Fetch the media markers in this chat text.")
-@click.option("--fetch-on-cellular", is_flag=True, help="Fetch on a cellular network without being asked.")
+@click.option("--fetch-on-cellular", is_flag=True, help="Also fetch on a cellular network.")
 @click.option(
     "--max-attachment-mb",
     type=click.IntRange(5, 100),
     default=25,
     show_default=True,
-    help="A larger attachment is not fetched.",
+    help="Largest attachment that is fetched.",
 )
 @click.option(
     "--auto-fetch-mb",
     type=click.IntRange(0, 50),
     default=2,
     show_default=True,
-    help="Size up to which attachments come by themselves; stored, and not enforced.",
+    help="Largest attachment that is fetched without a question; stored, not enforced.",
 )
 @click.option(
-    "--media-cache-mb", type=click.IntRange(50, 500), default=200, show_default=True, help="Attachments that are kept."
+    "--media-cache-mb",
+    type=click.IntRange(50, 500),
+    default=200,
+    show_default=True,
+    help="Size of the attachment cache in MB.",
 )
-@click.option("--notify", multiple=True, metavar="TEXT", help="A notification that has come: TITLE: TEXT.")
-@click.option("--sound", metavar="FILE", type=click.Path(dir_okay=False), help="Put what the agent says there, as WAV.")
+@click.option("--notify", multiple=True, metavar="TEXT", help="Notification to create at the start: TITLE: TEXT.")
+@click.option(
+    "--sound", metavar="FILE", type=click.Path(dir_okay=False), help="Record the agent's speech to this WAV file."
+)
 @click.option("--view/--no-view", default=None, help="Show the safety gates (the default at a terminal).")
 @click.option("--brand", type=click.Choice(["svc", "hermes"]), default="svc", show_default=True, envvar="SVC_BRAND")
 @runtime_option
-@click.option("--verbose", is_flag=True, help="Log what is ignored, too.")
+@click.option("--verbose", is_flag=True, help="Also log ignored messages.")
 def main(runtime: str, **options: Any) -> None:
-    """Be a phone: pair with a relay and answer every Device Control route from a simulated device."""
+    """Run a simulated phone: pair with a relay and answer every Device Control route."""
     from clients.phone.program import phone_programs
     from servers.launch import launch
 

@@ -198,8 +198,10 @@ export function messagesOf(rows, goesOn) {
       }
       if (each.finish_reason === "interrupted") agent().note("stopped", "Stopped.");
     } else if (each.role === "tool") {
-      const result = textOf(each.content);
-      agent().call(each.tool_call_id, FAILED.test(result) ? "failed" : "done", { name: each.tool_name, result });
+      const text = textOf(each.content);
+      const failed = FAILED.test(text); // advice for the model follows the first line
+      const result = failed ? text.split("\n", 1)[0] : text;
+      agent().call(each.tool_call_id, failed ? "failed" : "done", { name: each.tool_name, result });
     }
   }
   if (message && goesOn) message.draw();

@@ -22,13 +22,13 @@ STREAM = "text/event-stream"
 
 
 class Alive(TypedDict):
-    """The process answers."""
+    """Answer of a running process."""
 
     status: Literal["ok"]
 
 
 class Ready(TypedDict):
-    """Whether to send work here, and why not."""
+    """Whether the server accepts work, with the reasons if not."""
 
     status: Literal["ready", "not ready"]
     reasons: list[str]
@@ -37,16 +37,16 @@ class Ready(TypedDict):
 COMMON = {
     "Monitoring": {
         "GET /metrics": Says(
-            "What was counted, as OpenMetrics",
+            "Return the metrics in the OpenMetrics format",
             {"application/openmetrics-text": str},
-            no={503: "the host cannot write it: prometheus-client is not installed"},
+            no={503: "The metrics cannot be written: prometheus-client is not installed."},
         ),
-        "GET /healthz": Says("Whether the process answers", Alive),
-        "GET /readyz": Says("Whether to send work here", Ready, also={503: Ready}),
+        "GET /healthz": Says("Check that the process answers", Alive),
+        "GET /readyz": Says("Check that the server accepts work", Ready, also={503: Ready}),
     },
     "Documents": {
-        "GET /openapi.json": Says("This document", dict, also={304: None}, details="It has an `ETag`."),
-        "GET /docs": Says("This document as a page", {"text/html": str}, also={304: None}),
+        "GET /openapi.json": Says("Return this document", dict, also={304: None}, details="The answer has an `ETag`."),
+        "GET /docs": Says("Return this document as a page", {"text/html": str}, also={304: None}),
     },
 }
 """The routes that each server has."""
@@ -85,7 +85,7 @@ def describe(routes: Iterable[Route], manual: Manual, prefix: str = "") -> dict[
 
 @frozen
 class _Writer:
-    """What is written once, and referred to from then on."""
+    """Writer of one document, which holds each shared schema and refusal once."""
 
     manual: Manual
     parts: Parts = field(factory=Parts)
@@ -141,7 +141,7 @@ class _Writer:
         name = {"enum": [*events]} if events else {"type": "string"}
         told: dict[str, object] = {
             "type": "object",
-            "description": "each event",
+            "description": "One event of the stream.",
             "properties": {"event": name, "data": {"type": "string"}},
             "required": ["event", "data"],
         }
@@ -151,13 +151,13 @@ class _Writer:
 
     def _responses(self, route: Route, says: Says) -> dict[str, object]:
         if route.kind is Kind.WEBSOCKET:
-            found: dict[str, object] = {"101": {"description": "A WebSocket", **self._messages(says)}}
+            found: dict[str, object] = {"101": {"description": "WebSocket", **self._messages(says)}}
         else:
             answers: dict[int | str, Shape] = {says.status: says.answer, **says.also}
             found = {str(status): self._answer(status, shape, says.events) for status, shape in answers.items()}
         name, shape = self.manual.refusal(route.pattern)
         content = {"content": self._content(shape, {})}
-        self.refusals.setdefault(name, {"description": "A refusal", **content})
+        self.refusals.setdefault(name, {"description": "The request was refused.", **content})
         found |= {str(status): {"description": words, **content} for status, words in says.no.items()}
         return {**found, "default": {"$ref": f"#/components/responses/{name}"}}
 
@@ -170,7 +170,9 @@ class _Writer:
         return {"x-messages": {"from-client": told(says.heard), "from-server": told(says.said)}}
 
     def _answer(self, status: int | str, shape: Shape, events: Mapping[str, object]) -> dict[str, object]:
-        told: dict[str, object] = {"description": HTTPStatus(status).phrase if isinstance(status, int) else "Any other"}
+        told: dict[str, object] = {
+            "description": HTTPStatus(status).phrase if isinstance(status, int) else "Any other status of the phone"
+        }
         return told if shape is None else {**told, "content": self._content(shape, events)}
 
 

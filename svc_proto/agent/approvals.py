@@ -34,8 +34,8 @@ MAX_SESSIONS = 1_000  # chats with something remembered: the oldest is forgotten
 MAX_PER_SESSION = 100  # patterns of one chat: the oldest is forgotten
 MAX_PATTERN = 200  # characters; a longer one ends with the hash of all of it
 MAX_SHOWN = 8_000  # characters of a call that somebody can be asked about: nothing is allowed that was not shown
-HIDDEN = f"somebody has to allow this call, and what is named {', '.join(SECRET_KEYS)} in it would not be shown"
-TOO_LONG = f"somebody has to allow this call, and it is too long to be shown: at most {MAX_SHOWN} characters"
+HIDDEN = f"This call needs approval, but its members named {', '.join(SECRET_KEYS)} would not be shown."
+TOO_LONG = f"This call needs approval, but it is too long to be shown: at most {MAX_SHOWN} characters."
 
 
 def pattern_of(tool: Tool, given: Arguments) -> str:

@@ -111,10 +111,12 @@ class BuiltinAgent:
 
 
 def _shown(call: ToolCall, result: str) -> str:
-    """A result as it is said: of one with a marker that a client acts on the marker, since the rest is for a model."""
+    """Return what people see of a result: the markers that clients act on, else the text without advice for a model."""
     markers = [line for line in result.splitlines() if line.startswith("MEDIA:")]
     if markers:
         return "\n".join(markers)
+    if result.startswith("error: "):
+        result = result.partition("\n")[0]
     shown = result if len(result) <= MAX_SHOWN else f"{result[:MAX_SHOWN]}…"
     return f"`{call.name}` answered:\n\n```\n{shown}\n```"
 

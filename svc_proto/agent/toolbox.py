@@ -43,10 +43,10 @@ MAX_OUTPUT = 64 * 1024  # characters that the model gets of one result
 MAX_PREVIEW = 120  # characters of what people see of a call or a result
 CUT = "\n[cut: the rest is too long]"
 NOBODY = (
-    "somebody has to allow this call, and nobody can be asked from here, so it was not made. Tell the user to ask for "
-    "it where questions are shown (dashboard, svc-relay chat, desktop, voice); do not try the same by other means."
+    "This call needs the user's approval, which cannot be requested here, so it was not made.",
+    "Tell the user to ask for it where approvals are shown (dashboard, chat, voice); do not try the same otherwise.",
 )
-DENIED = "the user did not allow this call. Respect that: do not try to do the same by other means."
+DENIED = ("The user did not allow this call.", "Respect that: do not try to do the same by other means.")
 
 
 @frozen
@@ -159,7 +159,7 @@ class Toolbox:
                 told = True
                 host.tell(ToolPending(call))
                 if not (yield from self._approvals.ask(turn.session_id, question, host)):
-                    raise ToolError(DENIED)
+                    raise ToolError(*DENIED)
             told = True
             host.tell(ToolStarted(call))
             begun = engine.now.mono
@@ -171,7 +171,7 @@ class Toolbox:
                 pictures, result = result.pictures, result.text
             output = result
         except ToolError as failure:
-            output = error = str(failure)
+            output, error = str(failure), failure.message
         except Exception as bug:  # the turn goes on without this call
             output = error = f"the tool has a bug, logged as {engine.bug(bug)}"
         if not told:
@@ -182,7 +182,11 @@ class Toolbox:
         yield from host.keep_result(call, text)
         host.tell(
             ToolFinished(
-                call=call, output=text, preview=preview_of(output), seconds=engine.now.mono - begun, error=error
+                call=call,
+                output=text,
+                preview=preview_of(error or output),
+                seconds=engine.now.mono - begun,
+                error=error,
             )
         )
         return Returned(text, pictures)
@@ -198,7 +202,7 @@ class Toolbox:
         if bound is not None:
             return None, bound
         if not host.may_ask:
-            raise ToolError(NOBODY)
+            raise ToolError(*NOBODY)
         return question_about(tool, call, given, why), given
 
 

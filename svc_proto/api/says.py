@@ -1,4 +1,4 @@
-"""What each route of the API says of itself, for its document: one row for each row of the route tables."""
+"""Descriptions of the API's routes for its OpenAPI document: one row for each row of the route tables."""
 
 from __future__ import annotations
 
@@ -16,137 +16,141 @@ from svc_proto.schema.rpc_shapes import RpcMessage
 
 __all__ = ["MANUAL"]
 
-UNKNOWN = {404: "there is no such session"}
-APART = {503: "another node may have it, and cannot be reached"}
-GONE = {404: "there is no such run, or it ended a while ago", **APART}
-LOST = {404: "there is no such response", **APART}
+UNKNOWN = {404: "No session has this id."}
+APART = {503: "The node that may hold it cannot be reached."}
+GONE = {404: "No run has this id, or it ended too long ago.", **APART}
+LOST = {404: "No response has this id.", **APART}
 TURN = {
-    404: "there is no such session",
-    429: "as many turns run as may",
-    502: "the agent gave no answer",
-    503: "the server is shutting down, or its store or the node that has the session does not answer",
+    404: "No session has this id.",
+    429: "The limit of concurrent turns is reached.",
+    502: "The agent gave no answer.",
+    503: "The server is shutting down, or its store or the node of the session does not answer.",
 }
-RUN = {429: "as many turns run as may", 502: "the agent gave no answer", 503: TURN[503]}
-HEAD = "Its data has `session_id`, `run_id`, `seq` and `ts` before the members that are shown here. "
-KEPT = "A client that goes away does not end the turn."
+RUN = {429: "The limit of concurrent turns is reached.", 502: "The agent gave no answer.", 503: TURN[503]}
+HEAD = "The data of each event starts with `session_id`, `run_id`, `seq` and `ts`. "
+KEPT = "The turn continues when the client disconnects."
 
 SAYS: Table = {
     **COMMON,
     "Status": {
-        "GET /health": Says("The server answers", shapes.Health),
-        "GET /v1/health": Says("The same", shapes.Health),
-        "GET /health/detailed": Says("How its parts are", shapes.DetailedHealth),
-        "GET /v1/models": Says("The models that can be named", shapes.Models),
-        "GET /v1/models/{id}": Says("One of them", shapes.Model, no={404: "there is no such model"}),
-        "GET /v1/capabilities": Says("What clients may look for", shapes.Capabilities),
+        "GET /health": Says("Check that the server answers", shapes.Health),
+        "GET /v1/health": Says("Check that the server answers (alias)", shapes.Health),
+        "GET /health/detailed": Says("Return the health of each part", shapes.DetailedHealth),
+        "GET /v1/models": Says("List the models", shapes.Models),
+        "GET /v1/models/{id}": Says("Return a model", shapes.Model, no={404: "No model has this name."}),
+        "GET /v1/capabilities": Says("Return the features of this server", shapes.Capabilities),
     },
     "Sessions": {
-        "GET /api/sessions": Says("Chats", shapes.SessionPage, query=shapes.SessionQuery),
+        "GET /api/sessions": Says("List chats", shapes.SessionPage, query=shapes.SessionQuery),
         "POST /api/sessions": Says(
-            "Make a chat",
+            "Create a chat",
             shapes.SessionAnswer,
             201,
             body=shapes.NewSession,
-            no={409: "a session with this id exists"},
+            no={409: "A session with this id exists."},
         ),
-        "GET /api/sessions/search": Says("Messages by their words", shapes.Hits, query=shapes.SearchQuery),
-        "GET /api/sessions/{id}": Says("A chat", shapes.SessionAnswer, no=UNKNOWN),
+        "GET /api/sessions/search": Says("Search messages", shapes.Hits, query=shapes.SearchQuery),
+        "GET /api/sessions/{id}": Says("Return a chat", shapes.SessionAnswer, no=UNKNOWN),
         "PATCH /api/sessions/{id}": Says("Change a chat", shapes.SessionAnswer, body=shapes.SessionChange, no=UNKNOWN),
         "DELETE /api/sessions/{id}": Says("Delete a chat", None, 204, no={**UNKNOWN, **APART}),
         "GET /api/sessions/{id}/messages": Says(
-            "What was said", shapes.Messages, query=shapes.MessageQuery, no=UNKNOWN
+            "List the messages of a chat", shapes.Messages, query=shapes.MessageQuery, no=UNKNOWN
         ),
         "POST /api/sessions/{id}/fork": Says(
             "Copy a chat",
             shapes.SessionAnswer,
             201,
             body=shapes.Fork,
-            no={**UNKNOWN, 409: "a session with this id exists"},
+            no={**UNKNOWN, 409: "A session with this id exists."},
         ),
     },
     "Turns": {
         "POST /api/sessions/{id}/chat": Says(
-            "Say something, and wait for the answer", turns.TurnAnswer, body=turns.Turn, no=TURN, details=KEPT
+            "Send a message and wait for the answer", turns.TurnAnswer, body=turns.Turn, no=TURN, details=KEPT
         ),
         "POST /api/sessions/{id}/chat/stream": Says(
-            "Say something, and be told of the turn as it goes",
+            "Send a message and stream the events of the turn",
             {STREAM: str},
             body=turns.Turn,
             no=TURN,
             events=EVENTS,
             details=HEAD + KEPT,
         ),
-        "HEAD /api/sessions/{id}/chat/stream": Says("Whether there is such a route; the session may be any"),
+        "HEAD /api/sessions/{id}/chat/stream": Says("Check that the route exists, with any session id"),
         "POST /v1/chat/completions": Says(
-            "A chat completion, as OpenAI has it",
+            "Create a chat completion in the format of OpenAI",
             {"application/json": turns.Completion, STREAM: str},
             body=turns.CompletionBody,
             headers=turns.CompletionHeaders,
             no=RUN,
             events=turns.COMPLETION_EVENTS,
-            details="With `stream` there are chunks, and `[DONE]` at last. A client that goes away ends the turn.",
+            details="With `stream` the answer is a stream of chunks, ending with `[DONE]`. The turn ends "
+            "when the client disconnects.",
         ),
-        "HEAD /v1/chat/completions": Says("Whether there is such a route"),
+        "HEAD /v1/chat/completions": Says("Check that the route exists"),
     },
     "Runs": {
         "POST /v1/runs": Says(
-            "Begin a run",
+            "Start a run",
             turns.RunAccepted,
             202,
             body=turns.RunBody,
             also={200: {STREAM: str}},
             no=RUN,
             events=turns.RUN_EVENTS,
-            details="200 and a stream with `stream`, or where `text/event-stream` is what is accepted.",
+            details="The answer is 200 and a stream if `stream` is set or `Accept` is `text/event-stream`.",
         ),
-        "HEAD /v1/runs": Says("Whether the answer can be a stream"),
-        "GET /v1/runs/{run_id}": Says("How it is doing", turns.Run, no=GONE),
+        "HEAD /v1/runs": Says("Check that runs can be streamed"),
+        "GET /v1/runs/{run_id}": Says("Return the state of a run", turns.Run, no=GONE),
         "GET /v1/runs/{run_id}/events": Says(
-            "What happens in it, for one reader", {STREAM: str}, no=GONE, events=turns.RUN_EVENTS
+            "Stream the events of a run to one reader", {STREAM: str}, no=GONE, events=turns.RUN_EVENTS
         ),
-        "POST /v1/runs/{run_id}/stop": Says("Stop it", turns.RunStopping, no=GONE),
+        "POST /v1/runs/{run_id}/stop": Says("Stop a run", turns.RunStopping, no=GONE),
         "POST /v1/runs/{run_id}/approval": Says(
-            "Answer its question",
+            "Answer an approval request of a run",
             turns.ApprovalAnswer,
             body=turns.ApprovalBody,
-            no={**GONE, 409: "nothing is asked, or not this"},
+            no={**GONE, 409: "No approval request is open, or not this one."},
         ),
     },
     "Responses": {
         "POST /v1/responses": Says(
-            "A response, as OpenAI has it",
+            "Create a response in the format of OpenAI",
             {"application/json": turns.Response, STREAM: str},
             body=turns.ResponseBody,
             headers=turns.ResponseHeaders,
-            no={**RUN, 404: "there is no such response"},
+            no={**RUN, 404: "No response has this id."},
             events=turns.RESPONSE_EVENTS,
-            details="With `stream` it is a stream of events.",
+            details="With `stream` the answer is a stream of events.",
         ),
-        "GET /v1/responses/{response_id}": Says("One that was stored", turns.Response, no=LOST),
-        "DELETE /v1/responses/{response_id}": Says("Forget it", turns.ResponseDeleted, no=LOST),
+        "GET /v1/responses/{response_id}": Says("Return a stored response", turns.Response, no=LOST),
+        "DELETE /v1/responses/{response_id}": Says("Delete a stored response", turns.ResponseDeleted, no=LOST),
     },
     "MCP": {
         "POST /mcp": Says(
-            "A message of the Model Context Protocol",
+            "Receive a message of the Model Context Protocol",
             {"application/json": RpcMessage, "text/event-stream": str},
             body=RpcMessage,
             also={202: None},
-            no={406: "Accept has to have both types", 415: "a message is application/json"},
-            details="Streamable HTTP: docs/reference/mcp.md.",
+            no={406: "`Accept` must contain both types.", 415: "The message is not application/json."},
+            details="Transport: Streamable HTTP, see docs/reference/mcp.md.",
         ),
-        "GET /mcp": Says("What is said without a request", {"text/event-stream": str}),
-        "DELETE /mcp": Says("End the session", None, 204),
+        "GET /mcp": Says("Stream server messages that answer no request", {"text/event-stream": str}),
+        "DELETE /mcp": Says("End the MCP session", None, 204),
     },
     "Management": {
-        "GET /api/config": Says("How the agent is configured", shapes.Config),
+        "GET /api/config": Says("Return the configuration of the agent", shapes.Config),
         "PATCH /api/config": Says(
-            "Change its model",
+            "Change the model of the agent",
             shapes.ConfigChanged,
             body=shapes.ConfigChange,
-            no={500: "the configuration file cannot be changed"},
+            no={500: "The configuration file cannot be changed."},
         ),
         "GET /api/memory": Says(
-            "The agent's notes", shapes.Memory, query=shapes.MemoryQuery, no={503: "the notes cannot be read"}
+            "Return the notes of the agent",
+            shapes.Memory,
+            query=shapes.MemoryQuery,
+            no={503: "The notes cannot be read."},
         ),
         **{
             f"{method} /api/memory": Says(
@@ -161,40 +165,38 @@ SAYS: Table = {
                 ("DELETE", "Remove a note", shapes.NoteGone),
             )
         },
-        "GET /api/skills": Says("The agent's skills", shapes.Skills, query=shapes.SkillsQuery),
-        "GET /api/skills/{name}": Says("A skill, or a file of it", shapes.Skill, query=shapes.SkillQuery),
-        "GET /api/skills/toggle": Says("A skill of this name", shapes.Skill, query=shapes.SkillQuery),
+        "GET /api/skills": Says("List the skills of the agent", shapes.Skills, query=shapes.SkillsQuery),
+        "GET /api/skills/{name}": Says("Return a skill or one of its files", shapes.Skill, query=shapes.SkillQuery),
+        "GET /api/skills/toggle": Says("Return the skill named `toggle`", shapes.Skill, query=shapes.SkillQuery),
         "PUT /api/skills/toggle": Says(
-            "Skills cannot be switched", shapes.NotImplementedHere, 501, body=dict[str, object]
+            "Refuse to switch a skill, which is not supported", shapes.NotImplementedHere, 501, body=dict[str, object]
         ),
-        "GET /v1/skills": Says("The agent's skills, as a list", shapes.SkillRows),
-        "GET /v1/toolsets": Says("The agent's tools", shapes.Toolsets),
+        "GET /v1/skills": Says("List the skills in OpenAI's list format", shapes.SkillRows),
+        "GET /v1/toolsets": Says("List the toolsets of the agent", shapes.Toolsets),
         "GET /api/available-models": Says(
-            "What a provider offers", shapes.AvailableModels, query=shapes.AvailableQuery
+            "List the models of a provider", shapes.AvailableModels, query=shapes.AvailableQuery
         ),
-        "GET /api/mcp-servers": Says("The MCP servers that the agent uses", shapes.McpServers),
-        "POST /api/mcp-servers/reload": Says("Begin anew with all of them", shapes.McpServers),
+        "GET /api/mcp-servers": Says("List the MCP servers that the agent uses", shapes.McpServers),
+        "POST /api/mcp-servers/reload": Says("Reconnect to all MCP servers", shapes.McpServers),
         "POST /api/key/reload": Says(
-            "Take the key that the files hold now",
+            "Load the API key from the files again",
             shapes.KeyReloaded,
-            no={409: "the files hold none that can be taken"},
+            no={409: "The files contain no usable key."},
         ),
     },
 }
 DOORS: Mapping[Enum, DoorWords] = {
-    Access.PUBLIC: DoorWords("For anybody."),
-    Access.MONITOR: DoorWords("For programs of this host, or whoever shows `SVC_METRICS_TOKEN`.", ("", "metrics")),
-    Access.HERE_OR_KEY: DoorWords("For programs of this host, or whoever shows a key.", ("", "key")),
-    Access.KEY: DoorWords(
-        "For whoever shows the key, or one of a pairing's own; without a key, for anybody.", ("key",)
-    ),
-    Access.MAIN_KEY: DoorWords("For whoever shows the main key.", ("key",)),
+    Access.PUBLIC: DoorWords("No credential is required."),
+    Access.MONITOR: DoorWords("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
+    Access.HERE_OR_KEY: DoorWords("For programs on this host, or with a key.", ("", "key")),
+    Access.KEY: DoorWords("Requires `API_SERVER_KEY` or a pairing's own key, unless no key is configured.", ("key",)),
+    Access.MAIN_KEY: DoorWords("Requires `API_SERVER_KEY`.", ("key",)),
 }
 PLACES = {
-    "id": "its id",
-    "name": "its name",
-    "run_id": "the run, as its answer or the header `X-Svc-Run-Id` named it",
-    "response_id": "the response",
+    "id": "id of the session or model",
+    "name": "name of the skill",
+    "run_id": "id of the run, from its answer or from the header `X-Svc-Run-Id`",
+    "response_id": "id of the response",
 }
 
 
@@ -206,8 +208,8 @@ def _refusal(path: str) -> tuple[str, Shape]:
 
 MANUAL = Manual(
     title="svc-relay API",
-    description="An agent that answers, with chats, runs, tools, notes and skills. Errors are as OpenAI writes them. "
-    "What answers GET answers HEAD as well. Pages of other sites are answered 403 without a body, unless allowed.",
+    description="Chats with an agent, and its runs, tools, notes and skills. Errors have the format of OpenAI. "
+    "Every GET route also answers HEAD. Web pages of other sites get 403 without a body, unless they are allowed.",
     says=SAYS,
     doors=DOORS,
     schemes={

@@ -17,16 +17,16 @@ Natural: TypeAlias = Annotated[int, rule(minimum=0)]
 
 
 class Wrong(TypedDict):
-    """What is wrong, as OpenAI says it."""
+    """An error in the format of OpenAI."""
 
     message: str
     type: Literal["invalid_request_error", "rate_limit_error", "server_error"]
-    param: NotRequired[Annotated[str | None, "the member at fault"]]
+    param: NotRequired[Annotated[str | None, "name of the invalid member"]]
     code: str | None
 
 
 class Refusal(TypedDict):
-    """A refusal."""
+    """A refusal in the format of OpenAI."""
 
     error: Wrong
 
@@ -41,7 +41,7 @@ class ShortRefusal(TypedDict):
 
 
 class Health(TypedDict):
-    """The server answers."""
+    """Answer of a running server."""
 
     status: Literal["ok", "degraded"]
     platform: str
@@ -49,7 +49,7 @@ class Health(TypedDict):
 
 
 class Check(TypedDict):
-    """How a part of the server is."""
+    """State of one part of the server."""
 
     status: Literal["ok", "degraded"]
     detail: NotRequired[str]
@@ -58,7 +58,7 @@ class Check(TypedDict):
 
 
 class Checks(TypedDict):
-    """The parts of the server."""
+    """State of each part of the server."""
 
     state_db: Check
     model: Check
@@ -66,14 +66,14 @@ class Checks(TypedDict):
 
 
 class Parts(TypedDict):
-    """How the server is, part by part."""
+    """Health of the server, part by part."""
 
     status: Literal["ok", "degraded"]
     checks: Checks
 
 
 class DetailedHealth(Health):
-    """The server answers, and how it is."""
+    """Health of the server with its parts."""
 
     readiness: Parts
     gateway_state: Literal["running", "draining"]
@@ -99,7 +99,7 @@ class Model(TypedDict):
 
 
 class Models(TypedDict):
-    """All of them."""
+    """List of all models."""
 
     object: Literal["list"]
     data: list[Model]
@@ -113,7 +113,7 @@ class Endpoint(TypedDict):
 
 
 class AuthNeeded(TypedDict):
-    """Whether a key has to be shown."""
+    """Whether a key is required."""
 
     type: Literal["bearer"]
     required: bool
@@ -129,7 +129,7 @@ class Runtime(TypedDict):
 
 
 class Capabilities(TypedDict):
-    """What clients may look for."""
+    """Features that a client can detect."""
 
     object: str
     platform: str
@@ -155,7 +155,7 @@ Content: TypeAlias = str | list[ContentPart]
 
 
 class Usage(TypedDict):
-    """Tokens of a turn."""
+    """Number of tokens of a turn."""
 
     input_tokens: Natural
     output_tokens: Natural
@@ -181,20 +181,20 @@ class Session(TypedDict):
     tool_call_count: Natural
     input_tokens: Natural
     output_tokens: Natural
-    parent_session_id: Annotated[str | None, "what it was copied from"]
+    parent_session_id: Annotated[str | None, "id of the chat that it was copied from"]
     has_system_prompt: bool
     pinned: bool
     archived: bool
 
 
 class SessionAnswer(Session):
-    """A chat, twice: its members at the top, and as one object."""
+    """A chat: its members at the top level and, again, as an object."""
 
     session: Session
 
 
 class SessionPage(TypedDict):
-    """Chats, the last used first."""
+    """A page of chats, most recently used first."""
 
     sessions: list[Session]
     object: Literal["list"]
@@ -205,14 +205,14 @@ class SessionPage(TypedDict):
 
 
 class FunctionCall(TypedDict):
-    """A function and its arguments, which are a text of JSON."""
+    """A function and its arguments as JSON text."""
 
     name: str
     arguments: str
 
 
 class ToolCall(TypedDict):
-    """A call of a tool, as OpenAI writes it."""
+    """A tool call in the format of OpenAI."""
 
     id: str
     type: Literal["function"]
@@ -220,7 +220,7 @@ class ToolCall(TypedDict):
 
 
 class Message(TypedDict):
-    """A row of a chat."""
+    """A stored message of a chat."""
 
     id: str
     session_id: str
@@ -238,7 +238,7 @@ class Message(TypedDict):
 
 
 class Pagination(TypedDict):
-    """Which page it is."""
+    """Position of the page."""
 
     limit: Natural
     offset: Natural
@@ -247,7 +247,7 @@ class Pagination(TypedDict):
 
 
 class Messages(TypedDict):
-    """Rows of a chat, oldest first."""
+    """Messages of a chat, oldest first."""
 
     session_id: str
     messages: list[Message]
@@ -255,14 +255,14 @@ class Messages(TypedDict):
 
 
 class HitContext(TypedDict):
-    """A row beside a hit."""
+    """A message next to a search result."""
 
     role: str
     content: str
 
 
 class Hit(TypedDict):
-    """A message in which words were found."""
+    """A message that matches the search."""
 
     id: str
     session_id: str
@@ -278,7 +278,7 @@ class Hit(TypedDict):
 
 
 class Hits(TypedDict):
-    """What a search has found."""
+    """Search results."""
 
     query: str
     count: Natural
@@ -286,25 +286,25 @@ class Hits(TypedDict):
 
 
 class NewSession(TypedDict, total=False):
-    """A chat to be made."""
+    """Properties of a new chat."""
 
     id: str | None
-    session_id: Annotated[str | None, "the same as id"]
+    session_id: Annotated[str | None, "alias of `id`"]
     title: str | None
     model: str | None
     system_prompt: str | None
 
 
 class Fork(TypedDict, total=False):
-    """A copy to be made."""
+    """Properties of a copied chat."""
 
     id: str | None
-    session_id: Annotated[str | None, "the same as id"]
+    session_id: Annotated[str | None, "alias of `id`"]
     title: str | None
 
 
 class SessionChange(TypedDict, total=False):
-    """What can be changed of a chat."""
+    """Properties of a chat that can be changed."""
 
     title: str | None
     end_reason: str | None
@@ -313,27 +313,27 @@ class SessionChange(TypedDict, total=False):
 
 
 class SessionQuery(TypedDict, total=False):
-    """Which chats."""
+    """Filter and page of chats."""
 
-    limit: Annotated[int, "1 to 200; what is none counts as 50"]
-    offset: Annotated[int, "how many to pass over"]
-    source: Annotated[str, "only those that came from there"]
-    include_children: Annotated[bool, "those of sub-agents as well"]
+    limit: Annotated[int, "1 to 200; 50 if absent or not a number"]
+    offset: Annotated[int, "number of chats to skip"]
+    source: Annotated[str, "only chats of this source"]
+    include_children: Annotated[bool, "include the chats of sub-agents"]
     include_archived: bool
 
 
 class MessageQuery(TypedDict, total=False):
-    """Which rows."""
+    """Page of messages."""
 
     limit: int
     offset: int
-    order: Annotated[str, "latest: pages are counted from the end"]
+    order: Annotated[str, "latest: count pages from the end"]
 
 
 class SearchQuery(TypedDict):
-    """What to look for."""
+    """Search words and page."""
 
-    q: Annotated[str, "words"]
+    q: Annotated[str, "words to search for"]
     limit: NotRequired[Natural]
     offset: NotRequired[Natural]
 
@@ -342,17 +342,17 @@ class SearchQuery(TypedDict):
 
 
 class Config(TypedDict):
-    """How the agent is configured."""
+    """Configuration of the agent."""
 
     model: str
     provider: str
     api_mode: str
     base_url: str
-    config: Annotated[dict[str, object], "the part of the file that clients may see"]
+    config: Annotated[dict[str, object], "the part of the file that clients may read"]
 
 
 class ConfigChange(TypedDict, total=False):
-    """What can be changed of it."""
+    """Configuration that can be changed."""
 
     model: str
     provider: str
@@ -360,7 +360,7 @@ class ConfigChange(TypedDict, total=False):
 
 
 class ConfigChanged(TypedDict):
-    """What is in force now."""
+    """Configuration after the change."""
 
     ok: Literal[True]
     model: str
@@ -378,7 +378,7 @@ class MemoryList(TypedDict):
 
 
 class Memory(TypedDict):
-    """The lists of notes; where one was asked for, its members are at the top as well."""
+    """All lists of notes. If one list was requested, its members are at the top level as well."""
 
     targets: list[MemoryList]
     target: NotRequired[Literal["memory", "user"]]
@@ -388,33 +388,33 @@ class Memory(TypedDict):
 
 
 class MemoryQuery(TypedDict, total=False):
-    """Which list."""
+    """Name of the list."""
 
     target: Literal["all", "memory", "user"]
 
 
 class Note(TypedDict):
-    """A note to be added."""
+    """A note to add."""
 
     target: Literal["memory", "user"]
     content: str
 
 
 class NoteChange(Note):
-    """A note to take the place of the one that has this text."""
+    """Replacement for the note that contains the given text."""
 
     old_text: str
 
 
 class NoteGone(TypedDict):
-    """The note that has this text."""
+    """Removal of the note that contains the given text."""
 
     target: Literal["memory", "user"]
     old_text: str
 
 
 class MemoryChanged(TypedDict):
-    """How a list is now."""
+    """List of notes after the change."""
 
     success: Literal[True]
     target: Literal["memory", "user"]
@@ -424,7 +424,7 @@ class MemoryChanged(TypedDict):
 
 
 class MemoryRefused(TypedDict):
-    """Why nothing was changed."""
+    """Reason why no note was changed."""
 
     success: Literal[False]
     error: str
@@ -434,7 +434,7 @@ class MemoryRefused(TypedDict):
 
 
 class SkillRow(TypedDict):
-    """A skill."""
+    """Summary of a skill."""
 
     name: str
     description: str
@@ -452,14 +452,14 @@ class Skills(TypedDict):
 
 
 class SkillRows(TypedDict):
-    """The same, as a list of OpenAI's."""
+    """The agent's skills in OpenAI's list format."""
 
     object: Literal["list"]
     data: list[SkillRow]
 
 
 class Skill(TypedDict):
-    """A skill or one of its files; or that there is none."""
+    """A skill or one of its files, or an error if there is none."""
 
     success: bool
     error: NotRequired[str]
@@ -478,26 +478,26 @@ class Skill(TypedDict):
 
 
 class SkillQuery(TypedDict, total=False):
-    """Which file."""
+    """File of a skill."""
 
     file_path: Annotated[str, "a file of the skill"]
 
 
 class SkillsQuery(TypedDict, total=False):
-    """Which skills."""
+    """Filter of skills."""
 
     category: str
 
 
 class NotImplementedHere(TypedDict):
-    """What cannot be done, and what to do instead."""
+    """An operation that is not supported, with the alternative."""
 
     error: str
     detail: str
 
 
 class Toolset(TypedDict):
-    """Tools that are switched on together."""
+    """A group of tools that are enabled together."""
 
     name: str
     label: str
@@ -509,7 +509,7 @@ class Toolset(TypedDict):
 
 
 class Toolsets(TypedDict):
-    """All of them."""
+    """List of all toolsets."""
 
     object: Literal["list"]
     platform: Literal["api_server"]
@@ -524,7 +524,7 @@ class AvailableModel(TypedDict):
 
 
 class Provider(TypedDict):
-    """Who serves models."""
+    """A provider of models."""
 
     id: str
     label: str
@@ -533,7 +533,7 @@ class Provider(TypedDict):
 
 
 class AvailableModels(TypedDict):
-    """What a provider offers."""
+    """Models of a provider."""
 
     provider: str
     models: list[AvailableModel]
@@ -541,27 +541,27 @@ class AvailableModels(TypedDict):
 
 
 class AvailableQuery(TypedDict, total=False):
-    """Whose models."""
+    """Name of the provider."""
 
     provider: str
 
 
 class KeyReloaded(TypedDict):
-    """Whether the files hold another key."""
+    """Whether the key has changed."""
 
     ok: Literal[True]
     changed: bool
 
 
 class McpTool(TypedDict):
-    """A tool of a server."""
+    """A tool of an MCP server."""
 
     name: str
     asks: bool
 
 
 class McpServerRow(TypedDict):
-    """A server as it is; nothing of how it is reached, which may hold secrets."""
+    """State of an MCP server. Its address and credentials are not included."""
 
     name: str
     transport: Literal["http", "stdio"] | None

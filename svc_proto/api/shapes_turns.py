@@ -15,26 +15,26 @@ __all__ = ["COMPLETION_EVENTS", "RESPONSE_EVENTS", "RUN_EVENTS"]
 
 
 class Attachment(TypedDict, total=False):
-    """An image, as older phones send it."""
+    """An image in the format of older phone apps."""
 
     contentType: str
     content: Annotated[str, rule(contentEncoding="base64")]
 
 
 class Turn(TypedDict, total=False):
-    """A message to the agent. One of `message`, `input` and `attachments` has to say something."""
+    """A message to the agent. One of `message`, `input` and `attachments` must not be empty."""
 
     message: Content | None
     input: Content | None
     attachments: list[Attachment]
     system_message: str | None
     instructions: str | None
-    personality: Annotated[str | None, "one of the configuration"]
-    approvals: Annotated[bool, "the client shows questions and answers them"]
+    personality: Annotated[str | None, "a personality of the configuration"]
+    approvals: Annotated[bool, "whether the client shows approval requests and answers them"]
 
 
 class Answered(TypedDict):
-    """The agent's message."""
+    """The agent's answer."""
 
     id: str
     role: Literal["assistant"]
@@ -42,7 +42,7 @@ class Answered(TypedDict):
 
 
 class TurnAnswer(TypedDict):
-    """A turn that is over."""
+    """A completed turn."""
 
     object: str
     session_id: str
@@ -56,7 +56,7 @@ class TurnAnswer(TypedDict):
 
 
 class CompletionMessage(TypedDict):
-    """A message of a conversation, as OpenAI has it."""
+    """A message of a conversation in the format of OpenAI."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: NotRequired[str | list[ContentPart] | None]
@@ -65,13 +65,13 @@ class CompletionMessage(TypedDict):
 
 
 class StreamOptions(TypedDict, total=False):
-    """Of a stream."""
+    """Options of a stream."""
 
     include_usage: bool
 
 
 class CompletionBody(TypedDict, total=False):
-    """As OpenAI has it; what would be left out of the answer is refused."""
+    """Request in the format of OpenAI. Parameters that would change the answer but are not supported are refused."""
 
     messages: Required[list[CompletionMessage]]
     model: str | None
@@ -92,7 +92,7 @@ class CompletionBody(TypedDict, total=False):
 
 
 class CompletionAnswer(TypedDict):
-    """What the model says, or calls."""
+    """Text or tool calls of the model."""
 
     role: Literal["assistant"]
     content: str | None
@@ -100,7 +100,7 @@ class CompletionAnswer(TypedDict):
 
 
 class Choice(TypedDict):
-    """The one answer."""
+    """The only choice of a completion."""
 
     index: Literal[0]
     message: CompletionAnswer
@@ -108,7 +108,7 @@ class Choice(TypedDict):
 
 
 class CompletionUsage(TypedDict):
-    """Tokens in the words of chat completions."""
+    """Number of tokens in the format of chat completions."""
 
     prompt_tokens: Natural
     completion_tokens: Natural
@@ -116,7 +116,7 @@ class CompletionUsage(TypedDict):
 
 
 class Completion(TypedDict):
-    """An answer. What was cut off has one member more, of the product's name."""
+    """A completed answer. A truncated answer has one more member, named after the product."""
 
     id: str
     object: Literal["chat.completion"]
@@ -127,7 +127,7 @@ class Completion(TypedDict):
 
 
 class Delta(TypedDict):
-    """What is new."""
+    """New part of the answer."""
 
     role: NotRequired[Literal["assistant"]]
     content: NotRequired[str]
@@ -136,7 +136,7 @@ class Delta(TypedDict):
 
 
 class ChunkChoice(TypedDict):
-    """A piece of the one answer."""
+    """The only choice of a chunk."""
 
     index: Literal[0]
     delta: Delta
@@ -144,7 +144,7 @@ class ChunkChoice(TypedDict):
 
 
 class Chunk(TypedDict):
-    """A piece of a stream; `[DONE]` comes after the last."""
+    """A chunk of a stream; `[DONE]` follows the last one."""
 
     id: str
     object: Literal["chat.completion.chunk"]
@@ -156,7 +156,7 @@ class Chunk(TypedDict):
 
 
 class CompletionTool(TypedDict):
-    """What a tool does, for those who ask to be told."""
+    """Progress of a tool, for clients that request it."""
 
     tool: str
     toolCallId: str
@@ -173,10 +173,10 @@ COMPLETION_EVENTS: Mapping[str, type] = {
 CompletionHeaders = TypedDict(
     "CompletionHeaders",
     {
-        "Idempotency-Key": Annotated[str, "the same one within five minutes gets the same answer"],
-        "X-Svc-Session-Id": Annotated[str, "continues a stored session"],
-        "X-Svc-Session-Key": Annotated[str, "scopes the long-term memory"],
-        "X-Svc-Tool-Progress": Annotated[str, "1: the stream tells of tools as well"],
+        "Idempotency-Key": Annotated[str, "a repeated key gets the stored answer for five minutes"],
+        "X-Svc-Session-Id": Annotated[str, "id of the stored session to continue"],
+        "X-Svc-Session-Key": Annotated[str, "scope of the long-term memory"],
+        "X-Svc-Tool-Progress": Annotated[str, "1: include events of tools in the stream"],
     },
     total=False,
 )
@@ -185,7 +185,7 @@ CompletionHeaders = TypedDict(
 
 
 class RunBody(TypedDict, total=False):
-    """What to do. One of `input` and `message` has to say something."""
+    """Input of a run. One of `input` and `message` must not be empty."""
 
     input: str | list[object] | None
     message: Content | None
@@ -200,14 +200,14 @@ class RunBody(TypedDict, total=False):
 
 
 class RunAccepted(TypedDict):
-    """It is under way."""
+    """The run has started."""
 
     run_id: str
     status: Literal["started"]
 
 
 class Approval(TypedDict):
-    """What somebody has to allow."""
+    """A tool call that waits for approval."""
 
     tool: str
     tool_name: str
@@ -223,7 +223,7 @@ class Approval(TypedDict):
 
 
 class Run(TypedDict):
-    """How a run is doing."""
+    """State of a run."""
 
     object: str
     run_id: str
@@ -240,21 +240,21 @@ class Run(TypedDict):
 
 
 class RunStopping(TypedDict):
-    """It will end."""
+    """The run is being stopped."""
 
     run_id: str
     status: Literal["stopping"]
 
 
 class ApprovalBody(TypedDict, total=False):
-    """An answer to a question."""
+    """Answer to an approval request."""
 
     choice: Required[Annotated[str, "once, session, always or deny"]]
     call_id: str | None
 
 
 class ApprovalAnswer(TypedDict):
-    """How many questions it has answered."""
+    """Number of approval requests that were answered."""
 
     object: str
     run_id: str
@@ -263,7 +263,7 @@ class ApprovalAnswer(TypedDict):
 
 
 class ResponseBody(TypedDict, total=False):
-    """As OpenAI has it."""
+    """Request in the format of OpenAI."""
 
     input: Required[str | list[object]]
     instructions: str | None
@@ -278,13 +278,13 @@ class ResponseBody(TypedDict, total=False):
 
 ResponseHeaders = TypedDict(
     "ResponseHeaders",
-    {"Idempotency-Key": Annotated[str, "the same one within five minutes gets the same answer"]},
+    {"Idempotency-Key": Annotated[str, "a repeated key gets the stored answer for five minutes"]},
     total=False,
 )
 
 
 class ResponseItem(TypedDict):
-    """A message, a call of a tool or its result."""
+    """A message, a tool call or the result of a tool call."""
 
     type: Literal["message", "function_call", "function_call_output"]
     status: str
@@ -298,7 +298,7 @@ class ResponseItem(TypedDict):
 
 
 class Response(TypedDict):
-    """An OpenAI response."""
+    """A response in the format of OpenAI."""
 
     id: str
     object: Literal["response"]
@@ -311,7 +311,7 @@ class Response(TypedDict):
 
 
 class ResponseDeleted(TypedDict):
-    """It is gone."""
+    """The response was deleted."""
 
     id: str
     object: Literal["response"]
@@ -322,7 +322,7 @@ class ResponseDeleted(TypedDict):
 
 
 class RunEvent(TypedDict):
-    """Something happened in a run. Its name is a member, and an `event:` line as well."""
+    """Event of a run. Its name is a member and the `event:` line."""
 
     event: str
     run_id: str
@@ -337,13 +337,13 @@ class RunDelta(RunEvent):
 
 
 class RunReasoning(RunEvent):
-    """A piece of what the model thinks."""
+    """A piece of the reasoning of the model."""
 
     text: str
 
 
 class RunTool(RunEvent):
-    """A call of a tool."""
+    """Event of a tool call."""
 
     tool: str
     call_id: str
@@ -352,13 +352,13 @@ class RunTool(RunEvent):
 
 
 class RunToolStarted(RunTool):
-    """A call is being carried out."""
+    """A tool call has started."""
 
     preview: str | None
 
 
 class RunToolCompleted(RunTool):
-    """It has an answer, or `error`."""
+    """A tool call has ended, with a result or with `error`."""
 
     duration: Annotated[float, "s"]
     error: bool
@@ -366,7 +366,7 @@ class RunToolCompleted(RunTool):
 
 
 class RunMemory(RunTool):
-    """A note was written, and the call of `/api/memory` that undoes it."""
+    """A note was changed; `undo` is the request to `/api/memory` that undoes the change."""
 
     tool_name: str
     target: str
@@ -377,11 +377,11 @@ class RunMemory(RunTool):
 
 
 class RunApproval(RunEvent, Approval):
-    """Somebody has to allow something: `/v1/runs/{run_id}/approval`."""
+    """A tool call waits for approval at `/v1/runs/{run_id}/approval`."""
 
 
 class RunApproved(RunEvent):
-    """What became of it."""
+    """An approval request was answered."""
 
     call_id: str
     tool_call_id: str
@@ -390,14 +390,14 @@ class RunApproved(RunEvent):
 
 
 class RunOver(RunEvent):
-    """It is over."""
+    """The run is completed."""
 
     output: str
     usage: Usage
 
 
 class RunFailed(RunEvent):
-    """It is over, and why."""
+    """The run has failed, with the reason."""
 
     error: str
 
@@ -420,27 +420,27 @@ RUN_EVENTS: Mapping[str, type] = {
 
 
 class ResponseEvent(TypedDict):
-    """Something happened in a response."""
+    """Event of a response."""
 
     type: str
     sequence_number: Natural
 
 
 class ResponseTold(ResponseEvent):
-    """The response as it stands."""
+    """The current state of the response."""
 
     response: Response
 
 
 class ResponseItemTold(ResponseEvent):
-    """An item of the output."""
+    """An output item has been added or completed."""
 
     output_index: Natural
     item: ResponseItem
 
 
 class ResponsePlace(ResponseEvent):
-    """Somewhere in a message."""
+    """Position in a message."""
 
     item_id: str
     output_index: Natural
@@ -460,7 +460,7 @@ class ResponseDelta(ResponsePlace):
 
 
 class ResponseText(ResponsePlace):
-    """All of it."""
+    """The complete text of a part."""
 
     text: str
 

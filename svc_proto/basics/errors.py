@@ -66,4 +66,8 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error o
 
 
 class ToolError(Exception):
-    """A call did not do what it was to do; the text is for the model, and holds no secret."""
+    """Failure of a tool call. People see the `message`, one line; the model also reads `advice`, behind it."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(f"{message}\n{advice}".rstrip())
+        self.message = message

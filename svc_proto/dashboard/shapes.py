@@ -11,15 +11,15 @@ from svc_proto.schema.json_schema import rule
 
 
 class Problem(TypedDict):
-    """What is wrong with an input."""
+    """An error in the input."""
 
     type: str
-    loc: Annotated[list[str], "where: query, limit"]
+    loc: Annotated[list[str], "location of the error, such as query and limit"]
     msg: str
 
 
 class Refusal(TypedDict):
-    """A refusal; what another server said, where it was that one's."""
+    """A refusal, with the detail of another server where that server refused."""
 
     detail: str | list[Problem] | dict[str, object]
 
@@ -31,20 +31,20 @@ class Rows(TypedDict):
 
 
 class Push(TypedDict):
-    """That there is none."""
+    """State of push messages, which are not supported."""
 
     configured: Literal[False]
     reason: str
 
 
 class PicturePath(TypedDict):
-    """A picture of this host."""
+    """Path of a picture on this host."""
 
     path: str
 
 
 class Wish(Mint, total=False):
-    """What an invite is to say, and which routes it is to hold."""
+    """Properties and routes of an invite."""
 
     mode: Annotated[str | None, "auto, lan, mesh or public"]
     public_url: str | None
@@ -52,49 +52,49 @@ class Wish(Mint, total=False):
 
 
 class LimitQuery(TypedDict, total=False):
-    """How many."""
+    """Maximum number of rows."""
 
     limit: int
 
 
 class ExpiredQuery(TypedDict, total=False):
-    """Which."""
+    """Whether expired files are included."""
 
     include_expired: bool
 
 
 class ChatModel(TypedDict):
-    """Whether there is a chat, and which model answers."""
+    """Whether chat is available, and the model that answers."""
 
     chat: bool
-    model: Annotated[str | None, "null: the built-in agent"]
+    model: Annotated[str | None, "null for the built-in agent"]
 
 
 class WordsQuery(TypedDict, total=False):
-    """What to look for."""
+    """Search words."""
 
     q: str
 
 
 class SeenQuery(TypedDict, total=False):
-    """What was seen last."""
+    """Tag of the screen that the page shows now."""
 
-    seen: Annotated[str, "a tag: the answer waits until there is something else"]
+    seen: Annotated[str, "a tag; the answer is sent when the tag changes"]
 
 
 class Vitals(TypedDict):
-    """How the servers fare, now and in the last hour: numbers by `names`; null where there is none."""
+    """Measurements of the servers, now and in the last hour, in the order of `names`; null where there is no value."""
 
-    every: Annotated[float, "s between two rows"]
-    span: Annotated[float, "s"]
+    every: Annotated[float, "seconds between two rows"]
+    span: Annotated[float, "seconds"]
     names: list[str]
     rows: list[list[float | None]]
     now: list[float | None]
-    answers: Annotated[dict[str, bool], "whether each server is there"]
+    answers: Annotated[dict[str, bool], "whether each server can be reached"]
 
 
 class PhoneScreen(TypedDict):
-    """The reference phone as a person sees it."""
+    """Screen and state of the reference phone."""
 
     name: str
     online: bool
@@ -107,12 +107,12 @@ class PhoneScreen(TypedDict):
     questions: list[dict[str, object]]
     talk: list[dict[str, object]]
     awaits: bool
-    tag: Annotated[str, "what `seen` is compared with"]
-    seconds_left: Annotated[dict[str, float], "of the questions"]
+    tag: Annotated[str, "value for `seen` of the next request"]
+    seconds_left: Annotated[dict[str, float], "seconds left of each question"]
 
 
 class Touch(TypedDict, total=False):
-    """A finger."""
+    """A gesture on the screen."""
 
     kind: Required[Annotated[str, "wake, tap, long_press, swipe and so on"]]
     x: NotRequired[int]
@@ -120,7 +120,7 @@ class Touch(TypedDict, total=False):
 
 
 class Word(TypedDict, total=False):
-    """An answer to a question of the phone."""
+    """Answer to a confirmation on the phone."""
 
     question: Required[str]
     allow: Required[bool]
@@ -128,32 +128,32 @@ class Word(TypedDict, total=False):
 
 
 class Toggle(TypedDict):
-    """Device Control."""
+    """State of Device Control."""
 
     on: bool
 
 
 class Said(TypedDict, total=False):
-    """A word to the agent."""
+    """A message to the agent."""
 
     text: Required[str]
     aloud: bool
 
 
 class Accepted(TypedDict):
-    """It is done."""
+    """The action was accepted."""
 
     ok: Literal[True]
 
 
 class CodeQuery(TypedDict, total=False):
-    """Which agent waits."""
+    """Code of the agent that waits."""
 
-    code: Annotated[str, "the word that its page shows"]
+    code: Annotated[str, "the code that the page of the agent shows"]
 
 
 class Ballot(TypedDict, total=False):
-    """What the owner says to it."""
+    """The owner's decision about the agent."""
 
     code: Required[str]
     ballot: Required[str]

@@ -1,4 +1,4 @@
-"""What each route of the relay says of itself, for its document: one row for each row of the route tables."""
+"""Descriptions of the relay's routes for its OpenAPI document: one row for each row of the route tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from enum import Enum
 
 from svc_proto.about.openapi import COMMON, JSON, STREAM
 from svc_proto.about.says import DoorWords, Manual, Says, Shape
+from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.relay import shapes
 from svc_proto.relay import shapes_messages as messages
 from svc_proto.relay import shapes_oauth as oauth
@@ -24,150 +25,219 @@ ENCODED = "application/x-www-form-urlencoded"
 PAGE: dict[str, object] = {"text/html": str}
 FILE: Shape = {"*/*": bytes}
 PARTS: Mapping[int | str, Shape] = {206: FILE, 304: None}
-STORE = "the store of the uploads does not answer as it should"
-NO_FILE = {404: "there is no such file, or not any more", 412: "a condition does not hold", 416: "no such range"}
+STORE = "The store of the uploads does not work."
+NO_FILE = {
+    404: "The file does not exist or has expired.",
+    412: "A precondition failed.",
+    416: "The range is outside the file.",
+}
 ONE_SESSION = {
-    404: "no session has a token that begins so",
-    409: "several sessions match",
-    500: "the store did not take it",
+    404: "No session token starts with this prefix.",
+    409: "Several sessions match.",
+    500: "The change could not be stored.",
 }
 SOCKET = Says(
-    "The WebSocket of phones and desktops",
-    details="A message is an object with `channel`, `type`, `id` and `payload`: here it is, by channel and type. The "
-    "first is `system auth`. An answer has the `id` of what it answers.",
+    "Open the WebSocket of phones and desktops",
+    details="Each message is an object with `channel`, `type`, `id` and `payload`. Payloads are listed by channel and "
+    "type. The first message is `system auth`. An answer has the `id` of the message that it answers.",
     heard=messages.HEARD,
     said=messages.SAID,
 )
 CONTROL = {
-    404: "no phone goes by that name; or the phone's word",
-    409: "several phones go by that name; or the phone's word",
-    503: "no phone is connected; or the phone's word",
-    504: "the phone did not answer in time; or the phone's word",
+    404: "No phone matches the selector, or the phone answered 404.",
+    409: "Several phones match the selector, or the phone answered 409.",
+    503: "No phone is connected, or the phone answered 503.",
+    504: "The phone did not answer in time, or the phone answered 504.",
 }
-NO_AGENT = {404: "no agent waits with this word"}
-NO_VOICE = {404: "it is switched off", 503: "there are too many sessions"}
+UNKNOWN = "No phone matches the selector."
+SEVERAL = "Several phones match the selector."
+LARGE = "The content is too large."
+NO_ENGINE = {500: "No engine is available.", 503: "The limit of concurrent speech requests is reached."}
+NO_AGENT = {404: "No agent waits with this code."}
+NO_VOICE = {404: "Voice is switched off.", 503: "The limit of voice sessions is reached."}
+
+COMMANDS = {
+    ("GET", "/ping"): "Check that the phone answers",
+    ("POST", "/setup"): "Check that the phone answers, during setup",
+    ("GET", "/current_app"): "Return the app in the foreground",
+    ("POST", SVC.self_foreground): "Bring the phone's own app to the foreground",
+    ("POST", HERMES.self_foreground): "Bring the phone's own app to the foreground (alias)",
+    ("GET", "/screen"): "Read the nodes of the screen",
+    ("GET", "/screen_hash"): "Return a hash of the screen",
+    ("POST", "/diff_screen"): "Compare the screen with an earlier hash",
+    ("POST", "/find_nodes"): "Find nodes on the screen",
+    ("POST", "/describe_node"): "Describe a node of the screen",
+    ("GET", "/screenshot"): "Take a screenshot",
+    ("GET", "/get_apps"): "List the apps that can be launched",
+    ("GET", "/apps"): "List the apps that can be launched (alias)",
+    ("POST", "/tap"): "Tap a point or a node",
+    ("POST", "/tap_text"): "Tap a node by its text",
+    ("POST", "/long_press"): "Press a point or a node for a long time",
+    ("POST", "/drag"): "Drag from one point to another",
+    ("POST", "/type"): "Type text",
+    ("POST", "/swipe"): "Swipe across the screen",
+    ("POST", "/scroll"): "Scroll the screen or a node",
+    ("POST", "/press_key"): "Press a system key",
+    ("POST", "/wait"): "Wait for a number of milliseconds",
+    ("POST", "/open_app"): "Open an app",
+    ("GET", "/clipboard"): "Read the clipboard",
+    ("POST", "/clipboard"): "Write the clipboard",
+    ("POST", "/media"): "Control media playback",
+    ("POST", "/send_intent"): "Start an activity by an intent",
+    ("POST", "/broadcast"): "Send a broadcast intent",
+    ("GET", "/events"): "List recent events of the screen",
+    ("POST", "/events/stream"): "Start or stop the recording of events",
+    ("GET", "/location"): "Return the location",
+    ("POST", "/search_contacts"): "Search the contacts",
+    ("POST", "/call"): "Start a phone call",
+    ("POST", "/send_sms"): "Send a text message",
+    ("POST", "/share_media"): "Share files or text with an app",
+    ("POST", "/send_mms"): "Send a text message with files",
+}
 
 SAYS: dict[str, dict[str, Says]] = {
     **COMMON,
     "Relay": {
-        "GET /health": Says("The relay answers", shapes.Health),
+        "GET /health": Says("Check that the relay answers", shapes.Health),
         "GET /ws": SOCKET,
         "GET /": SOCKET,
-        "GET /relay/info": Says("What the relay is", shapes.Info),
-        "GET /relay/security": Says("The switch", shapes.Security),
-        "PATCH /relay/security": Says("Set it, until the relay restarts", shapes.Security, body=shapes.SecurityChange),
+        "GET /relay/info": Says("Return version, capabilities and load of the relay", shapes.Info),
+        "GET /relay/security": Says("Return the runtime security settings", shapes.Security),
+        "PATCH /relay/security": Says(
+            "Change the runtime security settings until the next restart", shapes.Security, body=shapes.SecurityChange
+        ),
     },
     "Phones": {
         "GET /bridge/status": Says(
-            "What a phone last said of itself",
+            "Return the last status of a phone",
             shapes.PhoneStatus,
             query=shapes.Selector,
-            no={404: "no phone goes by that name", 409: "several do", 503: "no phone has been connected"},
+            no={404: UNKNOWN, 409: SEVERAL, 503: "No phone has been connected."},
         ),
-        "GET /bridge/activity": Says("The last commands", shapes.Activity, query=shapes.ActivityQuery),
-        "GET /bridge/devices": Says("The phones that can be driven", shapes.Phones),
+        "GET /bridge/activity": Says("List recent commands", shapes.Activity, query=shapes.ActivityQuery),
+        "GET /bridge/devices": Says("List the phones that can be controlled", shapes.Phones),
         "POST /bridge/select-active": Says(
-            "Choose the phone that is driven by default",
+            "Select the phone that is used by default",
             shapes.Selected,
             body=shapes.Selector,
             query=shapes.Selector,
-            no={404: "no phone goes by that name", 409: "several do"},
+            no={404: UNKNOWN, 409: SEVERAL},
         ),
     },
     "Pairing": {
-        "POST /pairing": Says("Make a code", shapes.NewCode),
-        "POST /pairing/register": Says("Register a code", shapes.Registered, body=shapes.Registration),
-        "POST /pairing/approve": Says("Register a code that a phone shows", shapes.Code, body=shapes.Approval),
-        "POST /pairing/mint": Says("Make a code and its invite", shapes.Invite, body=shapes.Mint),
+        "POST /pairing": Says("Create a pairing code", shapes.NewCode),
+        "POST /pairing/register": Says("Register a pairing code", shapes.Registered, body=shapes.Registration),
+        "POST /pairing/approve": Says(
+            "Register the pairing code that a phone displays", shapes.Code, body=shapes.Approval
+        ),
+        "POST /pairing/mint": Says("Create a pairing code and its invite", shapes.Invite, body=shapes.Mint),
     },
     "Sessions": {
-        "GET /sessions": Says("The paired devices", shapes.DeviceSessions),
-        "DELETE /sessions/{token_prefix}": Says("Revoke one", shapes.Revoked, no=ONE_SESSION),
+        "GET /sessions": Says("List the paired devices", shapes.DeviceSessions),
+        "DELETE /sessions/{token_prefix}": Says("Revoke a session", shapes.Revoked, no=ONE_SESSION),
         "PATCH /sessions/{token_prefix}": Says(
-            "Change its lifetime or grants", shapes.SessionChanged, body=shapes.SessionChange, no=ONE_SESSION
+            "Change the lifetime or the grants of a session",
+            shapes.SessionChanged,
+            body=shapes.SessionChange,
+            no=ONE_SESSION,
         ),
     },
     "Files": {
-        "POST /media/register": Says("Hand out a file of this host", shapes.MediaRegistered, body=shapes.MediaPath),
+        "POST /media/register": Says("Register a file of this host", shapes.MediaRegistered, body=shapes.MediaPath),
         "POST /media/upload": Says(
-            "Bring a file",
+            "Upload a file",
             shapes.MediaToken,
             body={FORM: shapes.Form, JSON: shapes.Upload},
-            no={413: "it is too large", 503: STORE, 507: "there is no room for it"},
+            no={413: LARGE, 503: STORE, 507: "The storage is full."},
         ),
-        "GET /media/by-path": Says("A file of this host", FILE, query=shapes.PathQuery, also=PARTS, no=NO_FILE),
-        "GET /media/inspect": Says("What can be fetched", shapes.MediaEntries, query=shapes.MediaQuery),
-        "GET /media/inspect/{token}": Says("A file by its token", FILE, also=PARTS, no={**NO_FILE, 503: STORE}),
+        "GET /media/by-path": Says("Return a file of this host", FILE, query=shapes.PathQuery, also=PARTS, no=NO_FILE),
+        "GET /media/inspect": Says("List the registered files", shapes.MediaEntries, query=shapes.MediaQuery),
+        "GET /media/inspect/{token}": Says(
+            "Return a file by its token, for the operator", FILE, also=PARTS, no={**NO_FILE, 503: STORE}
+        ),
         "GET /media/{token}": Says(
-            "The same, whichever node has it",
+            "Return a file by its token, from any node",
             FILE,
             also=PARTS,
-            no={**NO_FILE, 503: f"the nodes do not reach each other, or {STORE}"},
+            no={**NO_FILE, 503: f"The node that holds the file cannot be reached. {STORE}"},
         ),
         "POST /clipboard/inbox": Says(
-            "Paste an image",
+            "Store a pasted image",
             shapes.Pasted,
             body=shapes.Paste,
-            no={413: "it is too large", 500: "it could not be stored"},
+            no={413: LARGE, 500: "The image could not be stored."},
         ),
         "GET /notifications/recent": Says(
-            "What phones were notified of", shapes.Notifications, query=shapes.NotificationQuery
+            "List recent notifications of the phones", shapes.Notifications, query=shapes.NotificationQuery
         ),
     },
     "Device Control": {
         f"{method} {path}": Says(
-            f"Have a phone do {path.lstrip('/')}",
+            COMMANDS[method, path],
             object,
             query=QUERIES.get(path, shapes.Selector) if method == "GET" else shapes.Selector,
             body=ARGUMENTS.get(path, shapes.Selector) if method == "POST" else None,
             also={"2XX": object},
             no=CONTROL,
-            details="The status and the answer are the phone's. A body that is no object counts as an empty one.",
+            details="The phone supplies status and answer. A body that is not an object counts as an empty object.",
         )
         for method, path in DEVICE_CONTROL
     },
     "MCP": {
         "POST /mcp": Says(
-            "A message of the Model Context Protocol",
+            "Receive a message of the Model Context Protocol",
             {JSON: RpcMessage, STREAM: str},
             body=RpcMessage,
             also={202: None},
-            no={406: "Accept has to have both types", 415: "a message is application/json"},
-            details="Streamable HTTP: docs/reference/mcp.md.",
+            no={406: "`Accept` must contain both types.", 415: "The message is not application/json."},
+            details="Transport: Streamable HTTP, see docs/reference/mcp.md.",
         ),
-        "GET /mcp": Says("What is said without a request", {STREAM: str}),
-        "DELETE /mcp": Says("End the session", None, 204),
-        "GET /mcp/questions/{code}": Says("What an agent elsewhere asks for", oauth.OwnersQuestion, no=NO_AGENT),
+        "GET /mcp": Says("Stream server messages that answer no request", {STREAM: str}),
+        "DELETE /mcp": Says("End the MCP session", None, 204),
+        "GET /mcp/questions/{code}": Says(
+            "Return the request of a remote agent for access", oauth.OwnersQuestion, no=NO_AGENT
+        ),
         "POST /mcp/questions/{code}": Says(
-            "Let it in, or not", oauth.Taken, body=oauth.OwnersAnswer, no={**NO_AGENT, 409: "of another question"}
+            "Allow or refuse access to a remote agent",
+            oauth.Taken,
+            body=oauth.OwnersAnswer,
+            no={**NO_AGENT, 409: "The answer belongs to another request."},
         ),
     },
     "OAuth": {
-        f"GET {METADATA}": Says("What is protected", oauth.ResourceMetadata),
-        f"GET {METADATA}{MCP}": Says("The same", oauth.ResourceMetadata),
-        "GET /.well-known/oauth-authorization-server": Says("How to get tokens", oauth.ServerMetadata),
-        "GET /.well-known/openid-configuration": Says("The same", oauth.ServerMetadata),
+        f"GET {METADATA}": Says("Return the protected resource metadata", oauth.ResourceMetadata),
+        f"GET {METADATA}{MCP}": Says("Return the protected resource metadata of MCP", oauth.ResourceMetadata),
+        "GET /.well-known/oauth-authorization-server": Says(
+            "Return the authorization server metadata", oauth.ServerMetadata
+        ),
+        "GET /.well-known/openid-configuration": Says(
+            "Return the same metadata for OpenID clients", oauth.ServerMetadata
+        ),
         "POST /oauth/register": Says("Register a client", oauth.ClientMetadata, 201, body=oauth.ClientRegistration),
-        "GET /oauth/authorize": Says("Ask the owner, for browsers", None, 303, query=oauth.Authorisation),
-        "GET /oauth/wait/{ticket}": Says("The page that waits for the owner", PAGE, also={303: None}),
-        "POST /oauth/token": Says("Tokens for a code, or new ones", oauth.Tokens, body={ENCODED: oauth.TokenRequest}),
-        "POST /oauth/revoke": Says("Give tokens back", object, body={ENCODED: oauth.Revocation}),
+        "GET /oauth/authorize": Says("Start an authorization in the browser", None, 303, query=oauth.Authorisation),
+        "GET /oauth/wait/{ticket}": Says("Return the page that waits for the owner", PAGE, also={303: None}),
+        "POST /oauth/token": Says(
+            "Exchange an authorization code or a refresh token for tokens",
+            oauth.Tokens,
+            body={ENCODED: oauth.TokenRequest},
+        ),
+        "POST /oauth/revoke": Says("Revoke a token", object, body={ENCODED: oauth.Revocation}),
     },
     "Voice": {
-        "GET /voice/config": Says("Which engines speak and listen", voice.VoiceConfig, query=voice.ProfileQuery),
+        "GET /voice/config": Says("Return the engines of basic voice", voice.VoiceConfig, query=voice.ProfileQuery),
         "POST /voice/transcribe": Says(
-            "A recording to text",
+            "Transcribe a recording",
             voice.Transcript,
             body={FORM: voice.Recording},
             query=voice.ProfileQuery,
-            no={413: "it is too large", 500: "no engine can do it", 503: "too many others are speaking"},
+            no={413: LARGE, **NO_ENGINE},
         ),
         "POST /voice/synthesize": Says(
-            "A text to sound",
+            "Synthesize speech from text",
             {"audio/*": bytes},
             body=voice.Speech,
             query=voice.ProfileQuery,
-            no={500: "no engine can do it", 503: "too many others are speaking"},
+            no=NO_ENGINE,
         ),
     },
 }
@@ -199,55 +269,54 @@ for _base, _name, _settings, _change, _new, _session in (
 ):
     _one = f"{_base}/providers/{{provider_id}}"
     SAYS[_name] = {
-        f"GET {_base}/config": Says("The settings", _settings, query=voice.ProfileQuery),
+        f"GET {_base}/config": Says("Return the settings", _settings, query=voice.ProfileQuery),
         f"PATCH {_base}/config": Says(
             "Change settings",
             _settings,
             body=_change,
             query=voice.ProfileQuery,
-            no={403: "a profile needs the token of a session", 404: "the configuration file cannot be changed"},
+            no={403: "A profile requires the token of a session.", 404: "The configuration file cannot be changed."},
         ),
         f"GET {_one}/options": Says(
-            "What can be chosen of a provider", voice.ProviderOptions, query=voice.ProfileQuery
+            "Return the options of a provider", voice.ProviderOptions, query=voice.ProfileQuery
         ),
         f"POST {_one}/validate": Says(
-            "Whether a choice would work", voice.ChoiceChecked, body=voice.Picked, query=voice.ProfileQuery
+            "Validate a choice of options", voice.ChoiceChecked, body=voice.Picked, query=voice.ProfileQuery
         ),
-        f"POST {_base}/session": Says("Make a session", _session, body=_new, query=voice.ProfileQuery, no=NO_VOICE),
+        f"POST {_base}/session": Says(
+            "Create a voice session", _session, body=_new, query=voice.ProfileQuery, no=NO_VOICE
+        ),
         f"GET {_base}/{{session_id}}": Says(
-            "The WebSocket of a session",
-            no={404: "there is no such session", 410: "it is over"},
+            "Open the WebSocket of a voice session",
+            no={404: "No voice session has this id.", 410: "The voice session has ended."},
             details="Messages: docs/spec/wire/terminal-voice.md.",
         ),
     }
 
-BEARER = "For whoever shows the token of a session"
+BEARER = "Requires the token of a session"
+LOCAL_OR_BEARER = DoorWords("For programs on this host, or with the token of a session.", ("", "session"))
 DOORS: dict[Enum, DoorWords] = {
-    Access.PUBLIC: DoorWords("For anybody."),
-    Access.SOCKET: DoorWords("For anybody but another site's page; the first message says who it is."),
-    Access.LOOPBACK: DoorWords("For programs of this host."),
-    Access.MONITOR: DoorWords("For programs of this host, or whoever shows `SVC_METRICS_TOKEN`.", ("", "metrics")),
+    Access.PUBLIC: DoorWords("No credential is required."),
+    Access.SOCKET: DoorWords("Refused to web pages of other sites. The first message authenticates the client."),
+    Access.LOOPBACK: DoorWords("For programs on this host."),
+    Access.MONITOR: DoorWords("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
     Access.BEARER: DoorWords(f"{BEARER}.", ("session",)),
-    Access.LOOPBACK_OR_BEARER: DoorWords(
-        "For programs of this host, or whoever shows the token of a session.", ("", "session")
-    ),
-    Access.LOCAL_OR_BEARER: DoorWords(
-        "For programs of this host, or whoever shows the token of a session.", ("", "session")
-    ),
+    Access.LOOPBACK_OR_BEARER: LOCAL_OR_BEARER,
+    Access.LOCAL_OR_BEARER: LOCAL_OR_BEARER,
     Access.BRIDGE: DoorWords(f"{BEARER} with the grant `bridge`.", ("session",)),
-    Access.AGENT: DoorWords(f"{BEARER} with the grant `bridge`, but for no web page.", ("session",)),
+    Access.AGENT: DoorWords(f"{BEARER} with the grant `bridge`. Refused to web pages of other sites.", ("session",)),
     **{
         access: DoorWords(f"{BEARER} with the grant `{grant}`, or the API's key.", ("session", "key"))
         for access, grant in GRANTS.items()
     },
 }
 PLACES = {
-    "code": "the word that the agent's page shows",
-    "ticket": "as the browser was sent on with",
-    "token": "as it was given with the file",
-    "token_prefix": "some of the first eight characters of a session's token, or all of it",
-    "provider_id": "the provider",
-    "session_id": "the voice session",
+    "code": "code that the page of the agent shows",
+    "ticket": "ticket from the redirect of the browser",
+    "token": "token of the file",
+    "token_prefix": "prefix of a session token, usually the eight characters shown, or the whole token",
+    "provider_id": "id of the provider",
+    "session_id": "id of the voice session",
 }
 CONTROLLED = {path for _, path in DEVICE_CONTROL}
 
@@ -262,7 +331,7 @@ def _refusal(path: str) -> tuple[str, Shape]:
     if path.startswith("/oauth/"):
         return "OAuthRefusal", oauth.OAuthRefusal
     if path in BASIC_PATHS:
-        return "VoiceRefusal", {JSON: voice.VoiceRefusal, "text/plain": str}  # text of who may not
+        return "VoiceRefusal", {JSON: voice.VoiceRefusal, "text/plain": str}  # authorization errors are text
     if path.startswith("/voice/"):
         return "TextRefusal", {"text/plain": str}
     return "Refusal", shapes.Refusal
@@ -270,14 +339,14 @@ def _refusal(path: str) -> tuple[str, Shape]:
 
 MANUAL = Manual(
     title="svc-relay relay",
-    description="Pairs phones with this host, keeps their sessions, and has the agent drive them. "
-    "What answers GET answers HEAD as well. Refusals are JSON with `error` for people and `code` for programs; those "
-    "of voice are text.",
+    description="Pairs phones with this host, stores their sessions, and forwards commands of the agent to them. "
+    "Every GET route also answers HEAD. Refusals are JSON with `error` for people and `code` for programs; refusals "
+    "of voice routes are text.",
     says=SAYS,
     doors=DOORS,
     schemes={
-        "session": {"type": "http", "scheme": "bearer", "description": "the token of a session, from `auth.ok`"},
-        "key": {"type": "http", "scheme": "bearer", "description": "the API's key"},
+        "session": {"type": "http", "scheme": "bearer", "description": "Token of a session, from `auth.ok`"},
+        "key": {"type": "http", "scheme": "bearer", "description": "Key of the API"},
         "metrics": {"type": "http", "scheme": "bearer", "description": "`SVC_METRICS_TOKEN`"},
     },
     places=PLACES,

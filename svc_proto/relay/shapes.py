@@ -10,23 +10,23 @@ from svc_proto.schema.json_schema import rule
 
 Unix: TypeAlias = Annotated[float, "Unix seconds"]
 Natural: TypeAlias = Annotated[int, rule(minimum=0)]
-Span: TypeAlias = Annotated[float, rule(minimum=0, maximum=315_360_000), "s; 0 for never"]
+Span: TypeAlias = Annotated[float, rule(minimum=0, maximum=315_360_000), "seconds; 0 means no expiry"]
 Base64: TypeAlias = Annotated[str, rule(contentEncoding="base64")]
-Preset: TypeAlias = Annotated[dict[str, Span | Literal[False]], "by channel; false withholds it"]
-Grants: TypeAlias = Annotated[dict[str, float | None], "by channel: until when, in Unix seconds; null: for ever"]
+Preset: TypeAlias = Annotated[dict[str, Span | Literal[False]], "seconds by channel; false withholds the channel"]
+Grants: TypeAlias = Annotated[dict[str, float | None], "expiry by channel in Unix seconds; null means no expiry"]
 
 
 class Refusal(TypedDict):
-    """A refusal. `field`, where it is there, is the member at fault."""
+    """A refusal. `field`, if present, names the invalid member."""
 
     ok: Literal[False]
-    error: Annotated[str, "for people"]
-    code: Annotated[str, "for programs"]
+    error: Annotated[str, "text for people"]
+    code: Annotated[str, "stable code for programs"]
     field: NotRequired[str]
 
 
 class Health(TypedDict):
-    """The relay answers."""
+    """Answer of a running relay."""
 
     status: Literal["ok"]
     version: str
@@ -35,14 +35,14 @@ class Health(TypedDict):
 
 
 class ProfileState(TypedDict):
-    """An agent's profile."""
+    """A profile of the agent."""
 
     name: str
     relay_state: Literal["enabled"]
 
 
 class Info(TypedDict):
-    """What the relay is, and how much it has to do."""
+    """Version, capabilities and load of the relay."""
 
     version: str
     plugin_version: str
@@ -58,7 +58,7 @@ class Info(TypedDict):
 
 
 class Security(TypedDict):
-    """What may be changed while the relay runs, and what may not."""
+    """Security settings of the running relay."""
 
     ok: Literal[True]
     scope: Literal["runtime"]
@@ -67,7 +67,7 @@ class Security(TypedDict):
 
 
 class SecurityChange(TypedDict):
-    """Whether a key of the API may come from afar in the clear."""
+    """Whether API keys may arrive from other hosts without TLS."""
 
     allow_insecure_api_bearer: bool
 
@@ -76,15 +76,15 @@ class SecurityChange(TypedDict):
 
 
 class Selector(TypedDict, total=False):
-    """Which phone; without any the active one."""
+    """The phone to use; without a selector, the active one."""
 
-    device: Annotated[str, "its id, its name or an alias"]
-    device_id: Annotated[str, "the same"]
-    deviceId: Annotated[str, "the same"]
+    device: Annotated[str, "id, name or alias of the phone"]
+    device_id: Annotated[str, "alias of `device`"]
+    deviceId: Annotated[str, "alias of `device`"]
 
 
 class PhoneStatus(TypedDict):
-    """What a phone last said of itself, whole, and what the relay knows of it."""
+    """The last status that a phone sent, with the connection state that the relay adds."""
 
     device: dict[str, object]
     bridge: dict[str, object]
@@ -102,7 +102,7 @@ class PhoneStatus(TypedDict):
 
 
 class Phones(TypedDict):
-    """The phones that can be driven, the last heard of first."""
+    """Phones that can be controlled, most recently active first."""
 
     active_device_id: str | None
     most_recent_device_id: str | None
@@ -111,7 +111,7 @@ class Phones(TypedDict):
 
 
 class Selected(TypedDict):
-    """The phone that is driven by default from now on."""
+    """The phone that is used by default from now on."""
 
     ok: Literal[True]
     active_device_id: str
@@ -122,7 +122,7 @@ class Selected(TypedDict):
 
 
 class Command(TypedDict):
-    """A command to a phone, and what became of it."""
+    """A command to a phone and its outcome."""
 
     request_id: str
     method: str
@@ -140,42 +140,42 @@ class Command(TypedDict):
 
 
 class Activity(TypedDict):
-    """The last commands, newest first."""
+    """Recent commands, newest first."""
 
     activity: list[Command]
 
 
 class ActivityQuery(TypedDict, total=False):
-    """How many."""
+    """Maximum number of commands."""
 
-    limit: Annotated[int, "100 at most; what is none counts as 100"]
+    limit: Annotated[int, "at most 100; 100 if absent or not a number"]
 
 
 # --- pairing and sessions -------------------------------------------------------------------------------------------
 
 
 class Code(TypedDict):
-    """A code is registered."""
+    """A registered pairing code."""
 
     ok: Literal[True]
     code: str
 
 
 class NewCode(Code):
-    """A code was made, for ten minutes."""
+    """A new pairing code, valid for ten minutes."""
 
     expires_at: int
 
 
 class Registered(Code):
-    """A code is registered, with what its invite needs."""
+    """A registered pairing code, with the data of its invite."""
 
-    api_key: NotRequired[Annotated[str, "of this pairing alone, for its invite"]]
+    api_key: NotRequired[Annotated[str, "key for this pairing only, to be put into its invite"]]
     endpoints: NotRequired[list[object]]
 
 
 class Given(TypedDict, total=False):
-    """What is given with a code."""
+    """Grants and lifetime of the session that the code opens."""
 
     ttl_seconds: Span | None
     grants: Preset | None
@@ -184,20 +184,20 @@ class Given(TypedDict, total=False):
 
 
 class Approval(Given, total=False):
-    """A code that a phone may use."""
+    """A pairing code for a phone."""
 
     code: Required[Annotated[str, "six characters of A-Z and 0-9"]]
 
 
 class Registration(Approval, total=False):
-    """A code that a phone may use, and where it finds this host."""
+    """A pairing code for a phone, with the addresses of this host."""
 
     endpoints: list[object] | None
     own_key: bool | None
 
 
 class Mint(Given, total=False):
-    """What an invite is to say; what is left out is as configured."""
+    """Content of an invite; absent members take the configured values."""
 
     host: str | None
     port: int | str | None
@@ -210,7 +210,7 @@ class Mint(Given, total=False):
 
 
 class Invite(NewCode):
-    """A signed invite, for a QR."""
+    """A signed invite for a QR code."""
 
     qr_payload: str
     pairing_url: str
@@ -223,7 +223,7 @@ class Invite(NewCode):
 
 
 class DeviceSession(TypedDict):
-    """A paired device."""
+    """The session of a paired device."""
 
     token_prefix: str
     device_name: str
@@ -231,41 +231,41 @@ class DeviceSession(TypedDict):
     created_at: Unix
     first_seen: Unix
     last_seen: Unix
-    expires_at: Annotated[float | None, "Unix seconds; null: never"]
+    expires_at: Annotated[float | None, "Unix seconds; null means no expiry"]
     grants: Grants
     transport_hint: str
     client_surface: str
     device_form_factor: str
     device_model: str
     device_platform: str
-    is_current: Annotated[bool, "it asks"]
-    online: Annotated[bool, "it has a socket open"]
+    is_current: Annotated[bool, "whether this session sent the request"]
+    online: Annotated[bool, "whether the device is connected"]
 
 
 class DeviceSessions(TypedDict):
-    """The paired devices."""
+    """The sessions of paired devices."""
 
     sessions: list[DeviceSession]
 
 
 class Revoked(TypedDict):
-    """A session is over."""
+    """The revoked session."""
 
     ok: Literal[True]
     revoked: str
     revoked_self: bool
-    knows_api_key: NotRequired[Annotated[bool, "its invite held the API's main key: change that"]]
+    knows_api_key: NotRequired[Annotated[bool, "the invite contained the main key of the API: change that key"]]
 
 
 class SessionChange(TypedDict, total=False):
-    """A lifetime, grants, or both."""
+    """A new lifetime, new grants, or both."""
 
     ttl_seconds: Span | None
     grants: Preset | None
 
 
 class SessionChanged(TypedDict):
-    """What the session has now."""
+    """Lifetime and grants after the change."""
 
     ok: Literal[True]
     token_prefix: str
@@ -277,7 +277,7 @@ class SessionChanged(TypedDict):
 
 
 class MediaPath(TypedDict, total=False):
-    """A file of this host to be handed out."""
+    """A file of this host to register."""
 
     path: Required[str]
     content_type: Required[str]
@@ -286,7 +286,7 @@ class MediaPath(TypedDict, total=False):
 
 
 class MediaToken(TypedDict):
-    """What a file is fetched by, and until when."""
+    """Token of a file, with its expiry."""
 
     ok: Literal[True]
     token: str
@@ -294,13 +294,13 @@ class MediaToken(TypedDict):
 
 
 class MediaRegistered(MediaToken):
-    """The same, of a file of this host."""
+    """Token of a file of this host, with its expiry."""
 
     sensitive: bool
 
 
 class Upload(TypedDict, total=False):
-    """A file."""
+    """A file as base64 in JSON."""
 
     content_type: Required[str]
     content: Required[Base64]
@@ -314,15 +314,15 @@ class Form(TypedDict):
 
 
 class PathQuery(TypedDict):
-    """Which file of this host."""
+    """Path of a file on this host."""
 
     path: Annotated[str, "an absolute path"]
     content_type: NotRequired[str]
-    sensitive: NotRequired[Annotated[str, "1: it is said so in the answer"]]
+    sensitive: NotRequired[Annotated[str, "1: mark the file as sensitive in the answer"]]
 
 
 class MediaEntry(TypedDict):
-    """A file that can be fetched by a token."""
+    """A file that can be fetched by its token."""
 
     token: str
     file_name: str
@@ -335,15 +335,15 @@ class MediaEntry(TypedDict):
 
 
 class MediaEntries(TypedDict):
-    """All of them, newest first."""
+    """Registered files, newest first."""
 
     media: list[MediaEntry]
 
 
 class MediaQuery(TypedDict, total=False):
-    """Which."""
+    """Whether expired files are included."""
 
-    include_expired: Annotated[str, "1: those whose time is over as well"]
+    include_expired: Annotated[str, "1: include expired files"]
 
 
 class Paste(TypedDict, total=False):
@@ -355,7 +355,7 @@ class Paste(TypedDict, total=False):
 
 
 class Pasted(TypedDict):
-    """Where it is."""
+    """Path of the stored image."""
 
     ok: Literal[True]
     path: str
@@ -364,7 +364,7 @@ class Pasted(TypedDict):
 
 
 class Notifications(TypedDict):
-    """What phones were notified of, newest first."""
+    """Notifications of phones, newest first."""
 
     ok: Literal[True]
     notifications: list[dict[str, object]]
@@ -372,6 +372,6 @@ class Notifications(TypedDict):
 
 
 class NotificationQuery(TypedDict, total=False):
-    """How many."""
+    """Maximum number of notifications."""
 
-    limit: Annotated[int, rule(minimum=1), "20 if it is left out, 100 at most"]
+    limit: Annotated[int, rule(minimum=1), "at most 100; 20 if absent"]

@@ -35,7 +35,7 @@ class Profile(TypedDict):
 
 
 class Auth(TypedDict, total=False):
-    """The first message: a code or a token, and what the device says of itself."""
+    """First message: a pairing code or a session token, with a description of the device."""
 
     pairing_code: str
     session_token: str
@@ -51,7 +51,7 @@ class Auth(TypedDict, total=False):
 
 
 class AuthOk(TypedDict):
-    """It is signed in."""
+    """The client is authenticated."""
 
     session_token: str
     server_version: str
@@ -64,45 +64,45 @@ class AuthOk(TypedDict):
 
 
 class AuthFail(TypedDict):
-    """It is not, and the socket closes."""
+    """Authentication has failed; the socket closes."""
 
     reason: str
 
 
 class Ping(TypedDict, total=False):
-    """Whether somebody is there."""
+    """Check that the peer is alive."""
 
     ts: object
 
 
 class Pong(TypedDict):
-    """Somebody is: the same `ts`, or the relay's clock."""
+    """Answer to a ping, with the `ts` of the ping or the relay's clock."""
 
     ts: object
 
 
 class Complaint(TypedDict):
-    """What is wrong with a message; the socket stays open, unless the session is over."""
+    """Error in a message. The socket stays open unless the session has ended."""
 
     message: str
-    error: Annotated[str, "a word for programs"]
+    error: Annotated[str, "stable code for programs"]
 
 
 class ProfilesUpdated(TypedDict):
-    """The profiles have changed; they stand beside the payload, too."""
+    """The profiles have changed. They are also members of the message, next to the payload."""
 
     profiles: list[Profile]
 
 
 class Anything(TypedDict):
-    """Whatever it is."""
+    """Any object."""
 
 
 # --- phones ---------------------------------------------------------------------------------------------------------
 
 
 class BridgeStatus(TypedDict, total=False):
-    """What a phone says of itself."""
+    """Status of a phone."""
 
     device: dict[str, object]
     bridge: dict[str, object]
@@ -110,7 +110,7 @@ class BridgeStatus(TypedDict, total=False):
 
 
 class BridgeCommand(TypedDict):
-    """What a phone is to do."""
+    """Command to a phone."""
 
     request_id: str
     method: Literal["GET", "POST"]
@@ -120,10 +120,10 @@ class BridgeCommand(TypedDict):
 
 
 class BridgeResponse(TypedDict, total=False):
-    """What came of it."""
+    """Answer of a phone to a command."""
 
     request_id: Required[str]
-    status: Annotated[int, "of HTTP, 200 to 599; 200 if it is left out"]
+    status: Annotated[int, "HTTP status, 200 to 599; 200 if absent"]
     result: object
     error: str | None
     blocked: bool
@@ -133,7 +133,7 @@ class BridgeResponse(TypedDict, total=False):
 
 
 class Attach(TypedDict, total=False):
-    """A terminal is wanted."""
+    """Request to open a terminal or to attach to one."""
 
     session_name: str | None
     cols: Cells
@@ -142,7 +142,7 @@ class Attach(TypedDict, total=False):
 
 
 class TerminalAttached(TypedDict):
-    """It is there."""
+    """The terminal is attached."""
 
     session_name: str
     pid: int
@@ -151,26 +151,26 @@ class TerminalAttached(TypedDict):
     rows: int
     tmux_available: bool
     reattach: bool
-    replay: NotRequired[Annotated[str, "what it showed last"]]
-    elsewhere: NotRequired[Annotated[str, "the node where one of that name was begun, which this is not"]]
+    replay: NotRequired[Annotated[str, "recent output"]]
+    elsewhere: NotRequired[Annotated[str, "another node that runs a terminal of this name"]]
 
 
 class TerminalInput(TypedDict, total=False):
-    """What is typed."""
+    """Input of the terminal."""
 
     session_name: str | None
     data: Required[str]
 
 
 class TerminalOutput(TypedDict):
-    """What is shown."""
+    """Output of the terminal."""
 
     session_name: str
     data: str
 
 
 class TerminalSize(TypedDict, total=False):
-    """How large it is now."""
+    """New size of the terminal."""
 
     session_name: str | None
     cols: Cells
@@ -178,13 +178,13 @@ class TerminalSize(TypedDict, total=False):
 
 
 class TerminalName(TypedDict, total=False):
-    """Which terminal; without a name the one that was attached last."""
+    """Name of the terminal; without a name, the one that was attached last."""
 
     session_name: str | None
 
 
 class TerminalDetached(TypedDict):
-    """It is gone, and why."""
+    """The terminal is detached, with the reason."""
 
     session_name: str
     reason: str
@@ -192,7 +192,7 @@ class TerminalDetached(TypedDict):
 
 
 class TerminalError(TypedDict):
-    """What could not be done."""
+    """A request of the terminal channel has failed."""
 
     message: str
     session_name: NotRequired[str]
@@ -200,7 +200,7 @@ class TerminalError(TypedDict):
 
 
 class TerminalRow(TypedDict):
-    """A terminal, or a session of tmux."""
+    """A terminal or a tmux session."""
 
     name: str
     shell: str
@@ -214,7 +214,7 @@ class TerminalRow(TypedDict):
 
 
 class TerminalSessions(TypedDict):
-    """All of them."""
+    """List of all terminals."""
 
     sessions: list[TerminalRow]
     tmux_available: bool
@@ -224,7 +224,7 @@ class TerminalSessions(TypedDict):
 
 
 class TuiAttach(TypedDict, total=False):
-    """The agent's gateway is wanted."""
+    """Request to attach to the agent's gateway."""
 
     cols: Cells
     rows: Cells
@@ -233,20 +233,20 @@ class TuiAttach(TypedDict, total=False):
 
 
 class TuiAttached(TypedDict):
-    """It runs."""
+    """The gateway runs."""
 
     pid: int
     server_version: str
 
 
 class TuiError(TypedDict):
-    """It is lost."""
+    """The gateway has failed."""
 
     message: str
 
 
 class TuiRpc(TypedDict, total=False):
-    """JSON-RPC with the gateway, which is its own."""
+    """JSON-RPC message from or to the gateway."""
 
     jsonrpc: Literal["2.0"]
     id: object
@@ -257,7 +257,7 @@ class TuiRpc(TypedDict, total=False):
 
 
 class TuiResize(TypedDict, total=False):
-    """How large its screen is now."""
+    """New size of the screen."""
 
     session_id: object
     cols: Cells

@@ -24,16 +24,16 @@ Scope: TypeAlias = Literal["bridge", "bridge:read"]
 
 
 class OAuthRefusal(TypedDict):
-    """RFC 6749 section 5.2, with what the relay's other refusals have."""
+    """Error answer of RFC 6749 section 5.2, with the members of other refusals of the relay."""
 
     ok: Literal[False]
-    error: Annotated[str, "for programs"]
-    error_description: Annotated[str, "for people"]
+    error: Annotated[str, "stable code for programs"]
+    error_description: Annotated[str, "text for people"]
     code: str
 
 
 class ResourceMetadata(TypedDict):
-    """RFC 9728."""
+    """Protected resource metadata, RFC 9728."""
 
     resource: str
     authorization_servers: list[str]
@@ -43,7 +43,7 @@ class ResourceMetadata(TypedDict):
 
 
 class ServerMetadata(TypedDict):
-    """RFC 8414."""
+    """Authorization server metadata, RFC 8414."""
 
     issuer: str
     authorization_endpoint: str
@@ -61,14 +61,14 @@ class ServerMetadata(TypedDict):
 
 
 class ClientRegistration(TypedDict, total=False):
-    """RFC 7591."""
+    """Client registration request, RFC 7591."""
 
     client_name: str
-    redirect_uris: Required[Annotated[list[str], "https, or http on the client's loopback"]]
+    redirect_uris: Required[Annotated[list[str], "https, or http on the client's loopback interface"]]
 
 
 class ClientMetadata(TypedDict):
-    """A public client, whatever it asked to be."""
+    """A registered client, which is always a public one (RFC 7591)."""
 
     client_id: str
     client_name: str
@@ -79,7 +79,7 @@ class ClientMetadata(TypedDict):
 
 
 class Authorisation(TypedDict, total=False):
-    """RFC 6749 section 4.1.1 and RFC 7636."""
+    """Authorization request, RFC 6749 section 4.1.1 and RFC 7636."""
 
     client_id: Required[str]
     redirect_uri: Required[str]
@@ -92,7 +92,7 @@ class Authorisation(TypedDict, total=False):
 
 
 class TokenRequest(TypedDict, total=False):
-    """RFC 6749 sections 4.1.3 and 6."""
+    """Token request, RFC 6749 sections 4.1.3 and 6."""
 
     grant_type: Required[Literal["authorization_code", "refresh_token"]]
     client_id: Required[str]
@@ -105,7 +105,7 @@ class TokenRequest(TypedDict, total=False):
 
 
 class Tokens(TypedDict):
-    """RFC 6749 section 5.1."""
+    """Access token answer, RFC 6749 section 5.1."""
 
     access_token: str
     token_type: Literal["Bearer"]
@@ -115,27 +115,27 @@ class Tokens(TypedDict):
 
 
 class Revocation(TypedDict):
-    """RFC 7009."""
+    """Token revocation request, RFC 7009."""
 
-    token: Annotated[str, "either"]
+    token: Annotated[str, "access token or refresh token"]
 
 
 class OwnersQuestion(TypedDict):
-    """What an owner is asked of an agent that waits."""
+    """A request for access that waits for the owner."""
 
     ok: Literal[True]
     code: str
-    ballot: Annotated[str, "goes back with the answer"]
-    client_name: Annotated[str, "its own claim"]
+    ballot: Annotated[str, "value to send back with the decision"]
+    client_name: Annotated[str, "name that the client gives itself, not verified"]
     answer_goes_to: str
-    answer_stays_there: Annotated[bool, "with a program on the computer that asks"]
+    answer_stays_there: Annotated[bool, "whether the answer goes to a program on the computer of the client"]
     address: str
     scope: Scope
-    expires_in: Annotated[Natural, "s"]
+    expires_in: Annotated[Natural, "seconds"]
 
 
 class OwnersAnswer(TypedDict, total=False):
-    """Yes or no."""
+    """The owner's decision."""
 
     ballot: Required[str]
     allow: Required[bool]
@@ -144,7 +144,7 @@ class OwnersAnswer(TypedDict, total=False):
 
 
 class Taken(TypedDict):
-    """It was heard."""
+    """The decision was recorded."""
 
     ok: Literal[True]
     allowed: bool

@@ -20,24 +20,24 @@ class VoiceRefusal(TypedDict):
 
 
 class ProfileQuery(TypedDict, total=False):
-    """Whose settings; without any those of all."""
+    """Profile of the settings; without one, the global settings."""
 
     profile: str
 
 
 class SpeakingEngine(TypedDict):
-    """What turns text into speech."""
+    """Engine for text to speech."""
 
     provider: str | None
     voice_id: str | None
     voice: str | None
     model: str | None
     enabled: bool
-    enhanced: Annotated[dict[str, object] | None, "what a request may choose"]
+    enhanced: Annotated[dict[str, object] | None, "options that a request may set"]
 
 
 class ListeningEngine(TypedDict):
-    """What turns speech into text."""
+    """Engine for speech to text."""
 
     provider: str | None
     model: str | None
@@ -45,14 +45,14 @@ class ListeningEngine(TypedDict):
 
 
 class VoiceEnvironment(TypedDict):
-    """Whether there is any."""
+    """Whether voice engines are available."""
 
     available: bool
     warnings: list[str]
 
 
 class VoiceRequirements(TypedDict):
-    """What is installed, and what is not."""
+    """Voice engines that are installed and that are missing."""
 
     available: bool
     audio_available: bool
@@ -63,7 +63,7 @@ class VoiceRequirements(TypedDict):
 
 
 class VoiceConfig(TypedDict):
-    """Which engines speak and listen."""
+    """Engines of basic voice."""
 
     success: Literal[True]
     profile: str | None
@@ -82,7 +82,7 @@ class Recording(TypedDict):
 
 
 class Transcript(TypedDict):
-    """What a recording says."""
+    """Text of a recording."""
 
     success: Literal[True]
     text: str
@@ -91,7 +91,7 @@ class Transcript(TypedDict):
 
 
 class Speech(TypedDict, total=False):
-    """A text to be spoken."""
+    """Text to speak."""
 
     text: Required[Annotated[str, rule(minLength=1, maxLength=5_000)]]
     profile: str | None
@@ -101,7 +101,7 @@ class Speech(TypedDict, total=False):
 
 
 class VoiceScope(TypedDict):
-    """Where settings are from."""
+    """Source of the settings."""
 
     profile: str | None
     config_scope: str
@@ -109,7 +109,7 @@ class VoiceScope(TypedDict):
 
 
 class VoiceProvider(TypedDict):
-    """A provider and what can be chosen of it; labels and groups where its options were asked for."""
+    """A provider and its options, with labels and groups where the options were requested."""
 
     id: str
     name: str
@@ -138,7 +138,7 @@ class VoiceProvider(TypedDict):
 
 
 class VoiceDefaults(VoiceScope):
-    """What is chosen where nobody chooses."""
+    """Default choice."""
 
     default_provider: str
     default_model: str
@@ -147,19 +147,19 @@ class VoiceDefaults(VoiceScope):
 
 
 class FamilySettings(VoiceDefaults):
-    """The settings of speech output or of realtime."""
+    """Settings of speech output or of realtime voice."""
 
     success: Literal[True]
     enabled: bool
     protocol: str
     config_path: str
     providers: list[VoiceProvider]
-    auth: Annotated[dict[str, bool | str | list[str] | None], "names of variables, never what is in them"]
-    updated: NotRequired[Annotated[list[str], "after a change"]]
+    auth: Annotated[dict[str, bool | str | list[str] | None], "names of environment variables, never their values"]
+    updated: NotRequired[Annotated[list[str], "names of the changed settings, after a change"]]
 
 
 class OutputSettings(FamilySettings):
-    """The settings of speech output."""
+    """Settings of speech output."""
 
     language: str
     codec: str
@@ -171,7 +171,7 @@ class OutputSettings(FamilySettings):
 
 
 class Promotion(TypedDict):
-    """When a run goes on in the background."""
+    """When a run continues in the background."""
 
     enabled: bool
     promote_after_ms: Natural
@@ -184,7 +184,7 @@ class Promotion(TypedDict):
 
 
 class AgentSettings(FamilySettings):
-    """The settings of the realtime agent."""
+    """Settings of the realtime agent."""
 
     available: bool
     experimental: bool
@@ -196,7 +196,7 @@ class AgentSettings(FamilySettings):
 
 
 class SettingsChange(TypedDict, total=False):
-    """What can be changed."""
+    """Settings that can be changed."""
 
     profile: str | None
     enabled: bool | int | str
@@ -207,7 +207,7 @@ class SettingsChange(TypedDict, total=False):
 
 
 class OutputChange(SettingsChange, total=False):
-    """The same of speech output."""
+    """Settings of speech output that can be changed."""
 
     language: str
     codec: str
@@ -218,7 +218,7 @@ class OutputChange(SettingsChange, total=False):
 
 
 class AgentChange(SettingsChange, total=False):
-    """The same of the realtime agent."""
+    """Settings of the realtime agent that can be changed."""
 
     promotion_enabled: bool | int | str
     promote_after_ms: int | str
@@ -231,7 +231,7 @@ class AgentChange(SettingsChange, total=False):
 
 
 class ProviderOptions(VoiceDefaults):
-    """What can be chosen of a provider."""
+    """Options of a provider."""
 
     success: Literal[True]
     mode: str
@@ -239,13 +239,13 @@ class ProviderOptions(VoiceDefaults):
     schema_version: Literal[1]
     provider_id: str
     provider: VoiceProvider
-    dynamic: Annotated[dict[str, object], "whether its vendor was asked"]
+    dynamic: Annotated[dict[str, object], "whether the options come from the provider itself"]
     language: NotRequired[str]
     tool_surface: NotRequired[list[str]]
 
 
 class Picked(TypedDict, total=False):
-    """A choice; what is left out is as it is set."""
+    """A choice; absent members take the configured values."""
 
     profile: str | None
     model: str | None
@@ -255,7 +255,7 @@ class Picked(TypedDict, total=False):
 
 
 class ChoiceCheck(TypedDict):
-    """How a part of a choice fares."""
+    """Result for one part of a choice."""
 
     id: str
     status: Literal["ok", "warning", "error"]
@@ -263,7 +263,7 @@ class ChoiceCheck(TypedDict):
 
 
 class ChoiceChecked(TypedDict):
-    """Whether a choice would work."""
+    """Whether the choice is valid."""
 
     success: Literal[True]
     mode: str
@@ -280,13 +280,13 @@ class ChoiceChecked(TypedDict):
 
 
 class NewVoiceSession(Picked, total=False):
-    """A session to be made."""
+    """Properties of a new session."""
 
     provider: str | None
 
 
 class NewAgentSession(NewVoiceSession, total=False):
-    """A session with the agent."""
+    """Properties of a new session with the agent."""
 
     chat_session_id: str | None
     context_messages: list[object] | None
@@ -294,7 +294,7 @@ class NewAgentSession(NewVoiceSession, total=False):
 
 
 class VoiceSession(VoiceScope):
-    """A session, and the WebSocket by which it is spoken with."""
+    """A session and the address of its WebSocket."""
 
     success: Literal[True]
     session_id: str
@@ -312,7 +312,7 @@ class VoiceSession(VoiceScope):
 
 
 class AgentSession(VoiceSession):
-    """The same with the agent."""
+    """A session with the agent and the address of its WebSocket."""
 
     chat_session_id: str | None
     context_message_count: Natural

@@ -91,7 +91,7 @@ def words_in(text: str) -> str:
 
 @frozen
 class SessionCreated(ChatEvent):
-    """The chat that is spoken in."""
+    """The chat of this turn."""
 
     title: str | None = None
     model: str = ""
@@ -121,7 +121,7 @@ class AssistantDelta(ChatEvent):
 
 @frozen(slots=False)  # made in half the time
 class ToolProgress(ChatEvent):
-    """A piece of what a tool says; of the tool `THINKING` a piece of reasoning."""
+    """A piece of the output of a tool; for the tool `THINKING`, a piece of reasoning."""
 
     message_id: str = ""
     tool_name: str = ""
@@ -138,21 +138,21 @@ class _Call(ChatEvent):
 
 @frozen
 class ToolPending(_Call):
-    """A call that waits, for its turn or for somebody's word."""
+    """A tool call waits for its turn or for approval."""
 
     preview: str | None = None
 
 
 @frozen
 class ToolStarted(_Call):
-    """A call is being carried out."""
+    """A tool call has started."""
 
     preview: str | None = None
 
 
 @frozen
 class ToolCompleted(_Call):
-    """It has an answer. `duration` in s."""
+    """A tool call has a result. `duration` is in seconds."""
 
     duration: float | None = None
     result_preview: str | None = None
@@ -161,7 +161,7 @@ class ToolCompleted(_Call):
 
 @frozen
 class ToolFailed(_Call):
-    """It has none. `duration` in s."""
+    """A tool call has failed. `duration` is in seconds."""
 
     duration: float | None = None
     error: str = ""
@@ -170,7 +170,7 @@ class ToolFailed(_Call):
 
 @frozen
 class ApprovalRequest(ChatEvent):
-    """What somebody has to allow, and may answer."""
+    """A tool call waits for approval."""
 
     tool: str = ""
     tool_name: str = ""
@@ -187,7 +187,7 @@ class ApprovalRequest(ChatEvent):
 
 @frozen
 class ApprovalResponded(ChatEvent):
-    """What became of it."""
+    """An approval request was answered."""
 
     call_id: str = ""
     tool_call_id: str = ""
@@ -197,7 +197,7 @@ class ApprovalResponded(ChatEvent):
 
 @frozen
 class MemoryUpdated(_Call):
-    """A note was written, and the call of `/api/memory` that undoes it: `{method, body}`."""
+    """A note was changed; `undo` is the request to `/api/memory` that undoes it: `{method, body}`."""
 
     target: str = ""
     entry_count: int = 0
@@ -217,21 +217,21 @@ class _Ended(ChatEvent):
 
 @frozen
 class AssistantCompleted(_Ended):
-    """The whole answer."""
+    """The complete answer."""
 
     content: str = ""
 
 
 @frozen
 class RunCompleted(_Ended):
-    """The turn is over, and how."""
+    """The turn has ended, with its result."""
 
     api_calls: int = 0
 
 
 @frozen
 class Error(ChatEvent):
-    """The turn failed: words for people, and a code."""
+    """The turn has failed, with a text for people and a code."""
 
     message: str = ""
     error: str = ""
@@ -239,7 +239,7 @@ class Error(ChatEvent):
 
 @frozen
 class Done(ChatEvent):
-    """Nothing comes after it."""
+    """Last event of the stream."""
 
     state: str = "final"
 

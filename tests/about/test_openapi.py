@@ -131,7 +131,9 @@ def test_a_plain_route(document: Any) -> None:
             "default": {"$ref": "#/components/responses/Refused"},
         },
     }
-    assert document["components"]["responses"] == {"Refused": {"description": "A refusal", "content": refusal}}
+    assert document["components"]["responses"] == {
+        "Refused": {"description": "The request was refused.", "content": refusal}
+    }
 
 
 def test_what_is_sent(document: Any) -> None:
@@ -150,7 +152,7 @@ def test_what_is_sent(document: Any) -> None:
     assert told["responses"] == {
         "201": {"description": "Created", "content": {"application/json": {"schema": THING}}},
         "202": {"description": "Accepted"},
-        "2XX": {"description": "Any other", "content": {"image/*": {"schema": {}}}},
+        "2XX": {"description": "Any other status of the phone", "content": {"image/*": {"schema": {}}}},
         "default": {"$ref": "#/components/responses/Refused"},
     }
 
@@ -163,7 +165,7 @@ def test_a_stream_and_a_socket(document: Any) -> None:
         "text/event-stream": {
             "schema": {
                 "type": "object",
-                "description": "each event",
+                "description": "One event of the stream.",
                 "properties": {"event": {"enum": ["thing"]}, "data": {"type": "string"}},
                 "required": ["event", "data"],
             },
@@ -172,11 +174,11 @@ def test_a_stream_and_a_socket(document: Any) -> None:
     }
     socket = document["paths"]["/ws"]["get"]["responses"]
     assert socket["101"] == {
-        "description": "A WebSocket",
+        "description": "WebSocket",
         "x-messages": {"from-client": {"say": THING}, "from-server": {"told": THING}},
     }
     assert list(socket) == ["101", "default"]
-    assert document["paths"]["/raw"]["get"]["responses"]["101"] == {"description": "A WebSocket"}
+    assert document["paths"]["/raw"]["get"]["responses"]["101"] == {"description": "WebSocket"}
 
 
 def test_a_route_that_says_nothing() -> None:

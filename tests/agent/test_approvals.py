@@ -62,7 +62,8 @@ def test_what_a_choice_means_in_one_chat(choices: list[str], asked: int, ends: l
     assert len(world.host.asked) == asked
     assert [word.split()[0] for word in world.host.story if word.endswith(" demo_ask") and word[0] == "f"] == ends
     if "failed" in ends:
-        assert DENIED in [finished.error for finished in world.host.finished]
+        shown = {(each.error, each.preview) for each in world.host.finished if each.error is not None}
+        assert shown == {(DENIED[0], DENIED[0])}  # without the advice for the model
 
 
 def test_always_outlives_the_process_session_does_not() -> None:
@@ -132,7 +133,7 @@ def test_people_are_shown_all_of_it() -> None:
 @pytest.mark.parametrize("given", [{"Password": "x"}, {"number": "1", "attachments": [{"token": "x"}]}])
 def test_nobody_is_asked_about_what_would_not_be_shown(given: dict[str, object]) -> None:
     """Secrets are told to nobody, so a call that has some cannot be allowed."""
-    with pytest.raises(ToolError, match="password, token, secret, otp, bearer in it would not be shown"):
+    with pytest.raises(ToolError, match="password, token, secret, otp, bearer would not be shown"):
         about(**given)
     deep: object = "x"
     for _ in range(40):

@@ -6,6 +6,8 @@ import pytest
 
 from svc_proto.agent.builtin import GREETING, MAX_SHOWN, _shown
 from svc_proto.agent.contract import ReasoningDelta, TextDelta, ToolCall, TurnOutcome
+from svc_proto.agent.toolbox import DENIED
+from svc_proto.basics.errors import ToolError
 from tests.agent.world import HOME, AgentWorld
 
 
@@ -119,3 +121,6 @@ def test_a_long_result_is_cut_in_the_text() -> None:
 def test_a_note_to_the_model_is_not_read_to_the_person() -> None:
     call = ToolCall(id="c", name="phone_screenshot", args={})
     assert _shown(call, "The picture was taken.\nMEDIA:svc-relay://t0ken") == "MEDIA:svc-relay://t0ken"
+    error = f"error: {ToolError(*DENIED)}"
+    assert _shown(call, error).endswith(f"```\nerror: {DENIED[0]}\n```")
+    assert DENIED[1] in error

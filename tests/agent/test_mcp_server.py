@@ -90,7 +90,7 @@ def test_a_turn_with_a_tool() -> None:
 def test_a_tool_that_may_write_asks_first() -> None:
     asking = [calls(("mcp_shop_write", {"a": 1})), echo]
     world = Kept(model=asking, **READING)
-    assert "the user did not allow this call" in world.once()
+    assert "The user did not allow this call" in world.once()
     (asked,) = world.host.asked
     assert asked.command == 'mcp_shop_write {"a":1}'
     assert asked.description == "It is a tool of the MCP server shop."
@@ -100,7 +100,7 @@ def test_a_tool_that_may_write_asks_first() -> None:
     assert world.once() == 'write {"a": 1}'
     world = Kept(model=asking, **READING)
     world.host.may_ask = False
-    assert "nobody can be asked from here" in world.once()
+    assert "cannot be requested here" in world.once()
 
 
 def test_an_answer_meant_for_good_ends_with_the_definition() -> None:

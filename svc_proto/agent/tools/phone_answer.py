@@ -42,7 +42,9 @@ def result_of(name: str, answer: PhoneAnswer, brand: Brand, *, bounds: bool = Fa
     """The text of a result. Raises as `body_of` does."""
     body = body_of(name, answer, bounds=bounds)
     if name == "screenshot" and (marker := Members.of(body).string("media")) is not None:
-        return f"The picture was taken. The user sees it wherever this line stands by itself:\n{_marker(marker, brand)}"
+        return (
+            f"The picture was taken.\nThe user sees it wherever this line stands by itself:\n{_marker(marker, brand)}"
+        )
     return strict_json.dumps(body)
 
 
@@ -56,16 +58,17 @@ def text_of(name: str, answer: PhoneAnswer, *, bounds: bool = False) -> str:
 def body_of(name: str, answer: PhoneAnswer, *, bounds: bool = False) -> Members:
     """What a result says, of a screen without its `bounds` unless wanted. Raises `ToolError` from status 400 on."""
     if answer.status >= 400:
-        raise ToolError(_failure(answer))
+        raise ToolError(*_failure(answer))
     body = Members.of(answer.body)
     return _lean(body, bounds) if name == "screen" else body
 
 
-def _failure(answer: PhoneAnswer) -> str:
+def _failure(answer: PhoneAnswer) -> tuple[str, str]:
+    """Return the failure for people, and what else the model needs to react to it."""
     body = Members.of(answer.body)
     code = body.text("error_code", "code")
     said = " ".join(body.text("error").split())[:MAX_ERROR] or "no reason given"
-    pieces = [f"{answer.status}{f' {code}' if code else ''}: {said}."]
+    pieces = []
     meaning = MEANINGS.get(code)
     if meaning is None and said.startswith("blocked package"):
         meaning = f"The user keeps the agent out of this app. {STOP}"
@@ -74,7 +77,7 @@ def _failure(answer: PhoneAnswer) -> str:
     pieces += [text[:MAX_ERROR] for key in ("required_action", "instruction") if (text := body.text(key))]
     if body.get("final") is True and not any(STOP in piece for piece in pieces):
         pieces.append(STOP)
-    return " ".join(pieces)
+    return f"{answer.status}{f' {code}' if code else ''}: {said}.", " ".join(pieces)
 
 
 def _lean(screen: Members, bounds: bool) -> Members:

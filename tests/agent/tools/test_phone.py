@@ -232,7 +232,7 @@ def test_a_phone_with_gates_is_asked_there_and_not_here(
     assert world.host.asked == []
     assert f"pending {tool}" not in world.host.story
     assert "error: 404 unknown_device" not in call(world, tool, **arguments, device="Reference phone")
-    assert call(world, tool, **arguments, device="nobody").startswith("error: somebody has to allow this call")
+    assert call(world, tool, **arguments, device="nobody").startswith("error: This call needs the user's approval")
 
 
 def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentWorld, monkeypa
     assert "try once more" in refused
     monkeypatch.undo()
     world.host.choices = ["deny"]
-    assert "the user did not allow this call" in call(world, "phone_send_sms", **SMS)  # it is asked about here now
+    assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)  # it is asked about here now
 
 
 @pytest.mark.parametrize("tool", ["phone_send_intent", "phone_broadcast"])
@@ -262,7 +262,7 @@ def test_what_no_phone_asks_about_is_asked_here(world: AgentWorld, tool: str) ->
     assert len(world.host.asked) == 1
     world.host.may_ask = False
     refused = call(world, tool, action="android.intent.action.VIEW")
-    assert refused.startswith("error: somebody has to allow this call, and nobody can be asked from here")
+    assert refused.startswith("error: This call needs the user's approval, which cannot be requested here")
     assert world.host.at[-1] - world.host.at[-4] < 1.0
     assert f"pending {tool}" not in world.host.story
     assert (f"started {tool}" in world.host.story, len(world.host.asked)) == (True, 1)
@@ -294,7 +294,7 @@ def test_a_phone_that_has_not_said_that_it_has_gates(
 
 def test_a_text_message_asks_first(world: AgentWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RelayLink, "bound_to_gates", no_gates)
-    assert "the user did not allow this call" in call(world, "phone_send_sms", **SMS)
+    assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)
     (asked,) = world.host.asked
     assert (asked.pattern, asked.description[:14]) == ("phone_send_sms +15550100", "A text message")
     world.host.choices = ["session"]

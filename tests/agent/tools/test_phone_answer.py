@@ -49,7 +49,7 @@ def test_a_screen_is_made_lean() -> None:
 @pytest.mark.parametrize("code", sorted(MEANINGS))
 @pytest.mark.parametrize("key", ["code", "error_code"])
 def test_a_failure_says_what_its_code_means(code: str, key: str) -> None:
-    assert failed(403, error="a\n b", **{key: code}) == f"403 {code}: a b. {MEANINGS[code]}"
+    assert failed(403, error="a\n b", **{key: code}) == f"403 {code}: a b.\n{MEANINGS[code]}"
 
 
 def test_what_phones_and_relays_say_has_a_meaning() -> None:
@@ -77,7 +77,7 @@ def test_failures_without_a_code() -> None:
     assert failed(400, error="x must be a whole number") == "400: x must be a whole number."
     assert failed(500) == "500: no reason given."
     assert failed(403, error="blocked package com.bank").endswith(STOP)
-    assert failed(423, error="locked", final=True) == f"423: locked. {STOP}"
+    assert failed(423, error="locked", final=True) == f"423: locked.\n{STOP}"
     assert failed(400, error="x" * 1_000, code=5) == f"400: {'x' * 500}."
     assert failed(403, error="off", error_code="bridge_disabled", required_action="Open the app").endswith(
         "Open the app"

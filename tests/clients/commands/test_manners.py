@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 
 import click
@@ -11,6 +13,9 @@ from clients.commands import pair, svc, svc_relay
 from clients.demo import main as demo
 from clients.gateway.__main__ import main as gateway
 from clients.phone.__main__ import main as phone
+from servers.api import main as api
+from servers.dashboard import main as dashboard
+from servers.relay import main as relay
 from svc_proto.version import VERSION
 from tests.clients.commands.support import Shelf
 from tests.clients.commands.test_desktop import paired
@@ -43,6 +48,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {  # each with what it needs at least
 }
 LOCAL = ("svc pair", "svc-pair", "svc key rotate", "svc-relay status")  # work without a relay
 REPORTS = ("svc-relay doctor",)  # says what is wrong on standard output
+START = re.compile(r"^ +[A-Z_]+=|(^|[ |])(svc|svc-relay|python -m \S+)\b")
 RUNS = [command for command in COMMANDS if command != "svc-relay status"]  # on a loop
 
 
@@ -59,12 +65,19 @@ def every(command: click.Command, path: str) -> Iterator[tuple[str, click.Comman
 
 def test_each_help_has_an_example() -> None:
     programs = {"svc": svc.main, "svc-relay": svc_relay.main, "demo": demo, "gateway": gateway, "phone": phone}
+    programs |= {"relay": relay, "api": api, "dashboard": dashboard}
     found = dict(pair for name, command in programs.items() for pair in every(command, name))
     assert set(found) >= set(COMMANDS) - {"svc-pair"}  # which is `svc pair`
     assert [name for name, command in found.items() if "\nExample" not in (command.epilog or "")] == []
     for name, command in found.items():
-        shown = command.get_help(click.Context(command, info_name=name, terminal_width=80)).splitlines()
-        assert [line for line in shown if line.startswith("    ") and len(line) > 80] == []
+        shown = command.get_help(click.Context(command, info_name=name, terminal_width=80))
+        assert [line for line in shown.splitlines() if len(line) > 80] == []
+        examples = re.search(r"\n  Examples?:\n((?:    .*\n?)+)", shown)
+        assert examples, name
+        for line in examples[1].splitlines():  # each can be pasted into a shell
+            words = shlex.split(line, comments=True)
+            assert not words or START.search(line), f"{name}: {line}"
+            assert "  " not in line.strip().partition(" # ")[0], f"explanation without #: {line}"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,67 @@
+"""The language checker: one example of each rule, and of what it permits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from scripts import check_language as checker
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "rules"),
+    [
+        ("py", '"""Parse a head."""\n', []),
+        ("py", '"""Item of a list."""\n', []),
+        ("py", '"""It is a head."""\n', ["docstring"]),
+        ("py", '"""What is read."""\n', ["docstring"]),
+        ("py", '"""The same for POST."""\n', ["docstring"]),
+        ("py", '"""Return the head.\n\nThe server tells the client."""\n', ["speech"]),
+        ("py", '"""Return the answer; `tell` names it, and the user says yes."""\n', []),
+        ("py", "x = 1  # of whoever calls\n", ["person"]),
+        ("py", "x = 'the user nobody'\n", ["person"]),
+        ("py", "x = 1  # the client that is connected\n", []),
+        ("py", "x = 1  # by who is connected\n", ["who"]),
+        ("py", "x = 1  # the person who is asked\n", ["speech"]),
+        ("md", "# Heading\n\nA short sentence.\n", []),
+        ("md", f"{'word ' * 26}.\n", ["line", "sentence"]),
+        ("md", f"{'word ' * 13}\n{'word ' * 13}\n", ["sentence"]),
+        ("md", f"- {'word ' * 13}\n- {'word ' * 13}\n", []),
+        ("md", f"{'word ' * 13}ends. Then {'word ' * 9}\n", ["line"]),
+        ("md", f"| {'word ' * 40} |\n\n```\n{'word ' * 40}\n```\n", []),
+        ("js", "// anybody\n", ["person"]),
+    ],
+)
+def test_a_rule(tmp_path: Path, suffix: str, text: str, rules: list[str]) -> None:
+    file = tmp_path / f"sample.{suffix}"
+    file.write_text(text)
+    assert [found.rule for found in checker.check_file(file)] == rules
+
+
+@pytest.mark.parametrize(
+    ("subject", "right"),
+    [
+        ("Close the socket when the session is revoked", True),
+        ("Process the queue", True),
+        ("Closes the socket", False),
+        ("Closing the socket", False),
+        ("A wish says itself how it is asked for", False),
+        ("close the socket", False),
+        ("Close the socket.", False),
+        (f"Close {'x' * 67}", False),
+    ],
+)
+def test_a_subject(monkeypatch: pytest.MonkeyPatch, subject: str, right: bool) -> None:
+    monkeypatch.setattr(checker, "_git", lambda *arguments: f"1c2d3e4f {subject}\n")
+    assert (not [*checker.check_commits()]) == right
+
+
+def test_counts_are_only_lowered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checker, "DEBT", tmp_path / "debt.txt")
+    monkeypatch.setattr(checker, "_git", lambda *arguments: "R090\told.py\tnew.py\n" if "diff" in arguments else "1\n")
+    checker.lower_debt({"a.py": Counter(speech=2, who=1), "old.py": Counter(person=3)})
+    assert (tmp_path / "debt.txt").read_text() == "a.py speech=2 who=1\nold.py person=3\n"
+    checker.lower_debt({"a.py": Counter(speech=5), "b.py": Counter(who=1), "new.py": Counter(person=2)})
+    assert checker.read_debt() == {"a.py": Counter(speech=2), "new.py": Counter(person=2)}
