@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-BEFORE = '    """The whole answer."""\n\n    content: str = ""\n'
+BEFORE = '    """The complete answer."""\n\n    content: str = ""\n'
 SCRIPT = f"""
 import sys, types
 from pathlib import Path
