@@ -52,7 +52,7 @@ CORE_TESTS = $(filter-out $(OTHER_TESTS) $(addprefix tests/,runtimes __pycache__
 
 # What is about the core alone, and quick: values, tables, what is read and written.
 QUICK = .venv-quick-$(VERSION)
-QUICK_TESTS = $(addprefix tests/,basics machines schema test_purity.py) --ignore=tests/basics/test_pins.py # which makes certificates
+QUICK_TESTS = $(addprefix tests/,basics machines schema test_purity.py) --ignore=tests/basics/test_certificate_pins.py # which makes certificates
 
 # --- for people ---------------------------------------------------------------------------------------------------
 .PHONY: help venv up demo demo-mcp test test-full test-rest hunts coverage coverage-core coverage-runtimes quick check fuzz simulate mutants bench conformance release lock clean

@@ -22,7 +22,7 @@ from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEn
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import HEADER
-from svc_proto.wire.http2_setup import MAX_STREAMS
+from svc_proto.wire.http2_settings import MAX_STREAMS
 
 __all__ = ["TARGET", "core_section"]
 

@@ -29,7 +29,7 @@ from svc_proto.facts import Accepted, Failure, OperationId
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["Demo", "demo_programs"]

@@ -13,7 +13,7 @@ from fuzz.invariants import Invariant
 from fuzz.locks import check_ends
 from fuzz.model import violated
 from svc_proto.api.service import Api
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.engine.http_channel import HttpChannel

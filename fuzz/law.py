@@ -15,9 +15,9 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.engine import client_channel, server
 from svc_proto.wire import websocket
 from svc_proto.wire.connection import Role, ServerConnection
-from svc_proto.wire.deflate import InboundGuard
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
+from svc_proto.wire.websocket_deflate import InboundGuard
 
 
 class Law(Http1Connection, ServerConnection):

@@ -46,7 +46,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.relay.service import Relay
 from svc_proto.store import DeleteSession, SaveSession
-from svc_proto.wire.http2_setup import STREAM_WINDOW
+from svc_proto.wire.http2_settings import STREAM_WINDOW
 from svc_proto.wire.limits import Limits
 from tests.support.sim_http import (
     HttpClientConnection,

@@ -29,7 +29,7 @@ from attrs import asdict, field, frozen
 from runtimes.folders import make_private, private_folder, sync_folder, synced_file, temporary_name
 from runtimes.log_file import LOG_FOLDER
 from runtimes.running import FOLDER, ROLES, TakenError, claim
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.version import VERSION
 
 __all__ = ["BackupError", "Summary", "back_up", "restore"]

@@ -53,7 +53,7 @@ from svc_proto.api.store import (
 from svc_proto.basics.strict_json import reread
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.schema.members import content_text
+from svc_proto.schema.json_object import content_text
 
 __all__ = ["ERASES", "READS", "Handler", "chat_handlers"]
 

@@ -23,7 +23,7 @@ from runtimes.pump import Pump
 from runtimes.tls import PinnedTls, TlsFileError, client_context
 from runtimes.tls_channel import TlsChannel
 from runtimes.workers import Workers
-from svc_proto.basics.pins import PIN_CHANGED
+from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.commands import Connect, Connected
 from svc_proto.facts import Address, Failure, FailureKind
 

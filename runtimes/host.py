@@ -31,8 +31,8 @@ from runtimes.tls import PinnedTls
 from runtimes.tls_reload import TlsReload
 from runtimes.waker import Handle
 from runtimes.workers import Workers
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.value import fixed
 from svc_proto.boundary import Core
 from svc_proto.commands import Exit, SendFile, Tell
 from svc_proto.facts import FailureKind, Reloading, Started, Stopping

@@ -16,7 +16,7 @@ from runtimes.loop import Source
 from runtimes.pump import Pump
 from runtimes.tls import HANDSHAKE_TIMEOUT, MAX_HANDSHAKES
 from runtimes.tls_channel import TlsChannel
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.facts import Accepted, Address, ChannelId, Failure
 
 __all__ = ["Acceptor", "MAX_PORT", "BindError", "Listener", "adopt", "bind", "plain_address", "tune"]

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from svc_proto.commands import Log
-from svc_proto.schema import lenient
+from svc_proto.schema import coercion
 
 __all__ = ["JsonFormatter", "LogMessage", "LogWriter", "TextFormatter", "pass_on", "setup"]
 
@@ -114,5 +114,5 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _value(value: object) -> str:
-    text = "null" if value is None else lenient.text(value, flags=True) or str(value)
+    text = "null" if value is None else coercion.text(value, flags=True) or str(value)
     return text if _PLAIN.fullmatch(text) else json.dumps(text)

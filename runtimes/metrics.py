@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.counts import BOUNDS, MetricFamily, MetricKind, Spread
+from svc_proto.basics.metrics import BOUNDS, MetricFamily, MetricKind, Spread
 
 if TYPE_CHECKING:
     from prometheus_client import Metric

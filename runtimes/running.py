@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runtimes.folders import private_folder
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = ["ROLES", "HomeClaim", "Running", "TakenError", "claim", "find_all", "find_running", "is_held"]
 

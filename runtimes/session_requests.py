@@ -11,7 +11,7 @@ from runtimes.failures import HostError
 from runtimes.hand import Hand
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.store import DeleteSession, LoadSessions, Ping, SaveSession
 
 __all__ = ["SESSION_READS", "SESSION_REQUESTS"]

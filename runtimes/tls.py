@@ -12,8 +12,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from svc_proto.basics.certificate_pins import pin_of
 from svc_proto.basics.entropy import same_secret
-from svc_proto.basics.pins import pin_of
 from svc_proto.facts import HTTP1, HTTP2
 
 __all__ = [

@@ -35,7 +35,7 @@ from svc_proto.api.config import ApiConfig, api_config
 from svc_proto.api.service import Api
 from svc_proto.api.settings import agent_settings, misspelt
 from svc_proto.basics.dotenv import file_settings
-from svc_proto.basics.visible import plain
+from svc_proto.basics.sanitize import plain
 from svc_proto.engine.core import Engine
 from svc_proto.machines.device_keys import DeviceKeys
 from svc_proto.machines.limiter import LOOPBACK

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from attrs import field
 
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.facts import HTTP1, Address, ChannelId, OperationId
 
 __all__ = [

@@ -13,8 +13,8 @@ from enum import Enum
 from attrs import field
 
 from svc_proto.basics.brand import SVC, Brand
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.basics.validate import MAX_SECONDS
-from svc_proto.basics.value import fixed
 from svc_proto.commands import Level
 from svc_proto.settings import Bucket, ConfigError, RedisAddress, Settings, http_address
 from svc_proto.voice_config import VoiceConfig, voice_config

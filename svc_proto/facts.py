@@ -13,7 +13,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NewType, TypeAlias
 
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 
 __all__ = [
     "HTTP1",

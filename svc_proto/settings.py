@@ -14,9 +14,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from attrs import field
 
 from svc_proto.basics.brand import BRANDS, Brand
+from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.sanitize import is_visible
 from svc_proto.basics.validate import FALSE_WORDS, MAX_SECONDS, TRUE_WORDS
-from svc_proto.basics.value import fixed
-from svc_proto.basics.visible import is_visible
 from svc_proto.commands import Level
 
 __all__ = ["Bucket", "ConfigError", "HttpAddress", "RedisAddress", "Settings", "http_address"]

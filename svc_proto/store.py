@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.commands import StoreRequest
 
 __all__ = ["DeleteSession", "LoadSessions", "Ping", "SaveSession"]

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import Factory, field
 
 from svc_proto.basics.brand import SVC, Brand
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.settings import Settings
 
 __all__ = ["KEY_VARIABLES", "URL_VARIABLES", "VENDORS", "Vendor", "VoiceConfig", "voice_config"]

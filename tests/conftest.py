@@ -24,7 +24,7 @@ from _pytest.runner import runtestprotocol  # there is no public name for it
 from hypothesis import HealthCheck, settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
-from svc_proto.basics.value import refuse_changes
+from svc_proto.basics.fast_frozen import refuse_changes
 from tests.plan import PLAIN, AsNodes, Where, is_in_short_suite, nodes_row_of, row_of, short_loop
 from tests.sentences import hold_sentences
 

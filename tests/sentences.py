@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from svc_proto.basics import counts, errors
-from svc_proto.basics.counts import MetricFamily
+from svc_proto.basics import errors, metrics
 from svc_proto.basics.errors import LocalProtocolError, ProtocolError, Refused, RemoteProtocolError, ToolError
+from svc_proto.basics.metrics import MetricFamily
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 
@@ -103,7 +103,7 @@ def _held_family(make: Callable[..., MetricFamily]) -> Callable[..., MetricFamil
     @wraps(make)
     def new(*args: Any, **options: Any) -> MetricFamily:
         family = make(*args, **options)
-        if _maker(counts.__name__).startswith("svc_proto."):
+        if _maker(metrics.__name__).startswith("svc_proto."):
             assert not (mistake := mistake_of_family(family)), mistake
         return family
 

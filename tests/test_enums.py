@@ -12,7 +12,20 @@ from importlib import import_module
 import svc_proto
 
 OTHERWISE = {
-    "Access": {
+    "ApiAccess": {"LOCAL_OR_KEY": "here or key"},
+    "ApprovalState": {"EXPIRED": "lapsed"},
+    "BudgetTrigger": {"BUDGET_EXCEEDED": "crowd", "BUDGET_AVAILABLE": "room"},
+    "ChannelClientState": {"CLOSED": "away", "OPENING": "coming", "OPEN": "here"},
+    "ClientState": {"UNAUTHENTICATED": "waiting", "STORING_SESSION": "saving"},
+    "ConsentState": {"REQUESTED": "asked", "CODE_ISSUED": "issued", "EXCHANGED": "traded"},
+    "ConsentTrigger": {"ISSUE_CODE": "collect", "EXCHANGE": "trade", "EXPIRE": "elapse"},
+    "KeepaliveTrigger": {"RECEIVED": "heard"},
+    "PhoneState": {"BACKING_OFF": "resting"},
+    "RelayConnectionTrigger": {"AUTHENTICATED": "welcomed"},
+    "ResponseState": {"STARTED": "heard"},
+    "ServiceFault": {"CONNECTION_LOST": "cut", "SERVER_ERROR": "ill", "UNAVAILABLE": "lacking"},
+    "TerminalTrigger": {"GRANT_EXPIRED": "lapse"},
+    "RelayAccess": {
         "VOICE_CONFIG": "voice:config",
         "VOICE_STT": "voice:stt",
         "VOICE_TTS": "voice:tts",
@@ -22,7 +35,7 @@ OTHERWISE = {
     },
     "AttachmentState": {"UNAVAILABLE": "unavailable card"},
     "AttachmentTrigger": {
-        "HOLD": "on cellular, auto-fetch off",
+        "WAIT_FOR_TAP": "on cellular, auto-fetch off",
         "UNREACHABLE": "relay offline",
         "FORBIDDEN": "sandbox violation",
         "MISSING": "file not found",
@@ -32,7 +45,7 @@ OTHERWISE = {
     "MasterTrigger": {"TURN_ON_INACCESSIBLE": "turn on without accessibility", "COMMAND": "any command"},
     "MediaState": {"NONE": "(none)"},
     "RunState": {"WAITING": "waiting_for_approval"},
-    "ServerState": {"DOWN": "not started", "WAITING": "failed"},
+    "McpServerState": {"DOWN": "not started", "WAITING": "failed"},
     "SignalName": {"HANGUP": "SIGHUP", "INTERRUPT": "SIGINT", "TERMINATE": "SIGTERM", "KILL": "SIGKILL"},
 }
 

@@ -43,7 +43,9 @@ def imports(path: Path) -> list[tuple[str, str]]:
 def for_type_checkers(package: str) -> dict[str, str]:
     """The names that a package imports while types are checked, with their modules."""
     path = ROOT / package.replace(".", "/") / "__init__.py"
-    return {name: module for module, name in imports(path) if module.startswith("svc_proto.") and name != "exports"}
+    return {
+        name: module for module, name in imports(path) if module.startswith("svc_proto.") and name != "lazy_exports"
+    }
 
 
 # --- the packages -----------------------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.counts import MetricFamily, counter, gauge
 from svc_proto.basics.errors import Refused, RemoteProtocolError, ToolError
+from svc_proto.basics.metrics import MetricFamily, counter, gauge
 from svc_proto.basics.validate import invalid
 from tests.sentences import mistake_of, mistake_of_event, mistake_of_family
 

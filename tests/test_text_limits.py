@@ -18,9 +18,9 @@ from svc_proto.api.errors import no_such_session
 from svc_proto.api.routes.sessions import MAX_NAME
 from svc_proto.api.titles import MAX_ID, MAX_TITLE, check_session_id, clean_title
 from svc_proto.basics.errors import Refused, ToolError
-from svc_proto.basics.quoting import MAX_QUOTED, quoted
+from svc_proto.basics.excerpt import MAX_QUOTED, quoted
+from svc_proto.basics.sanitize import MOST_SHOWN, plain
 from svc_proto.basics.validate import line
-from svc_proto.basics.visible import MOST_SHOWN, plain
 from svc_proto.device.handset import HandsetCommand, Reply
 from svc_proto.device.safety.activity import MAX_RESULT, ActivityLog
 from svc_proto.device.transcript import CUT, LONGEST_TEXT, PhoneTranscript
@@ -31,9 +31,9 @@ from svc_proto.machines.session import MAX_DEVICE_TEXT, parse_device
 from svc_proto.peers.phone import PhoneAnswer
 from svc_proto.relay import media
 from svc_proto.schema import oauth
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.settings import LENGTHS, chosen_text
-from svc_proto.wire.frames import close_payload
+from svc_proto.wire.websocket_frame_writer import close_payload
 from tests.playbook import START
 
 SCRIPTS = {"ASCII": "a", "CJK": "語", "emoji": "😀", "combining": "e\u0301"}

@@ -10,7 +10,7 @@ import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from runtimes.service_home import find_home
-from svc_proto.basics.visible import plain
+from svc_proto.basics.sanitize import plain
 from svc_proto.client.problem import Problem
 
 __all__ = ["backup", "restore"]

@@ -36,7 +36,7 @@ def main(
     method: str, route: str, arguments: tuple[str, ...], remote: str | None, token: str | None, runtime: str
 ) -> int:
     """Send a command to a phone and print its answer as JSON. The phone's own safety gates apply."""
-    from svc_proto.basics.visible import plain
+    from svc_proto.basics.sanitize import plain
     from svc_proto.client.problem import MISUSED, Problem
     from svc_proto.client.remote import call_phone, read_arguments
 

@@ -73,7 +73,7 @@ def revoke_device(
     from svc_proto.client.stored import StoredSession
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
-    from svc_proto.schema.members import Members
+    from svc_proto.schema.json_object import Members
 
     who = whom(remote or outer["remote"], token or outer["token"])
     token_prefix(prefix)

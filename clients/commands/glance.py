@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from runtimes.service_home import with_env_file
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 if TYPE_CHECKING:
     import socket
@@ -66,7 +66,7 @@ def nodes_at(url: str, home: Path) -> ServiceNodes | None:
     if status != 200 or b"svc_cluster_up" not in body:
         return None
     from svc_proto.client.nodes import nodes_of  # few have any
-    from svc_proto.schema.metrics import Numbers
+    from svc_proto.schema.openmetrics import Numbers
 
     return nodes_of(Numbers(body.decode("utf-8", "replace")))
 

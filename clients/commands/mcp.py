@@ -133,7 +133,7 @@ def _merge(path: Path, entry: dict[str, Any]) -> None:
     """Put the server into a client's file, which is written whole or not at all."""
     from clients.commands.host import service_home
     from runtimes.state import StateFolder
-    from svc_proto.schema.members import Members, NotAnObject
+    from svc_proto.schema.json_object import Members, NotAnObject
 
     try:
         text = path.read_text("utf-8") if path.exists() else "{}"

@@ -14,10 +14,10 @@ from clients.commands.cli import SETTINGS, json_option, print_json, print_lines,
 from clients.commands.glance import asked, glance, nodes_at
 from runtimes.running import ROLES, Running, find_all, is_held
 from runtimes.service_home import find_home
-from svc_proto.basics.spans import short_span
-from svc_proto.basics.visible import plain
+from svc_proto.basics.duration_text import short_span
+from svc_proto.basics.sanitize import plain
 from svc_proto.client.problem import Problem
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 if TYPE_CHECKING:
     from svc_proto.client.nodes import ServiceNodes

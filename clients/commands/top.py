@@ -86,7 +86,7 @@ class _Eyes:
         from svc_proto.client.nodes import nodes_of
         from svc_proto.client.top import silence
         from svc_proto.peers.vitals import VitalsReading
-        from svc_proto.schema.metrics import Numbers
+        from svc_proto.schema.openmetrics import Numbers
 
         now = Moment(time.monotonic(), time.time())
         self.found = [one for one in find_all(self._home) if one.role in ROLES]
@@ -140,7 +140,7 @@ def _page(eyes: _Eyes, history: History, now: Vitals, width: int, every: float) 
     from rich.table import Table
     from rich.text import Text
 
-    from svc_proto.basics.spans import short_span
+    from svc_proto.basics.duration_text import short_span
     from svc_proto.client.top import HEADS, shown
 
     up = [f"{HEADS[one.role]} up {short_span(now.at - one.since)}" for one in eyes.found]

@@ -13,8 +13,8 @@ from runtimes.running import find_running
 from runtimes.service_home import find_home
 from runtimes.tls import PinnedTls
 from servers.launch import CannotStartError, say_why
+from svc_proto.basics.certificate_pins import is_pin
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.basics.pins import is_pin
 from svc_proto.engine.core import Engine
 from svc_proto.wire.urls import parse_url
 

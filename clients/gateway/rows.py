@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.schema.members import Members, content_text
+from svc_proto.schema.json_object import Members, content_text
 
 __all__ = ["listed_session", "listed_toolset", "shown_message"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, read_object, write_note
-from svc_proto.schema.members import Members
 
 __all__ = ["BUSY", "INTERNAL", "NOT_STORED", "NO_SESSION", "UPSTREAM", "RpcCall", "event_line", "parse_call"]
 

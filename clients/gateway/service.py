@@ -19,8 +19,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.readers import EventReader
 from svc_proto.peers.peer import PeerFailed
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result
-from svc_proto.schema.members import Members
 from svc_proto.version import VERSION
 
 __all__ = ["Gateway"]

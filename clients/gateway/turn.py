@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from svc_proto.schema import chat_events as events
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["GatewayTurn"]

@@ -18,8 +18,8 @@ from runtimes.logs import setup
 from runtimes.tls import PinnedTls
 from servers.launch import CannotStartError, say_why
 from svc_proto.basics.brand import BRANDS
+from svc_proto.basics.certificate_pins import is_pin
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.basics.pins import is_pin
 from svc_proto.client.inputs import clean_remote
 from svc_proto.client.problem import Problem
 from svc_proto.client.spans import parse_span

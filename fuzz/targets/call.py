@@ -21,7 +21,7 @@ from svc_proto.wire.events import (
     StreamId,
 )
 from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.http1_call import PlainCall
+from svc_proto.wire.http1_fast_path_client import PlainCall
 from svc_proto.wire.limits import Limits
 
 LIMITS = Limits(max_head=600, max_fields=8)

@@ -22,7 +22,7 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
-from tests.wire.pair import drain, merged, say
+from tests.wire.connection_pair import drain, merged, say
 
 Target: TypeAlias = Callable[[bytes], None]
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from fuzz.targets.common import Replies, heard_again, same_however_cut
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, ResponseEnd
 from svc_proto.wire.http1 import Http1Connection
-from tests.wire.pair import ONE, Outcome, outcome, say
+from tests.wire.connection_pair import ONE, Outcome, outcome, say
 
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 

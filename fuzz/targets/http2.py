@@ -17,7 +17,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
-from tests.wire.pair import FIVE, ONE, THREE, Outcome, outcome, say
+from tests.wire.connection_pair import FIVE, ONE, THREE, Outcome, outcome, say
 
 HOST = Headers(((b"host", b"a"),))
 

@@ -28,7 +28,7 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from svc_proto.wire.http1 import BODILESS, Http1Connection
-from svc_proto.wire.http1_plain import PlainConnection
+from svc_proto.wire.http1_fast_path_server import PlainConnection
 from svc_proto.wire.limits import Limits
 
 Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fuzz.targets.common import same_however_cut
 from svc_proto.wire.connection import Role
-from svc_proto.wire.deflate import DeflateParameters
 from svc_proto.wire.events import BinaryMessage, Event, Ping, Pong, StreamId, TextMessage
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket import WebSocket
-from tests.wire.pair import Outcome, outcome
+from svc_proto.wire.websocket_deflate import DeflateParameters
+from tests.wire.connection_pair import Outcome, outcome
 
 LIMITS = Limits(max_message=64 * 1024)
 STREAM = StreamId(1)

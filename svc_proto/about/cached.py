@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from attrs import field
 
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.engine.message import Request, Response
 from svc_proto.wire.events import Headers
 

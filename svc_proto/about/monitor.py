@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.counts import MetricFamily, counter, gauge
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.metrics import MetricFamily, counter, gauge
 from svc_proto.commands import Compute, Query
 from svc_proto.engine.callers import is_local
 from svc_proto.engine.flow import Flow, ask

@@ -19,7 +19,7 @@ from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.redact import SECRET_KEYS, redact
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members, content_text
+from svc_proto.schema.json_object import Members, content_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 from attrs import frozen
 
 from svc_proto.agent.tools.tool import Tool
-from svc_proto.schema.members import json_value
+from svc_proto.schema.json_object import json_value
 
 __all__ = ["HELP", "Plan", "plan_for"]
 

@@ -15,8 +15,8 @@ from attrs import define, field
 
 from svc_proto.agent.contract import ReasoningDelta, TextDelta
 from svc_proto.basics import strict_json
-from svc_proto.schema.chunks import plain_words, words
-from svc_proto.schema.members import Members, error_text, json_value
+from svc_proto.schema.completion_chunks import plain_words, words
+from svc_proto.schema.json_object import Members, error_text, json_value
 
 __all__ = ["MAX_CALLS", "MAX_TEXT", "Assembly", "Fragment", "UpstreamProblem"]
 

@@ -22,7 +22,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.contract import TextDelta, Turn, TurnHost, TurnOutcome
 from svc_proto.engine.flow import Flow
-from svc_proto.schema.members import content_text
+from svc_proto.schema.json_object import content_text
 
 if TYPE_CHECKING:
     from svc_proto.agent.mcp_servers import McpServers

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from svc_proto.basics.sanitize import plain
 from svc_proto.basics.validate import FALSE_WORDS
-from svc_proto.basics.visible import plain
 from svc_proto.peers.mcp_http import HttpParameters
 from svc_proto.peers.mcp_stdio import StdioParameters
-from svc_proto.schema import lenient
-from svc_proto.schema.members import Members, as_array
+from svc_proto.schema import coercion
+from svc_proto.schema.json_object import Members, as_array
 from svc_proto.settings import http_address
 
 __all__ = ["MAX_SERVERS", "OFF", "ServerConfig", "read_servers"]
@@ -119,7 +119,7 @@ def _texts(given: Members, name: str) -> list[tuple[str, str]]:
 
 
 def _text(value: object, name: str) -> str:
-    found = lenient.text(value, flags=True)
+    found = coercion.text(value, flags=True)
     if found is None or "\x00" in found:
         raise ValueError(f"{name} must hold texts")
     return found

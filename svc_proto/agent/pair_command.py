@@ -17,7 +17,7 @@ from svc_proto.commands import Compute
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.peers.peer import JSON, PeerFailed
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.members import Members, content_text
+from svc_proto.schema.json_object import Members, content_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -23,7 +23,7 @@ from svc_proto.machines.sandbox import is_within, normal_path
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-from svc_proto.schema.members import Members, as_array, as_text
+from svc_proto.schema.json_object import Members, as_array, as_text
 
 __all__ = ["MAX_FILE", "MAX_SKILLS", "Skill", "Skills"]
 

@@ -30,7 +30,7 @@ from svc_proto.agent.tools.tool import Arguments, Noted, Picture, Returned, Tool
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime, gather
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.redact import summary
 
 if TYPE_CHECKING:

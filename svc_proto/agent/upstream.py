@@ -16,14 +16,14 @@ from attrs import frozen
 from svc_proto.agent.contract import ModelRoute, TextDelta, TurnHost
 from svc_proto.agent.deltas import Assembly, UpstreamProblem
 from svc_proto.basics import strict_json
-from svc_proto.basics.quoting import quoted
-from svc_proto.basics.visible import is_visible
+from svc_proto.basics.excerpt import quoted
+from svc_proto.basics.sanitize import is_visible
 from svc_proto.commands import Level
 from svc_proto.engine.client import Fetched, bearer, fetch
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.readers import EventReader, events
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members, error_text
+from svc_proto.schema.json_object import Members, error_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

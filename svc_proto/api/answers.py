@@ -12,7 +12,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import flag
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Streamed
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.events import Headers
 
 __all__ = ["RUN_ID", "branded", "event_stream", "failure", "read_flag", "read_object", "session_fields", "system_of"]

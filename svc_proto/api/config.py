@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from svc_proto.agent.offer import TOOLSETS, ToolChoice
 from svc_proto.basics.brand import SVC, Brand
-from svc_proto.basics.visible import is_visible
+from svc_proto.basics.sanitize import is_visible
 from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, RedisAddress, Settings, http_address
 

@@ -14,7 +14,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.files import edit_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -16,7 +16,7 @@ from attrs import frozen
 from svc_proto.api.errors import invalid
 from svc_proto.api.rows import Content
 from svc_proto.basics.errors import Refused
-from svc_proto.schema.members import Members, as_array, as_text, content_text
+from svc_proto.schema.json_object import Members, as_array, as_text, content_text
 
 __all__ = ["MAX_MESSAGES", "MAX_PARTS", "MessageList", "read_conversation", "read_history", "read_prompt", "read_text"]
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from svc_proto.api.rows import Message
 from svc_proto.basics import strict_json
-from svc_proto.schema.members import Members, as_array, content_text
+from svc_proto.schema.json_object import Members, as_array, content_text
 
 __all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "history_of"]
 

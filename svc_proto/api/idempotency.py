@@ -13,7 +13,7 @@ from attrs import frozen
 
 from svc_proto.api.run import Run
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.strict_json import canonical
 
 if TYPE_CHECKING:

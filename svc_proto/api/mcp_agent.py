@@ -27,7 +27,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.mcp.answers import Content, Offer, OfferedTool, Telling, Template
 from svc_proto.mcp.http import McpServer
 from svc_proto.mcp.updates import Resource
-from svc_proto.schema.members import content_text
+from svc_proto.schema.json_object import content_text
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from svc_proto.api.errors import invalid
 from svc_proto.basics.validate import boolean, integer, number, optional
-from svc_proto.schema.members import Members, as_array, as_text
+from svc_proto.schema.json_object import Members, as_array, as_text
 
 __all__ = ["ModelOptions", "read_model_options"]
 

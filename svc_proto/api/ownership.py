@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.api.responses import Responses
-from svc_proto.basics.counts import MetricFamily
+from svc_proto.basics.metrics import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.machines.limiter import Limiter

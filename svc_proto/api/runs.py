@@ -9,7 +9,7 @@ from svc_proto.api.errors import not_found
 from svc_proto.api.rows import Usage
 from svc_proto.api.run import Run
 from svc_proto.api.turn import TurnOrder, perform
-from svc_proto.basics.counts import Histogram
+from svc_proto.basics.metrics import Histogram
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed

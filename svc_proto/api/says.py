@@ -12,7 +12,7 @@ from svc_proto.api import shapes_turns as turns
 from svc_proto.api.access import Access
 from svc_proto.api.errors import MANAGEMENT
 from svc_proto.schema.chat_events import EVENTS
-from svc_proto.schema.rpc_shapes import RpcMessage
+from svc_proto.schema.json_rpc_types import RpcMessage
 
 __all__ = ["MANUAL"]
 

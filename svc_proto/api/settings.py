@@ -20,7 +20,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members, as_text
+from svc_proto.schema.json_object import Members, as_text
 from svc_proto.settings import http_address
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ from svc_proto.api.responses import Responses
 from svc_proto.api.shared_places import SharedPlaces
 from svc_proto.api.store import AddMessages
 from svc_proto.api.stored_responses import StoredResponses
-from svc_proto.basics.counts import MetricFamily, gauge
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.metrics import MetricFamily, gauge
 from svc_proto.cluster.leases import LEASE, SETTLE, Leases
 from svc_proto.cluster.node import RETRY, Node, unavailable
 from svc_proto.cluster.passing import Hop, pass_on, was_passed_on
@@ -45,7 +45,7 @@ from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.waits import gather
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.machines.told_limiter import ToldLimiter
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.settings import RedisAddress
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from svc_proto.api.errors import invalid
-from svc_proto.schema.members import as_text
+from svc_proto.schema.json_object import as_text
 
 __all__ = ["check_session_id", "clean_title", "stem_of", "title_of_copy"]
 

@@ -23,7 +23,7 @@ from svc_proto.api.store import AddMessages, BeginTurn
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
-from svc_proto.schema.members import content_text
+from svc_proto.schema.json_object import content_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api

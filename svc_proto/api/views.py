@@ -12,7 +12,7 @@ from svc_proto.agent.contract import ApprovalAsked, ApprovalGiven, NoteChanged, 
 from svc_proto.api.rows import ChatSession, Content, Message, Usage
 from svc_proto.basics.brand import Brand
 from svc_proto.schema.chat_events import ApprovalRequest, ApprovalResponded, MemoryUpdated
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = [
     "answer_event",

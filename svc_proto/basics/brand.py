@@ -5,7 +5,7 @@ Input accepts both spellings, always; output uses the chosen one (`--brand`, `SV
 
 from __future__ import annotations
 
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 
 __all__ = ["BRANDS", "HERMES", "SVC", "Brand"]
 

@@ -2,7 +2,7 @@
 
 Values come from `strict_json`, so an object has text keys; nothing else is taken for granted. Booleans are never
 numbers here, and no number is NaN or infinite (wire core 0.4). What may be missing is read by `optional`; where nothing
-is refused, by `svc_proto.schema.members`.
+is refused, by `svc_proto.schema.json_object`.
 """
 
 from __future__ import annotations

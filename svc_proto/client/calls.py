@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from svc_proto.basics.pins import PIN_CHANGED
-from svc_proto.basics.visible import plain
+from svc_proto.basics.certificate_pins import PIN_CHANGED
+from svc_proto.basics.sanitize import plain
 from svc_proto.client.problem import Problem, because
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow

@@ -31,7 +31,7 @@ from svc_proto.peers.local_secret import operator_fields
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.reach import ANYWHERE, bracketed
 from svc_proto.schema import chat_events
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["ChatChore", "ChatEnd", "ChatOrder", "api_target"]

@@ -31,7 +31,7 @@ from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.peers.remote import Remote
 from svc_proto.peers.routes import Routes
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, field, frozen
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.visible import is_visible
+from svc_proto.basics.sanitize import is_visible
 from svc_proto.client.inputs import clean_remote, strip_controls
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.machines.pairing import normalise
@@ -15,7 +15,7 @@ from svc_proto.machines.qr import parse_invite
 from svc_proto.machines.route_choice import Candidate
 from svc_proto.peers.reach import bracketed
 from svc_proto.peers.routes import read_candidate
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.settings import http_address
 
 __all__ = ["Invitation", "read_candidates", "read_invitation"]

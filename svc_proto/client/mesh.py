@@ -11,7 +11,7 @@ from svc_proto.commands import Compute
 from svc_proto.engine.child import Finished, run_command
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = ["Mesh", "find_mesh", "read_served", "read_status"]
 

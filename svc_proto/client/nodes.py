@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from svc_proto.basics.spans import short_span
-from svc_proto.basics.visible import plain
-from svc_proto.schema.metrics import Numbers
+from svc_proto.basics.duration_text import short_span
+from svc_proto.basics.sanitize import plain
+from svc_proto.schema.openmetrics import Numbers
 
 __all__ = ["ServiceNode", "ServiceNodes", "nodes_of"]
 

@@ -6,7 +6,7 @@ the time limits of wire core 10.1.
 
 from __future__ import annotations
 
-from svc_proto.basics.visible import is_visible
+from svc_proto.basics.sanitize import is_visible
 from svc_proto.client.calls import explained
 from svc_proto.client.problem import MISUSED, Problem
 from svc_proto.config import RelayConfig
@@ -17,7 +17,7 @@ from svc_proto.machines.pairing import PairingMeta
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.reach import ANYWHERE, bracketed
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [

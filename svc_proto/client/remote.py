@@ -11,7 +11,7 @@ from attrs import frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
-from svc_proto.basics.spans import short_span
+from svc_proto.basics.duration_text import short_span
 from svc_proto.client.calls import PAIRED, explained, plain
 from svc_proto.client.chore import doing
 from svc_proto.client.desk import route_of, sign_in
@@ -25,7 +25,7 @@ from svc_proto.peers.link import Link
 from svc_proto.peers.peer import JSON, PeerFault
 from svc_proto.peers.relay import RelayClient
 from svc_proto.schema.envelope import Envelope
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [

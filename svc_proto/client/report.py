@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from svc_proto.basics.visible import plain
+from svc_proto.basics.sanitize import plain
 from svc_proto.client.key_rotation import Rotated
 from svc_proto.client.pairing import NewInvite
 from svc_proto.client.spans import NEVER, span_label
 from svc_proto.machines.grants import CHANNELS, build_grants
 from svc_proto.machines.pairing import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.sessions import session_expiry
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.oauth import ACT
 
 __all__ = [

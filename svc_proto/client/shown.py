@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
-from svc_proto.basics.spans import short_span
+from svc_proto.basics.duration_text import short_span
 from svc_proto.client.calls import plain
 from svc_proto.client.desk import Paired
 from svc_proto.client.spans import short_expiry
 from svc_proto.client.stored import StoredSession
 from svc_proto.engine.callers import is_loopback_name
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.urls import parse_url
 
 __all__ = [

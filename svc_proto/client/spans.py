@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from svc_proto.basics.spans import short_span
+from svc_proto.basics.duration_text import short_span
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.client.calls import plain
 from svc_proto.client.problem import MISUSED, Problem

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from svc_proto.basics.pins import is_pin
-from svc_proto.basics.visible import is_visible
-from svc_proto.schema.members import Members
+from svc_proto.basics.certificate_pins import is_pin
+from svc_proto.basics.sanitize import is_visible
+from svc_proto.schema.json_object import Members
 from svc_proto.settings import http_address
 
 __all__ = [

@@ -44,7 +44,7 @@ from svc_proto.facts import Accepted, Failure
 from svc_proto.machines.table import Table, step
 from svc_proto.peers.peer import PeerFault
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["LIFE", "MAX_SECONDS", "RECORDER_RATE", "TalkChore", "TalkOrder", "TalkState", "TalkTrigger"]

@@ -15,7 +15,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Accepted, Failure
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.limits import DEFAULT_LIMITS, MAX_TEXT
 
 __all__ = [

@@ -14,7 +14,7 @@ from svc_proto.commands import Tell
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.limits import MAX_TEXT
 from svc_proto.wire.multipart import Part
 

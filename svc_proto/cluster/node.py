@@ -38,7 +38,7 @@ from svc_proto.cluster.redis import Redis, RedisListener, Reply
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.settings import RedisAddress
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from svc_proto.peers.api import ApiClient
 from svc_proto.peers.host_api import host_api_key
 from svc_proto.peers.local_secret import operator_fields
 from svc_proto.peers.peer import JSON
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent, encode_event
 from svc_proto.wire.urls import encode_segment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request, parse_json
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = ["body_of", "flag_of", "prefix_of", "text_of", "unprocessable", "whole_of"]
 

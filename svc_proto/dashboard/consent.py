@@ -17,7 +17,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route
 from svc_proto.peers.peer import said_in
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.oauth import ACT, READ
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import encode_segment, parse_query

@@ -23,7 +23,7 @@ from svc_proto.dashboard.checks import text_of, unprocessable
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.reach import for_phones, lan_address, relay_address
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = ["Wish", "find_endpoints", "take_wish"]
 

@@ -16,7 +16,7 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.peers.peer import Peer, PeerFailed
 from svc_proto.peers.vitals import EVERY, NAMES, SPAN, History, Vitals, VitalsReading
-from svc_proto.schema.metrics import Numbers
+from svc_proto.schema.openmetrics import Numbers
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

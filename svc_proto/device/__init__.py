@@ -5,7 +5,7 @@ The names that embedders may use: docs/reference/public-names.md.
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.exports import exports
+from svc_proto.basics.lazy_exports import exports
 
 if TYPE_CHECKING:
     from svc_proto.device.controls import Controls as Controls

@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping
 
 from svc_proto.device.refusal import Refusal
-from svc_proto.schema import lenient
-from svc_proto.schema.members import as_array, as_object, as_text
+from svc_proto.schema import coercion
+from svc_proto.schema.json_object import as_array, as_object, as_text
 
 __all__ = ["Arguments", "clamp", "scalar_text", "sendable", "utf16_length"]
 
@@ -79,7 +79,7 @@ class Arguments:
 
     def boolean(self, *names: str) -> bool | None:
         """A bool-ish value, or None."""
-        return lenient.flag(self.text(*names))
+        return coercion.flag(self.text(*names))
 
     def mapping(self, name: str) -> Mapping[str, object]:
         """An object, empty when missing; 400 for anything else."""
@@ -100,10 +100,10 @@ class Arguments:
 
 def scalar_text(value: object, name: str) -> str:
     """A JSON scalar as text; 400 naming the field for an array or an object."""
-    number = None if as_text(value) is not None else lenient.whole(value)
+    number = None if as_text(value) is not None else coercion.whole(value)
     if number is not None and number.bit_length() > 1024:  # far past any use, far below the interpreter's limit
         raise Refusal(400, f"{name} is out of range")
-    text = lenient.text(value, flags=True)
+    text = coercion.text(value, flags=True)
     if text is None:
         raise Refusal(400, f"{name} must be a string, a number or a boolean")
     return sendable(text)

@@ -25,7 +25,7 @@ from svc_proto.machines.table import Table, step
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.schema.envelope import Envelope
-    from svc_proto.schema.members import Members
+    from svc_proto.schema.json_object import Members
 
 __all__ = ["LIFE", "PAIR_ANEW", "Consoles", "LineState", "LineTrigger"]
 

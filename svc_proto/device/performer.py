@@ -25,7 +25,7 @@ from svc_proto.device.safety.settings import Answerer
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.multipart import Part
 
 if TYPE_CHECKING:

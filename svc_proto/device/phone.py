@@ -32,7 +32,7 @@ from enum import Enum
 from attrs import field, frozen
 
 from svc_proto.basics.entropy import new_uuid
-from svc_proto.basics.visible import plain
+from svc_proto.basics.sanitize import plain
 from svc_proto.commands import Compute, Level, Ready, Tell
 from svc_proto.device.consoles import Consoles
 from svc_proto.device.controls import Controls
@@ -59,7 +59,7 @@ from svc_proto.peers.relay import RelayClient
 from svc_proto.peers.remote import Remote
 from svc_proto.peers.routes import Routes
 from svc_proto.schema.envelope import parse_envelope, write_envelope
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = ["LIFE", "Phone", "PhoneConfig", "PhoneState", "PhoneTrigger"]
 

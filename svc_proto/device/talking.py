@@ -21,7 +21,7 @@ from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.limits import MAX_TEXT
 
 if TYPE_CHECKING:

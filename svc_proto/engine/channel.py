@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.commands import Abort, PauseReading, ResumeReading, Send
 from svc_proto.facts import ChannelId, Closed
-from svc_proto.wire.credit import Credit
+from svc_proto.wire.backpressure import Credit
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Channel(ABC):
         engine.out.append(Send(self.ch, data, self.patient))
         if not credit.unsent:
             self._stall.set(engine.now.mono + self.limits.write_timeout)
-        credit.unsent += len(data)  # `credit.queued` is called for what goes over the mark alone
+        credit.unsent += len(data)  # `backpressure.queued` is called for what goes over the mark alone
         if credit.unsent > self.limits.high_water and credit.queued(0):
             self._govern()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast
 
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.commands import CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, TerminalSize
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, ask, wait
@@ -57,7 +57,7 @@ class Child(Channel):
     """A running child. Made by `spawn_child`.
 
     A shell may leave its input unread for hours, and its output is listened to all the same: whoever writes looks at
-    `credit.unsent`, and no timer watches.
+    `backpressure.unsent`, and no timer watches.
     """
 
     __slots__ = ("_handler", "_kill", "errors", "pid", "stays")

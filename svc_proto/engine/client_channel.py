@@ -12,7 +12,7 @@ from svc_proto.commands import Connect
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.socket import SocketHandler
 from svc_proto.facts import Failure, FailureKind, OperationId
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
     Event,
@@ -26,7 +26,7 @@ from svc_proto.wire.events import (
     StreamReset,
 )
 from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.http1_call import PlainCall
+from svc_proto.wire.http1_fast_path_client import PlainCall
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Protocol
 
-from svc_proto.basics.counts import Counts
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.metrics import Counts
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.timers import Timers
 from svc_proto.commands import Abort, Cancel, Command, Exit, Level, Log, Operation, Send

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.basics.counts import NOWHERE
 from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.basics.metrics import NOWHERE
 from svc_proto.commands import Level
 from svc_proto.engine.answers import deliver_file, produce, say_at_once, say_head, say_whole
 from svc_proto.engine.flow import Later, Task
@@ -16,7 +16,7 @@ from svc_proto.engine.socket import SocketHandler
 from svc_proto.engine.stream import BodyStream, ResponseWriter
 from svc_proto.machines.exchange import COMING, HALF_SAID, KEEPING, LIFE, UNANSWERED, ExchangeState, ExchangeTrigger
 from svc_proto.wire.events import AcceptSocket, Informational, RequestHead, ResponseEnd
-from svc_proto.wire.handshake import handshake_problem
+from svc_proto.wire.websocket_handshake import handshake_problem
 
 if TYPE_CHECKING:
     from svc_proto.engine.server import ServerChannel

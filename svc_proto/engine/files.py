@@ -21,7 +21,7 @@ from svc_proto.commands import (
 )
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members, as_object
+from svc_proto.schema.json_object import Members, as_object
 
 if TYPE_CHECKING:
     from svc_proto.basics.errors import Refused

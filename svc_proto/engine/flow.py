@@ -17,7 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.commands import Cancel, Operation, Query
 from svc_proto.facts import Failure, FailureKind, OperationId
 

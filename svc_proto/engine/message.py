@@ -11,13 +11,13 @@ from attrs import define, field
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.events import NO_HEADERS, Headers
-from svc_proto.wire.handshake import WEBSOCKET_VERSION
 from svc_proto.wire.urls import parse_query
+from svc_proto.wire.websocket_handshake import WEBSOCKET_VERSION
 
 if TYPE_CHECKING:
     from svc_proto.engine.stream import BodyStream, FilePart, ResponseWriter

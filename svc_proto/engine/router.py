@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from attrs import field
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.engine.flow import Flow, Later
 from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.wire.events import Headers

@@ -33,7 +33,7 @@ from svc_proto.engine.router import Kind, Match, Route, Router
 from svc_proto.facts import HTTP1, HTTP2, Accepted, ChannelId
 from svc_proto.wire.connection import Connection, ServerConnection
 from svc_proto.wire.events import Event, RequestData, RequestEnd, RequestHead, StreamId
-from svc_proto.wire.http1_plain import PlainConnection
+from svc_proto.wire.http1_fast_path_server import PlainConnection
 from svc_proto.wire.limits import Limits
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.commands import ReadFile, SendFile
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import Bell

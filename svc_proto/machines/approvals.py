@@ -20,7 +20,7 @@ from attrs import define, field, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.table import Table, step
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = [
     "APPROVAL_TABLE",

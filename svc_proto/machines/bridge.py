@@ -13,12 +13,12 @@ from itertools import takewhile
 
 from attrs import define, field
 
-from svc_proto.basics.counts import Histogram
 from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.metrics import Histogram
 from svc_proto.basics.moment import Moment
-from svc_proto.basics.value import fixed
 from svc_proto.machines.table import Table
-from svc_proto.schema.members import Members, as_object, as_text
+from svc_proto.schema.json_object import Members, as_object, as_text
 from svc_proto.schema.redact import abridge, is_harmless, redact, summary, written
 
 __all__ = [

@@ -35,7 +35,7 @@ from math import inf
 from attrs import define, field
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.table import Table, step
 

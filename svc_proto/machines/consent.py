@@ -23,12 +23,12 @@ from attrs import define, frozen
 
 from svc_proto.basics.entropy import Entropy, new_code, new_secret, same_secret, sha256_hex
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.limiter import address_key
 from svc_proto.machines.session import Session
 from svc_proto.machines.table import Table, step
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.oauth import AuthorizationRequest, proves, read_client
 
 __all__ = ["CONSENT_TABLE", "Allowed", "Consent", "ConsentState", "ConsentTrigger", "OwnerConsents", "read_consent"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, object_, seconds
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = [
     "CHANNELS",

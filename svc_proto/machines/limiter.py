@@ -19,7 +19,7 @@ from math import ceil
 from attrs import define, field
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.table import Table, step
 

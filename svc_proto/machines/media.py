@@ -17,7 +17,7 @@ from enum import Enum
 from attrs import define, field
 
 from svc_proto.basics.entropy import Entropy, new_media_token
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.table import Table, step
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 
 __all__ = ["Mentions"]
 

@@ -15,10 +15,10 @@ from attrs import define, field
 
 from svc_proto.basics.entropy import CODE_LENGTH, same_secret
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import array, boolean, choice, invalid, object_, optional, seconds, text
-from svc_proto.basics.value import fixed
 from svc_proto.machines.grants import Preset, lenient_grants, parse_grants
 from svc_proto.machines.table import Table, step
 from svc_proto.schema.oauth import READ

@@ -14,7 +14,7 @@ from attrs import define, field
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import text
-from svc_proto.schema.members import Members, as_object
+from svc_proto.schema.json_object import Members, as_object
 from svc_proto.schema.redact import redact, summary
 
 __all__ = ["ASKS_ITS_USER", "MAX_STATUS", "SELECTOR_KEYS", "Phone", "Phones", "take_selector"]

@@ -18,10 +18,10 @@ from urllib.parse import unquote
 from svc_proto.basics.brand import BRANDS, SVC, Brand
 from svc_proto.basics.entropy import same_secret
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.basics.strict_json import JsonError, canonical, loads
-from svc_proto.basics.value import fixed
 from svc_proto.machines.pairing import PairingMeta
-from svc_proto.schema.members import Members, as_text
+from svc_proto.schema.json_object import Members, as_text
 
 __all__ = [
     "MAX_INVITE",

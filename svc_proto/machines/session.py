@@ -14,11 +14,11 @@ from attrs import asdict, define, field
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.basics.validate import array, boolean, invalid, number, object_, optional, seconds, text
-from svc_proto.basics.value import fixed
 from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, parse_grants
 from svc_proto.machines.table import Table, step
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = [
     "PREFIX_LENGTH",

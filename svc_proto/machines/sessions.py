@@ -16,7 +16,7 @@ from attrs import evolve
 
 from svc_proto.basics.entropy import Entropy, new_secret, new_uuid, same_secret, sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.config import SessionPolicy
 from svc_proto.machines.grants import CHANNELS, Preset, build_grants, clamp, default_grants, expiry_after, later

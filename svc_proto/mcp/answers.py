@@ -19,13 +19,13 @@ from svc_proto.agent.tools.arguments import check
 from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Flow, Later, wait
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.mcp.updates import Listening, Resource
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 from svc_proto.schema.mcp_messages import NOT_FOUND
-from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.engine.flow import Flow, Later, Task, sleep
 from svc_proto.mcp.answers import Asking, InputRequired, Result, Telling
 from svc_proto.mcp.updates import Listening
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.json_rpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -25,7 +26,6 @@ from svc_proto.schema.json_rpc import (
     write_result_text,
 )
 from svc_proto.schema.mcp_messages import HANDSHAKES, INTERNAL, UNSUPPORTED_VERSION, RequestId, RpcRequest, progress_of
-from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.agent.tools.tool import Arguments

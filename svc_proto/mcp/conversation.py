@@ -25,6 +25,7 @@ from svc_proto.machines.table import step as follow
 from svc_proto.mcp.answers import Result
 from svc_proto.mcp.call import NO_FORM, VERSION, Call, Context, Said, Say, failed, modern_context, unheard
 from svc_proto.mcp.updates import Subscriptions
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, write_error, write_note, write_request
 from svc_proto.schema.mcp_messages import (
     HANDSHAKES,
@@ -37,7 +38,6 @@ from svc_proto.schema.mcp_messages import (
     parse,
     request_id,
 )
-from svc_proto.schema.members import Members
 
 if TYPE_CHECKING:
     from svc_proto.agent.tools.tool import Arguments

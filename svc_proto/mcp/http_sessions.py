@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.mcp.conversation import Conversation
 from svc_proto.mcp.http_stream import Notices, ReplayLog
 

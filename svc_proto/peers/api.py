@@ -13,7 +13,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.readers import SILENCE, EventReader, events
 from svc_proto.facts import Failure
 from svc_proto.peers.peer import JSON, Fields, Peer, PeerFailed, PeerFault
-from svc_proto.schema.members import Members, as_object
+from svc_proto.schema.json_object import Members, as_object
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
 

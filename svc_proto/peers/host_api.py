@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from attrs import field
 
 from svc_proto.basics.dotenv import parse_dotenv
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.config import RelayConfig
 from svc_proto.engine.files import read_file, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members, as_array, as_identity
+from svc_proto.schema.json_object import Members, as_array, as_identity
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

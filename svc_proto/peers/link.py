@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, cast
 from attrs import field, frozen
 
 from svc_proto.basics.entropy import new_uuid
-from svc_proto.basics.visible import is_visible
+from svc_proto.basics.sanitize import is_visible
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.socket import Socket
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.table import Table, step
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import define
 
-from svc_proto.basics.quoting import quoted
+from svc_proto.basics.excerpt import quoted
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
 from svc_proto.machines.table import Table, step
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.json_rpc import METHOD_NOT_FOUND, RpcError, write_error, write_note, write_request, write_result
 from svc_proto.schema.mcp_messages import HANDSHAKES, RequestId, RpcNotification, RpcRequest, RpcResponse, parse
-from svc_proto.schema.members import Members
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import field, frozen
 
-from svc_proto.basics.quoting import quoted
-from svc_proto.basics.visible import is_visible
+from svc_proto.basics.excerpt import quoted
+from svc_proto.basics.sanitize import is_visible
 from svc_proto.engine.client import Fetched
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.readers import EVENT_STREAM, SILENCE, EventReader, events

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from attrs import field, frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.basics.quoting import quoted
+from svc_proto.basics.excerpt import quoted
 from svc_proto.commands import SignalName
 from svc_proto.engine.child import Child, spawn_child
 from svc_proto.engine.flow import Flow

@@ -22,7 +22,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket, SocketHandler
 from svc_proto.facts import Failure
 from svc_proto.peers.local_secret import secret_fields
-from svc_proto.schema.members import Members, json_value
+from svc_proto.schema.json_object import Members, json_value
 from svc_proto.wire.multipart import Part, encode_multipart
 
 if TYPE_CHECKING:

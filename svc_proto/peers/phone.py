@@ -13,8 +13,8 @@ from attrs import field
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
-from svc_proto.basics.value import fixed
-from svc_proto.basics.visible import is_visible
+from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.sanitize import is_visible
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.engine.callers import is_loopback_name
 from svc_proto.engine.client import Fetched
@@ -25,8 +25,8 @@ from svc_proto.machines.phones import ASKS_ITS_USER
 from svc_proto.peers.pairing import DEVICE_NAME, pair, refusal_of
 from svc_proto.peers.peer import PeerFailed
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema import lenient
-from svc_proto.schema.members import Members
+from svc_proto.schema import coercion
+from svc_proto.schema.json_object import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -242,4 +242,4 @@ def _members(answer: Fetched) -> Members:
 
 def query_text(value: object) -> str:
     """An argument as a query has it."""
-    return lenient.text(value, flags=True) or str(value)
+    return coercion.text(value, flags=True) or str(value)

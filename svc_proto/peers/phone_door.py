@@ -14,7 +14,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure
 from svc_proto.peers.local_secret import make_secret, read_secret
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = ["PHONE_DOOR", "PhoneDoor", "close_phone_door", "find_phone_door", "open_phone_door"]
 

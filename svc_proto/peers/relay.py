@@ -10,7 +10,7 @@ from attrs import define
 from svc_proto.basics.entropy import new_code
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.multipart import Part
 from svc_proto.wire.urls import encode_segment
 

@@ -26,7 +26,7 @@ from svc_proto.machines.route_choice import (
     RouteChoice,
 )
 from svc_proto.peers.remote import DERIVED_PROBE, Remote
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.urls import parse_url
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from attrs import fields, frozen
 
-from svc_proto.basics.counts import BOUNDS
+from svc_proto.basics.metrics import BOUNDS
 from svc_proto.basics.moment import Moment
-from svc_proto.schema.metrics import Numbers
+from svc_proto.schema.openmetrics import Numbers
 
 __all__ = ["EVERY", "NAMES", "SPAN", "History", "VitalsReading", "Vitals"]
 

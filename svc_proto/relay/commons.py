@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from svc_proto.basics.counts import MetricFamily
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.metrics import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import Answer

@@ -15,13 +15,13 @@ from attrs import evolve
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import unavailable
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing import CODE_LIFETIME, MAX_CODES, PairingMeta, normalise, parse_meta
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node

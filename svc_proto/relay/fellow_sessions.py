@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, Task, ask, sleep
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
 from svc_proto.machines.session import Session
-from svc_proto.schema.members import as_text
+from svc_proto.schema.json_object import as_text
 from svc_proto.store import LoadSessions
 
 if TYPE_CHECKING:

@@ -46,11 +46,11 @@ from typing import TYPE_CHECKING
 
 from attrs import define
 
-from svc_proto.basics.counts import MetricFamily
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.expiring import ExpiringMap
-from svc_proto.basics.latest import Latest
+from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.basics.metrics import MetricFamily
 from svc_proto.basics.moment import Moment
+from svc_proto.basics.recency_heap import Latest
 from svc_proto.cluster.node import LEASE, Node, unavailable
 from svc_proto.cluster.passing import was_passed_on
 from svc_proto.cluster.shown import families
@@ -71,7 +71,7 @@ from svc_proto.relay.fellow_codes import FellowCodes
 from svc_proto.relay.fellow_sessions import FellowSessions
 from svc_proto.relay.passing import Intermediary
 from svc_proto.schema.envelope import parse_envelope
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.settings import RedisAddress
 
 if TYPE_CHECKING:

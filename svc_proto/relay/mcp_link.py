@@ -24,7 +24,7 @@ from svc_proto.peers.phone import PhoneAnswer, query_text
 from svc_proto.relay.access import may_look, need_bridge
 from svc_proto.relay.changes import DEVICES, NOTIFICATIONS
 from svc_proto.relay.routes.control import ask_phone
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 if TYPE_CHECKING:
     from svc_proto.machines.bridge import Outcome

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.basics.validate import invalid, text
-from svc_proto.basics.value import fixed
 from svc_proto.commands import Compute, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
 from svc_proto.config import RelayConfig
 from svc_proto.engine.answers import http_date
@@ -27,8 +27,8 @@ from svc_proto.machines.inbox import image_type
 from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name
 from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
 from svc_proto.relay.uploads import MediaUpload, Tell, Uploads
-from svc_proto.schema.members import Members
-from svc_proto.wire.conditions import NOT_MODIFIED, failed_condition
+from svc_proto.schema.json_object import Members
+from svc_proto.wire.conditional_requests import NOT_MODIFIED, failed_condition
 from svc_proto.wire.events import Headers
 from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag, requested_range
 

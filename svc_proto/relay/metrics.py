@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.counts import MetricFamily, counter, gauge
+from svc_proto.basics.metrics import MetricFamily, counter, gauge
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay

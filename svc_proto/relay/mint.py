@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, field
 
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.basics.validate import boolean, integer, invalid, text, unquoted
-from svc_proto.basics.value import fixed
 from svc_proto.commands import Level
 from svc_proto.config import RelayConfig
 from svc_proto.engine.flow import Flow

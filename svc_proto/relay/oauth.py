@@ -23,7 +23,7 @@ from svc_proto.machines.session import DeviceInfo, Session
 from svc_proto.machines.sessions import DEFAULT_TTL
 from svc_proto.relay.oauth_pages import failed_page, lead_to, over_page, waiting_page
 from svc_proto.relay.place import MCP, place_of
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.oauth import (
     ACT,
     READ,

@@ -12,7 +12,7 @@ from svc_proto.commands import Compute, Level
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -16,7 +16,7 @@ from svc_proto.relay.access import BASIC_PATHS, GRANTS, Access
 from svc_proto.relay.place import MCP, METADATA
 from svc_proto.relay.routes.control import DEVICE_CONTROL
 from svc_proto.relay.shapes_control import ARGUMENTS, QUERIES
-from svc_proto.schema.rpc_shapes import RpcMessage
+from svc_proto.schema.json_rpc_types import RpcMessage
 
 __all__ = ["MANUAL"]
 

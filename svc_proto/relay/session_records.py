@@ -20,7 +20,7 @@ from svc_proto.engine.waits import shield
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.session import Session
 from svc_proto.machines.sessions import Sessions
-from svc_proto.schema.members import as_text
+from svc_proto.schema.json_object import as_text
 from svc_proto.store import DeleteSession, LoadSessions, SaveSession
 
 __all__ = ["TOMBSTONES", "SessionRecords"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.commands import Compute, TerminalSize, WriteFile
 from svc_proto.config import RelayConfig
 from svc_proto.engine.child import INHERITED, run_command
@@ -18,7 +18,7 @@ from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import shield
 from svc_proto.facts import Failure
 from svc_proto.machines.terminal import replay_text, tmux_name
-from svc_proto.schema.members import as_text
+from svc_proto.schema.json_object import as_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

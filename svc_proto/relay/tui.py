@@ -21,7 +21,7 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.lines import MAX_LINE, LineBuffer
 from svc_proto.schema.envelope import Envelope
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from attrs import define
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import DeleteBlob
 from svc_proto.machines.media import MediaEntry, MediaRegistry, base_name
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.settings import Bucket
 
 if TYPE_CHECKING:

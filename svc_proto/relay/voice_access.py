@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.client import bearer as bearer_fields
 from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow

@@ -16,7 +16,7 @@ from attrs import fields, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = [
     "THINKING",

@@ -8,8 +8,8 @@ from attrs import field
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.basics.value import fixed
-from svc_proto.schema.members import Members, json_object
+from svc_proto.basics.fast_frozen import fixed
+from svc_proto.schema.json_object import Members, json_object
 
 __all__ = ["Envelope", "parse_envelope", "parse_message", "write_envelope"]
 

@@ -118,7 +118,7 @@ def members_of(kind: type, parts: Parts) -> JsonSchema:
 
 
 def _reference(kind: type, parts: Parts) -> JsonSchema:
-    name = kind.__name__
+    name = kind.__name__.removesuffix("Json")
     if name not in parts.kinds:
         parts.kinds[name] = kind
         parts.schemas[name] = {}  # so that one that holds itself comes to an end

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, read_object
-from svc_proto.schema.members import Members
 
 __all__ = [
     "HANDSHAKES",

@@ -16,9 +16,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.value import fixed
-from svc_proto.basics.visible import plain
-from svc_proto.schema.members import Members
+from svc_proto.basics.fast_frozen import fixed
+from svc_proto.basics.sanitize import plain
+from svc_proto.schema.json_object import Members
 
 __all__ = [
     "ACT",

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 
 from svc_proto.basics.strict_json import in_pieces
-from svc_proto.schema.members import as_text
+from svc_proto.schema.json_object import as_text
 
 __all__ = [
     "REDACTED",

@@ -19,7 +19,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import FALSE_WORDS, invalid, line, text
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.providers.command import Command, CommandLine

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from svc_proto.basics.entropy import same_secret
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.event_log import sweep_runs

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from svc_proto.basics.expiring import ExpiringMap
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Flow
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.contract import SUPPORTS, ProviderError, ProviderInfo
 from svc_proto.voice.providers.discovery import Discovered, OfferedVoice
 from svc_proto.voice.settings import AnySettings, OutputSettings

@@ -22,7 +22,7 @@ from svc_proto.commands import Level
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.settings import Scope
 
 if TYPE_CHECKING:

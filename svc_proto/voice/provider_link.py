@@ -21,7 +21,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.socket import Socket
 from svc_proto.engine.waits import Bell
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.contract import AudioDelta, ProviderError, ProviderEvent
 from svc_proto.voice.providers.realtime import Dialect
 from svc_proto.voice.realtime.orders import ProviderOrder

@@ -34,7 +34,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import Bell
 from svc_proto.machines.voice_session import UNATTENDED, Cursor, Denied, Ids, VoiceLife, VoiceState
 from svc_proto.schema.envelope import parse_message
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, run_name
 from svc_proto.voice.settings import RealtimeSettings

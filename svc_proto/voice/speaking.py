@@ -11,7 +11,7 @@ from attrs import define, field
 
 from svc_proto.basics.pcm import duration
 from svc_proto.basics.validate import invalid, object_, optional, text
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.redact import REDACTED
 from svc_proto.voice.contract import Rendered
 from svc_proto.wire.limits import MAX_TEXT

@@ -17,7 +17,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import integer
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Task
-from svc_proto.schema.members import as_text
+from svc_proto.schema.json_object import as_text
 from svc_proto.voice.contract import AudioChunk, Rendered, SpeechRequest
 from svc_proto.voice.event_log import AudioCopy
 from svc_proto.voice.family import Family

@@ -19,7 +19,7 @@ from svc_proto.engine.files import edit_yaml, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.waits import OneAtATime
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members, as_text
+from svc_proto.schema.json_object import Members, as_text
 from svc_proto.voice.profiles import Profile, find_profile
 from svc_proto.voice.registry import LOCAL, PROVIDERS, canonical_id, is_renderer
 from svc_proto.voice.settings import (

@@ -5,17 +5,17 @@ The names that embedders may use: docs/reference/public-names.md.
 
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.exports import exports
+from svc_proto.basics.lazy_exports import exports
 
 if TYPE_CHECKING:
     from svc_proto.schema.envelope import Envelope as Envelope
     from svc_proto.schema.envelope import parse_envelope as parse_envelope
     from svc_proto.schema.envelope import parse_message as parse_message
     from svc_proto.schema.envelope import write_envelope as write_envelope
+    from svc_proto.wire.backpressure import Credit as Credit
     from svc_proto.wire.connection import Connection as Connection
     from svc_proto.wire.connection import Role as Role
     from svc_proto.wire.connection import ServerConnection as ServerConnection
-    from svc_proto.wire.credit import Credit as Credit
     from svc_proto.wire.events import AcceptSocket as AcceptSocket
     from svc_proto.wire.events import BadRequest as BadRequest
     from svc_proto.wire.events import BinaryMessage as BinaryMessage
@@ -90,7 +90,7 @@ else:
                 "Url decode_segment encode_segment parse_query parse_query_list parse_url split_target"
             ),
             "svc_proto.wire.ranges": "ByteRange Unsatisfiable content_disposition entity_tag requested_range",
-            "svc_proto.wire.credit": "Credit",
+            "svc_proto.wire.backpressure": "Credit",
             "svc_proto.wire.keepalive": "Keepalive KeepaliveAction",
         },
     )

@@ -24,7 +24,7 @@ from typing import NewType, TypeAlias
 from attrs import field
 
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 
 __all__ = [
     "AcceptSocket",

@@ -23,7 +23,6 @@ import h11
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role
-from svc_proto.wire.deflate import DeflateParameters, accept_offer
 from svc_proto.wire.events import (
     NO_HEADERS,
     AcceptSocket,
@@ -41,14 +40,6 @@ from svc_proto.wire.events import (
     StreamId,
     StreamReset,
 )
-from svc_proto.wire.handshake import (
-    EXTENSIONS,
-    accept_headers,
-    check_acceptance,
-    new_key,
-    opens_socket,
-    request_headers,
-)
 from svc_proto.wire.http1_chunks import ChunkedBody
 from svc_proto.wire.http1_head import (
     END,
@@ -58,10 +49,19 @@ from svc_proto.wire.http1_head import (
     check_response_head,
     host_of_target,
 )
-from svc_proto.wire.http1_reading import READING, Reading, ReadingTrigger
-from svc_proto.wire.http1_write import Stretch, informational, response
+from svc_proto.wire.http1_read_state import READING, Reading, ReadingTrigger
+from svc_proto.wire.http1_responses import Stretch, informational, response
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.websocket import WebSocket, WebSocketState
+from svc_proto.wire.websocket_deflate import DeflateParameters, accept_offer
+from svc_proto.wire.websocket_handshake import (
+    EXTENSIONS,
+    accept_headers,
+    check_acceptance,
+    new_key,
+    opens_socket,
+    request_headers,
+)
 
 __all__ = ["BODILESS", "Http1Connection"]
 

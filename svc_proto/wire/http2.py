@@ -54,15 +54,15 @@ from svc_proto.wire.events import (
     StreamId,
     StreamReset,
 )
-from svc_proto.wire.handshake import read_acceptance
-from svc_proto.wire.http2_calm import Allowance
+from svc_proto.wire.hpack_table_size import settle_table, shrink_table
 from svc_proto.wire.http2_frames import Cutter, Fault, Frame, Kind, goaway, read_goaway
 from svc_proto.wire.http2_head import read_length, read_request, read_response, read_trailers
 from svc_proto.wire.http2_sender import BODILESS, NO_ERROR, Http2Sender
-from svc_proto.wire.http2_setup import MAX_STREAMS, READ_ON, last_words
+from svc_proto.wire.http2_settings import MAX_STREAMS, READ_ON, last_words
 from svc_proto.wire.http2_stream import Stream
-from svc_proto.wire.http2_table import settle_table, shrink_table
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.token_bucket import Allowance
+from svc_proto.wire.websocket_handshake import read_acceptance
 
 __all__ = ["Http2Connection"]
 

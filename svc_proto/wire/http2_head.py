@@ -26,11 +26,11 @@ from hpack import HeaderTuple, NeverIndexedHeaderTuple
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.authority import AUTHORITY, is_literal
-from svc_proto.wire.deflate import OFFER, DeflateParameters, accept_offer
 from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
-from svc_proto.wire.handshake import EXTENSIONS, WEBSOCKET_VERSION, subprotocol_field
-from svc_proto.wire.http2_lean import HIDDEN_LENGTH, LENGTH
+from svc_proto.wire.h2_optimized import HIDDEN_LENGTH, LENGTH
 from svc_proto.wire.limits import Limits
+from svc_proto.wire.websocket_deflate import OFFER, DeflateParameters, accept_offer
+from svc_proto.wire.websocket_handshake import EXTENSIONS, WEBSOCKET_VERSION, subprotocol_field
 
 __all__ = [
     "Fields",

@@ -15,7 +15,6 @@ from h2.exceptions import StreamClosedError
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Role
-from svc_proto.wire.deflate import DeflateParameters
 from svc_proto.wire.events import (
     NO_HEADERS,
     AcceptSocket,
@@ -39,11 +38,12 @@ from svc_proto.wire.http2_head import (
     response_fields,
     trailer_fields,
 )
-from svc_proto.wire.http2_outgoing import Outgoing
-from svc_proto.wire.http2_setup import new_h2
+from svc_proto.wire.http2_send_scheduler import Outgoing
+from svc_proto.wire.http2_settings import new_h2
 from svc_proto.wire.http2_stream import Stream
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket import WebSocket, WebSocketState
+from svc_proto.wire.websocket_deflate import DeflateParameters
 
 __all__ = ["BODILESS", "NO_ERROR", "Http2Sender"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 
 __all__ = ["DEFAULT_LIMITS", "MAX_TEXT", "Limits"]
 

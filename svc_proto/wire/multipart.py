@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 from svc_proto.wire.events import Headers
 
 __all__ = [

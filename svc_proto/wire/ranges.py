@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from svc_proto.basics.value import fixed
-from svc_proto.wire.conditions import read_date
+from svc_proto.basics.fast_frozen import fixed
+from svc_proto.wire.conditional_requests import read_date
 from svc_proto.wire.events import Headers
 
 __all__ = ["ByteRange", "Unsatisfiable", "content_disposition", "entity_tag", "requested_range"]

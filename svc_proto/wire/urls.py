@@ -6,7 +6,7 @@ import re
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlsplit
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.basics.value import fixed
+from svc_proto.basics.fast_frozen import fixed
 
 __all__ = ["Url", "decode_segment", "encode_segment", "parse_query", "parse_query_list", "parse_url", "split_target"]
 

@@ -33,7 +33,6 @@ from wsproto.frame_protocol import CloseReason, Frame, Opcode, ParseFailed
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Connection, Role
-from svc_proto.wire.deflate import MIN_ZLIB_BITS, DeflateParameters, Deflater, InboundGuard
 from svc_proto.wire.events import (
     BinaryMessage,
     CloseSocket,
@@ -44,9 +43,10 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
-from svc_proto.wire.frame_reader import FrameReader
-from svc_proto.wire.frames import MAX_CONTROL, close_payload, write_frame
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.websocket_deflate import MIN_ZLIB_BITS, DeflateParameters, Deflater, InboundGuard
+from svc_proto.wire.websocket_frame_reader import FrameReader
+from svc_proto.wire.websocket_frame_writer import MAX_CONTROL, close_payload, write_frame
 
 __all__ = ["LIFE", "WebSocket", "WebSocketState", "WebSocketTrigger"]
 

@@ -9,7 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from svc_proto.about.monitor import OPENMETRICS
-from svc_proto.basics.counts import BOUNDS
+from svc_proto.basics.metrics import BOUNDS
 from svc_proto.commands import Compute
 from svc_proto.config import RelayConfig
 from svc_proto.facts import Stopping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from svc_proto.agent.contract import ModelAnswered, ModelAsked, TextDelta
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.metrics import families
-from svc_proto.basics.counts import MetricFamily, Spread
+from svc_proto.basics.metrics import MetricFamily, Spread
 from svc_proto.facts import Address
 from tests.api.puppet import TurnBook
 from tests.api.world import KEY, PEER

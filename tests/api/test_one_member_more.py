@@ -22,7 +22,7 @@ events = svc_proto.schema.chat_events = types.ModuleType("svc_proto.schema.chat_
 sys.modules[events.__name__] = events
 exec(compile(source.replace(before, before + '    tone: str = "plain"\\n'), path, "exec"), vars(events))
 
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from tests.api import test_shapes_turns as streams
 
 # The server: what it says is as its document has it, to the member.

@@ -13,7 +13,7 @@ from svc_proto.cluster.leases import LEASE, SETTLE
 from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.commands import Ready
 from svc_proto.facts import Started
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from tests.api.nodes import UNAVAILABLE, VIA, NodesBook, code, lease, redis_key
 from tests.api.puppet import call_of, names, text_told
 from tests.api.test_shared_ownership import again

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.pins import PIN_CHANGED
+from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.client.calls import PAIRED, distrust, error_text, explained
 from svc_proto.commands import Exit
 from svc_proto.engine.client import Fetched
@@ -10,7 +10,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.peer import Peer, PeerFault
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.events import Headers
 from tests.client.world import REFUSED, SILENT, Reply, World, as_json
 

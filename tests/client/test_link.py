@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.basics.pins import PIN_CHANGED
+from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.client.link import CredentialRefused, Identity, Unreachable, open_link
 from svc_proto.client.problem import Problem
 from svc_proto.engine.client import Fetched

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.client.nodes import ServiceNode, ServiceNodes, nodes_of
-from svc_proto.schema.metrics import Numbers
+from svc_proto.schema.openmetrics import Numbers
 
 NOW = 1_000_000.0
 RELAY = """\

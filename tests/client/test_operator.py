@@ -22,7 +22,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.pairing import PairingMeta
 from svc_proto.peers.local_secret import HEADER, LOCAL_SECRET
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from tests.book import HOME
 from tests.client.world import Reply, World, as_json
 

@@ -8,7 +8,7 @@ from svc_proto.client.questions import MAX_TEXT, Questions
 from svc_proto.client.talk_ends import Ended, News, TooLong, TypedLine
 from svc_proto.commands import Tell
 from svc_proto.schema.chat_events import ApprovalRequest, read_event
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 ALL = ["once", "session", "always", "deny"]
 

@@ -21,7 +21,7 @@ from svc_proto.client.remote import (
 from svc_proto.client.stored import StoredSession
 from svc_proto.commands import Exit
 from svc_proto.peers.relay import RelayClient
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.events import Headers
 from tests.client.world import REFUSED, Asked, Reply, World, as_json
 from tests.support.http_client import Response

@@ -13,7 +13,7 @@ from svc_proto.client.shown import (
     table,
 )
 from svc_proto.client.stored import StoredSession
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 NOW = 1_000_000.0
 DAY = 86_400.0

@@ -12,7 +12,7 @@ from svc_proto.cluster.node import BEAT, LEASE, Node
 from svc_proto.cluster.redis import PAUSE
 from svc_proto.commands import Abort
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import Push, RespError
 from tests.cluster.book import RedisBook

@@ -25,9 +25,9 @@ from svc_proto.engine.socket import Socket
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Accepted, ChannelId
 from svc_proto.wire.events import BinaryMessage, Event, Headers, RequestHead, StreamId
-from svc_proto.wire.handshake import handshake_problem
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.urls import split_target
+from svc_proto.wire.websocket_handshake import handshake_problem
 from tests.peers.service import ScriptedService, row
 
 MIB = 1024 * 1024

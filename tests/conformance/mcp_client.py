@@ -19,7 +19,7 @@ from svc_proto.peers.mcp import Carrier, McpClient, McpFailed
 from svc_proto.peers.mcp_http import HttpCarrier, HttpParameters
 from svc_proto.peers.mcp_stdio import StdioCarrier
 from svc_proto.peers.mcp_stdio import StdioParameters as Child
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 WITHIN = 20.0  # s
 OF_A_TYPE = {"number": 3, "integer": 3, "boolean": True, "array": [], "object": {}}

@@ -33,7 +33,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from tests.device.safety.recorder import ScriptedHandset
 from tests.playbook import Playbook, counting_entropy
-from tests.wire.pair import drain
+from tests.wire.connection_pair import drain
 
 RELAY = Address("127.0.0.1", 8767)
 STREAM = StreamId(1)

@@ -10,7 +10,7 @@ from svc_proto.wire.limits import Limits
 from tests.engine.http2_book import HOST, Book2
 from tests.engine.service import HANDSHAKE, TestBook, open_book
 from tests.playbook import CH, PATIENT, accepted, sends
-from tests.wire.pair import say
+from tests.wire.connection_pair import say
 from tests.wire.test_websocket import frame
 
 __all__ = ["AGREED", "CH", "EIGHT", "FOUR", "KIB", "OPEN", "SIX", "TIGHT", "come", "crowd", "held", "many", "some"]

@@ -26,7 +26,7 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.service import TestBook, open_book
 from tests.playbook import CH, wire_bytes
-from tests.wire.pair import FIVE, ONE, THREE, drain, merged, seeded
+from tests.wire.connection_pair import FIVE, ONE, THREE, drain, merged, seeded
 
 __all__ = ["FIVE", "HOST", "ONE", "THREE", "Book2", "answers"]
 

@@ -25,11 +25,11 @@ from svc_proto.wire.events import (
     StreamReset,
 )
 from svc_proto.wire.http2 import Http2Connection
-from svc_proto.wire.http2_setup import STREAM_WINDOW
+from svc_proto.wire.http2_settings import STREAM_WINDOW
 from tests.engine.client_peer import Dialogue
 from tests.engine.service import Recorder
+from tests.wire.connection_pair import seeded
 from tests.wire.http2_pair import frame
-from tests.wire.pair import seeded
 
 S = StreamId(1)
 EVENTS = Headers(((b"content-type", b"text/event-stream"),))

@@ -28,7 +28,7 @@ from svc_proto.facts import (
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.service import HANDSHAKE, ToyService, get, open_book, post
 from tests.playbook import CH, LOCAL, PEER, START, accepted, counting_entropy, sends, wire_bytes
-from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.chunking import Cuts, cut, cuts
 
 FOUR = ChannelId(4)
 

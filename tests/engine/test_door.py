@@ -24,7 +24,7 @@ from tests.engine.door_book import AGREED, CH, EIGHT, FOUR, KIB, SIX, TIGHT, com
 from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
 from tests.engine.service import get, open_book, post
 from tests.playbook import PATIENT, accepted, sends, wire_bytes
-from tests.wire.pair import say, seeded
+from tests.wire.connection_pair import say, seeded
 from tests.wire.test_websocket import frame, packed
 
 # --- who is let in --------------------------------------------------------------------------------------------------

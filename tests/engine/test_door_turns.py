@@ -13,7 +13,7 @@ from tests.engine.door_book import CH, EIGHT, FOUR, KIB, OPEN, SIX, come, held, 
 from tests.engine.http2_book import FIVE, ONE, THREE, Book2, answers
 from tests.engine.service import TestBook, get, open_book
 from tests.playbook import accepted, sends, wire_bytes
-from tests.wire.pair import seeded
+from tests.wire.connection_pair import seeded
 from tests.wire.test_websocket import frame
 
 TURNS = evolve(DEFAULT_LIMITS, stranger_turn=4 * KIB, stranger_rate=1000.0 * KIB)

@@ -45,8 +45,8 @@ from svc_proto.wire.limits import Limits
 from tests.engine.http2_book import FIVE, HOST, ONE, THREE, Book2, answers
 from tests.engine.service import get, open_book
 from tests.playbook import CH, PATIENT, accepted, wire_bytes
+from tests.wire.connection_pair import drain, merged, say, seeded
 from tests.wire.http2_pair import resets
-from tests.wire.pair import drain, merged, say, seeded
 
 # --- how it begins --------------------------------------------------------------------------------------------------
 

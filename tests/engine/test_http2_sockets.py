@@ -13,7 +13,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_book import FIVE, ONE, THREE, Book2, answers
-from tests.wire.pair import say, seeded
+from tests.wire.connection_pair import say, seeded
 
 
 def test_sockets_beside_requests() -> None:

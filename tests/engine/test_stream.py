@@ -39,7 +39,7 @@ from svc_proto.wire.limits import Limits
 from tests.engine.service import STREAM_LIMIT, TestBook, get, open_book, plain, post
 from tests.engine.streams import file_answer, sending, without_work
 from tests.playbook import CH, sends, wire_bytes
-from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.chunking import Cuts, cut, cuts
 
 CLOSE = b"connection: close"
 MEG = 1024 * 1024

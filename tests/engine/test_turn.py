@@ -15,7 +15,7 @@ from svc_proto.engine.message import Request, Response, Streamed
 from svc_proto.engine.stream import ResponseWriter
 from svc_proto.facts import Closed, Done, OperationId, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.events import NO_HEADERS, Headers
-from svc_proto.wire.http1_plain import PlainConnection
+from svc_proto.wire.http1_fast_path_server import PlainConnection
 from svc_proto.wire.limits import Limits
 from tests.engine.service import TestBook, get, open_book, post
 from tests.playbook import CH, wire_bytes

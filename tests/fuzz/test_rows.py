@@ -38,7 +38,11 @@ def test_a_process_that_does_not_watch_has_the_tables_as_they_are() -> None:
 
 def test_every_table_of_the_core_is_found_under_the_name_that_it_was_made_with() -> None:
     names = {row.partition(": ")[0] for row in rows.all_rows()}
-    assert {"machines.session.SESSION_TABLE", "machines.terminal.TERMINAL_TABLE", "wire.http1_reading.READING"} <= names
+    assert {
+        "machines.session.SESSION_TABLE",
+        "machines.terminal.TERMINAL_TABLE",
+        "wire.http1_read_state.READING",
+    } <= names
     assert not {"machines.sessions.SESSION_TABLE", "relay.terminals.TERMINAL_TABLE"} & names
     assert len(rows.all_rows()) == len(set(rows.all_rows())) > 250
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from svc_proto.basics.pins import pin_of
+from svc_proto.basics.certificate_pins import pin_of
 from tests.loops.live import LiveWire, LiveWorld
 from tests.loops.raw import read_response
 from tests.loops.world import RelayHandle, World, bearer

@@ -13,7 +13,7 @@ from svc_proto.machines.approvals import (
     ApprovalTrigger,
     parse_approval,
 )
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from tests.machines.lifecycles import check_table
 
 ROWS = [

@@ -16,7 +16,7 @@ from svc_proto.machines.consent import (
     OwnerConsents,
     read_consent,
 )
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.oauth import AuthorizationRequest, Client
 from tests.machines.sources import at
 from tests.playbook import counting_entropy

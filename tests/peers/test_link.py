@@ -13,7 +13,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.peers.link import LIFE, Link, LinkState, Welcome, open_link
 from svc_proto.peers.peer import Peer, PeerFailed, PeerFault
 from svc_proto.schema.envelope import Envelope
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from tests.client.world import REFUSED, Asked, World
 from tests.playbook import Idle, counting_entropy
 

@@ -9,7 +9,7 @@ import pytest
 
 from svc_proto.basics.moment import Moment
 from svc_proto.peers.vitals import NAMES, History, Vitals, VitalsReading
-from svc_proto.schema.metrics import Numbers
+from svc_proto.schema.openmetrics import Numbers
 
 WALL = 1_700_000_000.0
 PROCESS = "process_start_time_seconds 100\nprocess_resident_memory_bytes 5e7\nprocess_open_fds 20\n"

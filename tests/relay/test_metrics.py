@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.counts import MetricFamily, Spread
+from svc_proto.basics.metrics import MetricFamily, Spread
 from svc_proto.commands import Send
 from svc_proto.facts import Received, Sent
 from svc_proto.machines.bridge import BridgeTrigger

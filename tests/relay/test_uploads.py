@@ -10,7 +10,7 @@ from fuzz.cluster import BUCKET, UPLOADS_LIVE, ClusterWorld
 from svc_proto.commands import DeleteBlob
 from svc_proto.config import RelayConfig
 from svc_proto.relay import uploads
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.settings import Bucket
 from tests.book import HOME
 from tests.cluster.book import WHERE

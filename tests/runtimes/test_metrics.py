@@ -17,7 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from runtimes.metrics import metrics_text
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
-from svc_proto.basics.counts import Counts, Histogram, counter, gauge
+from svc_proto.basics.metrics import Counts, Histogram, counter, gauge
 from svc_proto.config import RelayConfig
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard

@@ -4,7 +4,7 @@ import ssl
 from pathlib import Path
 
 from runtimes.tls import PinnedTls
-from svc_proto.basics.pins import pin_of
+from svc_proto.basics.certificate_pins import pin_of
 
 OTHER = "sha256/" + "A" * 43 + "="
 

@@ -10,7 +10,7 @@ import pytest
 
 from runtimes.listen import Listener, bind
 from runtimes.tls import TlsFileError, server_context
-from svc_proto.basics.pins import pin_of
+from svc_proto.basics.certificate_pins import pin_of
 from svc_proto.commands import ReloadTls, TlsReloaded
 from svc_proto.facts import Accepted, Done, Failed, FailureKind, OperationId, Reloading
 from tests.runtimes.certificates import make_certificate

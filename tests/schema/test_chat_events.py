@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.schema import chat_events as events
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.sse import EventStreamDecoder
 
 CALL: dict[str, Any] = {"tool_name": "df", "call_id": "c1", "tool_call_id": "c1", "args": Members(a=1)}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.schema.envelope import Envelope, parse_envelope, parse_message, write_envelope
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 import pytest
 from attrs import frozen
 
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.json_schema import REFERENCE, Parts, members_of, rule, schema_of
-from svc_proto.schema.members import Members
 
 
 class Leaf(TypedDict):

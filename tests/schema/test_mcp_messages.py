@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.mcp_messages import RpcResponse, about, parse, progress_of
-from svc_proto.schema.members import Members
 from tests.mcp.desk import Desk, Shop
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import Refused
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.oauth import (
     MAX_ID,
     MAX_STATE,

@@ -22,7 +22,7 @@ from typing import IO, Any
 from attrs import frozen
 
 from servers.relay_program import read_config, relay_program
-from svc_proto.basics.pins import pin_of
+from svc_proto.basics.certificate_pins import pin_of
 from tests.beside import Beside
 from tests.forkserver import Popen, python
 from tests.loops.live import LiveWire

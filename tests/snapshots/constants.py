@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = "svc_proto"
 SNAPSHOT = Path(__file__).with_name("constants.json")
 MAX_TEXT = 80  # characters; longer texts are left out
-OF_PYTHON = {"svc_proto.wire.http1_write": {"REASONS"}}  # differ between versions of Python
+OF_PYTHON = {"svc_proto.wire.http1_responses": {"REASONS"}}  # differ between versions of Python
 Constants = dict[str, object]
 
 

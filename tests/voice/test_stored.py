@@ -12,7 +12,7 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.profiles import Profile
 from svc_proto.voice.registry import PROVIDERS
 from svc_proto.voice.settings import OUTPUT, OutputSettings, Promotion, RealtimeSettings, Scope

@@ -9,8 +9,8 @@ from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestHead, ResponseData, ResponseEnd, ResponseHead, StreamId
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.wire.chunks import Cuts
-from tests.wire.pair import ONE, WHOLE, feed, say, seeded
+from tests.wire.chunking import Cuts
+from tests.wire.connection_pair import ONE, WHOLE, feed, say, seeded
 
 LENGTH_2 = Headers(((b"content-length", b"2"),))
 GET = b"GET /health?x=1 HTTP/1.1\r\nHost: a\r\nX-A: 1\r\n\r\n"

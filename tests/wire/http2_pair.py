@@ -13,7 +13,7 @@ from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Event, StreamId, StreamReset
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.wire.pair import drain, feed, merged, seeded
+from tests.wire.connection_pair import drain, feed, merged, seeded
 
 SETTINGS = 4  # the kind of a frame
 GET = [(b":method", b"GET"), (b":scheme", b"http"), (b":path", b"/health?x=1"), (b":authority", b"a")]

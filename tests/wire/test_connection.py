@@ -9,7 +9,7 @@ from svc_proto.wire.connection import Connection, Role, ServerConnection
 from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.wire.pair import seeded
+from tests.wire.connection_pair import seeded
 
 
 @pytest.mark.parametrize("role", list(Role))

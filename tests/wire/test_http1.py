@@ -18,8 +18,8 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
-from tests.wire.chunks import Cuts, cuts
-from tests.wire.pair import HOST, ONE, Pair, feed, open_pair
+from tests.wire.chunking import Cuts, cuts
+from tests.wire.connection_pair import HOST, ONE, Pair, feed, open_pair
 
 BODIES = st.lists(st.binary(max_size=50), max_size=4)
 

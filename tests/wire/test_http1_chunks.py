@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.http1_chunks import CHUNKS, LARGE, ChunkedBody, ChunkState, ChunkTrigger
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.chunking import Cuts, cut, cuts
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 EXTENSIONS = st.sampled_from([b"", b";a", b"; a", b";a=b", b'; a	= "b;c\\"d"', b";a;b=c"])

@@ -26,8 +26,8 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
-from tests.wire.chunks import Cuts, cut, cuts
-from tests.wire.pair import HOST, ONE, TWO, WHOLE, drain, feed, outcome, say, seeded
+from tests.wire.chunking import Cuts, cut, cuts
+from tests.wire.connection_pair import HOST, ONE, TWO, WHOLE, drain, feed, outcome, say, seeded
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 SMALL = Limits(max_head=300, max_fields=5)

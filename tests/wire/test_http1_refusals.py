@@ -17,7 +17,8 @@ from svc_proto.wire.events import (
     StreamId,
 )
 from svc_proto.wire.limits import Limits
-from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.chunking import Cuts, cut, cuts
+from tests.wire.connection_pair import ONE, WHOLE, Outcome, feed, outcome, say
 from tests.wire.http1_server import (
     CHUNKED,
     EXPECTING,
@@ -30,7 +31,6 @@ from tests.wire.http1_server import (
     fails,
     server,
 )
-from tests.wire.pair import ONE, WHOLE, Outcome, feed, outcome, say
 
 # --- what must be refused ---------------------------------------------------------------------------------------
 

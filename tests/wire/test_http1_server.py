@@ -25,7 +25,8 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from svc_proto.wire.http1 import Http1Connection
-from tests.wire.chunks import Cuts, cuts
+from tests.wire.chunking import Cuts, cuts
+from tests.wire.connection_pair import ONE, THREE, TWO, drain, feed, merged, say, seeded, signs
 from tests.wire.http1_server import (
     CHUNKED,
     EXPECTING,
@@ -38,7 +39,6 @@ from tests.wire.http1_server import (
     answer,
     server,
 )
-from tests.wire.pair import ONE, THREE, TWO, drain, feed, merged, say, seeded, signs
 
 # --- requests and responses -------------------------------------------------------------------------------------
 

@@ -21,8 +21,8 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.wire.connection_pair import ONE, TWO, Outcome, feed, outcome, say, seeded
 from tests.wire.http1_server import answer, server
-from tests.wire.pair import ONE, TWO, Outcome, feed, outcome, say, seeded
 
 SMALL = Limits(max_head=200, max_fields=5)
 PAD = b"x" * 300

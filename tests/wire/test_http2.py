@@ -28,8 +28,8 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from svc_proto.wire.http2 import Http2Connection
-from tests.wire.chunks import Cuts, cuts
-from tests.wire.pair import HOST, ONE, THREE, Pair, open_pair, say, seeded, signs
+from tests.wire.chunking import Cuts, cuts
+from tests.wire.connection_pair import HOST, ONE, THREE, Pair, open_pair, say, seeded, signs
 
 TRAILERS = Headers(((b"t", b"v"),))
 LENGTH_2 = Headers(((b"content-length", b"2"),))

@@ -7,7 +7,7 @@ from h2.errors import ErrorCodes
 from hypothesis import given
 
 from svc_proto.wire.http2_frames import PREFACE, Cutter, Fault, Frame, Kind, goaway, read_goaway
-from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.chunking import Cuts, cut, cuts
 
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 OPENED = b"\x00\x00\x01\x01\x00\x00\x00\x00\x01\x82"

@@ -7,7 +7,6 @@ from hpack import NeverIndexedHeaderTuple
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.events import AcceptSocket, Headers, RequestHead, ResponseHead, StreamId
-from svc_proto.wire.handshake import read_acceptance
 from svc_proto.wire.http2_head import (
     accept_fields,
     announced,
@@ -20,6 +19,7 @@ from svc_proto.wire.http2_head import (
     trailer_fields,
 )
 from svc_proto.wire.limits import Limits
+from svc_proto.wire.websocket_handshake import read_acceptance
 
 ONE = StreamId(1)
 LIMITS = Limits(max_fields=9)

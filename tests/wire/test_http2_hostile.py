@@ -28,9 +28,9 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
 from svc_proto.wire.limits import Limits
-from tests.wire.chunks import Cuts
+from tests.wire.chunking import Cuts
+from tests.wire.connection_pair import HOST, ONE, THREE, WHOLE, drain, feed, say, seeded, signs
 from tests.wire.http2_pair import CONNECT, GET, POST, SETTINGS, BareClient, frame, resets
-from tests.wire.pair import HOST, ONE, THREE, WHOLE, drain, feed, say, seeded, signs
 
 PING, RST, PRIORITY, WINDOW = 6, 3, 2, 8
 Fields = list[tuple[bytes, bytes]]

@@ -10,8 +10,8 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import RequestEnd, RequestHead, ResponseEnd, ResponseHead, StreamReset
 from svc_proto.wire.http2 import Http2Connection
+from tests.wire.connection_pair import HOST, ONE, THREE, feed, say, seeded, signs
 from tests.wire.http2_pair import SETTINGS, BareServer, frame, resets
-from tests.wire.pair import HOST, ONE, THREE, feed, say, seeded, signs
 
 Fields = list[tuple[bytes, bytes]]
 

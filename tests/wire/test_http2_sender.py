@@ -25,8 +25,8 @@ from svc_proto.wire.events import (
     StreamId,
 )
 from svc_proto.wire.http2 import Http2Connection
+from tests.wire.connection_pair import HOST, ONE, THREE, open_pair, say, seeded
 from tests.wire.http2_pair import POST, BareClient, BareServer
-from tests.wire.pair import HOST, ONE, THREE, open_pair, say, seeded
 
 
 def test_what_a_server_must_not_say() -> None:

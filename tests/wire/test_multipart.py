@@ -17,7 +17,7 @@ from svc_proto.wire.multipart import (
     PartEnd,
     encode_multipart,
 )
-from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.chunking import Cuts, cut, cuts
 
 TYPE = "multipart/form-data; boundary=xyz"
 

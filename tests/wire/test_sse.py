@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_comment, encode_event
-from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.chunking import Cuts, cut, cuts
 
 
 def decode(data: bytes, sizes: Cuts | None = None, **limits: int) -> list[ServerSentEvent]:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Role
-from svc_proto.wire.deflate import MAX_FRAGMENTS, DeflateParameters
 from svc_proto.wire.events import (
     BinaryMessage,
     CloseSocket,
@@ -27,8 +26,9 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.websocket import LIFE, MAX_PONGS, WebSocket, WebSocketState, WebSocketTrigger
-from tests.wire.chunks import Cuts, cuts
-from tests.wire.pair import ONE, WHOLE, drain, feed, open_pair, say, seeded
+from svc_proto.wire.websocket_deflate import MAX_FRAGMENTS, DeflateParameters
+from tests.wire.chunking import Cuts, cuts
+from tests.wire.connection_pair import ONE, WHOLE, drain, feed, open_pair, say, seeded
 
 KEY = b"\x37\xfa\x21\x3d"  # the masking key of RFC 6455 section 5.7
 SMALL = Limits(max_message=1000)

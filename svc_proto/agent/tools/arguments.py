@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from svc_proto.basics.errors import ToolError
-from svc_proto.schema import lenient
-from svc_proto.schema.members import as_array, as_object
+from svc_proto.schema import coercion
+from svc_proto.schema.json_object import as_array, as_object
 
 __all__ = ["check"]
 
@@ -20,9 +20,9 @@ Schema: TypeAlias = Mapping[str, Any]
 Reader: TypeAlias = Callable[[object], Any]
 
 READERS: Mapping[str, tuple[Reader, str]] = {  # of a type, and what it is called
-    "string": (lenient.text, "a string"),
-    "integer": (partial(lenient.whole, pointed=True), "a whole number"),
-    "boolean": (lenient.flag, "true or false"),
+    "string": (coercion.text, "a string"),
+    "integer": (partial(coercion.whole, pointed=True), "a whole number"),
+    "boolean": (coercion.flag, "true or false"),
     "array": (as_array, "an array"),
     "object": (as_object, "an object"),
 }

@@ -18,11 +18,11 @@ from svc_proto.agent.tools.tool import Arguments, Picture, Returned, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import ToolError
-from svc_proto.basics.visible import plain, readable
+from svc_proto.basics.sanitize import plain, readable
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
 from svc_proto.peers.mcp_http import HttpParameters
-from svc_proto.schema.members import Members, as_array, as_object, as_text
+from svc_proto.schema.json_object import Members, as_array, as_object, as_text
 
 __all__ = ["GROUP", "PREFIX", "Run", "returned", "tools_of"]
 

@@ -19,7 +19,7 @@ from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.phone import PhoneAnswer, PhoneLink, RelayLink
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = ["ROWS", "ToolRow", "path_of", "perform", "phone_tools", "tools_of"]
 

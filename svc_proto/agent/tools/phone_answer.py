@@ -6,7 +6,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.basics.errors import ToolError
 from svc_proto.peers.phone import PhoneAnswer
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = ["MEANINGS", "body_of", "result_of", "text_of"]
 MAX_ERROR = 500  # characters of what the phone or the relay says

@@ -24,7 +24,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.moment import Moment
 from svc_proto.schema import chat_events as events
 from svc_proto.schema.chat_events import THINKING, AssistantDelta, ChatEvent, ToolProgress
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = ["SessionProjection"]
 

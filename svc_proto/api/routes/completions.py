@@ -29,7 +29,7 @@ from svc_proto.basics.validate import object_, optional
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.schema.members import Members, content_text
+from svc_proto.schema.json_object import Members, content_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api

@@ -21,7 +21,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Route
-from svc_proto.schema.members import Members, as_text
+from svc_proto.schema.json_object import Members, as_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api

@@ -20,7 +20,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, Streamed, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.approvals import parse_approval
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, Streamed, empty_response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.schema.lenient import truth
-from svc_proto.schema.members import as_text, content_text
+from svc_proto.schema.coercion import truth
+from svc_proto.schema.json_object import as_text, content_text
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from svc_proto.basics.moment import Moment
 from svc_proto.device.handset import HandsetCommand, Reply
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.schema.redact import summary
 
 __all__ = ["MAX_ACTIVITIES", "Activity", "ActivityLog", "ActivityStatus"]

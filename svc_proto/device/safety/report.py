@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from svc_proto.basics.moment import Moment
 from svc_proto.device.safety.consent import Consents
 from svc_proto.device.safety.master import Master
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 __all__ = ["UNKNOWN_APP", "overlaid"]
 

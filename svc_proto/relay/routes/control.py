@@ -23,7 +23,7 @@ from svc_proto.machines.bridge import Outcome
 from svc_proto.machines.phones import ASKS_ITS_USER, Phone, take_selector
 from svc_proto.machines.session import Session
 from svc_proto.relay.access import Access
-from svc_proto.schema.members import json_object
+from svc_proto.schema.json_object import json_object
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -22,8 +22,8 @@ from svc_proto.machines.media import MediaEntry
 from svc_proto.relay.access import Access
 from svc_proto.relay.media import ANY_TYPE, CONTENT_TYPES, MIB, Media, base64_bytes, content_type_field, display_name
 from svc_proto.relay.upload import IncomingFile, form_type, receive_part
-from svc_proto.schema.lenient import truth
-from svc_proto.schema.members import Members
+from svc_proto.schema.coercion import truth
+from svc_proto.schema.json_object import Members
 from svc_proto.wire.multipart import PartBegin
 
 if TYPE_CHECKING:

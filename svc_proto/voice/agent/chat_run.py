@@ -20,7 +20,7 @@ from svc_proto.machines.confirmations import Question
 from svc_proto.peers.api import ApiClient
 from svc_proto.peers.peer import PeerFailed, PeerFault
 from svc_proto.schema import chat_events as events
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.realtime.orders import StartRun
 from svc_proto.voice.realtime.story import RunBegan, RunEvent, SessionBound, ToolEvent, ToolTold

@@ -13,7 +13,7 @@ from attrs import frozen
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members, content_text
+from svc_proto.schema.json_object import Members, content_text
 from svc_proto.voice.profiles import find_profile
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from svc_proto.engine.child import run_command
 from svc_proto.engine.files import read_file, spool_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.contract import ProviderError, Recording, SpeechRequest, Spoken
 
 if TYPE_CHECKING:

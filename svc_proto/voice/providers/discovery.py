@@ -14,7 +14,7 @@ from attrs import field, frozen
 from svc_proto.engine.client import fetch
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members, as_array, json_value
+from svc_proto.schema.json_object import Members, as_array, json_value
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.keys import VendorAccess
 from svc_proto.voice.providers.problems import refused

@@ -20,7 +20,7 @@ from svc_proto.engine.child import Child, Finished, run_command, spawn_child
 from svc_proto.engine.flow import Flow, ask
 from svc_proto.engine.waits import Bell, SomeAtATime
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.contract import (
     AudioChunk,
     AudioSink,

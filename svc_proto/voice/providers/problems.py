@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from svc_proto.basics.quoting import quoted
+from svc_proto.basics.excerpt import quoted
 from svc_proto.engine.client import Fetched
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import error_text, json_value
+from svc_proto.schema.json_object import error_text, json_value
 from svc_proto.voice.contract import ProviderError
 from svc_proto.voice.keys import VendorAccess
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from svc_proto.basics import strict_json
 from svc_proto.basics.resampler import Resampler
 from svc_proto.engine.client import bearer
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.contract import (
     AudioDelta,
     AudioDone,

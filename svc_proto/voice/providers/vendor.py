@@ -19,7 +19,7 @@ from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.readers import BodyReader, pieces
 from svc_proto.facts import Failure
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.contract import (
     AudioChunk,
     AudioSink,

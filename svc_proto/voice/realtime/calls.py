@@ -14,7 +14,7 @@ from attrs import frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.realtime.mouth import SpokenAnswer
 from svc_proto.voice.realtime.run import VoiceRun
 from svc_proto.voice.realtime.story import RunStory

@@ -25,7 +25,7 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.peers.mcp_http import HttpParameters
 from svc_proto.peers.mcp_stdio import StdioParameters
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(1)
 

@@ -41,7 +41,7 @@ from tests.relay.routes.media_world import (
 )
 from tests.relay.routes.media_world import book as book
 from tests.relay.world import HOST, REMOTE, START, Paired, RelayBook
-from tests.wire.chunks import Cuts, cut, cuts
+from tests.wire.chunking import Cuts, cut, cuts
 
 # --- register -------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from svc_proto.engine import files, flow
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.contract import Recording, SpeechRequest, Spoken
 from svc_proto.voice.providers import command
 from svc_proto.voice.providers.command import Command, CommandLine

@@ -24,7 +24,7 @@ from attrs import asdict
 
 from svc_proto.machines.confirmations import Question
 from svc_proto.schema import chat_events as events
-from svc_proto.schema.members import Members
+from svc_proto.schema.json_object import Members
 from svc_proto.voice.contract import (
     AudioDelta,
     AudioDone,

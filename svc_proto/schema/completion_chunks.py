@@ -1,0 +1,30 @@
+"""What a chunk of a chat-completions stream says, of whatever server: `{choices: [{delta: {content}}]}` as a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svc_proto.schema.json_object import Members, as_array, as_text
+
+__all__ = ["plain_words", "words"]
+
+
+def plain_words(chunk: Mapping[str, object]) -> str:
+    """The words of a chunk that says nothing else, as nearly all do; empty for any other."""
+    if chunk.get("error") or chunk.get("usage"):
+        return ""
+    choices = chunk.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict) or choice.get("finish_reason") or choice.get("message") is not None:
+        return ""
+    delta = choice.get("delta")
+    if not isinstance(delta, dict) or len(delta) != 1:
+        return ""
+    text = delta.get("content")
+    return text if isinstance(text, str) else ""
+
+
+def words(value: object) -> str:
+    """Text, or the text of the parts that stand for it."""
+    parts = as_array(value)
+    return as_text(value) or "" if parts is None else "".join(words(Members.of(part).get("text")) for part in parts)

@@ -1,0 +1,307 @@
+"""The plain lane of a client's HTTP/1.1: one request, one answer, and the law for everything else.
+
+As `http1_plain` for servers: `Http1Connection`, which stands on h11, is the law. It is made when there is something for
+it, told what was said (a body of that length, which nobody sees again) and what has come since the last event, and is
+then where it would be had it been there all along. It stays until the end: a call is the only one of its connection.
+
+A call is plain if all of this holds (section numbers of RFC 9112)
+  3, 5 the request has the shape that `http1_plain` reads, `Host` as its first field, and `Connection: close`
+  6    its body is as long as `Content-Length` says, and follows without trailers
+  4    the whole head of the answer comes in one piece, and not before the request is complete: HTTP/1.1, a status from
+       200 on that may have a body, each field `name: value`, with one blank and visible ASCII, and none comes twice
+  6    the body comes in chunks, which `http1_chunks` reads, or in the same piece as the head, with its length
+"""
+
+from __future__ import annotations
+
+import re
+
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.connection import Connection, Role
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+)
+from svc_proto.wire.http1 import BODILESS, Http1Connection
+from svc_proto.wire.http1_chunks import ChunkedBody
+from svc_proto.wire.http1_fast_path_server import FIELDS, FOR_THE_LAW, MAX_DIGITS, REQUEST
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+
+__all__ = ["PlainCall"]
+
+_RESPONSE = re.compile(
+    rb"HTTP/1\.1 ([2-9][0-9][0-9]) [ -~]*+\r\n((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
+)
+_NO_MORE = FOR_THE_LAW - {b"transfer-encoding"}
+LAST_CHUNK = b"0\r\n\r\n"  # without trailers
+ONLY = StreamId(1)
+
+
+class PlainCall(Connection):
+    """One call of a client; see `wire.connection.Connection` for how to drive it."""
+
+    __slots__ = (
+        "_asked",
+        "_chunks",
+        "_entropy",
+        "_found",
+        "_law",
+        "_left",
+        "_limits",
+        "_out",
+        "_over",
+        "_raw",
+        "_request",
+        "_said",
+        "_told",
+    )
+
+    _request: RequestHead  # once it was said
+    _found: tuple[ResponseHead, int, bool]  # of `_raw`: the head, where it ends, whether the body comes in chunks
+
+    def __init__(self, *, limits: Limits = DEFAULT_LIMITS, entropy: Entropy) -> None:
+        self._limits = limits
+        self._entropy = entropy
+        self._law: Http1Connection | None = None  # in charge, once it is there
+        self._said = -1  # bytes of the request's body; there is no request yet
+        self._left = -1  # bytes of it that are to follow
+        self._asked = False  # it is complete
+        self._raw = b""  # what came in one piece with the head; once that is told and chunks follow, the head alone
+        self._told = 0  # events of it
+        self._chunks: ChunkedBody | None = None  # the body in progress, if it comes in chunks
+        self._over = False
+        self._out: list[bytes] = []
+
+    # --- properties ---
+
+    @property
+    def must_close(self) -> bool:
+        """Nothing more can be said on this connection: write what is queued, then half-close."""
+        return self._over if self._law is None else self._law.must_close
+
+    @property
+    def paused(self) -> bool:
+        """Never, as long as there is no WebSocket."""
+        return self._law is not None and self._law.paused
+
+    @property
+    def idle(self) -> bool:
+        """No request is in progress, no byte of a next one has come, and the connection can still be used."""
+        return self._said < 0 if self._law is None else self._law.idle
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory for what came in and is not complete, or cannot be told yet."""
+        if self._law is not None:
+            return self._law.held
+        if self._chunks is not None:
+            return len(self._chunks.rest)
+        if not self._told:
+            return len(self._raw)
+        return len(self._raw) - self._found[1] if self._told == 1 and self._raw else 0
+
+    @property
+    def head_pending(self) -> bool:
+        """A head has begun to arrive and is not complete."""
+        return bool(self._raw) and not self._told if self._law is None else self._law.head_pending
+
+    # --- bytes ---
+
+    def receive_data(self, data: bytes) -> None:
+        """Take bytes from the peer. Parsing is left to `next_event`. Bytes after the end are dropped."""
+        if self._law is None:
+            if self._over or not data:
+                return
+            if self._chunks is not None:
+                self._chunks.receive_data(data)
+                return
+            if self._asked and not self._raw:
+                found = self._read(data)
+                if found is not None:
+                    self._raw, self._found = data, found
+                    return
+        self._obey().receive_data(data)
+
+    def whole(self, data: bytes) -> bytes | None:
+        """The piece of a body that these bytes are, if they are that and nothing else, and nothing waits before it.
+
+        They are not taken: whoever has no use for the piece gives them to `receive_data`.
+        """
+        if self._law is not None:
+            return self._law.whole(data)
+        return None if self._chunks is None else self._chunks.whole(data)
+
+    def receive_eof(self) -> None:
+        """The peer will send no more bytes. What was received before is still parsed."""
+        if not self._over or self._law is not None:
+            self._obey().receive_eof()
+
+    def trust(self, stream: StreamId) -> None:
+        """The peer of the WebSocket is known: its messages may be as large as the limits have it."""
+        if self._law is not None:
+            self._law.trust(stream)
+
+    def release(self) -> None:
+        """The connection is gone."""
+        if self._law is not None:
+            self._law.release()
+
+    def data_to_send(self) -> bytes:
+        """All bytes queued since the last call, joined; empty when there are none."""
+        out, self._out = self._out, []
+        if self._law is not None:
+            out.append(self._law.data_to_send())
+        return b"".join(out)
+
+    # --- events ---
+
+    def next_event(self) -> Event | None:
+        """The next thing the peer said; None when more bytes are needed, and after the end.
+
+        Raises `RemoteProtocolError` once if the peer broke the protocol; after that nothing more is read.
+        """
+        if self._law is not None:
+            return self._law.next_event()
+        if self._chunks is not None:
+            return self._next_chunks(self._chunks)
+        raw = self._raw
+        if not raw:
+            return None
+        head, end, chunked = self._found
+        self._told += 1
+        if self._told == 1:
+            if chunked:
+                self._chunks = ChunkedBody(self._limits)
+                self._chunks.receive_data(raw[end:])
+                self._raw = raw[:end]
+            return head
+        if self._told == 2 and len(raw) > end:
+            return ResponseData(ONLY, raw[end:])
+        self._end()
+        return ResponseEnd(ONLY)
+
+    def send(self, event: Event) -> None:
+        """Say something. Raises `LocalProtocolError` if the protocol does not allow it now."""
+        if self._law is None:
+            if self._over:
+                raise LocalProtocolError(f"{type(event).__name__}: the connection is over")
+            if event.stream == ONLY and self._say(event):
+                return
+        self._obey().send(event)
+
+    def _say(self, event: Event) -> bool:
+        """Say a part of the request; False, and nothing was said, if that is the law's to say."""
+        if type(event) is RequestData:
+            if len(event.data) > self._left:
+                return False
+            self._left -= len(event.data)
+            self._out.append(event.data)
+        elif type(event) is RequestEnd:
+            if self._left or self._asked or event.trailers:
+                return False
+            self._asked = True
+        elif type(event) is RequestHead and self._said < 0:
+            found = _request_head(event)
+            if found is None:
+                return False
+            block, self._said = found
+            self._left = self._said
+            self._request = event
+            self._out.append(block)
+        else:
+            return False
+        return True
+
+    def _read(self, data: bytes) -> tuple[ResponseHead, int, bool] | None:
+        """The head of a plain answer, where it ends, and whether the body comes in chunks."""
+        found = _RESPONSE.match(data, 0, self._limits.max_head)
+        if found is None:
+            return None
+        status, fields = int(found[1]), [(name.lower(), value) for name, value in FIELDS(found[2])]
+        by_name = dict(fields)
+        if (
+            len(by_name) != len(fields)
+            or len(fields) > self._limits.max_fields
+            or not _NO_MORE.isdisjoint(by_name)
+            or status in BODILESS
+            or self._request.method == "HEAD"
+        ):
+            return None
+        coding, length = by_name.get(b"transfer-encoding"), by_name.get(b"content-length", b"")
+        if coding is None:
+            if not length.isdigit() or len(length) > MAX_DIGITS or int(length) != len(data) - found.end():
+                return None
+        elif coding != b"chunked" or length:
+            return None
+        return ResponseHead(ONLY, status, Headers(fields), "1.1"), found.end(), coding is not None
+
+    def _next_chunks(self, chunks: ChunkedBody) -> Event | None:
+        try:
+            data = chunks.read()
+        except RemoteProtocolError:
+            self._end()
+            raise
+        if data:
+            return ResponseData(ONLY, data)
+        if not chunks.over:
+            return None
+        if chunks.last_chunk != LAST_CHUNK:
+            return self._obey().next_event()
+        self._end()
+        return ResponseEnd(ONLY)
+
+    # --- the law ---
+
+    def _obey(self) -> Http1Connection:
+        """Put the law in charge, where it would be now."""
+        law = self._law
+        if law is None:
+            law = self._law = Http1Connection(Role.CLIENT, limits=self._limits, entropy=self._entropy)
+            if self._said >= 0:
+                law.send(self._request)
+                if self._said > self._left:
+                    law.send(RequestData(ONLY, bytes(self._said - self._left)))
+                if self._asked:
+                    law.send(RequestEnd(ONLY))
+                law.data_to_send()  # it was said already
+            law.receive_data(self._raw)
+            for _ in range(self._told):
+                law.next_event()
+            if self._chunks is not None:
+                law.go_on(self._chunks)
+            self._end()
+        return law
+
+    def _end(self) -> None:
+        self._over = True
+        self._raw = b""
+        self._chunks = None
+
+
+def _request_head(head: RequestHead) -> tuple[bytes, int] | None:
+    """The head of a request, and how many bytes of body follow; None if it is not plain."""
+    fields = head.headers
+    by_name = {name.lower(): value for name, value in fields}
+    if head.websocket or not fields or fields[0][0].lower() != b"host" or len(by_name) != len(fields):
+        return None
+    first = f"{head.method} {head.target} HTTP/1.1\r\n".encode("utf-8", "surrogatepass")
+    block = b"%b%b\r\n" % (first, b"".join(b"%b: %b\r\n" % field for field in fields))
+    found, length = REQUEST.fullmatch(block), by_name.get(b"content-length", b"0")
+    if (
+        found is None
+        or FIELDS(found[3]) != list(fields)  # nothing that was said begins another line
+        or not FOR_THE_LAW.isdisjoint(by_name)
+        or by_name.get(b"connection") != b"close"
+        or not length.isdigit()
+        or len(length) > MAX_DIGITS
+    ):
+        return None
+    return block, int(length)

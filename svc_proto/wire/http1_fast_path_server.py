@@ -1,0 +1,375 @@
+"""The plain lane of HTTP/1.1: whole requests of the strictest shape, whole answers, and the law for everything else.
+
+`Http1Connection`, which stands on h11, is the law. What nearly every client sends nearly always needs none of what it
+is for: a request that has come in one piece, with nothing about it that two readers could take in two ways. Such a one
+is read here by one expression, and answered from a head that was checked once.
+
+Rules
+  A message is wholly the lane's or wholly the law's, request and response. The law is made when there is something for
+    it, told the number of the last request, given the bytes of the message in progress, and asked as often as the lane
+    was: it is then where it would be had it been there all along. It goes when the message is over.
+  Nothing is refused here. Whatever is not plain is the law's to judge, also every end of input and every byte behind a
+    message that was not answered.
+  Nobody can tell the two apart but by the time they take: `tests/wire/test_http1_fast_path_server.py` and the fuzz
+  target `lane`
+    have both say the same, events, bytes and properties.
+
+A request is plain if all of this holds (section numbers of RFC 9112)
+  it is one received piece, from its first byte to its last, and no other of this connection is in progress
+  3    one of seven methods, a target in origin form, HTTP/1.1
+  5    each field is `name: value`, with one blank, visible ASCII, and no blank at either end of the value
+  3.2  one `Host` that is a name, or a name and a port; no address in brackets
+  6    at most one `Content-Length`, of digits, and as many bytes of body as it says; else none
+  no field comes twice; none is `Expect`, `TE`, `Trailer`, `Transfer-Encoding` or `Upgrade`, and `Connection` says
+    nothing but `keep-alive`
+  it is within the limits of a head
+
+An answer is plain if it is whole, or if it begins with `date`, its length is not said, and it ends without trailers: it
+goes out in chunks (section 7.1), each event as it comes. The request is kept for the law meanwhile, and so is small.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from svc_proto.basics.entropy import Entropy
+from svc_proto.wire.authority import AUTHORITY
+from svc_proto.wire.connection import Role, ServerConnection
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+)
+from svc_proto.wire.http1 import BODILESS, Http1Connection
+from svc_proto.wire.http1_responses import REASONS
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from svc_proto.wire.websocket import WebSocket
+
+__all__ = ["FIELDS", "FOR_THE_LAW", "MAX_DIGITS", "REQUEST", "PlainConnection"]
+
+_LINE = rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*+) HTTP/1\.1\r\n"
+_BLOCK = rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
+REQUEST = re.compile(_LINE + _BLOCK)
+_line = re.compile(_LINE).match
+_block = re.compile(_BLOCK).match
+FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `REQUEST` has found
+_HOST = re.compile(AUTHORITY)
+_NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]++")
+_VALUE = re.compile(rb"[!-~](?:[ -~]*[!-~])?")
+FOR_THE_LAW = frozenset({b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
+FRAMING = frozenset({b"connection", b"content-length", b"host", b"transfer-encoding"})  # h11 sees to these itself
+KEEP_ALIVE = b"keep-alive"
+MAX_DIGITS = 18  # of a Content-Length
+MAX_BLOCK = 2048  # bytes of fields in a head that is kept
+MAX_BLOCKS = 256  # such heads in a process
+MAX_KEPT = 16_384  # bytes of a request that are kept while its answer goes out in chunks
+MAX_AGAIN, MAX_FIELDS_AGAIN = 1024, 16  # bytes and fields of a request's head that are kept for the next one
+PENDING, HEAD_TOLD, BODY_TOLD, TOLD = range(4)  # how far the events of a message have been taken
+
+
+class PlainConnection(ServerConnection):
+    """One HTTP/1.1 connection of a server; see `wire.connection.ServerConnection` for how to drive it."""
+
+    __slots__ = (
+        "_body",
+        "_deflate",
+        "_entropy",
+        "_head",
+        "_known",
+        "_law",
+        "_limits",
+        "_out",
+        "_raw",
+        "_said",
+        "_stream",
+        "_told",
+    )
+
+    _head: RequestHead  # these two while there is a message in `_raw`
+    _body: bytes
+
+    def __init__(self, *, limits: Limits = DEFAULT_LIMITS, entropy: Entropy, deflate: bool = True) -> None:
+        self._limits = limits
+        self._entropy = entropy
+        self._deflate = deflate
+        self._law: Http1Connection | None = None  # in charge, while it is there
+        self._stream = StreamId(0)  # of the last request
+        self._raw = b""  # the message in progress, if it is the lane's
+        self._known: tuple[bytes, Headers, int] | None = None  # fields that were said: mostly they are said again
+        self._told = PENDING
+        self._said: ResponseHead | None = None  # the answer in progress, if the lane says it in chunks
+        self._out: list[bytes] = []
+
+    # --- a whole turn ---
+
+    def plain(self, data: bytes) -> tuple[RequestHead, bytes] | None:
+        """Take one plain request and its body, with all of its events; None, and nothing has been done, otherwise."""
+        if self._law is not None or self._raw:
+            return None
+        line = _line(data)
+        if line is None:
+            return None
+        at, known = line.end(), self._known
+        if known is None or not data.startswith(known[0], at):
+            known = self._read(data, at)
+            if known is None:
+                return None
+        block, headers, length = known
+        end = at + len(block)
+        if end > self._limits.max_head or len(data) - end != length:
+            return None
+        method, target = line.groups()
+        self._stream = stream = StreamId(self._stream + 1)
+        self._head = head = RequestHead(stream, method.decode("ascii"), target.decode("ascii"), headers)
+        self._body = body = data[end:]
+        self._raw = data
+        self._told = TOLD
+        return head, body
+
+    def retell(self) -> None:
+        """Of the request that `plain` gave no more than the head was taken: `next_event` tells the rest."""
+        self._told = HEAD_TOLD
+
+    def answer(
+        self, stream: StreamId, status: int, date: bytes, fields: tuple[tuple[bytes, bytes], ...], body: bytes
+    ) -> bool:
+        """Say all of a response; False, and nothing was said, if that is the law's to say.
+
+        Its fields are `date`, `fields` and, where there may be a body, `content-length`.
+        """
+        if not self._raw or self._told != TOLD or stream != self._stream or self._said is not None:
+            return False
+        head = _response_head(status, fields)
+        if head is None:
+            return False
+        before, after = head
+        if status in BODILESS:
+            self._out.append(b"%b%b%b\r\n" % (before, date, after))
+        else:
+            shown = b"" if self._head.method == "HEAD" else body
+            self._out.append(b"%b%b%bcontent-length: %d\r\n\r\n%b" % (before, date, after, len(body), shown))
+        self._raw = self._body = b""
+        del self._head
+        return True
+
+    # --- properties ---
+
+    @property
+    def must_close(self) -> bool:
+        """Nothing more can be said on this connection: write what is queued, then half-close."""
+        return self._law is not None and self._law.must_close
+
+    @property
+    def paused(self) -> bool:
+        """Bytes wait behind a request that we have not answered: stop reading."""
+        return self._law is not None and self._law.paused
+
+    @property
+    def idle(self) -> bool:
+        """No request is in progress, no byte of a next one has come, and the connection can still be used."""
+        return not self._raw if self._law is None else self._law.idle
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory for what came in and is not complete, or cannot be told yet."""
+        if self._law is not None:
+            return self._law.held
+        if self._raw and self._told < BODY_TOLD:
+            return len(self._raw if self._told == PENDING else self._body)
+        return 0
+
+    @property
+    def head_pending(self) -> bool:
+        """A head has begun to arrive and is not complete."""
+        return bool(self._raw) and self._told == PENDING if self._law is None else self._law.head_pending
+
+    # --- bytes ---
+
+    def receive_data(self, data: bytes) -> None:
+        """Take bytes from the peer. Parsing is left to `next_event`. Bytes after the end are dropped."""
+        if self._law is not None:
+            self._law.receive_data(data)
+        elif self.plain(data) is not None:
+            self._told = PENDING
+        elif data:
+            self._obey().receive_data(data)
+
+    def receive_eof(self) -> None:
+        """The peer will send no more bytes. What was received before is still parsed."""
+        self._obey().receive_eof()
+
+    def trust(self, stream: StreamId) -> None:
+        """The peer of the WebSocket is known: its messages may be as large as the limits have it."""
+        if self._law is not None:
+            self._law.trust(stream)
+
+    def switched(self) -> WebSocket | None:
+        """The WebSocket that this connection has become; what was said before is still here."""
+        return self._obey().switched()
+
+    def release(self) -> None:
+        """The connection is gone."""
+        if self._law is not None:
+            self._law.release()
+
+    def data_to_send(self) -> bytes:
+        """All bytes queued since the last call, joined; empty when there are none."""
+        out = self._out
+        if self._law is not None:
+            out.append(self._law.data_to_send())
+        elif not out:
+            return b""
+        self._out = []
+        return out[0] if len(out) == 1 else b"".join(out)
+
+    # --- events ---
+
+    def next_event(self) -> Event | None:
+        """The next thing the peer said; None when more bytes are needed, while `paused`, and after the end.
+
+        Raises `RemoteProtocolError` once if the peer broke the protocol; after that nothing more is read.
+        """
+        law = self._law
+        if law is not None:
+            event = law.next_event()
+            if type(event) is RequestHead:
+                self._stream = event.stream
+            elif type(event) is RequestEnd:
+                self._dismiss(law)
+            return event
+        told = self._told
+        if not self._raw or told == TOLD:
+            return None
+        self._told = told + 1
+        if told == PENDING:
+            return self._head
+        if told == HEAD_TOLD and self._body:
+            return RequestData(self._stream, self._body)
+        self._told = TOLD
+        return RequestEnd(self._stream)
+
+    def send(self, event: Event) -> None:
+        """Say something. Raises `LocalProtocolError` if the protocol does not allow it now."""
+        if self._raw and self._told == TOLD and event.stream == self._stream and self._say(event):
+            return
+        law = self._obey()
+        law.send(event)
+        if type(event) is ResponseEnd:
+            self._dismiss(law)
+
+    def _say(self, event: Event) -> bool:
+        """Say a part of an answer in chunks; False, and nothing was said, if that is the law's to say."""
+        if self._said is None:
+            if type(event) is not ResponseHead or len(self._raw) > MAX_KEPT or self._head.method == "HEAD":
+                return False
+            block = _chunked_head(event)
+            if block is None:
+                return False
+            self._out.append(block)
+            self._said = event
+        elif type(event) is ResponseData:
+            if event.data:
+                self._out += (b"%x\r\n" % len(event.data), event.data, b"\r\n")
+        elif type(event) is ResponseEnd and not event.trailers:
+            self._out.append(b"0\r\n\r\n")
+            self._forget()
+        else:
+            return False
+        return True
+
+    def _read(self, data: bytes, at: int) -> tuple[bytes, Headers, int] | None:
+        """Read the fields that stand there: all of their bytes, what they are, and the length of a body behind them.
+
+        None if they are not plain. They are kept for the next request, unless they are large.
+        """
+        found = _block(data, at, self._limits.max_head)
+        if found is None:
+            return None
+        fields = FIELDS(found[1])
+        by_name = {name.lower(): value for name, value in fields}  # in their order
+        if len(by_name) != len(fields) or len(fields) > self._limits.max_fields:
+            return None
+        length = _length(by_name)
+        if length is None:
+            return None
+        known = found[0], Headers(by_name.items()), length
+        if len(found[0]) <= MAX_AGAIN and len(fields) <= MAX_FIELDS_AGAIN:
+            self._known = known
+        return known
+
+    # --- the law ---
+
+    def _obey(self) -> Http1Connection:
+        """Put the law in charge, where it would be now."""
+        law = self._law
+        if law is None:
+            begun = StreamId(self._stream - 1) if self._raw else self._stream
+            law = self._law = Http1Connection(
+                Role.SERVER, limits=self._limits, entropy=self._entropy, deflate=self._deflate, after=begun
+            )
+            if self._raw:
+                law.receive_data(self._raw)
+                for _ in range(self._told):
+                    law.next_event()
+                if self._said is not None:
+                    law.send(self._said)
+                    law.data_to_send()  # it was said already
+                self._forget()
+        return law
+
+    def _dismiss(self, law: Http1Connection) -> None:
+        """The law goes once a message is over, unless there is something of a next one."""
+        if law.idle:
+            self._out.append(law.data_to_send())
+            self._law = None
+
+    def _forget(self) -> None:
+        self._raw = self._body = b""
+        self._said = None
+        del self._head
+
+
+def _length(fields: dict[bytes, bytes]) -> int | None:
+    """The bytes of body that they say; None if any of them asks for more than the lane has."""
+    if not FOR_THE_LAW.isdisjoint(fields) or fields.get(b"connection", KEEP_ALIVE).lower() != KEEP_ALIVE:
+        return None
+    host = _HOST.fullmatch(fields.get(b"host", b""))
+    if host is None or host[1] is not None:
+        return None
+    length = fields.get(b"content-length", b"0")
+    return int(length) if length.isdigit() and len(length) <= MAX_DIGITS else None
+
+
+@lru_cache(maxsize=MAX_BLOCKS)
+def _response_head(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes, bytes] | None:
+    """A head up to the value of `date`, and from there to where the body's length is said, or the head ends.
+
+    None if it is not plain: h11 would have to say more than this, or to complain.
+    """
+    if not 200 <= status <= 999 or not all(_may_be_said(name, value) for name, value in fields):
+        return None
+    lines = [b"%b: %b" % field for field in fields]
+    if sum(map(len, lines)) > MAX_BLOCK:
+        return None
+    before = b"HTTP/1.1 %d %b\r\ndate: " % (status, REASONS.get(status, b"Unknown"))
+    return before, b"\r\n".join((b"", *lines, b""))
+
+
+def _chunked_head(head: ResponseHead) -> bytes | None:
+    """The head of an answer in chunks; None if it is not plain."""
+    status, fields = head.status, head.headers
+    if status in BODILESS or not fields or fields[0][0] != b"date" or _VALUE.fullmatch(fields[0][1]) is None:
+        return None
+    block = _response_head(status, fields[1:])
+    return block and b"%b%b%bTransfer-Encoding: chunked\r\n\r\n" % (block[0], fields[0][1], block[1])
+
+
+def _may_be_said(name: bytes, value: bytes) -> bool:
+    return name.lower() not in FRAMING and _NAME.fullmatch(name) is not None and _VALUE.fullmatch(value) is not None

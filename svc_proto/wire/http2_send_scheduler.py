@@ -1,0 +1,75 @@
+"""What waits on the streams of an HTTP/2 connection, written a frame of each in turn as far as windows allow."""
+
+from __future__ import annotations
+
+from svc_proto.wire.events import StreamId
+from svc_proto.wire.h2_optimized import LeanH2
+from svc_proto.wire.http2_head import trailer_fields
+from svc_proto.wire.http2_stream import Stream
+
+__all__ = ["Outgoing"]
+
+
+class Outgoing:
+    """The streams with something to say."""
+
+    __slots__ = ("_h2", "_streams")
+
+    def __init__(self, h2: LeanH2) -> None:
+        self._h2 = h2
+        self._streams: dict[StreamId, Stream] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._streams)
+
+    def add(self, known: Stream) -> None:
+        """Note that this stream may have something to send."""
+        self._streams[known.id] = known
+
+    def remove(self, known: Stream) -> None:
+        """Note that this stream has nothing to send any more."""
+        self._streams.pop(known.id, None)
+
+    def clear(self) -> None:
+        """Note that no stream has anything to send."""
+        self._streams.clear()
+
+    def write(self, most: int) -> tuple[int, list[Stream]]:
+        """Write up to `most` bytes of bodies; how many it were, and whose END_STREAM, or its place, has come."""
+        total = 0
+        ended: list[Stream] = []
+        while self._streams:
+            written = 0
+            for known in list(self._streams.values()):
+                known.fill()
+                written += self._frame(known, most - total - written)
+                if known.wrote_end:
+                    ended.append(known)
+            if not written:
+                break
+            total += written
+        return total, ended
+
+    def _frame(self, known: Stream, most: int) -> int:
+        h2 = self._h2
+        n = min(known.queued, most, h2.max_outbound_frame_size)
+        if n > 0:
+            n = min(n, h2.local_flow_control_window(known.id))
+        if known.queued and n <= 0:
+            return 0
+        last = n == known.queued and known.said_end
+        if n:
+            known.wrote_end = last and not known.trailers
+            h2.say_data(known.id, known.cut(n), end=known.wrote_end and not known.malformed)
+        if not known.queued:
+            self.remove(known)
+            if last and not known.wrote_end:
+                self._end(known)
+        return n
+
+    def _end(self, known: Stream) -> None:
+        known.wrote_end = True
+        if known.trailers:
+            self._h2.send_headers(known.id, trailer_fields(known.trailers), end_stream=True)
+        elif not known.malformed:
+            self._h2.end_stream(known.id)

@@ -1,0 +1,75 @@
+"""How h2 is set up: what we announce, what is tolerated before the peer has heard of it, which checks are ours."""
+
+from __future__ import annotations
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes, Settings
+from hpack.exceptions import HPACKError
+
+from svc_proto.wire.h2_optimized import BlockDecoder, LeanH2
+from svc_proto.wire.http2_frames import PREFACE, goaway
+from svc_proto.wire.limits import Limits
+
+__all__ = [
+    "CONNECTION_WINDOW",
+    "MAX_STREAMS",
+    "READ_ON",
+    "STREAM_WINDOW",
+    "TABLE_SIZE",
+    "last_words",
+    "new_h2",
+]
+
+READ_ON = 2  # times `max_head` bytes: a header list that is refused, and read to its end for what it does to our table
+MAX_STREAMS = 100  # requests at a time, RFC 9113 section 6.5.2 recommends no less
+STREAM_WINDOW = 256 * 1024  # bytes
+CONNECTION_WINDOW = 1024 * 1024  # bytes
+TABLE_SIZE = 4096  # bytes, RFC 9113 section 6.5.2: the default
+UNBOUNDED = 2**31 - 1
+
+
+def new_h2(*, client: bool, limits: Limits) -> LeanH2:
+    """A fresh connection of h2 with our first words in it. Heads are not checked: `http2_head` does that."""
+    h2 = LeanH2(
+        H2Configuration(
+            client_side=client,
+            header_encoding=None,
+            validate_inbound_headers=False,
+            normalize_inbound_headers=False,
+            validate_outbound_headers=False,
+            normalize_outbound_headers=False,
+        )
+    )
+    own = (SettingCodes.ENABLE_PUSH, 0) if client else (SettingCodes.ENABLE_CONNECT_PROTOCOL, 1)
+    values = {
+        SettingCodes.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
+        SettingCodes.MAX_HEADER_LIST_SIZE: limits.max_head,
+        SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
+        own[0]: own[1],
+    }
+    h2.local_settings = Settings(client=client, initial_values=values)
+    h2.decoder = BlockDecoder()
+    h2.decoder.max_header_list_size = READ_ON * limits.max_head
+    h2.initiate_connection()
+    if not client:
+        h2.receive_data(PREFACE)  # `http2_frames` has compared it
+    # One stream too many is refused by us; h2 would end the connection, of a client perhaps that has not heard of it.
+    tolerated = {**values, SettingCodes.MAX_CONCURRENT_STREAMS: UNBOUNDED}
+    h2.local_settings = Settings(client=client, initial_values=tolerated)
+    h2.increment_flow_control_window(CONNECTION_WINDOW - h2.inbound_flow_control_window)
+    return h2
+
+
+def last_words(h2: H2Connection, error: ProtocolError) -> tuple[bytes, ErrorCodes]:
+    """What is to be written after h2 found a rule broken, and what its GOAWAY says.
+
+    h2 has no word of its own for HPACK, which deserves another than it says (RFC 9113 section 4.3).
+    """
+    last, code = h2.highest_inbound_stream_id, ErrorCodes(error.error_code)
+    data = h2.data_to_send().removesuffix(goaway(last, code))
+    if code is ErrorCodes.PROTOCOL_ERROR and isinstance(error.__cause__, HPACKError):
+        code = ErrorCodes.COMPRESSION_ERROR
+    return data + goaway(last, code), code

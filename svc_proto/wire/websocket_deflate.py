@@ -1,0 +1,246 @@
+"""permessage-deflate (RFC 7692) with a bound on what one message may inflate to.
+
+This replaces the extension class of wsproto, which has no such bound, loses the compressed state of a message when
+a control frame comes between its fragments, and lets malformed parameters escape as ValueError. It uses the same
+public hooks (`wsproto.extensions.Extension`), which `FrameProtocol` calls for each frame.
+
+Parameters
+  What we compress uses a window of 2**12 bytes: 25 KiB of memory per socket instead of 256 KiB, for little loss on
+  short JSON. As a server we ask the client for the same if it lets us.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable
+from functools import lru_cache
+
+from wsproto.extensions import Extension
+from wsproto.frame_protocol import CloseReason, FrameDecoder, FrameProtocol, Opcode, RsvBits
+
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.basics.fast_frozen import fixed
+
+__all__ = ["OFFER", "DeflateParameters", "Deflater", "InboundGuard", "accept_offer", "read_agreement"]
+
+NAME = "permessage-deflate"
+OFFER = b"permessage-deflate; client_max_window_bits"
+MAX_OFFERS = 8  # that are remembered; each is within a head
+WINDOW_BITS = 12  # log2 of bytes, for what we compress ourselves
+MEMORY_LEVEL = 5  # of zlib, 1 to 9
+MAX_WINDOW_BITS = 15  # RFC 7692 section 7.1.2: the default
+MIN_ZLIB_BITS = 9  # zlib writes no raw stream with a window of 2**8
+MAX_FRAGMENTS = 65_536  # frames of one message
+INFLATER = 8 * 1024  # bytes of zlib's state beside the window, zconf.h
+TAIL = b"\x00\x00\xff\xff"  # RFC 7692 section 7.2.2: taken off after compression, put back before inflation
+MAX_UNUSED = 1 + len(TAIL)  # bytes after a final block: RFC 7692 section 7.2.3.4 has one, then our tail
+_BITS = re.compile(r'8|9|1[0-5]|"(?:8|9|1[0-5])"')  # RFC 7692 section 7.1.2.1: 8 to 15 without leading zeros
+
+SERVER_ALONE = "server_no_context_takeover"
+CLIENT_ALONE = "client_no_context_takeover"
+SERVER_BITS = "server_max_window_bits"
+CLIENT_BITS = "client_max_window_bits"
+
+
+@fixed(kw_only=True)
+class DeflateParameters:
+    """What the two ends agreed on. Window sizes are log2 of bytes."""
+
+    server_max_window_bits: int = MAX_WINDOW_BITS
+    client_max_window_bits: int = MAX_WINDOW_BITS
+    server_no_context_takeover: bool = False
+    client_no_context_takeover: bool = False
+
+
+NOT_AGREED = DeflateParameters()  # in place of an agreement where there is none; nothing is compressed then
+
+
+def accept_offer(values: Iterable[bytes]) -> tuple[DeflateParameters, bytes] | None:
+    """Server: the agreement and its `Sec-WebSocket-Extensions` value, or None if no offer can be taken.
+
+    `values` are the field values of the request. An offer with unknown or malformed parameters is declined, as
+    RFC 7692 section 7.1 wants, and the next one is tried.
+    """
+    return _accepted(tuple(values))
+
+
+@lru_cache(maxsize=MAX_OFFERS)
+def _accepted(values: tuple[bytes, ...]) -> tuple[DeflateParameters, bytes] | None:
+    for name, offer in _extensions(values):
+        if name != NAME or offer is None:
+            continue
+        server_bits = min(offer.get(SERVER_BITS) or MAX_WINDOW_BITS, WINDOW_BITS)
+        answer = [NAME, f"{SERVER_BITS}={server_bits}"]
+        client_bits = MAX_WINDOW_BITS
+        if CLIENT_BITS in offer:
+            client_bits = min(offer[CLIENT_BITS] or MAX_WINDOW_BITS, WINDOW_BITS)
+            answer.append(f"{CLIENT_BITS}={client_bits}")
+        answer.extend(flag for flag in (SERVER_ALONE, CLIENT_ALONE) if flag in offer)
+        agreed = DeflateParameters(
+            server_max_window_bits=server_bits,
+            client_max_window_bits=client_bits,
+            server_no_context_takeover=SERVER_ALONE in offer,
+            client_no_context_takeover=CLIENT_ALONE in offer,
+        )
+        return agreed, "; ".join(answer).encode("ascii")
+    return None
+
+
+def read_agreement(values: Iterable[bytes]) -> DeflateParameters | None:
+    """Client: what the server made of `OFFER`. Raises `RemoteProtocolError` for what was not offered."""
+    chosen = _extensions(values)
+    if not chosen:
+        return None
+    name, answer = chosen[0]
+    if len(chosen) != 1 or name != NAME or answer is None or answer.get(CLIENT_BITS, MAX_WINDOW_BITS) is None:
+        raise RemoteProtocolError("Sec-WebSocket-Extensions: the server chose what was not offered")
+    return DeflateParameters(
+        server_max_window_bits=answer.get(SERVER_BITS) or MAX_WINDOW_BITS,
+        client_max_window_bits=answer.get(CLIENT_BITS) or MAX_WINDOW_BITS,
+        server_no_context_takeover=SERVER_ALONE in answer,
+        client_no_context_takeover=CLIENT_ALONE in answer,
+    )
+
+
+class InboundGuard(Extension):
+    """Counts and inflates what comes in; refuses a message of more than `max_message` bytes or 65,536 frames.
+
+    A frame that announces too much is refused by its header, before its payload is received.
+    `agreed` is None where permessage-deflate is not in use.
+    """
+
+    name = "inbound"
+
+    def __init__(self, max_message: int, agreed: DeflateParameters | None) -> None:
+        self.max_message = max_message  # bytes; may be raised at any time
+        self.deflated = agreed is not None
+        self._agreed = agreed or NOT_AGREED
+        self._inflater: zlib._Decompress | None = None
+        self._compressed = False  # the message in progress, which control frames may interrupt
+        self._begun = False  # a message has a frame already, and is not complete
+        self._control = False  # the frame in progress
+        self._size = 0  # bytes of the message so far, inflated
+        self._frames = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory for the window of what is inflated."""
+        return 0 if self._inflater is None else INFLATER + (1 << self._agreed.client_max_window_bits)
+
+    def release(self) -> None:
+        """Let go of the inflater: nothing more comes."""
+        self._inflater = None
+
+    def enabled(self) -> bool:
+        """Tell `FrameProtocol` to call the hooks."""
+        return True
+
+    def offer(self) -> bool | str:
+        """Negotiation is done elsewhere."""
+        return False
+
+    def frame_inbound_header(
+        self, proto: FrameDecoder | FrameProtocol, opcode: Opcode, rsv: RsvBits, payload_length: int
+    ) -> CloseReason | RsvBits:
+        """Judge a header. May be called again for the same frame, so nothing is counted here."""
+        self._control = opcode.iscontrol()
+        if self._control:
+            return RsvBits(False, False, False)
+        if (opcode is Opcode.CONTINUATION) is not self._begun:
+            return CloseReason.PROTOCOL_ERROR  # now, before the payload is inflated as something that it is not
+        if not self._begun:
+            self._compressed = self.deflated and rsv.rsv1
+            if self._compressed:
+                return RsvBits(True, False, False)
+        if not self._compressed and self._size + payload_length > self.max_message:
+            return CloseReason.MESSAGE_TOO_BIG
+        return RsvBits(False, False, False)
+
+    def frame_inbound_payload_data(self, proto: FrameDecoder | FrameProtocol, data: bytes) -> bytes | CloseReason:
+        """Inflate a piece of a frame."""
+        if self._control:
+            return data
+        if self._compressed:
+            return self._inflate(proto, data)
+        self._size += len(data)
+        return data
+
+    def frame_inbound_complete(self, proto: FrameDecoder | FrameProtocol, fin: bool) -> bytes | CloseReason | None:
+        """Finish a frame, and with the last one its message."""
+        if self._control:
+            return None
+        self._begun = not fin
+        if not fin:
+            self._frames += 1
+            return CloseReason.MESSAGE_TOO_BIG if self._frames > MAX_FRAGMENTS else None
+        rest = self._inflate(proto, TAIL) if self._compressed else None
+        self._size = self._frames = 0
+        alone = self._agreed.server_no_context_takeover if proto.client else self._agreed.client_no_context_takeover
+        if alone or (self._inflater is not None and self._inflater.eof):
+            self._inflater = None
+        return rest
+
+    def _inflate(self, proto: FrameDecoder | FrameProtocol, data: bytes) -> bytes | CloseReason:
+        if self._inflater is None:
+            bits = self._agreed.server_max_window_bits if proto.client else self._agreed.client_max_window_bits
+            self._inflater = zlib.decompressobj(-max(bits, MIN_ZLIB_BITS))
+        room = self.max_message - self._size
+        try:
+            inflated = self._inflater.decompress(data, room + 1)
+        except zlib.error:
+            return CloseReason.INVALID_FRAME_PAYLOAD_DATA
+        self._size += len(inflated)
+        if len(inflated) > room:
+            return CloseReason.MESSAGE_TOO_BIG
+        if self._inflater.eof and len(self._inflater.unused_data) > MAX_UNUSED:
+            return CloseReason.INVALID_FRAME_PAYLOAD_DATA
+        return inflated
+
+
+class Deflater:
+    """Compresses whole messages. Takes no memory for it before the first one."""
+
+    __slots__ = ("_alone", "_bits", "_deflater")
+
+    def __init__(self, bits: int, *, alone: bool) -> None:
+        """`bits` is the agreed window of this side, 9 to 15; `alone` means without context takeover."""
+        self._bits = min(bits, WINDOW_BITS)
+        self._alone = alone
+        self._deflater: zlib._Compress | None = None
+
+    def pack(self, message: bytes) -> bytes:
+        """The compressed form, for a frame with RSV1 set."""
+        deflater = self._deflater
+        if deflater is None:
+            deflater = zlib.compressobj(wbits=-self._bits, memLevel=MEMORY_LEVEL)
+        if not self._alone:
+            self._deflater = deflater
+        return (deflater.compress(message) + deflater.flush(zlib.Z_SYNC_FLUSH)).removesuffix(TAIL)
+
+
+def _extensions(values: Iterable[bytes]) -> list[tuple[str, dict[str, int | None] | None]]:
+    """Every extension named, with its parameters; None in their place where they are not those of RFC 7692."""
+    found: list[tuple[str, dict[str, int | None] | None]] = []
+    for value in values:
+        for extension in value.decode("latin-1").split(","):
+            name, _, rest = extension.partition(";")
+            if name.strip():
+                found.append((name.strip().lower(), _parameters(rest)))
+    return found
+
+
+def _parameters(text: str) -> dict[str, int | None] | None:
+    parameters: dict[str, int | None] = {}
+    for part in text.split(";") if text.strip() else ():
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        key = key.lower()
+        if key in parameters:
+            return None
+        if key in (SERVER_BITS, CLIENT_BITS) and _BITS.fullmatch(value):
+            parameters[key] = int(value.strip('"'))
+        elif key in (SERVER_ALONE, CLIENT_ALONE, CLIENT_BITS) and not equals:
+            parameters[key] = None  # an offer may name the client's window without a size
+        else:
+            return None
+    return parameters

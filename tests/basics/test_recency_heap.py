@@ -1,0 +1,52 @@
+"""The latest of many, beside the plainest way to find it, and what it costs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.basics import recency_heap
+from svc_proto.basics.recency_heap import Latest
+
+STEPS = st.lists(st.tuples(st.integers(0, 5), st.none() | st.integers(0, 3)), max_size=60)
+
+
+@given(STEPS)
+def test_it_is_the_latest_whatever_comes_and_goes(steps: list[tuple[int, int | None]]) -> None:
+    kept, plain = Latest[int](), dict[int, tuple[float, int]]()
+    for place, (key, since) in enumerate(steps):
+        if since is None:
+            kept.discard(key)
+            plain.pop(key, None)
+        else:
+            kept.put(key, float(since))
+            plain[key] = since, place
+        assert kept.last == max(plain, key=plain.__getitem__, default=None)
+        assert len(kept) == len(plain)
+        assert all(kept.since(key) == since for key, (since, _) in plain.items())
+
+
+def test_what_is_not_there_came_at_no_time() -> None:
+    with pytest.raises(KeyError):
+        Latest[str]().since("a")
+
+
+def test_what_counts_no_more_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recency_heap, "_SLACK", 2)
+    kept = Latest[int]()
+    for at in range(1_000):
+        kept.put(at % 3, float(at))
+        assert len(kept._heap) <= 2 * 3 + 2
+    assert kept.last == 999 % 3
+
+
+def test_to_forget_the_latest_costs_the_same_among_many() -> None:
+    kept = Latest[int]()
+    for at in range(10_000):
+        kept.put(at, float(at))
+    for at in range(9_999, 9_899, -1):
+        assert kept.last == at
+        kept.discard(at)
+    assert kept.last == 9_899
+    assert len(kept._heap) == 9_900  # what was forgotten was looked at, and nothing else

@@ -1,0 +1,44 @@
+"""What counts as text, a number or a flag for those who do not tell them apart."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from svc_proto.schema.coercion import flag, text, truth, whole
+
+KNOWN = pytest.mark.parametrize(
+    ("value", "as_text", "as_whole", "as_flag", "as_truth"),
+    [
+        ("a", "a", None, None, False),
+        ("", "", None, None, False),
+        (" 7 ", " 7 ", 7, None, False),
+        ("-7", "-7", -7, None, False),
+        ("9" * 19, "9" * 19, int("9" * 19), None, False),
+        ("9" * 20, "9" * 20, None, None, False),
+        ("1.0", "1.0", None, None, False),
+        ("1", "1", 1, None, True),
+        ("true", "true", None, True, True),
+        ("false", "false", None, False, False),
+        (" YES", " YES", None, None, True),
+        (5, "5", 5, None, True),
+        (0, "0", 0, None, False),
+        (1.5, "1.5", None, None, None),
+        (True, None, None, True, True),
+        (False, None, None, False, False),
+        (None, None, None, None, False),
+        ([], None, None, None, None),
+        ({"a": 1}, None, None, None, None),
+    ],
+)
+
+
+@KNOWN
+def test_what_a_value_is(value: object, as_text: object, as_whole: object, as_flag: object, as_truth: object) -> None:
+    assert (text(value), whole(value), flag(value), truth(value)) == (as_text, as_whole, as_flag, as_truth)
+
+
+def test_what_else_some_take() -> None:
+    assert [text(given, flags=True) for given in (True, False, 1, None)] == ["true", "false", "1", None]
+    assert [whole(given, pointed=True) for given in (3.0, 3.5, inf, "3.0", True, 3, " 3")] == [3, *[None] * 4, 3, 3]

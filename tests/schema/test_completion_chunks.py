@@ -1,0 +1,39 @@
+"""Chunks that say nothing but words, and all others."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.schema.completion_chunks import plain_words, words
+
+
+def test_words_alone() -> None:
+    choice = {"index": 0, "delta": {"content": "Hi"}, "finish_reason": None, "message": None}
+    assert plain_words({"id": "c", "choices": [choice, {"delta": {"content": "other"}}], "usage": None}) == "Hi"
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        {},
+        {"choices": []},
+        {"choices": {"delta": {"content": "Hi"}}},
+        {"choices": ["Hi"]},
+        {"choices": [{"delta": "Hi"}]},
+        {"choices": [{"delta": {}}]},
+        {"choices": [{"delta": {"content": 5}}]},
+        {"choices": [{"delta": {"content": "Hi", "role": "assistant"}}]},
+        {"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]},
+        {"choices": [{"delta": {"content": "Hi"}, "message": {}}]},
+        {"choices": [{"delta": {"content": "Hi"}}], "error": "no"},
+        {"choices": [{"delta": {"content": "Hi"}}], "usage": {"prompt_tokens": 1}},
+    ],
+)
+def test_other_chunks(chunk: dict[str, object]) -> None:
+    assert plain_words(chunk) == ""
+
+
+def test_words_in_parts() -> None:
+    given: list[object] = ["a", "", None, 5, []]
+    assert [words(value) for value in given] == ["a", "", "", "", ""]
+    assert words([{"text": "a"}, 7, {"type": "image"}, {"text": [{"text": "b"}]}]) == "ab"

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
+from svc_proto.schema.json_object import (
+    Members,
+    NotAnObject,
+    as_array,
+    as_object,
+    as_text,
+    content_text,
+    error_text,
+    json_object,
+    json_value,
+)
+
+FOUND = Members({"a": "x", "blank": " ", "none": "", "i": 3, "f": 2.5, "yes": True, "o": {"p": {"q": "z"}}, "l": [1]})
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', "5", "NaN", '{"a":1,"a":2}', b"\xff"])
+def test_what_is_no_object(text: bytes | str) -> None:
+    assert Members.parse(text) is None
+    assert Members.parsed(text) == {}
+
+
+def test_what_is_other_json_is_told_apart() -> None:
+    with pytest.raises(NotAnObject, match="another type"):
+        Members.load("[]")
+    with pytest.raises(strict_json.JsonError, match="longer"):
+        Members.load('{"a": 1}', max_bytes=4)
+
+
+def test_an_object() -> None:
+    found = Members.parse(b'{"a": 1}')
+    assert found is not None
+    assert found == Members.parsed('{"a": 1}') == {"a": 1}
+    assert strict_json.dumps(found) == '{"a":1}'
+    assert Members.of(found) is found
+    assert Members.of({"a": 1}) == found
+    assert (Members.of([]), Members.of(None), Members.parse("{}")) == ({}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "string", "flag", "nested", "listed"),
+    [
+        ("", "", None, None, None),
+        (False, None, False, None, None),
+        ({}, None, None, {}, None),
+        ([], None, None, None, []),
+        (0, None, None, None, None),
+        (None, None, None, None, None),
+    ],
+)
+def test_what_is_empty_is_there(value: object, string: object, flag: object, nested: object, listed: object) -> None:
+    members = Members({"x": value})
+    assert (members.string("x"), members.flag("x"), members.listed("x")) == (string, flag, listed)
+    assert (as_text(value), as_object(value), as_array(value)) == (string, nested, listed)
+    assert members.nested("x") == Members.maybe(value) == nested
+
+
+def test_any_value() -> None:
+    assert (json_value("[1]"), json_value(b"null", 5), json_value("no"), json_value("no", 5)) == ([1], None, None, 5)
+    deep = "[" * 20_000 + "]" * 20_000
+    assert json_value(deep, "too deep") == json_value(deep, "too deep", ours=True) == "too deep"
+    many = f'{{"a":[{"{},".join([""] * 80_000)}{{}}]}}'
+    assert (Members.parse(many), json_value(many, 5)) == (None, 5)
+    assert Members.load(many, ours=True) == Members.parse(many, ours=True) == json_value(many, ours=True) != {}
+    with pytest.raises(Refused, match="413 too many values"):
+        json_object(many, lambda error: Refused(413, "large", f"413 {error}"))
+    assert [json_object(text, ValueError) for text in ('{"a": 1}', b"{}", "[]", "{", "")] == [
+        {"a": 1},
+        {},
+        None,
+        None,
+        None,
+    ]
+
+
+def test_text() -> None:
+    assert (FOUND.text("a"), FOUND.text("none", "i", "a"), FOUND.text("blank")) == ("x", "x", " ")
+    assert (FOUND.text(), FOUND.text("i", "o", "l", "yes", "missing")) == ("", "")
+
+
+@pytest.mark.parametrize(("value", "data"), [("aGk=", b"hi"), ("", b""), ("A", b""), ("é", b""), (5, b""), (None, b"")])
+def test_base64(value: object, data: bytes) -> None:
+    assert Members({"a": value}).binary("a") == data
+
+
+def test_a_word() -> None:
+    members = Members({"a": " x ", "b": " "})
+    assert (members.word("b", "a"), members.word("b"), members.word("c")) == ("x", "", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [("x", "x"), (7, "7"), (0, "0"), ("", ""), (True, ""), (2.0, ""), (None, "")]
+)
+def test_an_identity(value: object, name: str) -> None:
+    assert Members({"id": value}).identity("other", "id") == name
+
+
+@pytest.mark.parametrize("value", [True, False, "3", None, [3], {}])
+def test_what_is_no_number(value: object) -> None:
+    assert (Members({"n": value}).number("n"), Members({"n": value}).whole("n")) == (None, None)
+
+
+def test_numbers() -> None:
+    assert (FOUND.number("i"), FOUND.number("f"), FOUND.whole("i"), FOUND.whole("f")) == (3, 2.5, 3, None)
+    assert (FOUND.whole("i", 3, 3), FOUND.whole("i", 4), FOUND.whole("i", 0, 2)) == (3, None, None)
+    assert (FOUND.number("f", 2.5, 2.5), FOUND.number("f", 3), FOUND.number("f", 0, 2)) == (2.5, None, None)
+
+
+def test_inside() -> None:
+    assert FOUND.inner("o", "p") == {"q": "z"}
+    assert FOUND.inner("o", "p").text("q") == "z"
+    assert (FOUND.inner("a"), FOUND.inner("missing", "p"), FOUND.inner("l")) == ({}, {}, {})
+
+
+def test_arrays() -> None:
+    found = Members({"l": [{"a": 1}, 5, "x", ""], "e": [], "no": "x"})
+    assert (found.array("no", "l"), found.array("no")) == ([{"a": 1}, 5, "x", ""], [])
+    assert (found.rows("missing", "l"), found.texts("l"), found.rows("e", "l")) == ([{"a": 1}], ["x", ""], [])
+    assert isinstance(found.rows("l")[0], Members)
+
+
+@pytest.mark.parametrize("made", [list, tuple])
+def test_the_text_of_a_message(made: type) -> None:
+    parts = made([{"type": "text", "text": "a"}, {"type": "image_url"}, {"text": 5}, 7, {"text": "b"}])
+    assert (content_text("x"), content_text(parts), content_text(None)) == ("x", "a\nb", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", "plain"),
+        ({"message": "inner"}, "inner"),
+        ({"error": "inner", "message": "outer"}, "inner"),
+        ({"error": {"code": 5, "message": "inner"}}, "inner"),
+        ({"detail": [{"msg": "inner"}]}, "inner"),
+        ({"errors": []}, ""),
+        ({"error": 5, "detail": "beside"}, "beside"),
+        ({"code": 5}, ""),
+        ([[[[[["deep"]]]]]], "deep"),
+        ([[[[[[["too deep"]]]]]]], ""),
+        (None, ""),
+    ],
+)
+def test_what_an_error_says(value: object, text: str) -> None:
+    assert error_text(value) == text

@@ -1,0 +1,148 @@
+"""Connections in the hands of a test: what comes of bytes, and a client and a server face to face in memory."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from attrs import frozen
+
+from svc_proto.basics.entropy import Entropy
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.connection import Connection, Role
+from svc_proto.wire.events import (
+    AcceptSocket,
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    SocketAccepted,
+    StreamId,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http2 import Http2Connection
+from tests.wire.chunking import Cuts, cut
+
+ONE, TWO, THREE, FIVE = StreamId(1), StreamId(2), StreamId(3), StreamId(5)
+HOST = Headers(((b"host", b"relay.example:8767"),))
+WHOLE: Cuts = [1_000_000]
+C = TypeVar("C", Http1Connection, Http2Connection)
+
+
+def seeded(seed: int = 0) -> Entropy:
+    """Entropy that is the same on every run."""
+    generator = random.Random(seed)
+    return generator.randbytes
+
+
+def merged(events: list[Event]) -> list[Event]:
+    """The pieces of each stream's body that nothing of that stream parts, as one: where it is cut says nothing."""
+    out: list[Event] = []
+    last: dict[StreamId, int] = {}
+    for event in events:
+        at = last.get(event.stream)
+        before = None if at is None else out[at]
+        if isinstance(event, RequestData | ResponseData) and at is not None and type(before) is type(event):
+            assert isinstance(before, RequestData | ResponseData)
+            out[at] = type(event)(event.stream, before.data + event.data)
+            continue
+        last[event.stream] = len(out)
+        out.append(event)
+    return out
+
+
+def say(connection: Connection, *events: Event) -> None:
+    """Say events, one after another."""
+    for event in events:
+        connection.send(event)
+
+
+def drain(connection: Connection) -> list[Event]:
+    """Every event there is now."""
+    return list(iter(connection.next_event, None))
+
+
+def feed(connection: Connection, data: bytes, sizes: Cuts = WHOLE) -> list[Event]:
+    """What a connection makes of bytes."""
+    events: list[Event] = []
+    for piece in cut(data, sizes):
+        connection.receive_data(piece)
+        events += drain(connection)
+    return merged(events)
+
+
+def signs(connection: Connection) -> list[str]:
+    """The properties that are True."""
+    more = ("ready", "waiting") if isinstance(connection, Http2Connection) else ()
+    return [name for name in ("must_close", "paused", "idle", "head_pending", *more) if getattr(connection, name)]
+
+
+@frozen
+class Outcome:
+    """All that bytes led to: what was heard, and the refusal with its status and text."""
+
+    heard: tuple[Event, ...]
+    status: int | None = None
+    text: str = ""
+
+
+def _nothing(event: Event) -> None:
+    """What most events ask for."""
+
+
+def outcome(
+    connection: Connection, pieces: list[bytes], attend: Callable[[Event], object] = _nothing, *, eof: bool = False
+) -> Outcome:
+    """What a connection makes of all that its peer says, each event attended to when it comes."""
+    events: list[Event] = []
+
+    def listen() -> None:
+        while (event := connection.next_event()) is not None:
+            events.append(event)
+            attend(event)
+            connection.data_to_send()  # after events alone, or the pieces would decide what is out already
+
+    try:
+        for piece in pieces:
+            connection.receive_data(piece)
+            listen()
+        if eof:
+            connection.receive_eof()
+            listen()
+    except RemoteProtocolError as error:
+        connection.data_to_send()
+        return Outcome(tuple(merged(events)), error.status, str(error))
+    return Outcome(tuple(merged(events)))
+
+
+class Pair(Generic[C]):
+    """Both ends of one version. `exchange` moves bytes until there are none."""
+
+    def __init__(self, version: type[C], *, deflate: bool = True, sizes: Cuts = WHOLE) -> None:
+        self.client: C = version(Role.CLIENT, entropy=seeded(1), deflate=deflate)
+        self.server: C = version(Role.SERVER, entropy=seeded(2), deflate=deflate)
+        self.sizes = sizes
+
+    def exchange(self) -> tuple[list[Event], list[Event]]:
+        """Deliver everything that is queued, in both directions; what the client and the server heard."""
+        to_client: list[Event] = []
+        to_server: list[Event] = []
+        while (from_client := self.client.data_to_send()) + (from_server := self.server.data_to_send()):
+            to_server += feed(self.server, from_client, self.sizes)
+            to_client += feed(self.client, from_server, self.sizes)
+        return merged(to_client), merged(to_server)
+
+
+def open_pair(version: type[C], *, deflate: bool = True) -> Pair[C]:
+    """A pair with a WebSocket open on stream 1."""
+    pair = Pair(version, deflate=deflate)
+    say(pair.client, RequestHead(ONE, "GET", "/ws", HOST, websocket=True), RequestEnd(ONE))
+    _, to_server = pair.exchange()
+    assert [type(event) for event in to_server] == [RequestHead, RequestEnd]
+    pair.server.send(AcceptSocket(ONE))
+    to_client, _ = pair.exchange()
+    assert [type(event) for event in to_client] == [SocketAccepted]
+    return pair

@@ -1,0 +1,246 @@
+"""The plain lane of calls: what it takes, what it leaves to the law, and that nobody can tell the two apart."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.lane import play_call
+from fuzz.targets.both import MisusedError
+from fuzz.targets.call import BothCalls, call
+from svc_proto.wire.events import (
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+    StreamReset,
+)
+from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.wire.connection_pair import ONE
+
+FIELDS = ((b"host", b"a:80"), (b"connection", b"close"))
+HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nServer: x\r\n\r\n"
+WHOLE = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"
+
+
+def asked(*fields: tuple[bytes, bytes], method: str = "GET") -> BothCalls:
+    """Both have said a request."""
+    both = BothCalls(DEFAULT_LIMITS)
+    both.say(RequestHead(ONE, method, "/v1", Headers((*FIELDS, *fields))), RequestEnd(ONE))
+    both.flush()
+    return both
+
+
+def rest(both: BothCalls) -> list[Event]:
+    return list(iter(both.take, None))
+
+
+@given(st.integers(0, 2**40))
+def test_calls_that_are_nearly_plain_are_the_same_to_both(seed: int) -> None:
+    play_call(seed)
+
+
+@given(st.binary(max_size=80))
+def test_any_answer_is_the_same_to_both(data: bytes) -> None:
+    call(data)
+
+
+def test_chunks_as_they_come() -> None:
+    both = asked()
+    both.hear(HEAD + b"2\r\nok\r\n")
+    assert both.lane.head_pending
+    assert rest(both) == [
+        ResponseHead(ONE, 200, Headers(((b"transfer-encoding", b"chunked"), (b"server", b"x")))),
+        ResponseData(ONE, b"ok"),
+    ]
+    both.hear(b"3\r\nab")
+    assert both.lane.held == 5
+    both.hear(b"c\r\n0\r\n\r\n")
+    assert rest(both) == [ResponseData(ONE, b"abc"), ResponseEnd(ONE)]
+    assert both.lane.must_close
+    both.hear(b"more")
+    both.end()
+    both.say(RequestEnd(ONE))
+    assert both.lane._law is None
+
+
+def test_an_answer_in_one_piece() -> None:
+    both = asked()
+    both.hear(WHOLE)
+    assert [type(event) for event in rest(both)] == [ResponseHead, ResponseData, ResponseEnd]
+    assert both.lane._law is None
+    empty = asked()
+    empty.hear(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    assert [type(event) for event in rest(empty)] == [ResponseHead, ResponseEnd]
+    assert empty.lane._law is None
+
+
+def test_a_body_is_said_in_pieces() -> None:
+    both = BothCalls(DEFAULT_LIMITS)
+    both.say(RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"Content-Length", b"4")))))
+    both.say(RequestData(ONE, b"abc"), RequestData(ONE, b""))
+    assert both.flush().endswith(b"Content-Length: 4\r\n\r\nabc")
+    both.say(RequestData(ONE, b"d"), RequestEnd(ONE))
+    both.hear(WHOLE)
+    rest(both)
+    assert both.lane._law is None
+
+
+@pytest.mark.parametrize("taken", [0, 1, 2, 3])
+def test_what_comes_behind_an_answer_in_one_piece_is_the_law(taken: int) -> None:
+    both = asked()
+    both.hear(WHOLE)
+    both.take(taken)
+    both.hear(b"x")
+    both.take(4)
+    assert (both.lane._law is None) is (taken == 3)
+
+
+@pytest.mark.parametrize(
+    ("more", "last"),
+    [
+        (b"0\r\nx: y\r\n\r\n", ResponseEnd(ONE, Headers(((b"x", b"y"),)))),
+        (b"2\r\nok\r\n", StreamReset(ONE, "the connection ended within a message")),
+        (b"", StreamReset(ONE, "the connection ended within a message")),
+    ],
+)
+def test_the_law_goes_on_with_a_body_in_chunks(more: bytes, last: Event) -> None:
+    both = asked()
+    both.hear(HEAD + b"3\r\nabc\r\n")
+    assert len(rest(both)) == 2
+    both.hear(more)
+    both.end()
+    assert rest(both)[-1] == last
+
+
+def test_a_malformed_body_is_the_same_error() -> None:
+    both = asked()
+    both.hear(HEAD + b"x\r\n")
+    both.take(3)
+    assert both.lane.must_close
+    assert both.lane._law is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        HEAD[:20],
+        b"HTTP/1.1 204 x\r\na: b\r\n\r\n",
+        b"HTTP/1.1 200 x\r\na: b\r\n\r\n",
+        b"HTTP/1.1 200 x\r\na: b\r\na: b\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 x\r\nupgrade: b\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 x\r\ncontent-length: 0\r\ntransfer-encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 x\r\ntransfer-encoding: gzip\r\n\r\n",
+        b"HTTP/1.1 100 x\r\na: b\r\n\r\n",
+        WHOLE + b"x",
+        b"HTTP/1.1 200 x\r\n" + b"".join(b"f%d: f\r\n" % n for n in range(101)) + b"content-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 x\r\nf: " + b"f" * DEFAULT_LIMITS.max_head + b"\r\ncontent-length: 0\r\n\r\n",
+    ],
+)
+def test_an_answer_that_is_not_plain_is_the_law(answer: bytes) -> None:
+    both = asked()
+    both.hear(answer)
+    rest(both)
+    assert both.lane._law is not None
+    both.trust()
+    both.lane.release()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (),
+        FIELDS[1:],
+        FIELDS[:1],
+        (*FIELDS, FIELDS[1]),
+        (*FIELDS, (b"x", b"a\r\nb: c")),
+        (*FIELDS, (b"x", b"")),
+        (*FIELDS, (b"expect", b"100-continue")),
+        (*FIELDS, (b"content-length", b"x")),
+        (*FIELDS, (b"content-length", b"1" * 19)),
+        (FIELDS[0], (b"connection", b"keep-alive")),
+    ],
+)
+def test_a_request_that_is_not_plain_is_the_law(fields: tuple[tuple[bytes, bytes], ...]) -> None:
+    both = BothCalls(DEFAULT_LIMITS)
+    with suppress(MisusedError):
+        both.say(RequestHead(ONE, "GET", "/", Headers(fields)))
+        both.flush()
+    assert both.lane._law is not None
+
+
+def test_a_head_alone_is_asked_by_the_law() -> None:
+    both = asked(method="HEAD")
+    both.hear(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    assert [type(event) for event in rest(both)] == [ResponseHead, ResponseEnd]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        RequestData(ONE, b""),
+        RequestData(ONE, b"x"),
+        RequestEnd(ONE),
+        ResponseEnd(ONE),
+        RequestEnd(StreamId(2)),
+        RequestHead(ONE, "GET", "/", Headers(FIELDS), websocket=True),
+    ],
+)
+def test_what_may_not_be_said_is_the_law(event: Event) -> None:
+    both = BothCalls(DEFAULT_LIMITS)
+    with suppress(MisusedError):
+        both.say(event)
+    late = asked()
+    with suppress(MisusedError):
+        late.say(event)
+    early = BothCalls(DEFAULT_LIMITS)
+    early.say(RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"content-length", b"4")))), RequestData(ONE, b"ab"))
+    with suppress(MisusedError):
+        early.say(event)
+
+
+def test_trailers_and_an_early_answer_are_the_law() -> None:
+    both = BothCalls(DEFAULT_LIMITS)
+    both.say(RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"content-length", b"4")))), RequestData(ONE, b"ab"))
+    both.hear(WHOLE)
+    assert [type(event) for event in rest(both)] == [ResponseHead, ResponseData, ResponseEnd]
+    assert both.lane._law is not None
+
+
+def test_without_the_law_there_is_nothing_to_trust_or_release() -> None:
+    both = BothCalls(DEFAULT_LIMITS)
+    assert both.lane.idle
+    assert not both.lane.paused
+    both.trust()
+    both.lane.release()
+    both.hear(b"")
+    assert both.take(1) is None
+    assert both.lane._law is None
+
+
+def test_a_read_that_is_one_piece_of_the_body() -> None:
+    """It is looked at, by the law too, and nothing is taken."""
+    chunk = b"2\r\nok\r\n"
+    both = asked()
+    assert (both.lane.whole(chunk), both.law.whole(chunk)) == (None, None)  # there is no head
+    both.hear(HEAD)
+    rest(both)
+    assert (both.lane.whole(chunk), both.law.whole(chunk), both.lane._law) == (b"ok", b"ok", None)
+    both.lane._obey()
+    assert both.lane.whole(chunk) == b"ok"
+    both.hear(chunk)
+    assert (both.lane.whole(chunk), rest(both)) == (None, [ResponseData(ONE, b"ok")])
+    both.end()
+    assert both.law.whole(chunk) is None
+    over = asked()
+    over.hear(HEAD + b"0\r\n\r\n")
+    rest(over)
+    assert (over.lane.whole(chunk), over.law.whole(chunk)) == (None, None)

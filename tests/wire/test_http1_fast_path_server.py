@@ -1,0 +1,493 @@
+"""The plain lane: what it takes, what it leaves to the law, and that nobody can tell the two apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.lane import play
+from fuzz.targets.both import MisusedError
+from fuzz.targets.lane import DATE, JSON, BothServers, lane
+from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire.connection import Role, ServerConnection
+from svc_proto.wire.events import (
+    AcceptSocket,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+    TextMessage,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http1_fast_path_server import MAX_BLOCK, PlainConnection
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.wire.connection_pair import ONE, THREE, TWO, drain, seeded
+from tests.wire.http1_server import (
+    CHUNKED,
+    EXPECTING,
+    GET,
+    GET_HEAD,
+    LENGTH_2,
+    POST,
+    TEXT_HI,
+    UPGRADE,
+)
+
+ZERO = StreamId(0)
+HEALTH = b"HTTP/1.1 200 OK\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-type: application/json\r\n"
+
+
+def plain_server(limits: Limits = DEFAULT_LIMITS) -> PlainConnection:
+    return PlainConnection(limits=limits, entropy=seeded())
+
+
+# --- the two are the same ---
+
+
+@given(st.integers(0, 2**40))
+def test_traffic_that_is_nearly_plain_is_the_same_to_both(seed: int) -> None:
+    play(seed)
+
+
+@given(st.binary(max_size=200) | st.lists(st.sampled_from([GET, POST, CHUNKED, UPGRADE, EXPECTING])).map(b"".join))
+def test_any_bytes_are_the_same_to_both(data: bytes) -> None:
+    lane(data)
+
+
+def test_the_scripts_have_messages_of_the_lane_alone() -> None:
+    assert sum(play(seed) for seed in range(40)) > 5
+
+
+# --- a whole turn ---
+
+
+def test_a_whole_turn() -> None:
+    connection: ServerConnection = plain_server()
+    for stream in (ONE, TWO):
+        head = RequestHead(stream, GET_HEAD.method, GET_HEAD.target, GET_HEAD.headers)
+        assert connection.plain(GET) == (head, b"")
+        assert connection.next_event() is None
+        assert connection.answer(stream, 200, DATE, (JSON,), b"ok")
+        assert connection.idle
+        assert connection.data_to_send() == HEALTH + b"content-length: 2\r\n\r\nok"
+        assert connection.data_to_send() == b""
+    assert connection.plain(POST) == (
+        RequestHead(THREE, "POST", "/", Headers(((b"host", b"a"), (b"content-length", b"5")))),
+        b"hello",
+    )
+
+
+def said(connection: PlainConnection, target: bytes, fields: bytes, body: bytes = b"") -> Headers | None:
+    """The fields of a plain request, which is answered; None if it is not plain."""
+    taken = connection.plain(b"PUT %b HTTP/1.1\r\n%b\r\n%b" % (target, fields, body))
+    if taken is None:
+        return None
+    assert (taken[0].target.encode(), taken[1]) == (target, body)
+    assert connection.answer(taken[0].stream, 204, DATE, (), b"")
+    return taken[0].headers
+
+
+def test_fields_that_are_said_again_are_read_once() -> None:
+    connection = plain_server(evolve(DEFAULT_LIMITS, max_head=100))
+    fields = b"Host: a\r\nContent-Length: 5\r\n"
+    first = said(connection, b"/a", fields, b"hello")
+    assert first == ((b"host", b"a"), (b"content-length", b"5"))
+    assert said(connection, b"/bb", fields, b"world") is first
+    for body in (b"", b"four", b"sixsix"):
+        assert said(connection, b"/a", fields, body) is None
+    longest = b"/" + b"a" * (100 - len(b"PUT / HTTP/1.1\r\n" + fields + b"\r\n"))
+    assert said(connection, longest, fields, b"hello") is first
+    assert said(connection, longest + b"a", fields, b"hello") is None
+    assert said(connection, b"/", b"Host: b\r\n") == ((b"host", b"b"),)
+    again = said(connection, b"/", fields, b"hello")
+    assert again == first
+    assert again is not first
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        (b"".join(b"f%d: x\r\n" % n for n in range(15)), True),
+        (b"".join(b"f%d: x\r\n" % n for n in range(16)), False),
+        (b"f: %b\r\n" % (b"x" * (1024 - len(b"Host: a\r\nf: \r\n\r\n"))), True),
+        (b"f: %b\r\n" % (b"x" * (1025 - len(b"Host: a\r\nf: \r\n\r\n"))), False),
+    ],
+)
+def test_many_fields_are_not_kept(fields: bytes, kept: bool) -> None:
+    connection = plain_server()
+    first = said(connection, b"/", b"Host: a\r\n" + fields)
+    assert first is not None
+    assert (said(connection, b"/", b"Host: a\r\n" + fields) is first) is kept
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "rest"),
+    [
+        (b"HEAD", 200, b"content-length: 2\r\n\r\n"),
+        (b"GET", 204, b"\r\n"),
+        (b"DELETE", 304, b"\r\n"),
+    ],
+)
+def test_an_answer_without_a_body(method: bytes, status: int, rest: bytes) -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    assert both.hear_request(GET.replace(b"GET", method))
+    assert both.answer(ONE, status, (JSON,), b"ok")
+    both.hear_request(GET)
+    both.lane.answer(TWO, status, DATE, (JSON,), b"ok")
+    assert both.lane.data_to_send().endswith(b"application/json\r\n" + (rest if method != b"HEAD" else rest + b"ok"))
+
+
+@pytest.mark.parametrize("data", [GET, POST])
+def test_a_request_can_be_told_again(data: bytes) -> None:
+    connection = plain_server()
+    taken = connection.plain(data)
+    assert taken is not None
+    _, body = taken
+    connection.retell()
+    assert connection.held == len(body)
+    assert not connection.answer(ONE, 200, DATE, (), b"")
+    assert drain(connection) == [*([RequestData(ONE, body)] if body else []), RequestEnd(ONE)]
+    assert connection.held == 0
+    assert connection.answer(ONE, 200, DATE, (), b"")
+
+
+@pytest.mark.parametrize("data", [GET, POST])
+def test_events_are_told_as_by_any_connection(data: bytes) -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear(data)
+    assert both.lane.held == len(data)
+    assert both.lane.head_pending
+    for _ in range(4):
+        both.take(1)
+    assert both.answer(ONE, 200, (), b"ok")
+
+
+# --- what is plain ---
+
+PLAIN = [
+    b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"DELETE /a?b HTTP/1.1\r\nHost: a.b:65535\r\nConnection: Keep-Alive\r\n\r\n",
+    b"OPTIONS //x#y HTTP/1.1\r\nhost: 127.0.0.1:\r\nX: !  ~\r\n\r\n",
+    b"PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 003\r\n\r\nabc",
+    b"PATCH / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+]
+NOT_PLAIN = [
+    GET[:-1],
+    GET + b"x",
+    GET + GET,
+    b"\r\n" + GET,
+    POST[:-1],
+    POST + b"x",
+    CHUNKED,
+    UPGRADE,
+    EXPECTING,
+    b"TRACE / HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET * HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET / HTTP/1.0\r\nHost: a\r\n\r\n",
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"GET / HTTP/1.1\r\nX: a\r\n\r\n",
+    *(
+        b"GET / HTTP/1.1\r\nHost: a\r\n" + field + b"\r\n\r\n"
+        for field in (
+            b"Host: a",
+            b"X: a\r\nx: b",
+            b"X:a",
+            b"X:  a",
+            b"X: a ",
+            b"X: a\tb",
+            b"X: \xe9",
+            b"X:",
+            b"X : a",
+            b"X: a\r\n b",
+            b"X: a\nY: b",
+            b"TE: trailers",
+            b"Trailer: x",
+            b"Upgrade: h2c",
+            b"Expect: 100-continue",
+            b"Connection: close",
+            b"Connection: keep-alive, keep-alive",
+            b"Transfer-Encoding: chunked",
+            b"Content-Length: 1",
+            b"Content-Length: +0",
+            b"Content-Length: 0000000000000000000",
+        )
+    ),
+    *(b"GET / HTTP/1.1\r\nHost: " + host + b"\r\n\r\n" for host in (b"[::1]", b":1", b"a,b", b"u@h", b"a:65536")),
+]
+
+
+@pytest.mark.parametrize("data", PLAIN)
+def test_plain(data: bytes) -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    assert both.hear_request(data)
+    assert both.answer(ONE, 200, (), b"")
+
+
+@pytest.mark.parametrize("data", NOT_PLAIN)
+def test_not_plain(data: bytes) -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    assert not both.hear_request(data)
+    both.take(5)
+    both.answer(ONE, 200, (), b"")
+    both.end()
+    both.take(5)
+
+
+def test_the_limits_of_a_head_are_the_law() -> None:
+    for limits in (Limits(max_head=len(GET)), Limits(max_fields=2)):
+        assert plain_server(limits).plain(GET) is not None
+    for limits in (Limits(max_head=len(GET) - 1), Limits(max_fields=1)):
+        connection = plain_server(limits)
+        assert connection.plain(GET) is None
+        connection.receive_data(GET)
+        with pytest.raises(RemoteProtocolError) as caught:
+            connection.next_event()
+        assert caught.value.status == 431
+
+
+# --- the law comes, and goes ---
+
+
+def test_the_law_comes_for_what_is_not_plain_and_goes() -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    for data in (GET, CHUNKED, POST, GET + POST, GET):
+        assert both.hear_request(data) is (data in (GET, POST))
+        both.take(5)
+        both.answer(StreamId(both.stream), 200, (JSON,), b"ok")
+        if data == GET + POST:
+            both.take(5)
+            both.answer(StreamId(both.stream), 200, (JSON,), b"ok")
+    assert both.alone == 3
+    assert both.lane._law is None
+    assert both.stream == 6
+
+
+def test_bytes_behind_a_message_wait_for_its_answer() -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear_request(GET)
+    assert both.lane.plain(POST) is None
+    both.hear(POST)
+    assert both.lane.paused
+    assert not both.answer(ONE, 200, (), b"ok")
+    both.take(3)
+    both.answer(TWO, 200, (), b"ok")
+    assert both.hear_request(GET)
+
+
+def test_a_blank_line_is_remembered_between_two_messages() -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear(CHUNKED)
+    both.take(5)
+    both.answer(ONE, 200, (), b"")
+    both.hear(b"\r\n")
+    both.take(1)
+    assert both.lane.idle
+    both.hear(b"\r\n" + GET)
+    both.take(1)
+    assert both.lane.next_event() is None
+
+
+def test_an_answer_in_pieces_is_the_law() -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear_request(POST)
+    both.say(ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"o"))
+    assert not both.lane.answer(ONE, 200, DATE, (), b"")
+    assert not both.lane.idle
+    both.say(ResponseData(ONE, b"k"), ResponseEnd(ONE))
+    assert both.flush().endswith(b"content-length: 2\r\n\r\nok") or both.lane.idle
+    assert both.hear_request(POST)
+
+
+def test_an_answer_before_the_end_of_the_request_is_the_law() -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear_request(POST, begin_only=True)
+    assert not both.answer(ONE, 401, (), b"no")
+    both.take(2)
+    assert both.lane.idle
+    assert both.hear_request(GET)
+    assert not both.lane.answer(ONE, 200, DATE, (), b"")  # that one is over
+    assert both.answer(TWO, 200, (), b"")
+
+
+@pytest.mark.parametrize(
+    ("status", "fields"),
+    [
+        (199, ()),
+        (1000, ()),
+        (200, ((b"Connection", b"close"),)),
+        (200, ((b"Transfer-Encoding", b"chunked"),)),
+        (200, ((b"x y", b"a"),)),
+        (200, ((b"x", b"a\r\nb"),)),
+        (200, ((b"x", b" a"),)),
+        (200, ((b"x", b""),)),
+        (200, ((b"connection", b"close"),)),
+        (200, ((b"host", b"a"),)),
+        (200, ((b"content-length", b"1"),)),
+        (200, ((b"transfer-encoding", b"chunked"),)),
+        (200, ((b"x", b"a" * MAX_BLOCK),)),
+    ],
+)
+def test_answers_that_are_not_plain_are_the_law(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> None:
+    connection = plain_server()
+    assert connection.plain(GET) is not None
+    assert not connection.answer(ONE, status, DATE, fields, b"ok")
+    assert connection.data_to_send() == b""
+    assert not connection.idle
+    if 200 <= status <= 999:
+        both = BothServers(DEFAULT_LIMITS)
+        both.hear_request(GET)
+        with suppress(MisusedError):  # both say no, in the same words
+            both.answer(ONE, status, fields, b"ok")
+
+
+def test_a_name_with_capitals_is_plain_and_goes_out_as_it_is() -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    named = (b"X-Svc-Run-Id", b"1")
+    both.hear_request(GET)
+    assert both.answer(ONE, 200, (named,), b"ok")
+    both.hear_request(GET)
+    both.say(ResponseHead(TWO, 200, Headers(((b"date", DATE), named))))
+    assert both.flush().endswith(b"\r\nX-Svc-Run-Id: 1\r\nTransfer-Encoding: chunked\r\n\r\n")
+    assert both.lane._law is None
+
+
+def test_no_answer_without_a_request() -> None:
+    connection = plain_server()
+    assert not connection.answer(ONE, 200, DATE, (), b"")
+    with pytest.raises(LocalProtocolError):
+        connection.send(ResponseHead(ONE, 200))
+
+
+def test_an_error_on_a_kept_connection_is_answered_as_by_the_law() -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear_request(GET)
+    both.answer(ONE, 200, (), b"")
+    both.hear_request(b"GET / HTTP/9.9\r\n\r\n")
+    both.take(1)
+    both.stream = 0
+    both.say(ResponseHead(ZERO, 505), ResponseEnd(ZERO))
+    both.flush()
+    assert both.lane.must_close
+
+
+def test_a_websocket_is_the_law() -> None:
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear_request(GET)
+    both.answer(ONE, 200, (), b"")
+    both.hear_request(UPGRADE)
+    both.take(2)
+    both.say(AcceptSocket(TWO))
+    both.trust()
+    both.hear_request(TEXT_HI)
+    assert both.take(1) == TextMessage(TWO, "hi")
+    both.lane.release()
+    assert both.lane.next_event() is None
+
+
+def test_a_connection_can_be_let_go_of_at_any_time() -> None:
+    for data in (b"", GET, GET[:-1]):
+        connection = plain_server()
+        connection.receive_data(data)
+        connection.release()
+        connection.trust(ONE)
+
+
+def test_the_law_is_made_for_the_next_request_of_a_kept_connection() -> None:
+    connection = Http1Connection(Role.SERVER, entropy=seeded(), after=TWO)
+    connection.receive_data(GET)
+    assert drain(connection)[0].stream == THREE
+
+
+# --- answers in chunks ---
+
+DATED = Headers(((b"date", DATE), JSON))
+
+
+def streaming(data: bytes = GET, headers: Headers = DATED, status: int = 200) -> BothServers:
+    both = BothServers(DEFAULT_LIMITS)
+    both.hear(data)
+    both.take(4)
+    both.say(ResponseHead(ONE, status, headers))
+    return both
+
+
+def obeyed(both: BothServers) -> bool:
+    """Whether the law is in charge."""
+    return both.lane._law is not None
+
+
+def test_an_answer_in_chunks_is_the_lanes() -> None:
+    both = streaming(POST)
+    assert both.flush() == HEALTH + b"Transfer-Encoding: chunked\r\n\r\n"
+    both.say(ResponseData(ONE, b"0123456789abcdef"), ResponseData(ONE, b""), ResponseData(ONE, b"x"))
+    assert both.flush() == b"10\r\n0123456789abcdef\r\n1\r\nx\r\n"
+    both.say(ResponseEnd(ONE))
+    assert both.flush() == b"0\r\n\r\n"
+    assert both.lane.idle
+    assert not obeyed(both)
+    both.hear_request(GET)
+    assert both.answer(TWO, 200, (JSON,), b"ok")
+
+
+@pytest.mark.parametrize(
+    ("data", "headers", "status"),
+    [
+        (GET.replace(b"GET", b"HEAD"), DATED, 200),
+        (GET, DATED, 204),
+        (GET, DATED, 1000),
+        (GET, Headers((JSON, (b"date", DATE))), 200),
+        (GET, Headers(), 200),
+        (GET, Headers(((b"date", b""),)), 200),
+        (GET, Headers(((b"date", DATE), *LENGTH_2)), 200),
+        (POST.replace(b"5", b"20000") + b"x" * 19_995, DATED, 200),
+    ],
+)
+def test_an_answer_whose_head_is_not_plain_is_the_laws(data: bytes, headers: Headers, status: int) -> None:
+    with suppress(MisusedError):
+        both = streaming(data, headers, status)
+        assert obeyed(both)
+        both.say(ResponseData(ONE, b"ok"), ResponseEnd(ONE))
+        both.flush()
+
+
+@pytest.mark.parametrize("said", [0, 1, 2])
+@pytest.mark.parametrize(
+    "what",
+    [
+        lambda both: both.hear(GET),
+        lambda both: both.end(),
+        lambda both: both.say(ResponseEnd(ONE, Headers(((b"x-a", b"b"),)))),
+        lambda both: both.say(ResponseData(TWO, b"ok")),
+        lambda both: both.say(AcceptSocket(ONE)),
+    ],
+)
+def test_the_law_takes_over_in_the_midst_of_chunks(what: Callable[[BothServers], object], said: int) -> None:
+    both = streaming()
+    for _ in range(said):
+        both.say(ResponseData(ONE, b"ok"))
+    if said:
+        both.flush()
+    what(both)
+    both.flush()
+    with suppress(MisusedError):
+        both.say(ResponseData(ONE, b"more"), ResponseEnd(ONE))
+    both.take(3)
+    both.flush()
+
+
+def test_a_second_head_within_chunks_is_a_mistake_of_ours() -> None:
+    both = streaming()
+    assert not both.lane.answer(ONE, 200, DATE, (), b"")
+    with pytest.raises(MisusedError):
+        both.say(ResponseHead(ONE, 200, DATED))

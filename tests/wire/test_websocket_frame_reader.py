@@ -1,0 +1,193 @@
+"""Frames that are cut here and frames that wsproto reads, and that nobody can tell the two apart."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from wsproto.frame_protocol import Frame, Opcode, ParseFailed
+
+from fuzz.lane import play_frames
+from fuzz.law import LawReader
+from fuzz.targets.frames import BothSockets, frames
+from fuzz.targets.websocket import CLIENT, DEFLATE
+from svc_proto.wire.events import Event
+from svc_proto.wire.websocket_deflate import DeflateParameters, InboundGuard
+from svc_proto.wire.websocket_frame_reader import FrameReader
+from tests.wire.chunking import Cuts, cut, cuts
+from tests.wire.connection_pair import WHOLE
+from tests.wire.test_websocket import KEY, frame
+
+LIMIT = 70_000
+
+
+def reader(*, client: bool = False, deflate: bool = False) -> FrameReader:
+    return FrameReader(client, InboundGuard(LIMIT, DeflateParameters() if deflate else None))
+
+
+def read(frames: FrameReader | LawReader, data: bytes, sizes: Cuts = WHOLE) -> list[Frame | str]:
+    """What comes of the bytes, cut so; a broken rule is the last of it."""
+    found: list[Frame | str] = []
+    for piece in cut(data, sizes):
+        frames.receive_bytes(piece)
+        try:
+            while (each := frames.next_frame()) is not None:
+                found.append(each)
+        except ParseFailed as problem:
+            return [*found, f"{problem.code} {problem}"]
+    return found
+
+
+@given(st.integers(0, 2**40))
+def test_conversations_that_are_nearly_plain_are_the_same_to_both(seed: int) -> None:
+    play_frames(seed)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_the_same_to_both(data: bytes) -> None:
+    frames(data)
+
+
+PLAIN = [
+    (frame(0x81, b"h\xc3\xa9"), Opcode.TEXT, "h\u00e9"),
+    (frame(0x81), Opcode.TEXT, ""),
+    (frame(0x82, b"x" * 125), Opcode.BINARY, b"x" * 125),
+    (frame(0x82, b"x" * 126), Opcode.BINARY, b"x" * 126),
+    (frame(0x82, b"x" * 65_536), Opcode.BINARY, b"x" * 65_536),
+    (frame(0x89, b"p"), Opcode.PING, b"p"),
+    (frame(0x8A), Opcode.PONG, b""),
+]
+
+
+@pytest.mark.parametrize(("data", "opcode", "payload"), PLAIN)
+def test_a_plain_frame_needs_no_wsproto(data: bytes, opcode: Opcode, payload: bytes | str) -> None:
+    frames = reader()
+    assert read(frames, data + data) == [Frame(opcode, payload, True, True)] * 2
+    assert frames._law is None
+    assert frames._buffer == b""
+
+
+def test_frames_of_a_server_are_not_masked() -> None:
+    frames = reader(client=True)
+    assert read(frames, frame(0x81, b"hi", masked=False)) == [Frame(Opcode.TEXT, "hi", True, True)]
+    assert frames._law is None
+
+
+@given(cuts())
+def test_cuts_do_not_matter(sizes: Cuts) -> None:
+    data = b"".join(frame(first, payload) for first, payload in ((0x81, b"one"), (0x89, b"two"), (0x82, b"3" * 200)))
+    whole = {Opcode.TEXT: "", Opcode.PING: b"", Opcode.BINARY: b""}
+    opcode = Opcode.TEXT
+    for each in read(reader(), data + data, sizes):
+        assert isinstance(each, Frame)
+        opcode = each.opcode
+        whole[opcode] += each.payload  # type: ignore[operator]  # each is of one type
+    assert whole == {Opcode.TEXT: "oneone", Opcode.PING: b"twotwo", Opcode.BINARY: b"3" * 400}
+
+
+def test_the_law_reads_a_message_that_is_not_all_here_and_no_more() -> None:
+    frames = reader()
+    data = frame(0x81, b"hello")
+    assert read(frames, data + data[:8]) == [
+        Frame(Opcode.TEXT, "hello", True, True),
+        Frame(Opcode.TEXT, "he", False, False),
+    ]
+    law = frames._law
+    assert law is not None
+    assert read(frames, data[8:] + data) == [
+        Frame(Opcode.TEXT, "llo", True, True),
+        Frame(Opcode.TEXT, "hello", True, True),
+    ]
+    assert read(frames, data[:6]) == []
+    assert read(frames, data[6:]) == [Frame(Opcode.TEXT, "hello", True, True)]
+    assert frames._law is law  # it is kept for the next time
+
+
+def test_a_ping_that_is_not_all_here_is_waited_for() -> None:
+    frames = reader()
+    data = frame(0x89, b"hello")
+    assert read(frames, data[:-1]) == []
+    assert read(frames, data[-1:]) == [Frame(Opcode.PING, b"hello", True, True)]
+    assert frames._law is None
+
+
+def test_the_law_inflates_message_by_message() -> None:
+    packer = zlib.compressobj(wbits=-15)
+    packed = [(packer.compress(b"hello") + packer.flush(zlib.Z_SYNC_FLUSH))[:-4] for _ in range(2)]
+    frames = reader(deflate=True)
+    data = frame(0xC1, packed[0]) + frame(0x81, b"plain") + frame(0xC1, packed[1])
+    assert "".join(str(each.payload) for each in read(frames, data) if isinstance(each, Frame)) == "helloplainhello"
+    assert read(frames, frame(0x81, b"plain")) == [Frame(Opcode.TEXT, "plain", True, True)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        frame(0x01, b"a") + frame(0x80, b"b"),
+        frame(0x88, b"\x03\xe8"),
+        frame(0x83),
+        frame(0x91),
+        frame(0xC1, b"x"),
+        frame(0x81, b"hi", masked=False),
+        frame(0x89, b"x" * 126),
+        frame(0x81, b"\xff"),
+        frame(0x81, size=LIMIT + 1),
+        b"\x82\xfe\x00\x05" + KEY + b"hello",
+        b"\x82\xff\x00\x00\x00\x00\x00\x00\xff\xff" + KEY,
+        b"\x82\xff\x80\x00\x00\x00\x00\x01\x00\x00" + KEY,
+    ],
+)
+def test_everything_else_is_the_law_for_good(data: bytes) -> None:
+    plain = frame(0x82, b"x")
+    for sizes in ([1_000_000], [1], [3]):
+        frames = reader()
+        law = LawReader(False, InboundGuard(LIMIT, None))
+        assert read(frames, plain + data + plain, sizes) == read(law, plain + data + plain, sizes)
+        assert frames._law is not None
+
+
+@pytest.mark.parametrize("at", range(2, 15))
+def test_a_length_that_none_can_be_is_refused_before_the_mask_is_there(at: int) -> None:
+    data = (b"\xc1\xff\x80" + bytes(7) + KEY)[:at]
+    frames, law = reader(deflate=True), LawReader(False, InboundGuard(LIMIT, DeflateParameters()))
+    assert read(frames, data) == read(law, data)
+
+
+@pytest.mark.parametrize("data", [b"", frame(0x81, b"hi")[:-1], frame(0x01, b"hi")])
+def test_it_lets_go_of_what_has_come(data: bytes) -> None:
+    frames = reader()
+    read(frames, data)
+    frames.close()
+    assert frames._buffer == b""
+
+
+@pytest.mark.parametrize("bits", [0, CLIENT, DEFLATE])
+def test_both_sockets_can_be_let_go_of_in_the_middle(bits: int) -> None:
+    both = BothSockets(bits)
+    both.hear(frame(0x81, b"hello", masked=not bits & CLIENT)[:-1])
+    both.take()
+    both.release()
+    assert not isinstance(both.take(), Event)
+
+
+@pytest.mark.parametrize("client", [False, True])
+def test_plain_texts_are_told_at_once(client: bool) -> None:
+    def whole(payload: bytes, first: int = 0x81) -> bytes:
+        return frame(first, payload, masked=not client)
+
+    frames = reader(client=client)
+    assert frames.texts(whole(b"a") + whole(b"b" * 300) + whole(b"")) == (["a", "b" * 300, ""], False)
+    for behind in (
+        whole(b"x", 0x82),
+        whole(b"\xff"),
+        whole(b"x" * (LIMIT + 1)),
+        whole(b"x" * 66_000),
+        whole(b"xyz")[:-1],
+        frame(0x81, b"x", masked=client),
+        b"\x81" + bytes([126 | (0 if client else 0x80)]) + b"\0\5" + b"abcdefghi",
+    ):
+        frames = reader(client=client)
+        assert frames.texts(whole(b"a") + behind) == (["a"], True)
+        assert frames.texts(whole(b"b")) == ([], True)
